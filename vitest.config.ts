@@ -1,15 +1,88 @@
-import { defineConfig } from 'vitest/config';
+import path from 'node:path';
+import process from 'node:process';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+
+/** Hundreds of the processes that tests start load the same sources; compiling them is most of a start. */
+process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modules/.cache/node-compile');
+
+/** They mostly wait, for 20 s or longer, and begin first: nothing else remains to be done while the last one waits. */
+const LONGEST = [
+  'test/crash/*.test.ts',
+  'test/daemon/{actions,instances,readings,redis-lost}.test.ts',
+  'test/demo/demo.test.ts',
+  'test/page/daemon.test.ts',
+  'test/security/slow.test.ts',
+];
+/** They mostly wait: several at once. */
+const WAITING = [
+  'test/cli/orders.test.ts',
+  'test/contract/faults.test.ts',
+  'test/daemon/*.test.ts',
+  'test/pipeline/act/waiting.test.ts',
+  'test/queues/*.test.ts',
+  'test/web/events.test.ts',
+];
+/** They compare what happens with the time that it takes: only each other run beside them. */
+const LIVE = [
+  'test/daemon/{crowd,scale,stress-thread}.test.ts',
+  'test/exchange/call/bounds.test.ts',
+  'test/world/equivalence.test.ts',
+];
+/** So do these, and they keep a core busy meanwhile. */
+const LIVE_AND_BUSY = ['test/fuzz/fuzz.test.ts', 'test/grafana/*.test.ts'];
+
+interface Group {
+  readonly name: string;
+  readonly include: readonly string[];
+  readonly exclude?: readonly (readonly string[])[];
+  readonly maxWorkers: number;
+  /** Groups of one order run at the same time; who waits for a worker goes by the name. */
+  readonly order: number;
+  /** True by default: a process for each file. */
+  readonly isolate?: boolean;
+}
+
+/** Chosen for two cores. */
+const GROUPS: readonly Group[] = [
+  { name: 'longest', include: LONGEST, maxWorkers: 5, order: 0 },
+  { name: 'waiting', include: WAITING, exclude: [LONGEST, LIVE], maxWorkers: 5, order: 0 },
+  {
+    name: 'working',
+    include: ['test/**/*.test.ts'],
+    exclude: [LONGEST, WAITING, LIVE, LIVE_AND_BUSY],
+    maxWorkers: 3,
+    order: 1,
+    // Files share processes; test/support/setup.ts gives each its own modules.
+    isolate: false,
+  },
+  { name: 'live', include: LIVE, maxWorkers: 2, order: 2 },
+  { name: 'live and busy', include: LIVE_AND_BUSY, maxWorkers: 2, order: 2 },
+];
+
+function projectOf(group: Group): TestProjectInlineConfiguration {
+  const { name, include, exclude = [], maxWorkers, order, isolate = true } = group;
+  return {
+    extends: true,
+    test: {
+      name,
+      include: [...include],
+      exclude: exclude.flat(),
+      maxWorkers,
+      isolate,
+      sequence: { groupOrder: order },
+    },
+  };
+}
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
     pool: 'forks',
-    maxWorkers: 2,
     // For hangs. A test that works for seconds has a longer one of its own.
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
+    projects: GROUPS.map(projectOf),
   },
 });

@@ -115,15 +115,12 @@ export const judgeHistory = lazy(
 
 /** A judged history as tables, as lines of JSON, and as sentences about what was judged. */
 export async function historyViews(record: HistoryRecord) {
-  const [tables, { historyLines }] = await Promise.all([
-    import('./replay/history/history-tables.ts'),
-    import('./replay/history/history-lines.ts'),
-  ]);
+  const tables = await import('./replay/history/history-tables.ts');
   return {
     rules: tables.historyTable(record),
     episodes: tables.episodeTable(record),
     coverage: record.accounts.flatMap(tables.coverage),
-    lines: historyLines(record),
+    lines: tables.historyLines(record),
   };
 }
 

@@ -1,4 +1,4 @@
-import { type AccountRecord, type ReplayRecord, UNPROTECTED } from './record.ts';
+import { type AccountRecord, accountIds, type ReplayRecord, UNPROTECTED } from './record.ts';
 import { variantWords } from './summary.ts';
 import { money, percent, span } from './words.ts';
 
@@ -8,23 +8,26 @@ export interface OutcomeTable {
   readonly rows: readonly (readonly string[])[];
 }
 
-const RIGHT = 'right';
-const COLUMNS: OutcomeTable['columns'] = [
-  { title: 'ACCOUNT' },
-  { title: 'VARIANT' },
-  { title: 'LIQUIDATED' },
-  { title: 'EQUITY', align: RIGHT },
-  { title: 'AT THE END', align: RIGHT },
-  { title: 'KEPT', align: RIGHT },
-  { title: 'CLOSED', align: RIGHT },
-  { title: 'ORDERS', align: RIGHT },
-  { title: 'BREACH TO FILL', align: RIGHT },
-  { title: 'NOTE' },
+type Columns = OutcomeTable['columns'];
+
+/** Columns of texts. */
+export function texts(...titles: readonly string[]): Columns {
+  return titles.map((title) => ({ title }));
+}
+
+/** Columns of figures, which stand at the right. */
+export function figures(...titles: readonly string[]): Columns {
+  return titles.map((title) => ({ title, align: 'right' }));
+}
+
+const COLUMNS: Columns = [
+  ...texts('ACCOUNT', 'VARIANT', 'LIQUIDATED'),
+  ...figures('EQUITY', 'AT THE END', 'KEPT', 'CLOSED', 'ORDERS', 'BREACH TO FILL'),
+  ...texts('NOTE'),
 ];
 
 /** Where paths differ, a cell says from where to where. */
 export function outcomeTable({ runs }: ReplayRecord): OutcomeTable {
-  const ids = [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
   const variants = [...new Set(runs.map(({ variant }) => variant))];
   const of = (id: string, variant: string): readonly AccountRecord[] =>
     runs
@@ -36,7 +39,7 @@ export function outcomeTable({ runs }: ReplayRecord): OutcomeTable {
     ...cells(of(id, variant)),
     variant === UNPROTECTED ? '' : hindsight(of(id, UNPROTECTED), of(id, variant)),
   ];
-  const rows = ids.flatMap((id) => variants.map((variant, index) => row(id, variant, index)));
+  const rows = accountIds(runs).flatMap((id) => variants.map((variant, index) => row(id, variant, index)));
   return { columns: COLUMNS, rows };
 }
 

@@ -37,18 +37,16 @@ export function readPriceFiles(
   const problems: string[] = [];
   const whole = files.flatMap(({ market, file, text }) => {
     const parsed = parsePrices(text);
-    if (parsed.ok) return [{ market, file, series: parsed.series }];
+    if (parsed.ok) return [{ market, file, series: parsed.series, has: spanOf(parsed.series) }];
     problems.push(priceFaultText(file, parsed.fault));
     return [];
   });
   if (problems.length > 0) return { kind: 'refused', problems };
-  const spans = whole.map(({ series }) => spanOf(series));
-  const fromMs = Math.max(asked.fromMs ?? 0, ...spans.map((one) => one.fromMs));
-  const toMs = Math.min(asked.toMs ?? Number.POSITIVE_INFINITY, ...spans.map((one) => one.toMs));
-  const markets = whole.flatMap(({ market, file, series }, index) => {
+  const fromMs = Math.max(asked.fromMs ?? 0, ...whole.map(({ has }) => has.fromMs));
+  const toMs = Math.min(asked.toMs ?? Number.POSITIVE_INFINITY, ...whole.map(({ has }) => has.toMs));
+  const markets = whole.flatMap(({ market, file, series, has }) => {
     const cut = cutTo(series, fromMs, toMs);
     if (cut !== undefined) return [{ market, file, series: cut, first: formatDecimal(firstPrice(cut)) }];
-    const has = spans[index] ?? { fromMs: 0, toMs: 0 };
     const wanted = `${moment(fromMs)} to ${moment(Math.max(fromMs, toMs))}`;
     problems.push(
       `${file}: expected prices from ${wanted}, found some from ${moment(has.fromMs)} to ${moment(has.toMs)}`,

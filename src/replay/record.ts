@@ -31,8 +31,24 @@ export interface RunRecord {
   readonly accounts: readonly AccountRecord[];
 }
 
+/** Of all runs, each once. */
+export function accountIds(runs: readonly RunRecord[]): readonly string[] {
+  return [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
+}
+
 /** A course of values in the order of time; `null`: none, or not known, from there on. */
 export type Track = readonly (readonly [atMs: number, value: number | null])[];
+
+/** The value that holds at a moment. */
+export function valueAt(track: Track, atMs: number): number | null {
+  let [low, high] = [0, track.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((track[middle]?.[0] ?? 0) <= atMs) low = middle + 1;
+    else high = middle;
+  }
+  return track[low - 1]?.[1] ?? null;
+}
 
 export interface AccountRecord {
   readonly id: string;

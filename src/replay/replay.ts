@@ -26,8 +26,8 @@ export interface ReplayPlan {
 
 export interface ReplayHooks {
   readonly signal?: AbortSignal;
-  /** 0 to 1 of all runs, and which one it is. */
-  readonly onProgress?: (share: number, run: string) => void;
+  /** 0 to 1 of all that is played, and what is being played. */
+  readonly onProgress?: (share: number, what: string) => void;
   /** Milliseconds of real time, from any origin. */
   readonly nowMs: () => number;
 }
@@ -46,38 +46,29 @@ export async function runReplay(plan: ReplayPlan, hooks: ReplayHooks): Promise<R
       break;
     }
     const name = `${one.variant}, ${one.path}`;
-    const onProgress = (elapsedMs: number): void =>
-      hooks.onProgress?.((index + elapsedMs / durationMs) / list.length, name);
     const { record, elapsedMs, errors } = await runWorld(one, {
-      onProgress,
       ...(hooks.signal === undefined ? {} : { signal: hooks.signal }),
+      onProgress: (atMs) => hooks.onProgress?.((index + atMs / durationMs) / list.length, name),
     });
     runs.push(record);
-    for (const error of errors.slice(0, 3)) notes.push(`${name}: ${messageOf(error)}.`);
+    for (const error of errors.slice(0, 3))
+      notes.push(`${name}: ${error instanceof Error ? error.message : String(error)}.`);
     if (elapsedMs < durationMs) stoppedAtMs = plan.fromMs + elapsedMs;
   }
   const { title, seed, fromMs, toMs } = plan;
-  return {
-    title,
-    seed,
-    wallMs: Math.round(hooks.nowMs() - startedMs),
-    fromMs,
-    toMs,
-    ...(stoppedAtMs === undefined ? {} : { stoppedAtMs }),
-    notes,
-    runs,
-  };
+  const wallMs = Math.round(hooks.nowMs() - startedMs);
+  const stopped = stoppedAtMs === undefined ? {} : { stoppedAtMs };
+  return { title, seed, wallMs, fromMs, toMs, ...stopped, notes, runs };
 }
 
 function plansOf(plan: ReplayPlan): readonly RunPlan[] {
   const { seed, fromMs: startMs, toMs, accounts, conditions, terms, markets } = plan;
   const hasCandles = markets.some(({ series }) => series.kind === 'candles');
   const paths: readonly (PathModel | 'trades')[] = hasCandles ? plan.paths : ['trades'];
-  const startPrices = startPricesOf(plan);
-  const planOf = (
-    path: PathModel | 'trades',
-    variant: ReplayPlan['variants'][number] | undefined,
-  ): RunPlan => ({
+  const startPrices = Object.fromEntries(
+    movedMarkets(plan).map(({ market, prices }) => [market, prices.first]),
+  );
+  const planOf = (path: PathModel | 'trades', variant?: ReplayPlan['variants'][number]): RunPlan => ({
     variant: variant?.name ?? UNPROTECTED,
     path,
     seed,
@@ -92,10 +83,6 @@ function plansOf(plan: ReplayPlan): readonly RunPlan[] {
     ...(variant === undefined ? {} : { config: { file: variant.file, text: variant.text } }),
   });
   return paths.flatMap((path) => [undefined, ...plan.variants].map((variant) => planOf(path, variant)));
-}
-
-function startPricesOf(plan: ReplayPlan): Readonly<Record<string, string>> {
-  return Object.fromEntries(movedMarkets(plan).map(({ market, prices }) => [market, prices.first]));
 }
 
 function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<string, PriceSource> {
@@ -126,8 +113,4 @@ function movedMarkets({ markets, accounts }: ReplayPlan) {
     const siblings = needed.filter((market) => coinOf(market) === coinOf(prices.market));
     return [prices.market, ...siblings].map((market) => ({ market, prices }));
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

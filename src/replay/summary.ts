@@ -1,4 +1,11 @@
-import { type AccountRecord, OWN_CONFIG, type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
+import {
+  type AccountRecord,
+  accountIds,
+  OWN_CONFIG,
+  type ReplayRecord,
+  type RunRecord,
+  UNPROTECTED,
+} from './record.ts';
 
 /** The last line of `replay --json`. All but `wallMs` follows from the input and the seed. */
 export interface ReplaySummary {
@@ -35,10 +42,9 @@ function variantsOf(runs: readonly RunRecord[]): readonly VariantSummary[] {
   const names = [...new Set(runs.map(({ variant }) => variant))];
   return names.map((name) => {
     const own = runs.filter(({ variant }) => variant === name);
-    const ids = [...new Set(own.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
     return {
       name,
-      accounts: ids.map((id) =>
+      accounts: accountIds(own).map((id) =>
         worstOf(own.flatMap(({ accounts }) => accounts.filter((one) => one.id === id))),
       ),
       paths: own.map(({ path, accounts }) => ({ path, accounts: accounts.map((one) => worstOf([one])) })),
@@ -60,7 +66,7 @@ function worstOf(accounts: readonly AccountRecord[]): AccountSummary {
 }
 
 /** Of sorted values: one that is among them. */
-function median(sorted: readonly number[]): number | null {
+export function median(sorted: readonly number[]): number | null {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null;
 }
 

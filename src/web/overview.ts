@@ -1,3 +1,4 @@
+import type { Control } from '../core/controls/controls.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import type { Scope } from './access.ts';
 import type { Immutable, OverviewReply } from './api/schemas.ts';
@@ -34,6 +35,7 @@ export function createOverview(
         health().catch((): Readiness => UNKNOWN_HEALTH),
         controls().catch(() => undefined),
       ]);
+      const inForce = listed ?? controlsOf(accounts);
       const offers = sources.views.ids().some((id) => deposits.offer(id) !== undefined);
       return {
         version: process.version,
@@ -43,8 +45,8 @@ export function createOverview(
         mode: modeOf(accounts),
         accounts: sources.views.ids().length,
         firing: firingOf(accounts),
-        pauses: (listed ?? pausesOf(accounts)).flatMap((one) => (one.kind === 'pause' ? [one] : [])),
-        silences: (listed ?? silencesOf(accounts)).flatMap((one) => (one.kind === 'silence' ? [one] : [])),
+        pauses: inForce.flatMap((one) => (one.kind === 'pause' ? [one] : [])),
+        silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
         health: found,
         degraded: process.degraded(),
         queues: lines,
@@ -73,17 +75,10 @@ function firingOf(accounts: readonly AccountView[]): Overview['firing'] {
   return firing;
 }
 
-/** While the controls cannot be listed: those that accounts were last seen with. */
-function pausesOf(accounts: readonly AccountView[]) {
-  return unique(accounts.flatMap(({ pause }) => (pause === null ? [] : [pause])));
-}
-
-function silencesOf(accounts: readonly AccountView[]) {
-  return unique(accounts.flatMap(({ silences }) => silences));
-}
-
-function unique<T extends { readonly id: string }>(items: readonly T[]): readonly T[] {
-  return [...new Map(items.map((item) => [item.id, item])).values()];
+/** While the controls cannot be listed: those that accounts were last seen with, each once. */
+function controlsOf(accounts: readonly AccountView[]): readonly Control[] {
+  const seen = accounts.flatMap(({ pause, silences }) => [pause ?? [], silences].flat());
+  return [...new Map(seen.map((control) => [control.id, control])).values()];
 }
 
 /** Asks again only when the answer is older than this; who asks meanwhile gets the one that is on its way. */

@@ -249,7 +249,6 @@ async function registerAll(
     ...sources,
     overview: createOverview(sources, can, views),
     actions: new ActionFeed(sources.audit),
-    can,
   };
   registerApi(app, context);
   return registerEvents(app, context, (error) => options.onError?.(error)).close;

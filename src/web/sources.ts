@@ -5,8 +5,8 @@ import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { SubjectKey } from '../core/rules/subject.ts';
 import type { AccountView } from '../core/view/account-view.ts';
-import type { StoredStress } from '../core/view/stress-result.ts';
 import type { Immutable, queueLine, readiness, topUpOffer } from './api/schemas.ts';
+import type { stressReply } from './api/stress-schema.ts';
 
 /** What the server shows and does. */
 export interface WebSources {
@@ -55,12 +55,7 @@ export type Readiness = Immutable<z.output<typeof readiness>>;
 
 export type QueueLine = Immutable<z.output<typeof queueLine>>;
 
-export interface StressStatus {
-  /** Whether the config has a schedule. */
-  readonly scheduled: boolean;
-  /** null: none is scheduled, or none has run yet. */
-  readonly stored: StoredStress | null;
-}
+export type StressStatus = Immutable<z.output<typeof stressReply>>;
 
 /** Makes links at which a person pays money in (specification 4.1). */
 export interface DepositDesk {

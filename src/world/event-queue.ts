@@ -26,17 +26,11 @@ export class EventQueue {
   readonly #heap = new Heap<QueuedEvent>((a, b) => a.atMs < b.atMs || (a.atMs === b.atMs && a.seq < b.seq));
   #nowMs = 0;
   #seq = 0;
-  #handled = 0;
   #isRunning = false;
 
   /** Milliseconds since the start. */
   get nowMs(): number {
     return this.#nowMs;
-  }
-
-  /** How many events there have been. */
-  get handled(): number {
-    return this.#handled;
   }
 
   /** Calls at a time, at once if that has passed; returns how to call it off. */
@@ -95,7 +89,6 @@ export class EventQueue {
       const { call, owner, atMs } = event;
       if (call === undefined) continue;
       this.#nowMs = atMs;
-      this.#handled += 1;
       if (owner === undefined) call();
       else owner.admit(call);
       return true;

@@ -21,7 +21,7 @@ export class Machine {
     queue: EventQueue,
     startMs: number,
     { skewMs = 0, driftPpm = 0 }: ClockSpec = {},
-    bootMs: number = BOOT_MS,
+    bootMs = BOOT_MS,
   ) {
     this.#queue = queue;
     this.#startMs = startMs;
@@ -55,7 +55,8 @@ export class Machine {
   }
 }
 
-const BOOT_MS = 1_000_000;
+/** What the monotonic clock of the first machine shows at the start. */
+export const BOOT_MS = 1_000_000;
 
 /** A process on a machine, from its start to its end. What belongs to it waits while it is suspended. */
 export class MachineProcess implements EventOwner {

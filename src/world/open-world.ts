@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto';
+import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { AccountAccess } from '../simulator/accounts.ts';
-import type { FaultSpec } from '../simulator/http/faults.ts';
+import type { ExchangeModel } from '../simulator/model/exchange-model.ts';
 import type { PriceSource } from '../simulator/prices/price-source.ts';
 import type { SimulatedExchange } from '../simulator/simulated-exchange.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
@@ -15,14 +17,12 @@ import { chanceOf, type LatencySpec, latencyOf, randomText } from './chance.ts';
 import { loadWorldConfig } from './config.ts';
 import { EventQueue } from './event-queue.ts';
 import { openExchange } from './exchange.ts';
-import { hashWorld } from './hash.ts';
 import { Machine, MachineProcess } from './machine.ts';
 import { Network } from './network.ts';
 import type { DaemonSpec, WorldEvent, WorldSpec } from './spec.ts';
 import { StoreLink, type StoreState } from './store-link.ts';
-import type { LinkedStores, WorldSurroundings } from './surroundings.ts';
 import { Ticks } from './ticks.ts';
-import { WorldDaemon } from './world-daemon.ts';
+import { type LinkedStores, WorldDaemon, type WorldSurroundings } from './world-daemon.ts';
 
 export interface WorldOptions {
   /** Price sources by market, in Unix milliseconds; they win over those of the specification. */
@@ -149,6 +149,34 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   return world;
 }
 
+const ENTRIES_AT_ONCE = 10_000;
+/** More than an account keeps. */
+const MOST_RECORDS = 1_000_000;
+
+/** SHA-256, in hex, of everything that happened: each ledger entry, and each audit record. */
+async function hashWorld(
+  model: ExchangeModel,
+  audit: AuditReader,
+  accountIds: readonly string[],
+): Promise<string> {
+  const hash = createHash('sha256');
+  hash.update(JSON.stringify(model.ledgerTotals()));
+  let afterSeq = 0;
+  for (;;) {
+    const entries = model.ledger({ afterSeq, limit: ENTRIES_AT_ONCE });
+    for (const entry of entries) hash.update(JSON.stringify(entry));
+    const last = entries.at(-1);
+    if (last === undefined) break;
+    afterSeq = last.seq;
+  }
+  for (const id of [...accountIds, OPERATOR_CHAIN]) {
+    const records = await audit.tail(id, MOST_RECORDS);
+    hash.update(`${id} ${records.length}\n`);
+    for (const record of records) hash.update(`${record.number} ${record.hash}\n`);
+  }
+  return hash.digest('hex');
+}
+
 /** The key of each account that a config may name. */
 function keysOf({ exchange: { accounts } }: WorldSpec, { accounts: directory }: SimulatedExchange) {
   const further = accounts.flatMap(({ id, alsoAs = [] }) =>
@@ -172,21 +200,14 @@ function script(
     queue.at(startAtMs, () => daemons[index]?.start());
   }
   for (const { atMs, untilMs, fault } of spec.faults ?? []) {
-    queue.at(atMs, () => inject(exchange, queue, fault, untilMs));
+    queue.at(atMs, () => {
+      const id = exchange.injectFault(fault);
+      if (untilMs !== undefined) queue.at(untilMs, () => exchange.clearFaults(id));
+    });
   }
   for (const { atMs, ...event } of spec.events ?? []) {
     queue.at(atMs, () => void apply(event).catch(fail));
   }
-}
-
-function inject(
-  exchange: SimulatedExchange,
-  queue: EventQueue,
-  fault: FaultSpec,
-  untilMs: number | undefined,
-): void {
-  const id = exchange.injectFault(fault);
-  if (untilMs !== undefined) queue.at(untilMs, () => exchange.clearFaults(id));
 }
 
 function openNetwork(
@@ -250,7 +271,6 @@ function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, 
   };
   const chance = chanceOf(seed, 'outside');
   const state = createMemoryState({ clock, randomText: (length) => randomText(chance, length) }, place);
-  const stepStoreClock = (byMs: number): void => host.stepWall(byMs);
   const ticks = new Ticks(queue, () => clock.nowMs(), chanceOf(seed, 'ticks'));
-  return { linkFor, storeTime, ticks, storeState, stepStoreClock, state };
+  return { linkFor, storeTime, ticks, storeState, stepStoreClock: (byMs) => host.stepWall(byMs), state };
 }

@@ -2,22 +2,52 @@ import { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
+import type { NonceStore } from '../core/ports/nonce-store.ts';
 import type { Notice } from '../core/ports/notifier.ts';
+import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import type { WireDispatcher } from '../exchange/call/transport.ts';
 import { createSharedConnections } from '../exchange/client.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import { type BucketTick, pollTick } from '../pipeline/poll/poll-tick.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
+import type { Backend } from '../state/account/account-backend.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryState, type State } from '../state/state.ts';
 import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
-import { Machine, MachineProcess } from './machine.ts';
+import type { EventQueue } from './event-queue.ts';
+import { BOOT_MS, Machine, MachineProcess } from './machine.ts';
 import type { DaemonSpec } from './spec.ts';
-import type { WorldSurroundings } from './surroundings.ts';
-import type { TickTaker } from './ticks.ts';
+import type { Ticks, TickTaker } from './ticks.ts';
+
+/** The shared stores as one process reaches them. */
+export interface LinkedStores {
+  readonly backend: Backend;
+  readonly nonces: NonceStore;
+  readonly limits: RateLimitStore;
+}
+
+/** All that a daemon of a world finds around it. */
+export interface WorldSurroundings {
+  readonly queue: EventQueue;
+  readonly seed: number;
+  /** Unix milliseconds. */
+  readonly startMs: number;
+  readonly ticks: Ticks;
+  readonly linkFor: (process: MachineProcess, instance: string) => LinkedStores;
+  /** The store's clock, asked over the link. */
+  readonly storeTime: (process: MachineProcess) => Promise<number>;
+  /** To a base address of the exchange. */
+  readonly connect: (region: number, from: MachineProcess) => WireDispatcher;
+  /** @throws WorldConfigError */
+  readonly loadConfig: (text: string) => CompiledConfig;
+  readonly observe: ((daemon: string) => Telemetry | undefined) | undefined;
+  /** What failed that no code expected. */
+  readonly errors: unknown[];
+}
 
 /** What happens at nearly every poll is handed on, but not kept. */
 const ROUTINE: ReadonlySet<DaemonEvent['kind']> = new Set(['read', 'call', 'evaluated', 'ticked', 'commit']);
@@ -266,9 +296,6 @@ export class WorldDaemon {
       .catch(() => undefined);
   }
 }
-
-/** What the monotonic clock of the first machine shows at the start. */
-const BOOT_MS = 1_000_000;
 
 function regionOf(origin: string, baseUrls: readonly string[]): number {
   return baseUrls.findIndex((baseUrl) => new URL(baseUrl).origin === origin);

@@ -62,7 +62,7 @@ describe('breakwater demo', () => {
     return { all, fate: (id: string) => result.accounts.find((account) => account.id === id) };
   }
 
-  test('a crash: the long comes through, its twin does not, and the borrower is told before the margin call', {
+  test.concurrent('a crash: the long comes through, its twin does not, and the borrower is told before the margin call', {
     timeout: 120_000,
   }, async () => {
     const { all, fate } = await play([100, 100, 98.5, 97, 95.5, 94, 92.5, 91, 89.5, 88]);
@@ -79,7 +79,7 @@ describe('breakwater demo', () => {
     expect(called).toBeGreaterThan(alert);
   });
 
-  test('a rally: the short comes through, its twin does not, and longs are left alone', {
+  test.concurrent('a rally: the short comes through, its twin does not, and longs are left alone', {
     timeout: 120_000,
   }, async () => {
     const { fate } = await play([100, 100, 101.5, 103, 104.5, 106, 107.5, 109]);

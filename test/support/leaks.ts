@@ -13,7 +13,8 @@ const IGNORED = new Set([
   'RandomBytesRequest',
   'Timeout',
 ]);
-const SETTLE_MS = 2_000;
+/** Longer than the 2 s that ioredis gives a connection to close. */
+const SETTLE_MS = 3_000;
 const POLL_MS = 20;
 
 /** What is open in this process and which processes it has started. */
@@ -22,6 +23,8 @@ export interface Footprint {
   /** By identity, with where each was started. */
   readonly timers: ReadonlyMap<number, string>;
   readonly processes: ReadonlyMap<number, string>;
+  /** What test files of one process share: values by name. */
+  readonly shared: ReadonlyMap<string, string>;
 }
 
 /** `mark`: a text in the environment of processes started since, by which orphans are found too. */
@@ -31,7 +34,17 @@ export function takeFootprint(mark: string): Footprint {
     if (!IGNORED.has(name)) resources.set(name, (resources.get(name) ?? 0) + 1);
   }
   const processes = existsSync('/proc/self/stat') ? fromProc(mark) : fromPs();
-  return { resources, timers: runningTimers(), processes };
+  return { resources, timers: runningTimers(), processes, shared: sharedValues() };
+}
+
+function sharedValues(): Map<string, string> {
+  const found = new Map([['the working directory', process.cwd()]]);
+  for (const [name, value = ''] of Object.entries(process.env))
+    found.set(`environment variable ${name}`, value);
+  for (const name of process.eventNames()) {
+    found.set(`the number of process listeners for ${String(name)}`, String(process.listenerCount(name)));
+  }
+  return found;
 }
 
 /**
@@ -61,6 +74,9 @@ function difference(before: Footprint, after: Footprint): string[] {
   }
   for (const [pid, command] of after.processes) {
     if (!before.processes.has(pid)) found.push(`process ${pid}: ${command}`);
+  }
+  for (const name of new Set([...before.shared.keys(), ...after.shared.keys()])) {
+    if (before.shared.get(name) !== after.shared.get(name)) found.push(`${name}, changed`);
   }
   return found;
 }

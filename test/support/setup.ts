@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll, inject, vi } from 'vitest';
 import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
+import { stopFollowing } from './timers.ts';
 
-/** Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind. */
+/**
+ * Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind.
+ * Files may share a process. Each has its own instances of all modules but those of packages.
+ */
 
 fc.configureGlobal({ seed: inject('fastCheckSeed') });
 
@@ -19,5 +23,7 @@ beforeAll(() => {
 
 afterAll(async () => {
   const found = await leftOver(before, mark);
+  stopFollowing();
+  vi.resetModules();
   if (found.length > 0) throw new Error(`This test file leaves behind:\n  ${found.join('\n  ')}`);
 });

@@ -55,6 +55,20 @@ describe('the leak check', () => {
     clearInterval(loose);
   });
 
+  it('finds what other files of the same process would notice', async () => {
+    const before = takeFootprint(mark());
+    const listener = (): void => undefined;
+    process.env['LEFT_OVER'] = '1';
+    process.on('SIGUSR2', listener);
+    expect((await leftOver(before, mark(), 50)).filter((line) => !line.includes('handle'))).toEqual([
+      'environment variable LEFT_OVER, changed',
+      'the number of process listeners for SIGUSR2, changed',
+    ]);
+    delete process.env['LEFT_OVER'];
+    process.off('SIGUSR2', listener);
+    expect(await leftOver(before, mark())).toEqual([]);
+  });
+
   it.runIf(existsSync('/proc/self/stat'))('finds a process whose parent has ended', async () => {
     const before = takeFootprint(mark());
     const parent = spawn('sh', ['-c', 'sleep 60 >/dev/null 2>&1 & echo $!'], {

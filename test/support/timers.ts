@@ -11,7 +11,7 @@ interface Started {
 
 const running = new Map<number, Started>();
 
-/** Follows every timer of this process from here on, also those of libraries and of Node itself. */
+/** Follows every timer of this process until `stopFollowing`, also those of libraries and of Node itself. */
 const hook = createHook({
   init: function init(id: number, type: string, _trigger: number, resource: object): void {
     if (type !== 'Timeout') return;
@@ -28,6 +28,11 @@ const hook = createHook({
   trackPromises: false,
 });
 hook.enable();
+
+export function stopFollowing(): void {
+  hook.disable();
+  running.clear();
+}
 
 /** Where in a stack the code begins that asked for a timer: past Node's own frames. */
 function callerOf(stack: string | undefined): string {

@@ -19,28 +19,20 @@ export interface LivePositions {
 /** Nonces of this process end on another digit than those of daemons on smaller ordinals. */
 const NONCES = { ordinal: 98, ordinals: 100 };
 
-/** Loans of an account that are known from elsewhere, with what secures them. */
-export type KnownLoans = (accountId: string) => readonly { readonly asset: string }[];
+interface Reading {
+  readonly signal: AbortSignal;
+  /** Loans of an account that are known from elsewhere, with what secures them. */
+  readonly knownLoans: (accountId: string) => readonly { readonly asset: string }[];
+}
 
 /** Reads positions and loans of every account of the config; sends nothing that could change anything. */
-export async function readLivePositions(
-  config: CompiledConfig,
-  signal: AbortSignal,
-  knownLoans: KnownLoans,
-): Promise<LivePositions> {
-  const found = await Promise.all(
-    config.accounts.map((account) => readAccount(config, account, { signal, knownLoans })),
-  );
+export async function readLivePositions(config: CompiledConfig, reading: Reading): Promise<LivePositions> {
+  const found = await Promise.all(config.accounts.map((account) => readAccount(config, account, reading)));
   return {
     accounts: found.flatMap(({ accounts }) => accounts),
     notes: found.flatMap(({ notes }) => notes),
     problems: found.flatMap(({ problems }) => problems),
   };
-}
-
-interface Reading {
-  readonly signal: AbortSignal;
-  readonly knownLoans: KnownLoans;
 }
 
 async function readAccount(
@@ -73,8 +65,7 @@ async function readThrough(
   if (!positions.value.complete)
     return refused(`account ${id}: expected a complete list of positions, got one with records set aside`);
   const { account: read, notes: own, problems } = accountFromReply(account, positions.value.records);
-  const notes = [...own];
-  notes.push(...(await loanNotes(client, id, signal, knownLoans(id))));
+  const notes = [...own, ...(await loanNotes(client, id, signal, knownLoans(id)))];
   if (read === undefined && problems.length === 0) notes.push(`Account ${id} holds no position: left out.`);
   return { accounts: read === undefined ? [] : [read], notes, problems: problems.map(formatProblem) };
 }
@@ -84,7 +75,7 @@ async function loanNotes(
   client: ExchangeReads,
   id: string,
   signal: AbortSignal,
-  known: ReturnType<KnownLoans>,
+  known: ReturnType<Reading['knownLoans']>,
 ): Promise<readonly string[]> {
   const loans = await client.creditLines({ signal });
   if (loans.kind === 'failed') return [`Account ${id}: its loans could not be read (${loans.error.name}).`];

@@ -1,9 +1,10 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { coinOf } from '../../replay/exposure.ts';
-import { readPriceFiles } from '../../replay/price-files.ts';
+import type { StartingBook } from '../../replay/positions/starting-account.ts';
+import { type MarketPrices, readPriceFiles } from '../../replay/price-files.ts';
 import { OWN_CONFIG, type ReplayRecord } from '../../replay/record.ts';
-import { runReplay } from '../../replay/replay.ts';
+import { type ReplayHooks, runReplay } from '../../replay/replay.ts';
 import { parseFaultText } from '../../simulator/http/fault-text.ts';
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { PathModel } from '../../simulator/prices/price-path.ts';
@@ -32,10 +33,7 @@ export interface ReplayOptions {
 export interface OpenReplay {
   readonly notes: readonly string[];
   readonly accounts: readonly string[];
-  run(hooks: {
-    readonly signal: AbortSignal;
-    readonly onProgress?: (share: number, run: string) => void;
-  }): Promise<ReplayRecord>;
+  run(hooks: Omit<ReplayHooks, 'nowMs'>): Promise<ReplayRecord>;
 }
 
 /** Reads and checks everything that a replay needs. @throws ReplayInputError, SimulatorError */
@@ -43,16 +41,12 @@ export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
   const { prices, config: file, env } = options;
   const book = await readBook(file, options.holdings, env);
   const texts = await Promise.all(prices.map(async ({ file: name }) => await textOf(name)));
-  const asked = {
-    ...(options.fromMs === undefined ? {} : { fromMs: options.fromMs }),
-    ...(options.toMs === undefined ? {} : { toMs: options.toMs }),
-  };
   const read = readPriceFiles(
     prices.map(({ market, file: name }, index) => ({ market, file: name, text: texts[index] ?? '' })),
-    asked,
+    options,
   );
   if (read.kind === 'refused') throw new ReplayInputError(read.problems);
-  refuseUnpriced(book.accounts, new Set(prices.map(({ market }) => market)));
+  refuseUnpriced(book.accounts, prices);
   const held = book.accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
   const terms = termsOf(book.config, [...held, ...prices.map(({ market }) => market)]);
   const rivals = await Promise.all(
@@ -89,11 +83,8 @@ export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
   };
 }
 
-function refuseUnpriced(
-  accounts: readonly { readonly id: string; readonly positions: readonly { readonly market: string }[] }[],
-  priced: ReadonlySet<string>,
-): void {
-  const coins = new Set([...priced].map(coinOf));
+function refuseUnpriced(accounts: readonly StartingBook[], prices: ReplayOptions['prices']): void {
+  const coins = new Set(prices.map(({ market }) => coinOf(market)));
   const problems = accounts.flatMap(({ id, positions }) =>
     positions
       .filter(({ market }) => !coins.has(coinOf(market)))
@@ -105,10 +96,7 @@ function refuseUnpriced(
 /** Present positions over prices of another time begin with a jump, which should be known. */
 const NOTABLE_JUMP = 0.05;
 
-function jumpNotes(
-  accounts: readonly { readonly id: string; readonly markPrices: Readonly<Record<string, number>> }[],
-  markets: readonly { readonly market: string; readonly first: string }[],
-): readonly string[] {
+function jumpNotes(accounts: readonly StartingBook[], markets: readonly MarketPrices[]): readonly string[] {
   return accounts.flatMap(({ id, markPrices }) =>
     markets.flatMap(({ market, first }) => {
       const mark = markPrices[market];

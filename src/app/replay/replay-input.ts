@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { isMap, isSeq, parseDocument, type YAMLMap } from 'yaml';
 import type { CompiledConfig } from '../../config/compiled-config.ts';
 import { loadConfig, loadWithoutSecrets } from '../../config/load-config.ts';
 import { nodeSurroundings } from '../../config/node-files.ts';
 import { formatProblem, type Problem } from '../../config/problem.ts';
 import { readPositions } from '../../replay/positions/positions-file.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
-import { type ReplayConfig, replayConfig } from '../../replay/run/replay-config.ts';
 import type { MarketTerms } from '../../world/spec.ts';
 import { readLivePositions } from './live-positions.ts';
 
@@ -32,6 +32,13 @@ export interface Holdings {
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
+
+/** A config as a replay runs it, and what was changed in it. */
+export interface ReplayConfig {
+  readonly text: string;
+  /** In whole sentences. */
+  readonly notes: readonly string[];
+}
 
 /** A config and what its accounts hold, ready to be played. */
 export interface Book {
@@ -65,6 +72,30 @@ async function actingConfig(file: string, accounts: readonly StartingBook[]): Pr
   return replayConfig(await textOf(file), ids);
 }
 
+/**
+ * A config that was checked already, with only these accounts in it, and acting: a config that observes is replayed as
+ * if it enforced, as what would have been done is the question. A rule with a mode of its own keeps it.
+ */
+function replayConfig(text: string, accountIds: readonly string[]): ReplayConfig {
+  const document = parseDocument(text, { version: '1.2', merge: false });
+  const notes: string[] = [];
+  const accounts = document.get('accounts');
+  let observes = document.get('mode') !== 'enforce';
+  if (isSeq(accounts)) {
+    const kept = accounts.items.filter(
+      (item): item is YAMLMap => isMap(item) && accountIds.includes(String(item.get('id'))),
+    );
+    accounts.items = kept;
+    for (const account of kept) {
+      if (account.get('mode') === 'observe') observes = true;
+      account.delete('mode');
+    }
+  }
+  document.set('mode', 'enforce');
+  if (observes) notes.push('The config observes; it was replayed as if it enforced.');
+  return { text: document.toString(), notes };
+}
+
 /** @throws ReplayInputError */
 export function usableConfig(file: string, env: Env, needsSecrets: boolean): CompiledConfig {
   const surroundings = nodeSurroundings(env);
@@ -90,7 +121,13 @@ async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Pr
   const loansOf = (id: string): StartingBook['loans'] =>
     written.accounts.find((account) => account.id === id)?.loans ?? [];
   const asked = config.accounts.filter(({ id }) => !isReplaced(id));
-  const read = await readLivePositions({ ...config, accounts: asked }, live.signal, loansOf);
+  const read = await readLivePositions(
+    { ...config, accounts: asked },
+    {
+      signal: live.signal,
+      knownLoans: loansOf,
+    },
+  );
   if (read.problems.length > 0) throw new ReplayInputError(read.problems);
   const found = read.accounts.map((account) => ({ ...account, loans: loansOf(account.id) }));
   const others = written.accounts.filter(({ id }) => !found.some((account) => account.id === id));

@@ -48,10 +48,7 @@ interface HeldAccount {
 }
 
 function heldBy({ id, rules }: WatchedAccount, load: AccountLoad, nowMs: number): HeldAccount {
-  const leaveOut = (why: string): HeldAccount => ({
-    leftOut: [`Account ${id}: ${why}.`],
-    isUnknown: true,
-  });
+  const leaveOut = (why: string): HeldAccount => ({ leftOut: [`Account ${id}: ${why}.`], isUnknown: true });
   if (load.kind === 'refused') return leaveOut('its stored state cannot be read');
   const { figures } = load.account.documents;
   if (figures === undefined) return leaveOut('it has not been read yet');

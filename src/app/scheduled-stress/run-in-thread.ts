@@ -39,12 +39,7 @@ export async function runInThread(
   { timeLimitMs, signal }: ThreadBounds,
 ): Promise<ThreadRun> {
   if (signal.aborted) return { end: 'stopped', cases: [] };
-  const worker = new Worker(PROGRAM, {
-    name: 'stress',
-    workerData: input,
-    env: {},
-    resourceLimits: LIMITS,
-  });
+  const worker = new Worker(PROGRAM, { name: 'stress', workerData: input, env: {}, resourceLimits: LIMITS });
   const cases: StressCase[] = [];
   const over = new AbortController();
   try {

@@ -45,31 +45,22 @@ export function tlsProblems(
 
 export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {
   const found: Problem[] = [];
+  const warn = (at: Path, code: ProblemCode, message: string): number =>
+    found.push(warningAt(config.document, at, code, message));
   const seen = new Set<string>();
   for (const [index, url] of config.exchange.baseUrls.entries()) {
     const path = ['exchange', 'baseUrls', index];
     const { protocol, hostname, host } = new URL(url);
     if (protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) {
-      found.push(
-        warningAt(
-          config.document,
-          path,
-          'unencrypted',
-          'expected https://, got http://: the API key travels readably',
-        ),
-      );
+      warn(path, 'unencrypted', 'expected https://, got http://: the API key travels readably');
     }
-    if (seen.has(host)) {
-      found.push(warningAt(config.document, path, 'unused', 'expected different addresses, got one twice'));
-    }
+    if (seen.has(host)) warn(path, 'unused', 'expected different addresses, got one twice');
     seen.add(host);
   }
   const used = new Set(config.accounts.map(({ egress }) => egress));
   for (const group of Object.keys(config.egress)) {
     if (used.has(group) || nodeAt(config.document.root, ['egress', group]) === undefined) continue;
-    found.push(
-      warningAt(config.document, ['egress', group], 'unused', 'expected an account in this group, got none'),
-    );
+    warn(['egress', group], 'unused', 'expected an account in this group, got none');
   }
   return found;
 }
@@ -96,24 +87,22 @@ export function accountWarnings(account: UncheckedAccount, config: UncheckedConf
   const acting = rules.filter((rule) =>
     actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'protect'),
   );
-  const chosen = [
-    [...path, 'acting', 'cancel'],
-    ['acting', 'cancel'],
-  ].some((at) => nodeAt(config.document.root, at) !== undefined);
-  if (acting.length > 0 && settings.cancel === 'always' && !chosen) {
+  if (acting.length === 0) return found;
+  /** The account's own key, else the shared one, else (neither is written) the account. */
+  const at = (section: 'acting' | 'exchange', key: string): Path => {
+    const written = [
+      [...path, section, key],
+      [section, key],
+    ];
+    return written.find((one) => nodeAt(config.document.root, one) !== undefined) ?? path;
+  };
+  if (settings.cancel === 'always' && at('acting', 'cancel') === path) {
     warn(
       path,
       'cancels-owners-orders',
       `expected acting.cancel to be chosen, got its default "always": when ${acting.map(({ id }) => id).join(', ')} re-price an order, every order of its type in that market is cancelled, yours too; "never" forbids that`,
     );
   }
-  const at = (section: 'acting' | 'exchange', key: string): Path =>
-    nodeAt(config.document.root, [...path, section, key]) === undefined
-      ? nodeAt(config.document.root, [section, key]) === undefined
-        ? path
-        : [section, key]
-      : [...path, section, key];
-  if (acting.length === 0) return found;
   const { intentTtlMs, fillWithinMs, maxSnapshotAgeMs, readLagMs, lateArrivalMs, nonceMode } = settings;
   const timing = (at: Path, message: string): number => warn(at, 'timing', message);
   if (intentTtlMs < fillWithinMs) {

@@ -18,23 +18,21 @@ export function stressWarnings({ document, stress }: UncheckedConfig): readonly 
   if (runs.length === 0) return [warn('at', `expected a time that comes, got ${stress.at}: it never runs`)];
   const gaps = runs.slice(1).map((run, index) => run - (runs[index] ?? run));
   const leastMs = Math.min(...gaps);
-  const found: Problem[] = [];
   if (leastMs < TOO_OFTEN_MS) {
-    found.push(
+    return [
       warn(
         'at',
         `expected at least ${durationInWords(TOO_OFTEN_MS)} between two runs, got ${durationInWords(leastMs)}: each takes processor time, and little changes in between`,
       ),
-    );
-  } else if (leastMs < stress.timeLimitMs) {
-    found.push(
-      warn(
-        'timeLimit',
-        `expected less than the ${durationInWords(leastMs)} between two runs, got ${durationInWords(stress.timeLimitMs)}: a run that takes as long as it may makes the next one drop out`,
-      ),
-    );
+    ];
   }
-  return found;
+  if (leastMs >= stress.timeLimitMs) return [];
+  return [
+    warn(
+      'timeLimit',
+      `expected less than the ${durationInWords(leastMs)} between two runs, got ${durationInWords(stress.timeLimitMs)}: a run that takes as long as it may makes the next one drop out`,
+    ),
+  ];
 }
 
 function nextRuns(at: string, timezone: string): readonly number[] {

@@ -89,13 +89,7 @@ export class Caller {
     } finally {
       scope.end();
     }
-    this.#observe(
-      plan,
-      progress,
-      startedMs,
-      outcome.kind,
-      outcome.kind === 'failed' ? outcome.error : undefined,
-    );
+    this.#observe(plan, progress, startedMs, outcome);
     return outcome;
   }
 
@@ -113,13 +107,7 @@ export class Caller {
     } finally {
       scope.end();
     }
-    this.#observe(
-      plan,
-      progress,
-      startedMs,
-      outcome.kind,
-      outcome.kind === 'accepted' ? undefined : outcome.error,
-    );
+    this.#observe(plan, progress, startedMs, outcome);
     return outcome;
   }
 
@@ -267,19 +255,18 @@ export class Caller {
     plan: CallPlan<T>,
     progress: Progress,
     startedMs: number,
-    outcome: 'ok' | 'failed' | 'accepted' | 'rejected' | 'unknown',
-    error: ExchangeError | undefined,
+    outcome: ReadOutcome<T> | CommandOutcome<T>,
   ): void {
     const { observer, clock } = this.#parts;
     if (observer.onCall === undefined) return;
     const { nonceRepeats: _, baseUrlIndex, ...counts } = progress;
     const event = {
       endpoint: plan.endpoint.id,
-      outcome,
+      outcome: outcome.kind,
       durationMs: clock.monotonicMs() - startedMs,
       ...counts,
       ...(baseUrlIndex === undefined ? {} : { baseUrlIndex }),
-      ...(error === undefined ? {} : { error: error.name }),
+      ...('error' in outcome ? { error: outcome.error.name } : {}),
     };
     safely(() => observer.onCall?.(event));
   }

@@ -1,20 +1,11 @@
-import type { OutcomeTable } from '../outcome-table.ts';
+import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
 import { counted, moment, span } from '../words.ts';
 import type { AccountHistory, HistoryRecord, RuleHistory } from './history-record.ts';
-
-const RIGHT = 'right';
 
 /** What each rule would have done, as a table for the terminal and the page. */
 export function historyTable({ accounts }: HistoryRecord): OutcomeTable {
   return {
-    columns: [
-      { title: 'ACCOUNT' },
-      { title: 'RULE' },
-      { title: 'FIRED', align: RIGHT },
-      { title: 'FOR', align: RIGHT },
-      { title: 'NOT DECIDED', align: RIGHT },
-      { title: 'NOTE' },
-    ],
+    columns: [...texts('ACCOUNT', 'RULE'), ...figures('FIRED', 'FOR', 'NOT DECIDED'), ...texts('NOTE')],
     rows: accounts.flatMap((account) =>
       account.rules.map((rule, index) => [index === 0 ? account.id : '', ...ruleCells(account, rule)]),
     ),
@@ -61,7 +52,7 @@ export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
     ),
   );
   return {
-    columns: ['FIRED (UTC)', 'ACCOUNT', 'RULE', 'FOR WHAT', 'HOW LONG', 'WHY'].map((title) => ({ title })),
+    columns: texts('FIRED (UTC)', 'ACCOUNT', 'RULE', 'FOR WHAT', 'HOW LONG', 'WHY'),
     rows: rows.toSorted((a, b) => a.firedMs - b.firedMs).map(({ row }) => row),
   };
 }
@@ -82,4 +73,39 @@ export function coverage({ id, moments, fromMs, toMs, everyMs, gaps }: AccountHi
     whole,
     `Account ${id}: ${many} of ${span(endMs - gapMs)} from ${moment(gapMs)}: nothing is known of that time.`,
   ];
+}
+
+/** What `replay --history --json` prints: a line for each episode, then the last line. */
+export function historyLines({
+  source,
+  accounts,
+}: HistoryRecord): readonly Readonly<Record<string, unknown>>[] {
+  const episodes = accounts.flatMap(({ id: account, rules }) =>
+    rules.flatMap(({ id: rule, severity, episodes: fired }) =>
+      fired.map((episode) => ({ event: 'episode', account, rule, severity, ...episode })),
+    ),
+  );
+  const last = {
+    event: 'history',
+    source,
+    accounts: accounts.map((account) => {
+      const { id, moments, fromMs, toMs, everyMs, gaps, rules } = account;
+      return {
+        id,
+        moments,
+        fromMs,
+        toMs,
+        everyMs,
+        gaps,
+        rules: rules.map((rule) => ({
+          id: rule.id,
+          fired: rule.episodes.length,
+          firingMs: firingMs(account, rule),
+          undecided: rule.undecided,
+          notJudged: rule.notJudged,
+        })),
+      };
+    }),
+  };
+  return [...episodes.toSorted((a, b) => a.firedMs - b.firedMs), last];
 }

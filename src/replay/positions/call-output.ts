@@ -1,28 +1,28 @@
 import { z } from 'zod';
 import type { Problem } from '../../config/problem.ts';
-import { problemAt, readShape } from '../../config/shape/read.ts';
+import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, scalar, text } from '../../config/shape/scalars.ts';
 import type { PositionRecord } from '../../core/ports/exchange.ts';
-import { type DecimalString, formatDecimal, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
+import { formatDecimal, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
-import type { Quantity } from '../../core/quantities/quantity.ts';
 import {
   accountFrom,
   configuredAccount,
   configuredMarket,
   type PositionsReading,
   type PrintedAccount,
+  refuse,
   settlementOf,
 } from './reading.ts';
 import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
 
-const figure = () => decimalText({ positive: false, expected: 'a decimal number' }).optional();
+const figure = () => decimalText({ positive: false, expected: 'a decimal number' }).exactOptional();
 
 const recordSchema = z.object({
   market: text({ expected: 'a market' }),
   amount: decimalText({ positive: false, expected: 'the size of the position' }),
   basePrice: figure(),
-  liquidationPrice: z.nullable(decimalText()).optional(),
+  liquidationPrice: z.nullable(decimalText()).exactOptional(),
   unrealizedPnl: figure(),
   margin: figure(),
   freeMargin: figure(),
@@ -31,17 +31,12 @@ const recordSchema = z.object({
     .optional(),
 });
 
+const exactly = (word: string, expected: string) =>
+  scalar<string>({ expected, read: (value) => ({ ok: value === word, value: word }), json: {} });
+
 const outputSchema = z.object({
-  endpoint: scalar<'positions'>({
-    expected: 'the output of `call positions`',
-    read: (written) => (written === 'positions' ? { ok: true, value: written } : { ok: false }),
-    json: {},
-  }),
-  outcome: scalar<'ok'>({
-    expected: 'the output of a call that succeeded (ok)',
-    read: (written) => (written === 'ok' ? { ok: true, value: written } : { ok: false }),
-    json: {},
-  }),
+  endpoint: exactly('positions', 'the output of `call positions`'),
+  outcome: exactly('ok', 'the output of a call that succeeded (ok)'),
   complete: flag(),
   records: z.array(recordSchema),
 });
@@ -52,8 +47,7 @@ export function readCallOutput(reading: PositionsReading): readonly StartingBook
   const account = ownerOf(reading);
   if (printed === undefined || account === undefined) return [];
   if (!printed.complete) {
-    const message = 'expected a complete list, got one from which records were set aside';
-    reading.report(problemAt(reading.document, ['complete'], { code: 'wrong-value', message }));
+    refuse(reading, ['complete'], 'expected a complete list, got one from which records were set aside');
     return [];
   }
   const records = printed.records.map(recordOf);
@@ -62,29 +56,22 @@ export function readCallOutput(reading: PositionsReading): readonly StartingBook
 }
 
 function ownerOf(reading: PositionsReading): ConfiguredAccount | undefined {
-  const { configured, accountId, document, report } = reading;
+  const { configured, accountId } = reading;
   const [only] = configured;
   if (accountId !== undefined) return configuredAccount(reading, accountId, []);
   if (only !== undefined && configured.length === 1) return only;
   const ids = configured.map(({ id }) => id).join(', ');
   const message = `expected to know whose positions these are, as the output does not say: write ACCOUNT=FILE, with one of ${ids}`;
-  report(problemAt(document, [], { code: 'missing-key', message }));
-  return undefined;
+  return refuse(reading, [], message, 'missing-key');
 }
 
 function recordOf(printed: z.output<typeof recordSchema>, index: number): PositionRecord {
-  const { market, amount, basePrice, liquidationPrice, unrealizedPnl, margin, freeMargin } = printed;
-  const side = printed.positionSide?.value;
+  const { positionSide, ...record } = printed;
+  const side = positionSide?.value;
   const isSide = side === 'LONG' || side === 'SHORT' || side === 'BOTH';
   return {
     positionId: String(index),
-    market,
-    amount,
-    ...(basePrice === undefined ? {} : { basePrice }),
-    ...(liquidationPrice === undefined ? {} : { liquidationPrice }),
-    ...(unrealizedPnl === undefined ? {} : { unrealizedPnl }),
-    ...(margin === undefined ? {} : { margin }),
-    ...(freeMargin === undefined ? {} : { freeMargin }),
+    ...record,
     ...(isSide ? { positionSide: { known: true, value: side } } : {}),
   };
 }
@@ -133,13 +120,8 @@ function accountFromRecords(
   const hedgeMode = records.some(
     ({ positionSide }) => positionSide?.known === true && positionSide.value !== 'BOTH',
   );
-  return accountFrom(reading, {
-    id: account.id,
-    path,
-    positions,
-    hedgeMode,
-    otherEquity: marginsOf(records),
-  });
+  const otherEquity = marginsOf(records);
+  return accountFrom(reading, { id: account.id, path, positions, hedgeMode, otherEquity });
 }
 
 /** Used and free margin together, where every record says them. */
@@ -160,10 +142,8 @@ function positionOf(
   if (settings === undefined) return undefined;
   const quantities = new PositionQuantities(record, account.settings);
   const { direction, markPrice, liquidationPrice } = quantities;
-  const missing = (what: string): undefined => {
-    const message = `expected ${what} of the position, which does not follow from this record`;
-    reading.report(problemAt(reading.document, path, { code: 'wrong-value', message }));
-  };
+  const missing = (what: string): undefined =>
+    refuse(reading, path, `expected ${what} of the position, which does not follow from this record`);
   if (direction.kind !== 'value') return missing('the direction');
   if (basePrice === undefined) return missing('the entry price');
   if (markPrice.kind !== 'value') return missing('the mark price');
@@ -171,19 +151,11 @@ function positionOf(
   return {
     market,
     side: direction.value,
-    amount: unsigned(amount),
+    amount: formatDecimal(toDecimal(amount).abs()),
     entry: basePrice,
     mark: markPrice.value,
-    liquidation: numberOrNone(liquidationPrice),
+    liquidation: liquidationPrice.kind === 'value' ? liquidationPrice.value : 'none',
     maintenanceMargin: settings.maintenanceMargin,
     money: settlementOf(account, market),
   };
-}
-
-function numberOrNone(quantity: Quantity<number>): number | 'none' {
-  return quantity.kind === 'value' ? quantity.value : 'none';
-}
-
-function unsigned(amount: DecimalString): DecimalString {
-  return formatDecimal(toDecimal(amount).abs());
 }

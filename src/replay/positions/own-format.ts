@@ -1,10 +1,16 @@
 import { z } from 'zod';
 import type { Path } from '../../config/problem.ts';
-import { problemAt, readShape } from '../../config/shape/read.ts';
+import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, name, number, oneOf, text, ticker } from '../../config/shape/scalars.ts';
 import { list, section } from '../../config/shape/shape.ts';
 import { nodeAt } from '../../config/yaml/document.ts';
-import { configuredAccount, configuredMarket, hasBothSides, type PositionsReading } from './reading.ts';
+import {
+  configuredAccount,
+  configuredMarket,
+  hasBothSides,
+  type PositionsReading,
+  refuse,
+} from './reading.ts';
 import type { StartingBook } from './starting-account.ts';
 
 const marketName = () =>
@@ -15,7 +21,7 @@ const positionSchema = section(
     market: marketName(),
     side: oneOf('long', 'short'),
     amount: decimalText(),
-    entry: decimalText().optional(),
+    entry: decimalText().exactOptional(),
   },
   {},
 );
@@ -39,12 +45,12 @@ const accountSchema = section(
       max: 1000,
       integer: true,
       expected: 'a whole number from 1, such as 10',
-    }).optional(),
-    hedgeMode: flag().optional(),
+    }).exactOptional(),
+    hedgeMode: flag(),
     positions: list(positionSchema),
     loans: list(loanSchema),
   },
-  { collateral: {}, positions: [], loans: [] },
+  { collateral: {}, hedgeMode: false, positions: [], loans: [] },
 );
 
 /** Accounts are read one by one, so that a mistake in one hides none in another. */
@@ -62,20 +68,8 @@ export function readOwnFormat(reading: PositionsReading): readonly StartingBook[
     const account = readShape(accountSchema, document, path, report);
     if (account === undefined) return [];
     checkHoldings(reading, account, path);
-    return [startingAccount(account)];
+    return [{ ...account, markPrices: {} }];
   });
-}
-
-function startingAccount({ leverage, hedgeMode, positions, ...rest }: WrittenAccount): StartingBook {
-  return {
-    ...rest,
-    hedgeMode: hedgeMode ?? false,
-    ...(leverage === undefined ? {} : { leverage }),
-    positions: positions.map(({ market, side, amount, entry }) =>
-      entry === undefined ? { market, side, amount } : { market, side, amount, entry },
-    ),
-    markPrices: {},
-  };
 }
 
 /** Ids and markets as they stand in the file, whatever else is wrong there. */
@@ -84,11 +78,8 @@ function checkReferences(reading: PositionsReading, path: Path): void {
   const id = nodeAt(root, [...path, 'id'])?.value;
   if (typeof id !== 'string') return;
   const index = Number(path.at(-1));
-  const isTaken = Array.from(
-    { length: index },
-    (_, before) => nodeAt(root, ['accounts', before, 'id'])?.value,
-  );
-  if (isTaken.includes(id)) {
+  const before = Array.from({ length: index }, (_, other) => nodeAt(root, ['accounts', other, 'id'])?.value);
+  if (before.includes(id)) {
     refuse(reading, [...path, 'id'], `expected each account once, got ${id} again`, 'duplicate-id');
   }
   const known = configuredAccount(reading, id, [...path, 'id']);
@@ -110,7 +101,7 @@ function checkHoldings(reading: PositionsReading, account: WrittenAccount, path:
       refuse(reading, [...path, 'positions', index], message, 'duplicate-id');
     }
   }
-  if (hedgeMode !== true && hasBothSides(positions)) {
+  if (!hedgeMode && hasBothSides(positions)) {
     const message = 'expected hedgeMode: true with a long and a short position in one market, got none';
     refuse(reading, [...path, 'positions'], message);
   }
@@ -121,13 +112,4 @@ function checkHoldings(reading: PositionsReading, account: WrittenAccount, path:
   if (positions.length === 0 && loans.length === 0) {
     refuse(reading, path, 'expected positions or loans, got neither', 'missing-key');
   }
-}
-
-function refuse(
-  { document, report }: PositionsReading,
-  path: Path,
-  message: string,
-  code: 'wrong-value' | 'duplicate-id' | 'missing-key' = 'wrong-value',
-): void {
-  report(problemAt(document, path, { code, message }));
 }

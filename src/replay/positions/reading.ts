@@ -1,4 +1,4 @@
-import type { Path } from '../../config/problem.ts';
+import type { Path, ProblemCode } from '../../config/problem.ts';
 import { didYouMean, problemAt, type Report } from '../../config/shape/read.ts';
 import { suggest } from '../../config/suggest.ts';
 import type { YamlDocument } from '../../config/yaml/document.ts';
@@ -20,24 +20,34 @@ export interface PositionsReading {
   readonly unread: (accountId: string) => void;
 }
 
+/** Reports what is wrong at a path. */
+export function refuse(
+  { document, report }: PositionsReading,
+  path: Path,
+  message: string,
+  code: ProblemCode = 'wrong-value',
+): undefined {
+  report(problemAt(document, path, { code, message }));
+}
+
 /** The account of the config, or `undefined` when there is none (reported at the path). */
 export function configuredAccount(
-  { document, configured, report }: PositionsReading,
+  reading: PositionsReading,
   id: string,
   path: Path,
 ): ConfiguredAccount | undefined {
+  const { configured } = reading;
   const found = configured.find((account) => account.id === id);
   if (found !== undefined) return found;
   const ids = configured.map((account) => account.id);
   const message = `expected an account of the config (${ids.join(', ')}), got ${JSON.stringify(id)}`;
   const meant = didYouMean(suggest(id, ids));
-  report(problemAt(document, path, { code: 'unknown-reference', message: `${message}${meant}` }));
-  return undefined;
+  return refuse(reading, path, `${message}${meant}`, 'unknown-reference');
 }
 
 /** What the config says of a market, or `undefined` when it says nothing (reported at the path). */
 export function configuredMarket(
-  { document, report }: PositionsReading,
+  reading: PositionsReading,
   account: ConfiguredAccount,
   market: string,
   path: Path,
@@ -45,8 +55,7 @@ export function configuredMarket(
   const settings = account.settings.marketSettings(market);
   if (settings !== undefined) return settings;
   const message = `expected a market that the config's markets cover, got ${JSON.stringify(market)}: add an entry for it`;
-  report(problemAt(document, path, { code: 'unknown-reference', message }));
-  return undefined;
+  return refuse(reading, path, message, 'unknown-reference');
 }
 
 /** Perpetuals of the exchange settle in USDT unless the config says otherwise. */
@@ -67,26 +76,22 @@ export interface PrintedAccount {
 
 /** The account, with the collateral that its figures imply; `undefined` when they imply none (reported). */
 export function accountFrom(
-  { document, report, note }: PositionsReading,
+  reading: PositionsReading,
   { id, path, positions, hedgeMode, otherEquity }: PrintedAccount,
 ): StartingBook | undefined {
-  const refuse = (message: string): undefined => {
-    report(problemAt(document, path, { code: 'wrong-value', message: `${message}; ${WRITE_IT}` }));
-  };
+  const fail = (message: string): undefined => refuse(reading, path, `${message}; ${WRITE_IT}`);
   const monies = [...new Set(positions.map(({ money }) => money))];
   const [money] = monies;
   if (money === undefined || monies.length > 1) {
-    return refuse(`expected positions in one currency to work out the collateral, got ${monies.join(', ')}`);
+    return fail(`expected positions in one currency to work out the collateral, got ${monies.join(', ')}`);
   }
   const pool = poolEquity(positions);
-  if (pool.kind === 'several') return refuse(SEVERAL_POOLS);
+  if (pool.kind === 'several') return fail(SEVERAL_POOLS);
   const equity = pool.kind === 'equity' ? pool.equity : otherEquity;
-  if (equity === undefined) {
-    return refuse('expected a liquidation price to work out the collateral, got none');
-  }
+  if (equity === undefined) return fail('expected a liquidation price to work out the collateral, got none');
   const collateral = collateralOf(equity, positions);
   const source = pool.kind === 'equity' ? 'liquidation prices' : 'margin and freeMargin';
-  note(`Account ${id}: collateral of ${collateral} ${money}, worked out from ${source}.`);
+  reading.note(`Account ${id}: collateral of ${collateral} ${money}, worked out from ${source}.`);
   return {
     id,
     collateral: { [money]: collateral },

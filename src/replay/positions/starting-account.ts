@@ -1,5 +1,6 @@
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
+import type { LoanSpec, PositionSpec } from '../../world/spec.ts';
 
 /** What an account holds when a replay begins. */
 export interface StartingAccount {
@@ -10,23 +11,14 @@ export interface StartingAccount {
   readonly leverage?: number;
   readonly hedgeMode: boolean;
   readonly positions: readonly StartingPosition[];
-  readonly loans: readonly StartingLoan[];
+  readonly loans: readonly LoanSpec[];
 }
 
-export interface StartingPosition {
-  readonly market: string;
-  readonly side: 'long' | 'short';
+export interface StartingPosition extends PositionSpec {
   /** Base asset, above zero. */
   readonly amount: DecimalString;
   /** Entry price; the first price of the replay if absent. */
   readonly entry?: DecimalString;
-}
-
-export interface StartingLoan {
-  readonly asset: string;
-  readonly amount: DecimalString;
-  readonly collateralAsset: string;
-  readonly collateralAmount: DecimalString;
 }
 
 /** What of the config a positions file is checked against. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { problemAt, readShape } from '../../config/shape/read.ts';
+import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, oneOf, scalar, text } from '../../config/shape/scalars.ts';
 import { type DecimalString, isDecimalString, toNumber } from '../../core/quantities/decimal.ts';
 import {
@@ -8,6 +8,7 @@ import {
   configuredMarket,
   type PositionsReading,
   type PrintedAccount,
+  refuse,
   settlementOf,
 } from './reading.ts';
 import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
@@ -62,8 +63,7 @@ function accountOf(
   if (known === undefined) return undefined;
   if (refused !== null) {
     const message = 'expected what the account holds, got one whose stored state was refused';
-    reading.report(problemAt(reading.document, [...path, 'refused'], { code: 'wrong-value', message }));
-    return undefined;
+    return refuse(reading, [...path, 'refused'], message);
   }
   for (const { asset, amount } of creditLines) {
     reading.note(
@@ -75,7 +75,7 @@ function accountOf(
   if (isUnread) reading.unread(accountId);
   else if (source?.complete === false) {
     const message = 'expected complete positions, got some from which records were set aside';
-    reading.report(problemAt(reading.document, [...path, 'sources'], { code: 'wrong-value', message }));
+    refuse(reading, [...path, 'sources'], message);
   }
   if (positions.length === 0) return undefined;
   const read = positions.map((position, number) =>

@@ -1,5 +1,5 @@
-import type { AccountRecord, ReplayRecord } from '../record.ts';
-import { variantWords } from '../summary.ts';
+import { type AccountRecord, accountIds, type ReplayRecord } from '../record.ts';
+import { median, variantWords } from '../summary.ts';
 import { clock, money, percent, signedPercent, span } from '../words.ts';
 import { type Html, markup } from './html.ts';
 
@@ -7,8 +7,7 @@ import { type Html, markup } from './html.ts';
 export function comparison(record: ReplayRecord): Html {
   const [first] = record.runs;
   const runs = record.runs.filter(({ path }) => path === first?.path);
-  const ids = [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
-  const bodies = ids.map((id) => {
+  const bodies = accountIds(runs).map((id) => {
     const rows = runs.flatMap(({ variant, accounts }) => {
       const account = accounts.find((one) => one.id === id);
       return account === undefined ? [] : [row(variant, account)];
@@ -31,9 +30,9 @@ function row(variant: string, account: AccountRecord): Html {
 
 function reaction({ breachToFillMs }: AccountRecord): string {
   const sorted = breachToFillMs.toSorted((a, b) => a - b);
-  const [median, longest] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted.at(-1)];
-  if (median === undefined || longest === undefined) return '';
-  return sorted.length === 1 ? span(median) : `${span(median)} (max ${span(longest)})`;
+  const [usual, longest] = [median(sorted), sorted.at(-1)];
+  if (usual === null || longest === undefined) return '';
+  return sorted.length === 1 ? span(usual) : `${span(usual)} (max ${span(longest)})`;
 }
 
 /** How much depends on what nobody knows: the way of the price within its candles. */
@@ -41,8 +40,7 @@ export function pathRanges({ runs }: ReplayRecord): Html {
   const paths = [...new Set(runs.map(({ path }) => path))];
   if (paths.length < 2) return markup``;
   const variants = [...new Set(runs.map(({ variant }) => variant))];
-  const ids = [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
-  const rows = ids.flatMap((id) =>
+  const rows = accountIds(runs).flatMap((id) =>
     variants.map((variant) => {
       const cells = paths.map((path) => {
         const run = runs.find((one) => one.path === path && one.variant === variant);

@@ -23,9 +23,6 @@ export interface Panel {
   readonly lines: readonly Line[];
 }
 
-/** Drawn once for each unit of width. */
-const COLUMNS_PER_UNIT = 1;
-
 /** Axis, grid, lines and their labels. @param marks drawn above them */
 export function panel(spec: Panel, marks: readonly Html[] = []): Html {
   const { title, frame, window, values, format, lines } = spec;
@@ -61,7 +58,7 @@ export function timeAxis({ left, top, width, height }: Frame, window: Range): Ht
 }
 
 function drawn({ track, style, isStep }: Line, { frame, window }: Panel, x: Scale, y: Scale): Html {
-  const points = thinned(track, window, frame.width * COLUMNS_PER_UNIT);
+  const points = thinned(track, window, frame.width);
   let path = '';
   let isDown = false;
   for (const [atMs, value] of points) {

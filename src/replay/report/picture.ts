@@ -7,8 +7,8 @@ import {
   type RunRecord,
   type Track,
   UNPROTECTED,
+  valueAt,
 } from '../record.ts';
-import { valueAt } from '../track.ts';
 import { clock, money, price, wholePercent } from '../words.ts';
 import { type Html, markup } from './html.ts';
 import { mark, otherMark } from './marks.ts';
@@ -96,18 +96,15 @@ function pricePanel(scene: AccountScene, view: PictureView, market: string, fram
   const values = rangeOf([...shown, ...near, ...marked.map((event) => event.price ?? 0)]);
   const [x, y] = [scaleX(frame, window), scaleY(frame, values)];
   const rug = events.filter((event) => event.price === undefined && (event.market ?? market) === market);
-  const spots = [...rug, ...marked].map((event) =>
-    mark(event, {
+  const spots = [...rug, ...marked].map((event) => {
+    const key = eventKey(scene, event);
+    const place = {
       x: x(event.atMs),
       y: event.price === undefined ? frame.top + frame.height - 6 : y(event.price),
-      ...(view.hasLine(event)
-        ? {
-            href: `#e-${eventKey(scene, event)}`,
-            id: view.hasTarget(event) ? `m-${eventKey(scene, event)}` : undefined,
-          }
-        : {}),
-    }),
-  );
+    };
+    if (!view.hasLine(event)) return mark(event, place);
+    return mark(event, { ...place, href: `#e-${key}`, id: view.hasTarget(event) ? `m-${key}` : undefined });
+  });
   const lines: Line[] = [...barriers, { track: course, style: 'price', label: market }];
   const ends = liquidationsElsewhere(scene, view, market).map(({ event, variant }) =>
     otherMark(event, shortName(variant), x(event.atMs), y(event.price ?? 0)),

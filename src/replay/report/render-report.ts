@@ -1,4 +1,4 @@
-import { OWN_CONFIG, type ReplayRecord, type RunRecord, UNPROTECTED } from '../record.ts';
+import { accountIds, OWN_CONFIG, type ReplayRecord, type RunRecord, UNPROTECTED } from '../record.ts';
 import { counted, moment, percent, signedPercent, span } from '../words.ts';
 import { accountSection } from './account-section.ts';
 import { comparison, pathRanges } from './comparison.ts';
@@ -9,7 +9,7 @@ import { type Verdict, verdictOn } from './verdict.ts';
 /** A replay as one page, drawn in SVG. */
 export function renderReport(record: ReplayRecord): string {
   const runs = shownRuns(record);
-  const accounts = accountIds(record);
+  const accounts = accountIds(record.runs);
   const verdicts = accounts.map((id) => [id, verdictOn(id, runs)] as const);
   return renderPage({
     title: record.title,
@@ -35,12 +35,7 @@ function shownRuns({ runs }: ReplayRecord): readonly RunRecord[] {
   return runs.filter((run) => run.path === path);
 }
 
-function accountIds({ runs }: ReplayRecord): readonly string[] {
-  return [...new Set(runs.flatMap(({ accounts }) => accounts.map(({ id }) => id)))];
-}
-
-function facts(record: ReplayRecord): Html {
-  const { fromMs, toMs, runs } = record;
+function facts({ fromMs, toMs, runs }: ReplayRecord): Html {
   const moves = Object.entries(runs[0]?.prices ?? {}).map(([market, track]) => {
     const values = track.flatMap(([, value]) => value ?? []);
     const first = values[0] ?? 1;
@@ -52,7 +47,7 @@ function facts(record: ReplayRecord): Html {
     return `${market} between ${signedPercent(lowest / first - 1)} and ${signedPercent(highest / first - 1)}`;
   });
   const time = `${moment(fromMs)} to ${moment(toMs)} (${span(toMs - fromMs)})`;
-  return markup`${time}; ${moves.join('; ')}; ${counted(accountIds(record).length, 'account')}.`;
+  return markup`${time}; ${moves.join('; ')}; ${counted(accountIds(runs).length, 'account')}.`;
 }
 
 function stopped({ stoppedAtMs, fromMs, toMs }: ReplayRecord): Html {

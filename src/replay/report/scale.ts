@@ -1,5 +1,4 @@
-import type { Track } from '../record.ts';
-import { valueAt } from '../track.ts';
+import { type Track, valueAt } from '../record.ts';
 
 /** A part of the picture, in the units of its drawing; y grows downwards. */
 export interface Frame {
@@ -38,7 +37,10 @@ export function rangeOf(values: Iterable<number>, airShare = 0.06): Range {
 
 /** Round values of a range, at most so many. */
 export function ticksOf({ from, to }: Range, most: number): readonly number[] {
-  const step = roundStep((to - from) / most);
+  return multiplesIn({ from, to }, roundStep((to - from) / most));
+}
+
+function multiplesIn({ from, to }: Range, step: number): readonly number[] {
   const first = Math.ceil(from / step);
   const count = Math.max(0, Math.floor(to / step) - first + 1);
   return Array.from({ length: count }, (_, index) => (first + index) * step);
@@ -61,10 +63,7 @@ const TIME_STEPS_MS = [
 
 /** Round moments, at most so many. */
 export function timeTicks({ from, to }: Range, most: number): readonly number[] {
-  const stepMs = TIME_STEPS_MS.find((step) => (to - from) / step <= most) ?? to - from;
-  const first = Math.ceil(from / stepMs);
-  const count = Math.max(0, Math.floor(to / stepMs) - first + 1);
-  return Array.from({ length: count }, (_, index) => (first + index) * stepMs);
+  return multiplesIn({ from, to }, TIME_STEPS_MS.find((step) => (to - from) / step <= most) ?? to - from);
 }
 
 /**

@@ -30,14 +30,12 @@ function judged(
 ): Pick<Verdict, 'level' | 'title'> {
   const dies = without?.liquidatedAtMs !== null && without !== undefined;
   const diesAnyway = withRules?.liquidatedAtMs !== null && withRules !== undefined;
-  const acted = (withRules?.closedFraction ?? 0) > 0;
   if (diesAnyway) {
-    return dies
-      ? { level: 'critical', title: 'Liquidated in spite of the rules' }
-      : { level: 'critical', title: 'Liquidated with the rules only' };
+    const title = dies ? 'Liquidated in spite of the rules' : 'Liquidated with the rules only';
+    return { level: 'critical', title };
   }
   if (dies) return { level: 'good', title: 'Kept from liquidation' };
-  if (!acted) return { level: 'plain', title: 'Was never in need' };
+  if ((withRules?.closedFraction ?? 0) === 0) return { level: 'plain', title: 'Was never in need' };
   const cost = (without?.equityEnd ?? 0) - (withRules?.equityEnd ?? 0);
   return cost > 0
     ? { level: 'warning', title: 'Would have come through: hindsight says the closing was a cost' }

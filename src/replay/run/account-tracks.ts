@@ -25,13 +25,8 @@ export class AccountTracks {
     this.#exchange = exchange;
     this.#id = id;
     this.#loanAssets = loans.length > 0;
-    this.positions = positions.map(({ market, side }) => ({
-      market,
-      side,
-      distance: [],
-      liquidationPrice: [],
-      size: [],
-    }));
+    const empty = () => ({ distance: [], liquidationPrice: [], size: [] });
+    this.positions = positions.map(({ market, side }) => ({ market, side, ...empty() }));
   }
 
   /** @returns the positions as they are */
@@ -90,16 +85,12 @@ function distanceOf(position: PositionSheet | undefined): number | null {
 }
 
 /** Prices at which these positions come nearer to liquidation than a distance. */
-export function barriersOf(
-  accountId: string,
-  positions: readonly PositionSheet[],
-  distance: number,
-): readonly Barrier[] {
+export function barriersOf(positions: readonly PositionSheet[], distance: number): readonly Barrier[] {
   return positions.flatMap((position) => {
     const liquidation = liquidationOf(position);
     if (liquidation === null || position.amount.lte(decimal('0'))) return [];
     const { market, direction: side } = position;
     const price = side === 'long' ? liquidation / (1 - distance) : liquidation / (1 + distance);
-    return [{ accountId, market, side, price }];
+    return [{ market, side, price }];
   });
 }

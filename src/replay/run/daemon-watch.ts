@@ -3,7 +3,7 @@ import type { DaemonEvent, Telemetry } from '../../core/ports/telemetry.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import type { Evaluation } from '../../core/rules/evaluate.ts';
 import type { SubjectKey } from '../../core/rules/subject.ts';
-import type { EventKind, ReplayEvent, RuleBand, RuleState } from '../record.ts';
+import type { ReplayEvent, RuleBand, RuleState } from '../record.ts';
 
 interface OpenBand {
   readonly ruleId: string;
@@ -19,29 +19,15 @@ interface Watched {
   readonly events: ReplayEvent[];
   /** Why an intent was opened, by its key. */
   readonly because: Map<string, string>;
+  /** Why an order was sent, by its client order id. */
   readonly reasons: Map<string, string>;
   /** Client order ids of orders that reduce, other than standing stops. */
   readonly reductions: Set<string>;
-  /** Since when a condition of a rule that reduces has been seen to hold. */
+  /** Unix milliseconds since when the condition of a rule that reduces has been seen to hold. */
   holdsSinceMs: number | undefined;
 }
 
-/** Which audit records a reader wants to hear of, and as what. */
-const TOLD: Readonly<Partial<Record<AuditKind, EventKind>>> = {
-  targetSet: 'decision',
-  intentEnded: 'decision',
-  intentRenewed: 'decision',
-  refused: 'decision',
-  blocked: 'decision',
-  overshoot: 'decision',
-  cancelling: 'decision',
-  wouldPlace: 'decision',
-  wouldCancel: 'decision',
-  coverTriggered: 'decision',
-  rejected: 'refusal',
-  unknown: 'refusal',
-};
-
+/** Titles of the audit records that a reader wants to see. */
 const TITLES: Readonly<Partial<Record<AuditKind, string>>> = {
   targetSet: 'Target',
   intentEnded: 'Reduction ended',
@@ -62,7 +48,6 @@ export class DaemonWatch implements Telemetry {
   readonly #accounts = new Map<string, Watched>();
   /** Names positions and loans as people do. */
   readonly #nameOf: (accountId: string, subject: SubjectKey) => string;
-
   /** Whether a rule of an account reduces. */
   readonly #reduces: (accountId: string, ruleId: string) => boolean;
 
@@ -79,39 +64,18 @@ export class DaemonWatch implements Telemetry {
     else if (event.kind === 'audited') this.#record(event.event);
   }
 
-  events(accountId: string): readonly ReplayEvent[] {
-    return this.#of(accountId).events;
-  }
-
-  reasonOf(accountId: string, clientOrderId: string): string | undefined {
-    return this.#of(accountId).reasons.get(clientOrderId);
-  }
-
-  isReduction(accountId: string, clientOrderId: string): boolean {
-    return this.#of(accountId).reductions.has(clientOrderId);
-  }
-
-  /** Unix milliseconds since when the condition of a rule that reduces has been seen to hold. */
-  holdsSince(accountId: string): number | undefined {
-    return this.#of(accountId).holdsSinceMs;
-  }
-
   /** Those in which anything happened. */
   bands(accountId: string, endMs: number): readonly RuleBand[] {
-    const bands = [...this.#of(accountId).bands.values()];
-    for (const band of bands) close(band, endMs);
-    return bands
-      .filter(({ spans }) => spans.length > 0)
-      .map(({ ruleId, subject, words, spans }) => ({
-        ruleId,
-        subject: this.#nameOf(accountId, subject),
-        words,
-        spans,
-      }));
+    return [...this.of(accountId).bands.values()].flatMap((band) => {
+      close(band, endMs);
+      const { ruleId, words, spans } = band;
+      const subject = this.#nameOf(accountId, band.subject);
+      return spans.length === 0 ? [] : [{ ruleId, subject, words, spans }];
+    });
   }
 
   #judge(accountId: string, { transitions, decisions }: Evaluation, atMs: number): void {
-    const watched = this.#of(accountId);
+    const watched = this.of(accountId);
     for (const transition of transitions) this.#step(accountId, watched, transition);
     for (const { ruleId, subject, reason } of decisions) {
       const isFrozen = reason === 'frozenByUnknown';
@@ -135,14 +99,8 @@ export class DaemonWatch implements Telemetry {
     }
     const name = this.#nameOf(accountId, subject);
     const observed = mode === 'observe' ? ' (observed only)' : '';
-    const what =
-      to === 'firing'
-        ? from === 'firing'
-          ? 'goes to its next stage'
-          : 'fires'
-        : to === 'pending'
-          ? 'is pending'
-          : 'ends';
+    const fires = from === 'firing' ? 'goes to its next stage' : 'fires';
+    const what = { firing: fires, pending: 'is pending', inactive: 'ends' }[to];
     watched.events.push({
       atMs,
       kind: 'rule',
@@ -153,7 +111,7 @@ export class DaemonWatch implements Telemetry {
 
   #record(event: AuditEvent): void {
     const { accountId, kind, atMs, market, key, ruleId, words, order } = event;
-    const watched = this.#of(accountId);
+    const watched = this.of(accountId);
     if (kind === 'intentOpened' && key !== undefined) watched.because.set(key, words);
     if (kind === 'placing' && order !== undefined) {
       if (event.reason === 'reduce') watched.reductions.add(order.clientOrderId);
@@ -161,14 +119,14 @@ export class DaemonWatch implements Telemetry {
       const rule = ruleId === undefined ? 'Standing stop' : `Rule ${ruleId}`;
       watched.reasons.set(order.clientOrderId, because === undefined ? `${rule}.` : `${rule}: ${because}.`);
     }
-    const as = TOLD[kind];
-    if (as === undefined) return;
+    const title = TITLES[kind];
+    if (title === undefined) return;
     const where = market === undefined ? {} : { market };
-    const title = TITLES[kind] ?? kind;
+    const as = kind === 'rejected' || kind === 'unknown' ? 'refusal' : 'decision';
     watched.events.push({ atMs, kind: as, ...where, words: `${title}: ${words}.` });
   }
 
-  #of(accountId: string): Watched {
+  of(accountId: string): Watched {
     let watched = this.#accounts.get(accountId);
     if (watched === undefined) {
       watched = {

@@ -1,6 +1,6 @@
+import { withoutUndefined } from '../../config/rules/filter.ts';
 import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
-import type { ReplayEvent, Track } from '../record.ts';
-import { valueAt } from '../track.ts';
+import { type ReplayEvent, type Track, valueAt } from '../record.ts';
 
 /** What the ledger does not say by itself. */
 export interface LedgerContext {
@@ -33,14 +33,9 @@ function eventOf(
   activations: ReadonlyMap<number, number>,
 ): ReplayEvent | undefined {
   const { atMs, market, side, amount = '', price = '', fee = '', clientOrderId = '', orderId = 0 } = entry;
-  const place = {
-    atMs,
-    ...(market === undefined ? {} : { market }),
-    ...(side === undefined ? {} : { side }),
-  };
+  const place = withoutUndefined<Pick<ReplayEvent, 'atMs' | 'market' | 'side'>>({ atMs, market, side });
   const activation = activations.get(orderId);
-  const because = context.reasonOf(clientOrderId);
-  const why = because === undefined ? {} : { reason: because };
+  const why = withoutUndefined({ reason: context.reasonOf(clientOrderId) });
   switch (entry.kind) {
     case 'order_placed':
       return {
@@ -74,9 +69,9 @@ function eventOf(
       return {
         ...place,
         kind: 'cancel',
-        ...(activation === undefined ? {} : { price: activation }),
+        ...withoutUndefined({ price: activation }),
         words: `Order of ${amount} cancelled.`,
-        ...(entry.reason === undefined ? {} : { reason: entry.reason }),
+        ...withoutUndefined({ reason: entry.reason }),
       };
     case 'order_rejected':
       return {
@@ -95,12 +90,8 @@ function harm(entry: LedgerEntry, { prices, mainMarket }: LedgerContext): Replay
   const market = entry.market ?? mainMarket;
   const written = Number(entry.price);
   const price = written > 0 ? written : (valueAt(prices[market ?? ''] ?? [], atMs) ?? undefined);
-  const place = {
-    atMs,
-    ...(market === undefined ? {} : { market }),
-    ...(side === undefined ? {} : { side }),
-    ...(price === undefined ? {} : { price }),
-  };
+  type Place = Pick<ReplayEvent, 'atMs' | 'market' | 'side' | 'price'>;
+  const place = withoutUndefined<Place>({ atMs, market, side, price });
   switch (entry.kind) {
     case 'margin_call':
       return { ...place, kind: 'margin-call', words: 'Margin call.' };

@@ -3,7 +3,6 @@ import type { PriceSource } from '../../simulator/prices/price-source.ts';
 
 /** A price beyond which an account counts as in breach of one of its rules. */
 export interface Barrier {
-  readonly accountId: string;
   readonly market: string;
   /** A long is in breach below it, a short above. */
   readonly side: 'long' | 'short';
@@ -17,6 +16,11 @@ export interface PriceBreach {
   toMs?: number;
 }
 
+interface GuardedAccount {
+  readonly barriers: readonly Barrier[];
+  readonly breaches: PriceBreach[];
+}
+
 /** An order may fill when the price has come back already. */
 const ANSWERED_WITHIN_MS = 60_000;
 
@@ -27,8 +31,7 @@ const ANSWERED_WITHIN_MS = 60_000;
 export class PriceTape {
   /** By market. */
   readonly prices: Record<string, [atMs: number, price: number][]> = {};
-  readonly #barriers = new Map<string, readonly Barrier[]>();
-  readonly #breaches = new Map<string, PriceBreach[]>();
+  readonly #accounts = new Map<string, GuardedAccount>();
 
   hear(market: string, source: PriceSource): PriceSource {
     const prices: [number, number][] = [];
@@ -52,43 +55,39 @@ export class PriceTape {
 
   /** The breach that a fill at this moment answers: one that lasts, or has just ended. */
   breachBefore(accountId: string, atMs: number): PriceBreach | undefined {
-    const breach = this.#breaches.get(accountId)?.findLast(({ fromMs }) => fromMs <= atMs);
+    const breach = this.#accounts.get(accountId)?.breaches.findLast(({ fromMs }) => fromMs <= atMs);
     return breach !== undefined && atMs - (breach.toMs ?? atMs) <= ANSWERED_WITHIN_MS ? breach : undefined;
   }
 
   /** Barriers move with every fill and, under cross margin, with other markets. */
   setBarriers(accountId: string, barriers: readonly Barrier[], atMs: number): void {
-    this.#barriers.set(accountId, barriers);
-    this.#update(accountId, atMs);
+    const account = { barriers, breaches: this.#accounts.get(accountId)?.breaches ?? [] };
+    this.#accounts.set(accountId, account);
+    this.#update(account, atMs);
   }
 
   #judge(market: string, atMs: number, price: number): void {
-    for (const [accountId, barriers] of this.#barriers) {
+    for (const account of this.#accounts.values()) {
+      const { barriers, breaches } = account;
       const isConcerned = barriers.some((barrier) => barrier.market === market && isBeyond(barrier, price));
-      if (isConcerned || this.#openBreach(accountId) !== undefined) this.#update(accountId, atMs);
+      if (isConcerned || openBreach(breaches) !== undefined) this.#update(account, atMs);
     }
   }
 
-  #update(accountId: string, atMs: number): void {
-    const isInBreach = (this.#barriers.get(accountId) ?? []).some((barrier) => {
+  #update({ barriers, breaches }: GuardedAccount, atMs: number): void {
+    const isInBreach = barriers.some((barrier) => {
       const price = this.last(barrier.market);
       return price !== undefined && isBeyond(barrier, price);
     });
-    const open = this.#openBreach(accountId);
-    if (isInBreach && open === undefined) this.#breachesOf(accountId).push({ fromMs: atMs });
+    const open = openBreach(breaches);
+    if (isInBreach && open === undefined) breaches.push({ fromMs: atMs });
     else if (!isInBreach && open !== undefined) open.toMs = atMs;
   }
+}
 
-  #openBreach(accountId: string): PriceBreach | undefined {
-    const last = this.#breaches.get(accountId)?.at(-1);
-    return last?.toMs === undefined ? last : undefined;
-  }
-
-  #breachesOf(accountId: string): PriceBreach[] {
-    const breaches = this.#breaches.get(accountId) ?? [];
-    this.#breaches.set(accountId, breaches);
-    return breaches;
-  }
+function openBreach(breaches: readonly PriceBreach[]): PriceBreach | undefined {
+  const last = breaches.at(-1);
+  return last?.toMs === undefined ? last : undefined;
 }
 
 function isBeyond({ side, price: barrier }: Barrier, price: number): boolean {

@@ -1,13 +1,12 @@
-import type { CompiledConfig } from '../../config/compiled-config.ts';
+import type { CompiledAccount } from '../../config/compiled-config.ts';
 import { known } from '../../core/quantities/quantity.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { readFault } from '../../simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
-import type { PositionSheet } from '../../simulator/model/views.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
-import type { AccountRecord, RunRecord } from '../record.ts';
+import { type AccountRecord, type RunRecord, valueAt } from '../record.ts';
 import { AccountTracks, barriersOf, REFERENCE } from './account-tracks.ts';
 import { DaemonWatch } from './daemon-watch.ts';
 import { type LedgerContext, ledgerEvents } from './ledger-events.ts';
@@ -41,19 +40,25 @@ const WORTH_A_POINT = 0.001;
 /** Points of a curve in which nothing happens. */
 const CALM_POINTS = 1_000;
 
+interface WatchedAccount {
+  readonly account: StartingAccount;
+  readonly tracks: AccountTracks;
+  /** Ids of its rules that reduce. */
+  readonly reducing: ReadonlySet<string>;
+  readonly thresholds: ReturnType<typeof thresholdsOf>;
+  /** Of each breach that was answered: milliseconds to its first fill. */
+  readonly breachToFillMs: number[];
+  /** Beginning of the newest breach that was answered. */
+  answeredMs: number | undefined;
+}
+
 class RunWatcher {
   readonly world: World;
   readonly #plan: RunPlan;
   readonly #tape = new PriceTape();
   readonly #watch: DaemonWatch;
-  readonly #tracks = new Map<string, AccountTracks>();
-  /** Rules that reduce, by account. */
-  readonly #reducing = new Map<string, ReadonlySet<string>>();
-  readonly #thresholds = new Map<string, ReturnType<typeof thresholdsOf>>();
+  readonly #accounts = new Map<string, WatchedAccount>();
   readonly #positionNames = new Map<string, string>();
-  readonly #reactions = new Map<string, number[]>();
-  /** By account: beginning of the newest breach that was answered. */
-  readonly #answered = new Map<string, number>();
   #seenSeq = 0;
   #lookedAt: Readonly<Record<string, number>> = {};
   #lookedMs = 0;
@@ -62,7 +67,7 @@ class RunWatcher {
     this.#plan = plan;
     this.#watch = new DaemonWatch(
       (_, subject) => this.#positionNames.get(subject) ?? subjectWords(subject),
-      (accountId, ruleId) => this.#reducing.get(accountId)?.has(ruleId) ?? false,
+      (accountId, ruleId) => this.#accounts.get(accountId)?.reducing.has(ruleId) ?? false,
     );
     const prices = new Map(
       [...plan.sources].map(([market, source]) => [market, this.#tape.hear(market, source)]),
@@ -95,13 +100,15 @@ class RunWatcher {
       for (const fault of conditions.faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
     const compiled = config === undefined ? undefined : this.world.daemon(DAEMON).config;
     for (const account of plan.accounts) {
-      this.#tracks.set(account.id, new AccountTracks(this.world.exchange, account));
-      this.#thresholds.set(account.id, compiled === undefined ? [] : thresholdsOf(compiled, account));
-      this.#reactions.set(account.id, []);
-      this.#reducing.set(
-        account.id,
-        compiled === undefined ? new Set() : reducingRules(compiled, account.id),
-      );
+      const configured = compiled?.accounts.find(({ id }) => id === account.id);
+      this.#accounts.set(account.id, {
+        account,
+        tracks: new AccountTracks(exchange, account),
+        reducing: reducingRules(configured),
+        thresholds: thresholdsOf(configured, account.positions),
+        breachToFillMs: [],
+        answeredMs: undefined,
+      });
     }
   }
 
@@ -135,15 +142,13 @@ class RunWatcher {
   #look(): void {
     const atMs = this.#nowMs();
     this.#takeFills();
-    for (const [id, tracks] of this.#tracks) {
+    for (const [id, { tracks, thresholds, reducing }] of this.#accounts) {
       const positions = tracks.look(atMs);
-      for (const position of positions) this.#name(position);
-      const reducing = this.#reducing.get(id);
-      const distances = (this.#thresholds.get(id) ?? []).filter(
-        ({ ruleId }) => reducing?.has(ruleId) === true,
-      );
+      for (const { positionId, direction, market } of positions)
+        this.#positionNames.set(`position:${positionId}`, `${direction} ${market}`);
+      const distances = thresholds.filter(({ ruleId }) => reducing.has(ruleId));
       const nearest = Math.max(0, ...distances.map(({ distance }) => distance));
-      this.#tape.setBarriers(id, nearest === 0 ? [] : barriersOf(id, positions, nearest), atMs);
+      this.#tape.setBarriers(id, nearest === 0 ? [] : barriersOf(positions, nearest), atMs);
     }
     this.#lookedMs = atMs;
     this.#lookedAt = Object.fromEntries(
@@ -151,47 +156,40 @@ class RunWatcher {
     );
   }
 
-  #name({ positionId, direction, market }: PositionSheet): void {
-    this.#positionNames.set(`position:${positionId}`, `${direction} ${market}`);
-  }
-
   /** The first fill after a breach is the answer to it; before the barriers move with it. */
   #takeFills(): void {
     const entries = this.world.exchange.model.ledger({ afterSeq: this.#seenSeq });
     this.#seenSeq = entries.at(-1)?.seq ?? this.#seenSeq;
     for (const { kind, accountId, atMs, clientOrderId = '' } of entries) {
-      if (kind !== 'fill' || accountId === null || !this.#watch.isReduction(accountId, clientOrderId))
-        continue;
-      const breachedMs =
-        this.#tape.breachBefore(accountId, atMs)?.fromMs ?? this.#watch.holdsSince(accountId);
-      if (breachedMs === undefined || this.#answered.get(accountId) === breachedMs) continue;
-      this.#answered.set(accountId, breachedMs);
-      this.#reactions.get(accountId)?.push(atMs - breachedMs);
+      if (kind !== 'fill' || accountId === null) continue;
+      const { reductions, holdsSinceMs } = this.#watch.of(accountId);
+      if (!reductions.has(clientOrderId)) continue;
+      const watched = this.#accounts.get(accountId);
+      const breachedMs = this.#tape.breachBefore(accountId, atMs)?.fromMs ?? holdsSinceMs;
+      if (watched === undefined || breachedMs === undefined || watched.answeredMs === breachedMs) continue;
+      watched.answeredMs = breachedMs;
+      watched.breachToFillMs.push(atMs - breachedMs);
     }
   }
 
   record(): RunRecord {
     this.world.exchange.catchUp();
     this.#look();
-    const { variant, path, accounts } = this.#plan;
-    return {
-      variant,
-      path,
-      prices: this.#tape.prices,
-      accounts: accounts.map((account) => this.#account(account)),
-    };
+    const { variant, path } = this.#plan;
+    const accounts = [...this.#accounts.values()].map((watched) => this.#account(watched));
+    return { variant, path, prices: this.#tape.prices, accounts };
   }
 
-  #account(account: StartingAccount): AccountRecord {
+  #account({ account, tracks, thresholds, breachToFillMs }: WatchedAccount): AccountRecord {
     const { id, positions } = account;
-    const tracks = this.#tracks.get(id) ?? new AccountTracks(this.world.exchange, account);
     const entries = this.world.exchange.model.ledger({ accountId: id });
+    const watch = this.#watch.of(id);
     const context: LedgerContext = {
       prices: this.#tape.prices,
-      reasonOf: (clientOrderId) => this.#watch.reasonOf(id, clientOrderId),
+      reasonOf: (clientOrderId) => watch.reasons.get(clientOrderId),
       mainMarket: positions[0]?.market ?? [...this.#plan.sources.keys()][0],
     };
-    const events = [...ledgerEvents(entries, context), ...this.#watch.events(id)];
+    const events = [...ledgerEvents(entries, context), ...watch.events];
     const fills = entries.filter(({ kind, details }) => kind === 'fill' && details?.['reduced'] === true);
     const { equity } = tracks;
     return {
@@ -205,27 +203,23 @@ class RunWatcher {
       orders: entries.filter(({ kind }) => kind === 'order_placed').length,
       fees: fills.reduce((sum, { fee = '0' }) => sum + Number(fee), 0),
       slippage: fills.reduce((sum, fill) => sum + this.#slippage(fill), 0),
-      breachToFillMs: this.#reactions.get(id) ?? [],
+      breachToFillMs,
       positions: tracks.positions,
       bands: this.#watch.bands(id, this.#nowMs()),
-      thresholds: this.#thresholds.get(id) ?? [],
+      thresholds,
       events: events.toSorted((a, b) => a.atMs - b.atMs),
     };
   }
 
   /** Against the last price at that moment; what the taker loses is positive. */
   #slippage({ market = '', atMs, side, price, amount }: LedgerEntry): number {
-    const before = valueAtFill(this.#tape.prices[market] ?? [], atMs);
-    if (before === undefined || price === undefined || amount === undefined) return 0;
+    const before = valueAt(this.#tape.prices[market] ?? [], atMs);
+    if (before === null || price === undefined || amount === undefined) return 0;
     return (side === 'sell' ? before - Number(price) : Number(price) - before) * Number(amount);
   }
 }
 
 const HARM: ReadonlySet<LedgerEntry['kind']> = new Set(['liquidation', 'loan_liquidation']);
-
-function valueAtFill(prices: readonly (readonly [number, number])[], atMs: number): number | undefined {
-  return prices.findLast(([pricedMs]) => pricedMs <= atMs)?.[1];
-}
 
 function closedShare(
   fills: readonly LedgerEntry[],
@@ -239,8 +233,7 @@ function closedShare(
 }
 
 /** Distances to liquidation below which rules fire for what the account holds. */
-function thresholdsOf({ accounts }: CompiledConfig, { id, positions }: StartingAccount) {
-  const account = accounts.find((one) => one.id === id);
+function thresholdsOf(account: CompiledAccount | undefined, positions: StartingAccount['positions']) {
   if (account === undefined) return [];
   const rules = compileRules(account.rules, account.settings).position;
   const marks = positions.flatMap(({ market, side }) => marksOf(rules, { market, direction: known(side) }));
@@ -250,11 +243,11 @@ function thresholdsOf({ accounts }: CompiledConfig, { id, positions }: StartingA
   return [...new Map(distances).values()];
 }
 
-function reducingRules({ accounts }: CompiledConfig, id: string): ReadonlySet<string> {
-  const rules = accounts.find((one) => one.id === id)?.rules ?? [];
-  const reduces = ({ actions, escalate }: (typeof rules)[number]): boolean =>
+function reducingRules(account: CompiledAccount | undefined): ReadonlySet<string> {
+  const rules = account?.rules ?? [];
+  const reduces = ({ actions, escalate }: (typeof rules)[number]) =>
     [...actions, ...escalate.flatMap((stage) => stage.actions)].some(({ kind }) => kind === 'reduce');
-  return new Set(rules.filter(reduces).map(({ id: ruleId }) => ruleId));
+  return new Set(rules.filter(reduces).map(({ id }) => id));
 }
 
 function subjectWords(subject: string): string {

@@ -1,11 +1,5 @@
 import type { FaultSpec } from '../../simulator/http/faults.ts';
-
-/** Lognormal: half of all replies take longer than the median, none longer than the maximum. */
-export interface LatencyDistribution {
-  readonly medianMs: number;
-  readonly sigma: number;
-  readonly maxMs: number;
-}
+import type { LatencySpec } from '../../world/chance.ts';
 
 /** What becomes of a market, besides its price, from the moment at which it has moved so many percent. */
 export interface MarketStress {
@@ -32,7 +26,7 @@ export interface FieldConditions {
   readonly id: 'calm' | 'crash';
   readonly about: string;
   /** Per direction. */
-  readonly latency: LatencyDistribution;
+  readonly latency: LatencySpec;
   /** Absent: full books, and the mark is the last price. */
   readonly market?: MarketStress;
   /** From the beginning to the end. */

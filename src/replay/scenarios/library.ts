@@ -1,5 +1,5 @@
 import { CRASH_2020_03_12, CRASH_2021_05_19, CRASH_2022_11_08, CRASH_2025_10_10 } from './crash-shapes.ts';
-import type { Scenario, ScenarioPoint } from './scenario.ts';
+import { course, type Scenario, type ScenarioPoint } from './scenario.ts';
 
 /** Instant moves of everything, in percent; falls of the majors, all other coins by beta. */
 const SHOCKS = [-5, -10, -20, -30, -50, 5, 10, 20, 30, 50] as const;
@@ -11,12 +11,7 @@ const SHOCKS = [-5, -10, -20, -30, -50, 5, 10, 20, 30, 50] as const;
 const GRID_PERCENT = [-66, -50, -33, -25, -16, -12, -8, -4, 4, 8, 12, 16, 25, 33, 50, 100, 200, 500] as const;
 
 function jump(percent: number, minutes: number): readonly ScenarioPoint[] {
-  return [
-    [0, 0],
-    [1, 0],
-    [1, percent],
-    [minutes, percent],
-  ];
+  return course(`0 0, 1 0, 1 ${percent}, ${minutes} ${percent}`);
 }
 
 function signed(percent: number): string {
@@ -68,16 +63,7 @@ const history: readonly Scenario[] = [
   },
 ];
 
-const FALL: readonly ScenarioPoint[] = [
-  [0, 0],
-  [5, -2],
-  [8, -1.5],
-  [15, -12],
-  [17, -9],
-  [25, -20],
-  [30, -18],
-  [40, -19],
-];
+const FALL = course('0 0, 5 -2, 8 -1.5, 15 -12, 17 -9, 25 -20, 30 -18, 40 -19');
 
 const shapes: readonly Scenario[] = [
   {
@@ -85,52 +71,28 @@ const shapes: readonly Scenario[] = [
     title: 'Slow bleed',
     about: '-24 % over hours without one alarming minute.',
     kind: 'shape',
-    majors: [
-      [0, 0],
-      [720, -24],
-    ],
+    majors: course('0 0, 720 -24'),
   },
   {
     id: 'wick',
     title: 'Wick and back',
     about: '-15 % within twelve seconds, and back within twenty: closing there was a mistake.',
     kind: 'shape',
-    majors: [
-      [0, 0],
-      [5, -0.6],
-      [5.2, -15],
-      [5.5, -1.5],
-      [20, 0.2],
-    ],
+    majors: course('0 0, 5 -0.6, 5.2 -15, 5.5 -1.5, 20 0.2'),
   },
   {
     id: 'weekend-gap',
     title: 'Weekend gap',
     about: 'Hours without a trade, then 12 % lower at once: stops in between never trade at their price.',
     kind: 'shape',
-    majors: [
-      [0, 0],
-      [10, -0.3],
-      [250, -0.3],
-      [250, -12],
-      [280, -11],
-    ],
+    majors: course('0 0, 10 -0.3, 250 -0.3, 250 -12, 280 -11'),
   },
   {
     id: 'rally',
     title: 'Rally',
     about: '+35 % within two hours, in waves: what a crash is to longs, this is to shorts.',
     kind: 'shape',
-    majors: [
-      [0, 0],
-      [20, 6],
-      [30, 4.5],
-      [60, 18],
-      [70, 15],
-      [100, 33],
-      [110, 30],
-      [120, 35],
-    ],
+    majors: course('0 0, 20 6, 30 4.5, 60 18, 70 15, 100 33, 110 30, 120 35'),
   },
   {
     id: 'alts-together',
@@ -144,36 +106,16 @@ const shapes: readonly Scenario[] = [
     title: 'Alt coins fall alone',
     about: 'The majors barely move, all others lose 45 % within an hour: a hedge with majors does not hold.',
     kind: 'shape',
-    majors: [
-      [0, 0],
-      [60, -3],
-      [70, -2.5],
-    ],
-    others: [
-      [0, 0],
-      [10, -5],
-      [25, -30],
-      [30, -24],
-      [60, -45],
-      [70, -42],
-    ],
+    majors: course('0 0, 60 -3, 70 -2.5'),
+    others: course('0 0, 10 -5, 25 -30, 30 -24, 60 -45, 70 -42'),
   },
   {
     id: 'majors-alone',
     title: 'Majors fall alone',
     about: 'The majors lose 15 %, all others stay where they are: shorts in other coins hedge nothing.',
     kind: 'shape',
-    majors: [
-      [0, 0],
-      [10, -4],
-      [12, -3],
-      [30, -15],
-      [40, -14],
-    ],
-    others: [
-      [0, 0],
-      [40, -0.5],
-    ],
+    majors: course('0 0, 10 -4, 12 -3, 30 -15, 40 -14'),
+    others: course('0 0, 40 -0.5'),
   },
 ];
 

@@ -12,6 +12,14 @@ import { coinOf } from '../exposure.ts';
 /** Minutes from the start, and percent away from the first price; two points of one minute are a jump. */
 export type ScenarioPoint = readonly [minute: number, percent: number];
 
+/** Points from a text such as `0 0, 5 -12, 25 -20`: minute and percent of each. */
+export function course(text: string): readonly ScenarioPoint[] {
+  return text.split(',').map((point): ScenarioPoint => {
+    const [minute = Number.NaN, percent = Number.NaN] = point.trim().split(' ').map(Number);
+    return [minute, percent];
+  });
+}
+
 /** A scripted path of all markets, relative to where they are. */
 export interface Scenario {
   /** Stable, for `--scenario` and JSON. */

@@ -2,7 +2,7 @@ import { type Html, markup } from '../report/html.ts';
 import { renderPage } from '../report/page.ts';
 import { counted, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
-import { fate, gridCell, totalsOf, worstCase } from './stress-tables.ts';
+import { fate, gridCell, kept, totalsOf, worstCase } from './stress-tables.ts';
 
 /** A stress test as one page that needs nothing else; every text escaped. */
 export function renderStress(record: StressRecord): string {
@@ -35,11 +35,10 @@ function scenarios(cases: readonly StressCase[], accounts: readonly string[]): H
 }
 
 function accountCell({ equityStart, without, withRules }: StressedAccount): Html {
-  const kept = (equity: number): string => (equityStart === 0 ? '' : percent(equity / equityStart));
-  const part = ({ liquidated, equityEnd }: StressedAccount['without']): Html =>
-    liquidated
-      ? markup`<strong class="critical">${kept(equityEnd)} \u2717</strong>`
-      : markup`${kept(equityEnd)}`;
+  const part = ({ liquidated, equityEnd }: StressedAccount['without']): Html => {
+    const share = kept(equityStart, equityEnd);
+    return liquidated ? markup`<strong class="critical">${share} \u2717</strong>` : markup`${share}`;
+  };
   const words = `${fate(without.liquidated)} without, ${fate(withRules.liquidated)} with the rules, which closed ${percent(withRules.closedFraction)} in ${counted(withRules.orders, 'order')}`;
   return markup`<td class="n" title="${words}">${part(without)} \u2192 ${part(withRules)}</td>`;
 }

@@ -1,43 +1,28 @@
-import type { OutcomeTable } from '../outcome-table.ts';
+import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
 import { money, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 
-/** What a case comes to over all accounts. */
-export interface CaseTotals {
-  readonly accounts: number;
-  readonly liquidatedWithout: number;
-  readonly liquidatedWith: number;
-  /** Shares of all equity at the start. */
-  readonly keptWithout: number;
-  readonly keptWith: number;
-}
-
-export function totalsOf({ accounts }: StressCase): CaseTotals {
+/** What a case comes to over all accounts; what is kept, as shares of all equity at the start. */
+export function totalsOf({ accounts }: StressCase) {
   const start = accounts.reduce((sum, { equityStart }) => sum + equityStart, 0);
-  const kept = (of: 'without' | 'withRules'): number =>
+  const share = (of: 'without' | 'withRules'): number =>
     start === 0 ? 0 : accounts.reduce((sum, account) => sum + account[of].equityEnd, 0) / start;
   return {
     accounts: accounts.length,
     liquidatedWithout: accounts.filter(({ without }) => without.liquidated).length,
     liquidatedWith: accounts.filter(({ withRules }) => withRules.liquidated).length,
-    keptWithout: kept('without'),
-    keptWith: kept('withRules'),
+    keptWithout: share('without'),
+    keptWith: share('withRules'),
   };
 }
-
-const RIGHT = 'right';
 
 /** One row for each scenario and its conditions. */
 export function scenarioTable({ cases }: StressRecord): OutcomeTable {
   const played = cases.filter(({ scenario }) => scenario.kind !== 'grid');
   return {
     columns: [
-      { title: 'SCENARIO' },
-      { title: 'EXCHANGE' },
-      { title: 'LIQUIDATED WITHOUT', align: RIGHT },
-      { title: 'WITH RULES', align: RIGHT },
-      { title: 'EQUITY KEPT WITHOUT', align: RIGHT },
-      { title: 'WITH RULES', align: RIGHT },
+      ...texts('SCENARIO', 'EXCHANGE'),
+      ...figures('LIQUIDATED WITHOUT', 'WITH RULES', 'EQUITY KEPT WITHOUT', 'WITH RULES'),
     ],
     rows: played.map((one) => {
       const { accounts, liquidatedWithout, liquidatedWith, keptWithout, keptWith } = totalsOf(one);
@@ -61,15 +46,10 @@ export function accountTable({ cases }: StressRecord): OutcomeTable {
     .flatMap(({ scenario, conditions, accounts }) =>
       accounts.filter(isTouched).map((account) => accountRow(scenario.title, conditions, account)),
     );
-  const titles = ['ACCOUNT', 'SCENARIO', 'EXCHANGE', 'WITHOUT', 'WITH RULES'];
   return {
     columns: [
-      ...titles.map((title) => ({ title })),
-      { title: 'EQUITY', align: RIGHT },
-      { title: 'KEPT WITHOUT', align: RIGHT },
-      { title: 'WITH RULES', align: RIGHT },
-      { title: 'CLOSED', align: RIGHT },
-      { title: 'ORDERS', align: RIGHT },
+      ...texts('ACCOUNT', 'SCENARIO', 'EXCHANGE', 'WITHOUT', 'WITH RULES'),
+      ...figures('EQUITY', 'KEPT WITHOUT', 'WITH RULES', 'CLOSED', 'ORDERS'),
     ],
     rows: rows.toSorted(([a = ''], [b = '']) => (a < b ? -1 : Number(a > b))),
   };
@@ -84,7 +64,6 @@ function accountRow(
   conditions: string,
   { id, equityStart, without, withRules }: StressedAccount,
 ): string[] {
-  const kept = (equityEnd: number): string => (equityStart === 0 ? '' : percent(equityEnd / equityStart));
   return [
     id,
     title,
@@ -92,8 +71,8 @@ function accountRow(
     fate(without.liquidated),
     fate(withRules.liquidated),
     money(equityStart),
-    kept(without.equityEnd),
-    kept(withRules.equityEnd),
+    kept(equityStart, without.equityEnd),
+    kept(equityStart, withRules.equityEnd),
     percent(withRules.closedFraction),
     String(withRules.orders),
   ];
@@ -108,14 +87,19 @@ export function gridTable({ cases }: StressRecord): OutcomeTable {
   const grid = cases.filter(({ scenario }) => scenario.kind === 'grid');
   const ids = grid[0]?.accounts.map(({ id }) => id) ?? [];
   return {
-    columns: [{ title: 'MOVE', align: RIGHT }, ...ids.map((id) => ({ title: id, align: RIGHT }) as const)],
+    columns: figures('MOVE', ...ids),
     rows: grid.map(({ scenario, accounts }) => [scenario.title].concat(accounts.map(gridCell))),
   };
 }
 
 export function gridCell({ equityStart, without, withRules }: StressedAccount): string {
-  const kept = equityStart === 0 ? '' : percent(withRules.equityEnd / equityStart);
-  return without.liquidated || withRules.liquidated ? `${kept} liquidated` : kept;
+  const share = kept(equityStart, withRules.equityEnd);
+  return without.liquidated || withRules.liquidated ? `${share} liquidated` : share;
+}
+
+/** What is left of equity, in percent; empty where there was none. */
+export function kept(equityStart: number, equityEnd: number): string {
+  return equityStart === 0 ? '' : percent(equityEnd / equityStart);
 }
 
 /** The scenario that costs most, in a sentence; absent where nothing was played. */

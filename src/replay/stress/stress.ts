@@ -4,6 +4,7 @@ import type { MarketTerms, TimedEvent } from '../../world/spec.ts';
 import { netCoins } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
+import type { ReplayHooks } from '../replay.ts';
 import type { RunPlan } from '../run/plan.ts';
 import { runWorld } from '../run/run-world.ts';
 import { CALM, type FieldConditions, type Outage } from '../scenarios/conditions.ts';
@@ -55,13 +56,9 @@ export type StressFate = Pick<AccountRecord, 'equityEnd' | 'closedFraction' | 'o
   readonly liquidated: boolean;
 };
 
-export interface StressHooks {
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (share: number, what: string) => void;
+export interface StressHooks extends ReplayHooks {
   /** Called with each case as soon as it was played. */
   readonly onCase?: (played: StressCase) => void;
-  /** Milliseconds of real time, from any origin. */
-  readonly nowMs: () => number;
 }
 
 /** Plays every scenario without and with the rules; stopped early, it has those that were finished. */
@@ -98,21 +95,13 @@ async function playCase(
   const without = await runWorld(planOf(plan, scenario, conditions, UNPROTECTED), hooks);
   const withRules = await runWorld(planOf(plan, scenario, conditions, OWN_CONFIG), hooks);
   if (signal?.aborted === true) return undefined;
-  const { id, title, about, kind } = scenario;
-  const accounts = plan.accounts.flatMap((account): readonly StressedAccount[] => {
-    const [before, after] = [without, withRules].map(({ record }) =>
-      record.accounts.find((one) => one.id === account.id),
-    );
-    if (before === undefined || after === undefined) return [];
-    return [
-      {
-        id: account.id,
-        equityStart: before.equityStart,
-        without: outcomeOf(before),
-        withRules: outcomeOf(after),
-      },
-    ];
+  const accounts = without.record.accounts.flatMap((before): readonly StressedAccount[] => {
+    const after = withRules.record.accounts.find((one) => one.id === before.id);
+    if (after === undefined) return [];
+    const { id, equityStart } = before;
+    return [{ id, equityStart, without: outcomeOf(before), withRules: outcomeOf(after) }];
   });
+  const { id, title, about, kind } = scenario;
   return { scenario: { id, title, about, kind }, conditions: conditions.id, accounts };
 }
 

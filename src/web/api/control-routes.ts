@@ -46,14 +46,11 @@ const putPause = route({
   }),
   status: 201,
   reply: pause,
-  async answer({ views, controls, nowMs }, { body, caller }) {
-    const { accountId: id, reason, forMs: duration } = body;
-    const author = authorOf(caller, body.author);
-    if (id !== null) requireAccount(views, id);
+  async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
+    const author = authorOf(caller, said);
+    if (draft.accountId !== null) requireAccount(views, draft.accountId);
     const expiresAtMs = duration === null ? null : nowMs() + duration;
-    return (await inForce(() =>
-      controls.put({ kind: 'pause', accountId: id, author, reason, expiresAtMs }),
-    )) as Pause;
+    return (await inForce(() => controls.put({ kind: 'pause', ...draft, author, expiresAtMs }))) as Pause;
   },
 });
 
@@ -71,14 +68,13 @@ const putSilence = route({
   }),
   status: 201,
   reply: silence,
-  async answer({ views, controls, nowMs }, { body, caller }) {
-    const { accountId: id, ruleId, subject, reason, forMs: duration } = body;
-    const author = authorOf(caller, body.author);
+  async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
+    const author = authorOf(caller, said);
+    const { accountId: id, ruleId } = draft;
     if (id !== null) requireAccount(views, id);
     if (!views.ruleIds(id).includes(ruleId)) throw new ApiError(404, 'notFound', 'there is no such rule');
     const expiresAtMs = nowMs() + duration;
-    const draft = { kind: 'silence', accountId: id, ruleId, subject, author, reason, expiresAtMs } as const;
-    return (await inForce(() => controls.put(draft))) as Silence;
+    return (await inForce(() => controls.put({ kind: 'silence', ...draft, author, expiresAtMs }))) as Silence;
   },
 });
 

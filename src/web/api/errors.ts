@@ -46,28 +46,19 @@ export interface FailedRequest {
   readonly code?: string;
 }
 
-export interface Refusal {
-  readonly status: number;
-  readonly code: ApiErrorCode;
-  readonly message: string;
-}
+export type Refusal = Pick<ApiError, 'status' | 'code' | 'message'>;
 
 /** Nothing of what was thrown but our own words: it may hold anything. */
 export function refusalOf(error: FailedRequest): Refusal {
   if (error instanceof ApiError) return error;
-  if (error.code === 'STORE_LOST') return STATE_LOST;
+  if (error.code === 'STORE_LOST')
+    return { status: 503, code: 'stateLost', message: 'the state store does not answer' };
   const status = error.statusCode ?? 500;
   if (status === 413) return { status, code: 'tooLarge', message: 'the body is too large' };
   if (status === 415) return { status, code: 'contentType', message: 'send application/json' };
   if (status >= 400 && status < 500) return { status, code: 'badRequest', message: 'a bad request' };
   return { status: 500, code: 'failed', message: 'this could not be answered; the log says why' };
 }
-
-const STATE_LOST: Refusal = {
-  status: 503,
-  code: 'stateLost',
-  message: 'the state store does not answer',
-};
 
 /** What the log has to hear of a failure. */
 export function causeOf(error: unknown): unknown {

@@ -36,20 +36,21 @@ export function openApi(version: string): Json {
   };
 }
 
+const bearer = (description: string): Json => ({ type: 'http', scheme: 'bearer', description });
+
 const SECURITY: Json = {
-  readToken: {
-    type: 'http',
-    scheme: 'bearer',
-    description:
-      '`web.token`, or that of one of `web.users`; needed where there are any. The control token is taken as well.',
-  },
-  controlToken: {
-    type: 'http',
-    scheme: 'bearer',
-    description:
-      '`web.controlToken`, or that of one of `web.users` with the scope control (deposit links: operate). Without one ' +
+  readToken: bearer(
+    '`web.token`, or that of one of `web.users`; needed where there are any. The control token is taken as well.',
+  ),
+  controlToken: bearer(
+    '`web.controlToken`, or that of one of `web.users` with the scope control (deposit links: operate). Without one ' +
       'nothing can be changed.',
-  },
+  ),
+};
+
+const NOT_DONE: Json = {
+  description: 'Not done.',
+  content: { [JSON_TYPE]: { schema: { $ref: `${REF}Error` } } },
 };
 
 function operationOf(route: ApiRoute): Json {
@@ -67,7 +68,7 @@ function operationOf(route: ApiRoute): Json {
         description: 'Done.',
         content: { [JSON_TYPE]: { schema: schemaOf(reply, 'output') } },
       },
-      default: { description: 'Not done.', content: { [JSON_TYPE]: { schema: { $ref: `${REF}Error` } } } },
+      default: NOT_DONE,
     },
   };
 }
@@ -93,14 +94,8 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
 }
 
 function components(): Json {
-  const all = z.object(
-    Object.fromEntries(
-      [...API_ROUTES.map(({ reply }) => reply), errorReply, actionLine].map((reply, index) => [
-        `reply${index}`,
-        reply,
-      ]),
-    ),
-  );
+  const replies = [...API_ROUTES.map(({ reply }) => reply), errorReply, actionLine];
+  const all = z.object(Object.fromEntries(replies.map((reply, index) => [`reply${index}`, reply])));
   const { $defs = {} } = z.toJSONSchema(all, { io: 'output', unrepresentable: 'any' });
   return Object.fromEntries(
     Object.entries($defs).map(([name, { id: _id, ...schema }]) => [name, rewritten(schema)]),
@@ -135,6 +130,6 @@ const EVENTS: Json = {
       description: 'Until either side ends it.',
       content: { 'text/event-stream': { schema: { type: 'string' } } },
     },
-    default: { description: 'Not done.', content: { [JSON_TYPE]: { schema: { $ref: `${REF}Error` } } } },
+    default: NOT_DONE,
   },
 };

@@ -9,8 +9,6 @@ import type { Immutable } from './schemas.ts';
 export interface ApiContext extends WebSources {
   readonly overview: OverviewSource;
   readonly actions: ActionFeed;
-  /** Whether anybody may. */
-  readonly can: (scope: Scope) => boolean;
 }
 
 /** One operation: served, described in openapi.json and tested from this alone. */

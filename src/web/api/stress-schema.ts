@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { StressStatus } from '../sources.ts';
 import { named, timeMs } from './schemas.ts';
 
 /** The newest stress test on a schedule; see the read model for what figures mean. */
@@ -55,4 +54,4 @@ const stored = named('Stress', {
 export const stressReply = named('StressStatus', {
   scheduled: z.boolean().describe('Whether the config has a schedule.'),
   stored: stored.nullable().describe('null: none is scheduled, or none has run yet.'),
-}) satisfies z.ZodType<StressStatus>;
+});

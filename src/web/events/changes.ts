@@ -1,7 +1,5 @@
 /** An object as the texts of its top-level keys, by which changes are found. */
-export interface Encoded {
-  readonly texts: ReadonlyMap<string, string>;
-}
+export type Encoded = ReadonlyMap<string, string>;
 
 /** Texts that did not change are those of before, so that many states of one thing share their memory. */
 export function encode(value: object, before?: Encoded): Encoded {
@@ -9,11 +7,11 @@ export function encode(value: object, before?: Encoded): Encoded {
   let isSame = before !== undefined;
   for (const [key, inner] of Object.entries(value)) {
     const text = JSON.stringify(inner) ?? 'null';
-    const known = before?.texts.get(key);
+    const known = before?.get(key);
     texts.set(key, known === text ? known : text);
     if (known !== text) isSame = false;
   }
-  return isSame && before?.texts.size === texts.size ? before : { texts };
+  return isSame && before?.size === texts.size ? before : texts;
 }
 
 /** JSON of the keys that changed, or of all without a `before`; undefined: none but those in `onlyWhen` did. */
@@ -23,7 +21,7 @@ export function changedText(
   onlyWhen: readonly string[] = [],
 ): string | undefined {
   if (before === now) return undefined;
-  const changed = [...now.texts].filter(([key, text]) => before?.texts.get(key) !== text);
+  const changed = [...now].filter(([key, text]) => before?.get(key) !== text);
   if (changed.every(([key]) => onlyWhen.includes(key))) return undefined;
   return `{${changed.map(([key, text]) => `${JSON.stringify(key)}:${text}`).join(',')}}`;
 }

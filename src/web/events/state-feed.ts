@@ -46,10 +46,6 @@ export class StateFeed {
     return this.#overview;
   }
 
-  get listeners(): number {
-    return this.#listeners.size;
-  }
-
   /** `null`: not in the config; undefined: not read yet. */
   account(accountId: string): Encoded | null | undefined {
     const known = this.#accounts.get(accountId)?.encoded;
