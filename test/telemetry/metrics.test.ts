@@ -331,7 +331,7 @@ describe('what happens', () => {
       state.isPausedEverywhere = true;
       return {
         state,
-        queues: { act: { jobs: { waiting: 3, active: 1 }, oldestAgeMs: 250 } },
+        queues: { act: { jobs: { waiting: 3, active: 1 }, oldestAgeMs: 250, isPaused: true } },
       };
     });
     telemetry.metrics.budgets(() => [{ egress: 'default', limit: 'positions', used: 0.25 }]);
@@ -342,6 +342,7 @@ describe('what happens', () => {
       'breakwater_queue_jobs{queue="act",state="waiting"}': 3,
       'breakwater_queue_jobs{queue="act",state="active"}': 1,
       'breakwater_queue_oldest_job_seconds{queue="act"}': 0.25,
+      'breakwater_queue_paused{queue="act"}': 1,
       'breakwater_exchange_budget_used_ratio{egress="default",limit="positions"}': 0.25,
     };
     const text = textOf(await telemetry.metrics.scrape());
@@ -351,7 +352,9 @@ describe('what happens', () => {
     fails = true;
     const without = textOf(await telemetry.metrics.scrape());
     expect(valueOf(without, available)).toBe(0);
-    expect(without).not.toMatch(/^breakwater_(paused|account_|intents_open|queue_jobs|queue_oldest).* /m);
+    expect(without).not.toMatch(
+      /^breakwater_(paused|account_|intents_open|queue_jobs|queue_oldest|queue_paused).* /m,
+    );
   });
 
   test('what is wrong with the process is told until it is right again', () => {

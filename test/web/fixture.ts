@@ -98,6 +98,7 @@ export interface FixtureOptions {
   readonly offer?: TopUpOffer;
   readonly topUp?: (order: TopUpOrder) => Promise<TopUpOutcome>;
   readonly sources?: Partial<WebSources>;
+  readonly process?: Partial<WebSources['process']>;
 }
 
 export async function startFixture({
@@ -106,6 +107,7 @@ export async function startFixture({
   offer,
   topUp = async ({ amount }) => ({ kind: 'made', url: `https://pay.example/${amount}`, uniqueId: 'bw-1' }),
   sources: own = {},
+  process = {},
 }: FixtureOptions = {}): Promise<Fixture> {
   const state = createMemoryState({ clock: systemClock });
   const views = new Map<string, SourcedView>(accounts.map((view) => [view.accountId, { view, acted: 0 }]));
@@ -131,7 +133,10 @@ export async function startFixture({
       startedAtMs: 1,
       readiness: async () => READY,
       degraded: () => ['notify'],
-      queues: async () => [{ queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null }],
+      queues: async () => [
+        { queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null, isPaused: false },
+      ],
+      ...process,
     },
     stress: async () => ({ scheduled: false, stored: null }),
     deposits: {

@@ -58,8 +58,8 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   };
 }
 
-function queueLine(queue: string, { jobs, oldestAgeMs }: QueueFigures, clock: Clock): QueueLine {
+function queueLine(queue: string, { jobs, oldestAgeMs, isPaused }: QueueFigures, clock: Clock): QueueLine {
   const { waiting = 0, active = 0, delayed = 0, failed = 0 } = jobs;
   const oldestMs = waiting === 0 ? null : Math.round(clock.nowMs() - oldestAgeMs);
-  return { queue, waiting, active, delayed, failed, oldestMs };
+  return { queue, waiting, active, delayed, failed, oldestMs, isPaused };
 }

@@ -158,6 +158,11 @@ const OPERATION_METRICS = {
     ['queue'],
     'For how long the oldest of the jobs that no worker has taken has been waiting; 0 without any.',
   ),
+  queuePaused: gauge(
+    'queue_paused',
+    ['queue'],
+    '1 while somebody has paused the queue: nothing is taken out of it.',
+  ),
   jobProblems: counter(
     'queue_problems_total',
     ['queue', 'problem'],

@@ -59,6 +59,7 @@ export const queueLine = named('Queue', {
   delayed: z.number().int(),
   failed: z.number().int(),
   oldestMs: timeMs().nullable().describe('When the oldest waiting job came; null: none waits.'),
+  isPaused: z.boolean().describe('Somebody has paused it: nothing is taken out of it.'),
 });
 
 export const readiness = named('Readiness', {
