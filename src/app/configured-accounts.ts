@@ -131,8 +131,8 @@ export class ConfiguredAccounts implements AccountBook {
   }
 
   /**
-   * Takes over a config. Accounts whose keys and connection are the same keep their client, and with it its
-   * connections and nonces; clients that are not used any more end when their last request has.
+   * Takes over a config. Accounts with the same key and connection keep their client; unused ones end with their last
+   * request.
    */
   adopt(config: CompiledConfig): void {
     const before = this.#entries;
@@ -238,10 +238,7 @@ export class ConfiguredAccounts implements AccountBook {
   }
 }
 
-/**
- * A request of each lane at the same time, and what is read of the account beside them: where replies take seconds or do
- * not come, one that waits for another's is too late. Connections are opened when they are needed.
- */
+/** A request of each lane and the reads beside them at once: one that waits for another's is too late. */
 const CONNECTIONS_PER_ACCOUNT = 64;
 
 /** All that the client of an account is made from, but for its key. */

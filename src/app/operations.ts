@@ -52,10 +52,7 @@ export interface Operations {
 
 const DEFAULT_PREFIX = 'breakwater';
 
-/**
- * Opens the shared state. Needs no key of the exchange, and no daemon that runs.
- * @throws an Error with `code` `config-refused`, `redis-unknown` or `redis-unreachable`, and a `cure`.
- */
+/** Opens the shared state. @throws an Error with a `cure`: `config-refused`, `redis-unknown` or `redis-unreachable` */
 export async function openOperations(place: OperationsPlace): Promise<Operations> {
   const config = place.config === undefined ? undefined : readConfig(place.config, place.env);
   const url = place.redisUrl ?? config?.redis.url.reveal() ?? '';

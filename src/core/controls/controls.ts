@@ -2,8 +2,7 @@ import type { ReduceTarget } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 
 /**
- * What operators put in the way of actions, and what they ask for by hand. Controls travel with every batched
- * read of a bucket, and a commit can be made to depend on them, so that they count before the next step.
+ * What operators hold back and ask for. Controls travel with every read of a bucket, and commits can depend on them.
  */
 
 /** Who did something by hand, why, and when (Unix milliseconds). */

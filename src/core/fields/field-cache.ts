@@ -39,10 +39,7 @@ export interface FieldReader {
 
 const NO_PARAMETER: FieldParameter = {};
 
-/**
- * The fields that the conditions on one kind of subject ask for, each computed at most once per subject: `load`
- * forgets, `read` computes. One instance is reused for all subjects, so judging allocates nothing of its own.
- */
+/** The fields that conditions ask for, each computed at most once per subject; one instance for all subjects. */
 export class FieldCache<K extends SubjectKind> implements FieldReader {
   readonly slots: FieldSlot[] = [];
   readonly #on: K;

@@ -16,10 +16,7 @@ import { type Crossing, type Motion, medianWithin, probabilityWithin } from '../
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './field-catalogue.ts';
 
-/**
- * The value of a catalogue field: also a lower bound, for what is counted in lists that may be incomplete, and an
- * upper bound, for the least of several of which some are unknown.
- */
+/** Also a lower bound, for counts in incomplete lists, and an upper bound, for the least of several. */
 export type FieldQuantity = Quantity<FieldValue> | AtLeast | AtMost;
 
 /** What the fields of a position are computed from. */

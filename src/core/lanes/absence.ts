@@ -138,10 +138,7 @@ function hasSuccessor(state: LaneState, { positionId, last }: Absence, read: Mar
   );
 }
 
-/**
- * Whether orders that stood until the newest read, or were taken off since, may have closed the position: a stop has to
- * have been reached.
- */
+/** Whether orders that stood until the newest read may have closed the position: a stop has to have been reached. */
 function explainsClosure(state: LaneState, positionId: string, settings: AccountSettings): boolean {
   const position = findPosition(state.read, positionId);
   const market = settings.marketSettings(state.market);

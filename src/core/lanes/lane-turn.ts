@@ -133,10 +133,7 @@ export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }:
   return nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs && mayPrice(read, state, settings, nowMs);
 }
 
-/**
- * The smallest order, far from the market, shows before a cancel whether what it takes down can be put up again; so
- * does one from before, sent again by its id. `undefined`: none can be placed now.
- */
+/** The smallest order, far from the market, shows before a cancel whether what it takes down can be put up again. */
 export function trialStep(
   state: LaneState,
   about: Pick<OwnOrder, 'key' | 'ruleId'> | undefined,

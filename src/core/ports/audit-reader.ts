@@ -59,8 +59,8 @@ export interface PruneRequest {
   readonly reason: string;
   readonly atMs: number;
   /**
-   * Gets every line (`hash`, space, canonical text) that is about to be taken away, and every attachment that
-   * goes with it, in order; must have made them durable when `end` resolves. A rejection prunes nothing.
+   * Gets each line that is about to be taken away, then attachments; durable when `end` resolves. A rejection prunes
+   * nothing.
    */
   readonly exporter: AuditExporter;
 }

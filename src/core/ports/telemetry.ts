@@ -10,10 +10,7 @@ import type { LaneRef } from './lane-dispatcher.ts';
 import type { Notice } from './notifier.ts';
 import type { CommitResult, EpochStart, RefusedAccount } from './state-store.ts';
 
-/**
- * What happens, one event per thing, for logs and metrics. Events are handed over as they are, not copied: an
- * observer reads them at once and keeps nothing of a snapshot. What it throws is ignored.
- */
+/** What happens, for logs and metrics: read at once, not copied. What an observer throws is ignored. */
 export interface Telemetry {
   emit(event: DaemonEvent): void;
 }
@@ -196,8 +193,7 @@ export type ProcessEvent =
       readonly got: string;
     }
   /**
-   * Something on the way to the exchange failed: its name, certificate, connection, a proxy or gateway, or the address
-   * that requests leave from. The call may have succeeded by another way.
+   * Something on the way failed: name, certificate, connection, proxy, gateway. The call may have succeeded otherwise.
    */
   | {
       readonly kind: 'exchangePath';

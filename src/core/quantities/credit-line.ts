@@ -95,8 +95,7 @@ export interface Cure {
 }
 
 /**
- * `repay = debt * (1 - target / current)` or `addCollateral = debt * (1 / target - 1 / current)`; `none` when the
- * credit line is already at or below the target.
+ * `repay = debt * (1 - target / current)` or `debt * (1 / target - 1 / current)` of collateral; `none` where reached.
  */
 export function cureTo(creditLine: CreditLineQuantities, targetLtv: number): Quantity<Cure> {
   const { debt } = creditLine;

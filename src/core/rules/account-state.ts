@@ -8,10 +8,7 @@ import type { Direction, SubjectKey } from './subject.ts';
 /** Raised when the shape of the state changes in a way that old state cannot be read. */
 export const STATE_VERSION = 1;
 
-/**
- * Everything that evaluating remembers of an account. Plain JSON: it survives restarts in every state, and an
- * evaluation replayed from its serialised inputs gives identical bytes.
- */
+/** All that evaluating remembers of an account, plain JSON: replayed from its inputs it gives identical bytes. */
 export interface AccountState {
   readonly version: typeof STATE_VERSION;
   readonly accountId: string;

@@ -1,8 +1,4 @@
-/**
- * Rules in the form in which the config hands them out: normalised, defaults filled in, plain JSON data with
- * times in milliseconds and ratios as fractions (`0.05` is 5 %). The core compiles them (conditions to
- * closures) and judges subjects by them.
- */
+/** Rules as the config hands them out: normalised plain JSON, times in milliseconds, ratios as fractions. */
 
 /** What a rule judges. */
 export type SubjectKind = 'position' | 'creditLine' | 'account';
@@ -11,9 +7,8 @@ export type Severity = 'info' | 'warning' | 'critical';
 export type Mode = 'observe' | 'enforce';
 
 /**
- * A comparison on one field of the catalogue, with optional hysteresis: `below` fires strictly below and, once
- * true, stays true until the value is strictly above `clearAbove` (default: until it is not below any more);
- * `above` and `clearBelow` mirror that.
+ * `below` fires strictly below and stays true until strictly above `clearAbove` (default: not below); `above` mirrors
+ * it.
  */
 export type Comparison =
   | { readonly op: 'below'; readonly threshold: number; readonly clearAbove?: number }

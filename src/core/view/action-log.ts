@@ -1,10 +1,7 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { ChainedRecord } from '../audit/audit-record.ts';
 
-/**
- * What was sent to the exchange and what became of it, from the audit trail: a request is recorded before it is
- * sent, and its outcome after.
- */
+/** What was sent and what became of it, from the audit: recorded before it is sent, and its outcome after. */
 export interface ActionLine {
   /** The same for every state of one request. */
   readonly id: string;

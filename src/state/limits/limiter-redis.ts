@@ -6,17 +6,11 @@ import {
   type RateLimitStore,
   WINDOW_BUCKETS,
 } from '../../core/ports/rate-limit-store.ts';
-import { prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
+import { CLOCK_STEP_MS } from '../account/account-backend.ts';
+import { LUA_NOW, prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
 
-/**
- * The Redis server's clock may step back, or another server with another clock takes over. What then lies
- * further in the future than it can be is forgotten; else it would block requests until the clock gets there.
- */
-const CLOCK_STEP_MS = 1000;
-
-const TIME_AND_FACTOR = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+/** What lies too far in the future stems from before the server's clock stepped back, and is forgotten. */
+const TIME_AND_FACTOR = `${LUA_NOW}
 local function factorNow()
   local state = redis.call('HMGET', KEYS[2], 'factor', 'at', 'recovery', 'blockedUntil')
   if not state[1] then return 1, 0 end
@@ -79,16 +73,8 @@ export function createRedisRateLimitStore(options: { redis: Redis; prefix?: stri
   return {
     async take(request: PermitRequest): Promise<PermitGrant> {
       const { limit, periodMs, share, count, ignorePenalty } = request;
-      const reply = await run(
-        TAKE,
-        ...names(request.scope),
-        limit,
-        periodMs,
-        share,
-        count,
-        ignorePenalty ? '1' : '0',
-        WINDOW_BUCKETS,
-      );
+      const asked = [limit, periodMs, share, count, ignorePenalty ? '1' : '0', WINDOW_BUCKETS];
+      const reply = await run(TAKE, ...names(request.scope), ...asked);
       const [granted = 0, retryInMs = 0] = toNumbers(reply);
       return { granted, retryInMs };
     },
