@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from './api/errors.ts';
-import { clientOf, type ProxyList } from './connections.ts';
+import { clientOf, plainAddress, type ProxyList } from './connections.ts';
 import { ANOTHER_AFTER_MS, type TokenGuesses } from './guesses.ts';
 import { tokenHashOf } from './token.ts';
 
@@ -103,7 +103,7 @@ export class AccessControl {
 
   /** Who asks, and whether a token came of which nothing is said. */
   identify(request: FastifyRequest): { readonly caller: Caller; readonly isSlowedDown: boolean } {
-    const address = request.ip;
+    const address = plainAddress(request.ip);
     const given = givenToken(request.headers.authorization ?? '', request.url.startsWith('/queues'));
     if (given === undefined) {
       const identity = this.#namedByProxy(request);

@@ -76,7 +76,8 @@ export function clientOf(address: string | undefined): string {
   return `${all.slice(0, 4).join(':')}::/64`;
 }
 
-function plainAddress(address = ''): string {
+/** Without what marks an IPv4 address within IPv6, and without a zone. */
+export function plainAddress(address = ''): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
 }
 
