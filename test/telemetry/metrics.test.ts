@@ -264,6 +264,24 @@ describe('what happens', () => {
     expect(lines.map(({ repeated }) => repeated)).toEqual([undefined, 9, 9]);
   });
 
+  test('40,000 wrong tokens are counted, and said once with the address of each who sends them', async () => {
+    const { telemetry, log } = setUp();
+    for (let index = 0; index < 20_000; index++) {
+      for (const client of ['192.0.2.7', '2001:db8:0:0::/64'])
+        telemetry.emit({ kind: 'webRefused', why: 'wrongToken', client });
+    }
+    const lines = log()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event: string; level: string; client: string; message: string });
+    expect(lines.map(({ event, level, client }) => [event, level, client])).toEqual([
+      ['webRefused', 'warn', '192.0.2.7'],
+      ['webRefused', 'warn', '2001:db8:0:0::/64'],
+    ]);
+    const text = textOf(await telemetry.metrics.scrape());
+    expect(valueOf(text, 'breakwater_web_refused_total{reason="wrongToken"}')).toBe(40_000);
+  });
+
   test('messages are counted by channel and outcome; series of channels that are gone are removed', async () => {
     const { telemetry } = setUp();
     const report = (channel: string, delivery: object) =>
