@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from './api/errors.ts';
-import { clientOf, plainAddress, type ProxyList } from './connections.ts';
+import { clientOf, type ProxyList, plainAddress } from './connections.ts';
 import { ANOTHER_AFTER_MS, type TokenGuesses } from './guesses.ts';
 import { tokenHashOf } from './token.ts';
 
