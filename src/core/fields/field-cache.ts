@@ -11,7 +11,6 @@ import {
   type PositionSubject,
 } from './field-values.ts';
 
-/** What the fields of each kind of subject are computed from. */
 export interface SubjectOf {
   readonly position: PositionSubject;
   readonly creditLine: CreditLineSubject;
@@ -24,7 +23,6 @@ const VALUES: { readonly [K in SubjectKind]: Readonly<Record<string, Compute<Sub
   account: ACCOUNT_VALUES,
 };
 
-/** A field with its parameter, as some condition asks for it. */
 export interface FieldSlot {
   readonly spec: FieldSpec;
   readonly parameter: FieldParameter;

@@ -28,7 +28,6 @@ export interface ParameterSpec {
   readonly name: 'asset' | 'source' | 'windowMs';
   readonly required: boolean;
   readonly description: string;
-  /** Allowed values of `source`. */
   readonly values?: readonly string[];
   /** Bounds and default of `windowMs`, milliseconds. */
   readonly minimum?: number;

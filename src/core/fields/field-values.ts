@@ -19,20 +19,16 @@ import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from '.
 /** Also a lower bound, for counts in incomplete lists, and an upper bound, for the least of several. */
 export type FieldQuantity = Quantity<FieldValue> | AtLeast | AtMost;
 
-/** What the fields of a position are computed from. */
 export interface PositionSubject {
   readonly position: PositionQuantities;
   readonly account: AccountQuantities;
-  /** Of the market's mark price. */
   readonly motion: Quantity<Motion>;
   readonly unprotectedMs: Quantity<number>;
 }
 
-/** What the fields of a credit line are computed from. */
 export interface CreditLineSubject {
   readonly creditLine: CreditLineQuantities;
   readonly account: AccountQuantities;
-  /** Of the credit line's LTV. */
   readonly motion: Quantity<Motion>;
 }
 

@@ -54,7 +54,6 @@ export function isCancelHeldBack(state: LaneState): boolean {
   );
 }
 
-/** What a read says of the positions that may be open and that it does not show. */
 export function judgeAbsences(
   state: LaneState,
   read: MarketRead,

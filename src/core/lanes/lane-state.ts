@@ -119,7 +119,6 @@ export interface Absence {
   readonly told: boolean;
 }
 
-/** A mark price, and when it was asked for, on the lanes' clock. */
 export interface MarkSample {
   readonly atMs: number;
   readonly mark: number;

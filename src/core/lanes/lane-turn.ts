@@ -55,7 +55,6 @@ export function admittedKeys(state: LaneState): readonly string[] {
   return [...intents, ...covers].map(({ key }) => key);
 }
 
-/** The cancel that reaches our own orders. */
 export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: readonly string[]): Step {
   return cancelStep(state, { market: state.market, types: orderTypesOf(state.market) }, why, null, unfilled);
 }

@@ -41,7 +41,6 @@ export interface RouteInputs {
   /** Whether an action absent from `active` has ended. */
   readonly conclusive: boolean;
   readonly positions: readonly PositionView[];
-  /** Whether the list of positions is complete. */
   readonly complete: boolean;
   readonly accountId: string;
   /** After waiting for so long an episode has failed. */

@@ -26,7 +26,6 @@ import type { SetScene } from './want.ts';
 /** Time over which the speed of a market is taken: what it does now, and what it has been doing. */
 const HORIZONS_MS = [3_000, 20_000];
 const SHORT_HORIZON_MS = [3_000];
-/** Marks that are kept. */
 export const MARKS_KEPT_MS = 20_000;
 /** Two marks nearer in time than this say more of a single step than of a speed. */
 const LEAST_SPAN_MS = 1_000;

@@ -14,7 +14,6 @@ export const PROOF_MS = 10_000;
 /** What became of the newest orders, on the lanes' clock; -Infinity where there was none. */
 export interface OrderRecord {
   readonly acceptedMs: number;
-  /** Refused or not answered. */
   readonly refusedMs: number;
 }
 

@@ -18,7 +18,6 @@ import { shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type Removal, type SetScene, type Want } from './want.ts';
 
-/** A comparison as far as it has come. */
 export interface SetPlan {
   place: Want[];
   remove: Removal[];
@@ -39,7 +38,6 @@ export interface ReduceNeed {
 /** A need that grew by less than this share of the order that stands is left to the next follow-up. */
 const REPLACE_SHARE = 0.1;
 
-/** What is to be sent, or taken back, for a position that is to be reduced. */
 export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
   const { own, amount } = need;
   const contest =

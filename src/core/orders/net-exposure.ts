@@ -78,7 +78,6 @@ function standsForCertain(order: OwnOrder): boolean {
 
 const TWO = ONE.plus(ONE);
 
-/** The smallest amount that an order can have. */
 export function leastAmount(market: MarketSettings): Decimal {
   return maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
 }

@@ -15,7 +15,6 @@ import {
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 
-/** Prices of a reduce-only stop-limit order, on the price step of the market. */
 export interface OrderPrices {
   readonly side: OrderSide;
   readonly activationPrice: DecimalString;
@@ -33,7 +32,6 @@ export interface MarketView {
   readonly markError: number;
 }
 
-/** The side that reduces a position. */
 export function reducingSide(direction: Direction): OrderSide {
   return direction === 'long' ? 'sell' : 'buy';
 }

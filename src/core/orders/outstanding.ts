@@ -21,7 +21,6 @@ export function outstandingBase(
 }
 
 export interface AbsorbedRead {
-  /** Those that may still fill. */
   readonly orders: readonly OwnOrder[];
   readonly filled: readonly OwnOrder[];
   /** Orders newly marked ambiguous. */
@@ -273,7 +272,6 @@ export function standsUnreached(order: OwnOrder): boolean {
   );
 }
 
-/** Stops of ours that cover a position. */
 export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
   return state.orders.filter(
     (order) =>

@@ -2,7 +2,6 @@ import type { Notice } from './notifier.ts';
 
 /** What becomes of a notice on each channel, remembered so that it is delivered once, by any process, in order. */
 
-/** A notice, or a marked test message sent by hand. */
 export type Message = Omit<Notice, 'kind'> & {
   readonly kind: Notice['kind'] | 'test';
 };
@@ -28,7 +27,6 @@ export type DeliveryFailure =
   /** No such channel in the config (any more). */
   | 'noSuchChannel';
 
-/** How one message fared on one channel. */
 export type Delivery =
   | {
       readonly kind: 'delivered';
@@ -73,7 +71,6 @@ export interface Deliverer {
   close(): Promise<void>;
 }
 
-/** What became of one message on one channel. */
 export type Receipt =
   | {
       readonly kind: 'delivered';

@@ -209,7 +209,6 @@ export interface ExchangeError {
   readonly gateway?: true;
 }
 
-/** When and how a reply came. */
 export interface ReplyTiming {
   /** Monotonic time at which the last attempt was sent: the earliest moment its content can stem from. */
   readonly sentAtMs: number;

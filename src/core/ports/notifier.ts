@@ -36,7 +36,6 @@ export const RESOLVED = 'resolved';
 
 export type NoticeKind =
   | 'firing'
-  /** Still firing. */
   | 'reminder'
   | 'resolved'
   /** An action failed, was refused or is in doubt, and somebody has to know. */

@@ -16,7 +16,6 @@ export type ControlSelector =
     }
   | { readonly kind: 'id'; readonly id: string };
 
-/** Refused, with words for the operator. */
 export class ControlError extends Error {
   readonly code:
     | 'CONTROLS_FULL'

@@ -49,7 +49,6 @@ export interface AccountDocuments {
   readonly inbox?: Inbox;
   /** Which positions each action concerns. */
   readonly routes?: RouteState;
-  /** What concerns all lanes at once. */
   readonly accountLane?: AccountLane;
   /** What people are shown. Nothing is decided by it, and what cannot be read of it is as if it were not there. */
   readonly figures?: StoredFigures;
@@ -90,7 +89,6 @@ export interface StoredAccount {
   /** Last committed in an earlier store epoch. A lane with another `epoch` needs `startEpoch` before anything else. */
   readonly isNewEpoch: boolean;
   readonly documents: AccountDocuments;
-  /** By market. */
   readonly lanes: ReadonlyMap<string, LaneState>;
   /** As given with the last commit that set it. */
   readonly danger: number;
@@ -113,7 +111,6 @@ export type AccountLoad =
   | { readonly kind: 'loaded'; readonly account: StoredAccount }
   | { readonly kind: 'refused'; readonly problem: RefusedAccount };
 
-/** A bucket as read at one moment. */
 export interface BucketView {
   readonly bucket: number;
   readonly epoch: StoreEpoch;
@@ -147,7 +144,6 @@ export interface DueView extends BucketView {
  * The lease of all lanes takes all versions.
  */
 export interface AccountCommit {
-  /** What the change was computed from. */
   readonly base: StoredAccount;
   /** Absent: unchanged. `null`: removed. What is identical is not written again. */
   readonly documents?: { readonly [K in DocumentName]?: NonNullable<AccountDocuments[K]> | null };
@@ -233,7 +229,6 @@ export interface StateStore {
   holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void>;
   /** Reads accounts of one bucket, due or not, without claiming them. One call to the store. */
   readBucket(bucket: number, accountIds: readonly string[], options?: ReadOptions): Promise<BucketView>;
-  /** Reads one account, with the controls that concern it. */
   read(accountId: string): Promise<{ readonly load: AccountLoad; readonly controls: Controls }>;
   /** Commits each account by itself, in the order given; one call per bucket concerned. */
   commit(changes: readonly AccountCommit[]): Promise<readonly CommitResult[]>;

@@ -17,7 +17,6 @@ export interface Telemetry {
 
 export type DaemonEvent = PollEvent | ActEvent | NotifyEvent | QueueEvent | ProcessEvent | StressEvent;
 
-/** A stress test on a schedule has ended. */
 export interface StressEvent {
   readonly kind: 'stressed';
   readonly outcome: StressOutcome;
@@ -166,7 +165,6 @@ export type ProcessEvent =
       readonly warnings: readonly string[];
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
-  /** The web server takes requests at this address. */
   | { readonly kind: 'listening'; readonly url: string; readonly probesOnly?: boolean }
   /** The web server turned somebody away; `client` is an address, or a network of one. */
   | {
@@ -174,7 +172,6 @@ export type ProcessEvent =
       readonly why: 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
       readonly client: string;
     }
-  /** A request could not be answered. */
   | { readonly kind: 'webError'; readonly error: unknown }
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
   | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }

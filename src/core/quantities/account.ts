@@ -20,7 +20,6 @@ import { type StopCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';
 import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 
-/** What is remembered of a position that is not in the list. */
 export interface UnseenPosition {
   readonly market?: string;
   readonly direction?: Direction;
@@ -33,7 +32,6 @@ export class AccountQuantities {
   /** Clock of the exchange now, Unix milliseconds: its last Date header plus the monotonic time since. */
   readonly serverNowMs: number | undefined;
   readonly #sinceSnapshotMs: number;
-  /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<PositionList> | undefined;
   #unseen: readonly UnseenPosition[] = [];
@@ -165,7 +163,6 @@ export class AccountQuantities {
     return Object.hasOwn(balance.value, asset) ? reported(balance.value[asset]) : known(0);
   }
 
-  /** How many positions are open; a lower bound while the list may lack some. */
   get positionCount(): Quantity<number> | AtLeast {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
@@ -242,7 +239,6 @@ export class AccountQuantities {
     return undecided ?? known(false);
   }
 
-  /** Whether the other side of a position's market is open, too. */
   isHedged({ market, direction }: PositionQuantities): boolean {
     return this.positions.some(
       (other) =>

@@ -63,7 +63,6 @@ export class CreditLineQuantities {
     return exact.kind === 'value' ? known(toNumber(exact.value)) : exact;
   }
 
-  /** The debt to the last digit. */
   get exactDebt(): Quantity<DecimalString> {
     const { amount, totalFunding } = this.record;
     return totalFunding === undefined

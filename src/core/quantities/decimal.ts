@@ -59,7 +59,6 @@ export function parseDecimal(text: string): Decimal | undefined {
   return isDecimalString(text) ? toDecimal(text) : undefined;
 }
 
-/** The value of an already validated text. */
 export function toDecimal(text: DecimalString): Decimal {
   return new StrictBig(text);
 }

@@ -96,7 +96,6 @@ export function jointLiquidationPrice(
   return price > 0 ? price : undefined;
 }
 
-/** What a market's positions say, both sides together. */
 interface MarketSide {
   readonly market: string;
   readonly legs: readonly PositionQuantities[];

@@ -10,7 +10,6 @@ import type { KnownTransfer } from './transfer.ts';
 
 /** Only `monotonicMs` measures, against the same `clockId`; `wallMs` labels, and bounds times across processes. */
 export interface Instant {
-  /** Unix milliseconds. */
   readonly wallMs: number;
   /** From an arbitrary origin; never steps back. */
   readonly monotonicMs: number;

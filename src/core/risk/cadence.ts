@@ -10,7 +10,6 @@ import { normalCdf } from './normal.ts';
 
 /** Why the next poll is due when it is. Closed list, also a metric label. */
 export type CadenceReason =
-  /** Nothing is near. */
   | 'calm'
   /** A threshold is so near that the price may have crossed it by then. */
   | 'nearThreshold'
@@ -26,7 +25,6 @@ export type CadenceReason =
 export interface NextDue {
   readonly inMs: number;
   readonly reason: CadenceReason;
-  /** The subject whose risk decided. */
   readonly subject?: SubjectKey;
   /** Whether an order may have to leave by the next look, for all that is known: then no look may fail for politeness. */
   readonly isPressing?: true;
@@ -309,7 +307,6 @@ export function nextDue(bounds: CadenceBounds, wanted: NextDue): NextDue {
   return { ...wanted, inMs };
 }
 
-/** The request budget of one egress address. */
 export interface RequestBudget {
   readonly requests: number;
   readonly perMs: number;

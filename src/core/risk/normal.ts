@@ -25,7 +25,6 @@ function erfcxFraction(x: number): number {
   return ONE_OVER_SQRT_PI / tail;
 }
 
-/** The complementary error function. */
 export function erfc(x: number): number {
   return x < 0 ? 2 - erfc(-x) : Math.exp(-x * x) * erfcx(x);
 }

@@ -33,7 +33,6 @@ export interface RuleSlot {
   readonly entries: readonly RuleEntry[];
 }
 
-/** The mark price of a market, as its positions show it. */
 export interface MarketMemory {
   readonly market: string;
   readonly forecast: ForecastState;
@@ -41,7 +40,6 @@ export interface MarketMemory {
   readonly absentMs: number;
 }
 
-/** The LTV of a credit line. */
 export interface CreditLineMemory {
   readonly subject: SubjectKey;
   readonly forecast: ForecastState;
@@ -49,7 +47,6 @@ export interface CreditLineMemory {
   readonly gap: boolean;
 }
 
-/** An asset that the main balance had. */
 export interface BalanceMemory {
   readonly asset: string;
   /** Since it was last seen above zero; absent while it is. */
@@ -71,7 +68,6 @@ export interface PositionMemory {
   readonly cover: 'covered' | 'open' | 'unknown';
 }
 
-/** The state of an account of which nothing is known. */
 export function emptyAccountState(accountId: string): AccountState {
   return {
     version: STATE_VERSION,

@@ -174,7 +174,6 @@ function rememberPositions(
 interface UnseenScene {
   readonly account: AccountQuantities;
   readonly list: PositionList;
-  /** Positions that were there before. */
   readonly known: ReadonlySet<string>;
   readonly isNewRead: boolean;
   readonly timerMs: number;

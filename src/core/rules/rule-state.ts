@@ -8,7 +8,6 @@ export type Phase = 'inactive' | 'pending' | 'firing';
 /** When and why a stage of an episode began. */
 export interface StageMark {
   readonly stage: number;
-  /** Unix milliseconds. */
   readonly atMs: number;
   readonly because: string;
 }

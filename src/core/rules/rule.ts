@@ -1,5 +1,3 @@
-/** Rules as the config hands them out: normalised plain JSON, times in milliseconds, ratios as fractions. */
-
 /** What a rule judges. */
 export type SubjectKind = 'position' | 'creditLine' | 'account';
 
@@ -116,7 +114,6 @@ export interface RuleSpec {
   readonly when: ConditionSpec;
   readonly forMs: number;
   readonly keepFiringForMs: number;
-  /** Stage 0. */
   readonly actions: readonly ActionSpec[];
   /** Stages 1, 2, ..., by rising `afterMs`. */
   readonly escalate: readonly EscalationStage[];

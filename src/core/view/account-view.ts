@@ -45,7 +45,6 @@ export interface AccountView {
   readonly refused: { readonly document: string; readonly message: string } | null;
 }
 
-/** An account of which nothing is known but that it is there. */
 export function emptyView(accountId: string): AccountView {
   return {
     accountId,
@@ -99,7 +98,6 @@ export type RuleFigures = Pick<RuleLine, 'ruleId' | 'subject' | 'severity' | 'ph
 
 export type IntentFigures = Pick<IntentLine, 'mode' | 'openedMs' | 'deadlineMs' | 'ended'>;
 
-/** One kind of read of the exchange. */
 export interface SourceView {
   readonly source: string;
   /** Time of the last good read; null: none yet. */
@@ -201,14 +199,12 @@ export interface IntentLine {
   /** `operator:ID` for an order by hand. */
   readonly ruleId: string;
   readonly mode: Mode;
-  /** In words, with the size that is to be left as far as it is known. */
   readonly target: string;
   /** At most so much is to be left; null: not known yet. */
   readonly targetBase: DecimalString | null;
   readonly openedMs: number;
   readonly deadlineMs: number;
   readonly failures: number;
-  /** In words. */
   readonly state: string;
   readonly ended: boolean;
 }

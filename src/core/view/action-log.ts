@@ -23,7 +23,6 @@ export interface ActionLine {
 /** `pending`: being sent. `observed`: would have been sent, in observe mode. */
 export type ActionOutcome = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'observed';
 
-/** At most so many requests of one account wait for their outcome: one per market, and one of the account. */
 const MOST_PENDING = 200;
 
 /** The actions of one account: records go in from the oldest to the newest, what changed comes out. */

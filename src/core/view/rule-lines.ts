@@ -71,7 +71,6 @@ interface Standing {
   readonly frozen: boolean;
 }
 
-/** A subject of a rule, and what the rule remembers of it. */
 interface Found {
   readonly subject: SubjectKey;
   readonly slot: RuleSlot | undefined;

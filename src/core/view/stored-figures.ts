@@ -21,7 +21,6 @@ export type FigureSettings = Pick<AccountSettings, 'mode' | 'bothSign' | 'ltvUni
 /** Every write is 2 KB through Redis and its append-only file; a calm page need not be newer. */
 export const FIGURES_EVERY_MS = 5_000;
 
-/** What a snapshot leaves to be shown. */
 export function figuresOf({ at, sources }: Snapshot, settings: FigureSettings): StoredFigures {
   const { mode, bothSign, ltvUnit, maxSnapshotAgeMs } = settings;
   return {
