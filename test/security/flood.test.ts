@@ -72,6 +72,17 @@ describe('1,000 idle connections of one client', () => {
     expect(await health(server.port, '127.0.0.1')).toBe('HTTP/1.1 200 OK');
   });
 
+  test('are all taken of a proxy that is trusted, up to the total', async () => {
+    const { server } = await start({ trustedProxies: ['127.0.0.2'] });
+    const others = await crowd(server.port, 300, '127.0.0.3');
+    const proxied = await crowd(server.port, 300, '127.0.0.2');
+    await expect.poll(() => openOf(others)).toBe(100);
+    expect(openOf(proxied)).toBe(300);
+    const more = await crowd(server.port, 1000, '127.0.0.2');
+    await expect.poll(() => openOf([...others, ...proxied, ...more])).toBeLessThanOrEqual(1000);
+    expect(await health(server.port, '127.0.0.1')).toBe('HTTP/1.1 200 OK');
+  });
+
   test('do not end what others are doing, nor what they do themselves', async () => {
     const asked = Promise.withResolvers<void>();
     const ready = Promise.withResolvers<void>();

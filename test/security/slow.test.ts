@@ -63,7 +63,12 @@ describe('whoever takes his time', () => {
     const silent = await raw(huge, '');
     const unread = await raw(huge, 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
     unread.socket.pause();
+    const order: string[] = [];
+    void slowHeaders.closed.then(() => order.push('headers'));
+    void slowBody.closed.then(() => order.push('body'));
     await Promise.all([slowHeaders.closed, slowBody.closed, silent.closed]);
+    // A head takes less time than a body may.
+    expect(order).toEqual(['headers', 'body']);
     clearInterval(drip);
     expect(slowHeaders.text()).toMatch(/^$|^HTTP\/1\.1 408 /);
     // That it was let go is only seen by whoever reads on: what had been sent comes, and then the end.
