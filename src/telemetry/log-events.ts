@@ -162,6 +162,13 @@ const WRITERS: Writers = {
     const words = `a job of the queue ${queue} cannot be used`;
     line('error', 'jobRefused', words, { queue, job, reason: why });
   },
+  jobChanged({ queue, job, change, author }, { line }) {
+    line('warn', 'jobChanged', `${author} ${change} a failed job of the queue ${queue}`, {
+      queue,
+      job,
+      author,
+    });
+  },
   queueResumed: ({ queue }, { line }) =>
     line('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),
   schedulesAsserted({ buckets, why }, { line }) {

@@ -33,6 +33,12 @@ export interface Caller {
   readonly identity?: Identity;
 }
 
+/** Who the audit says it was: the name that the caller is known by, else what they say; and where they are. */
+export function authorWords({ identity, address }: Caller, said = 'somebody'): string {
+  if (identity?.isOwn === true) return `${identity.name} (${address})`;
+  return `${said} (${[identity?.name, address].filter((part) => part !== undefined).join(', ')})`;
+}
+
 export interface Identity {
   readonly name: string;
   /** Whether it is somebody's own; otherwise several share a token, and say who they are. */

@@ -20,7 +20,7 @@ import {
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
 import type { ApiContext } from './api/route.ts';
-import { BOARD_PATH, registerBoard } from './board.ts';
+import { BOARD_PATH, type JobChange, registerBoard } from './board.ts';
 import { boundConnections, clientOf, proxyList } from './connections.ts';
 import { ActionFeed } from './events/action-feed.ts';
 import { registerEvents } from './events/register.ts';
@@ -64,6 +64,7 @@ export interface WebOptions {
   /** Shown under `/queues/`. */
   readonly queues?: readonly Queue[];
   readonly onError?: (error: unknown) => void;
+  readonly onJobChanged?: (change: JobChange) => void;
   /** Somebody was turned away; `client` is an address, or a network of one. */
   readonly onRefused?: (why: WebRefusal, client: string) => void;
 }
@@ -241,7 +242,12 @@ async function registerAll(
   const { sources, page, queues } = options;
   registerHealth(app, options, control);
   if (page !== undefined) await registerPage(app, page);
-  if (queues !== undefined) await registerBoard(app, queues, (error) => options.onError?.(error));
+  if (queues !== undefined) {
+    await registerBoard(app, queues, {
+      onError: (error) => options.onError?.(error),
+      onJobChanged: (change) => options.onJobChanged?.(change),
+    });
+  }
   if (sources === undefined) return () => undefined;
   const can = (scope: Scope): boolean => control.can(scope);
   const views = async () => (await sources.views.read()).map(({ view }) => view);

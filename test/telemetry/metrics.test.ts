@@ -154,6 +154,7 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'started', roles: ['poll'], accounts: 7, instance: 'i' },
   { kind: 'listening', url: 'http://127.0.0.1:9642' },
   { kind: 'webRefused', why: 'wrongToken', client: '192.0.2.7' },
+  { kind: 'jobChanged', queue: 'act', job: 'j', change: 'removed', author: 'ann (192.0.2.7)' },
   { kind: 'webError', error: new Error('a slow reader') },
   { kind: 'configReloaded', accounts: 8, changed: true, warnings: ['w'] },
   { kind: 'configRefused', problems: ['p'] },

@@ -30,6 +30,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
     metrics: process.metrics,
     readiness,
     onError: (error) => telemetry.emit({ kind: 'webError', error }),
+    onJobChanged: (change) => telemetry.emit({ kind: 'jobChanged', ...change }),
     onRefused: (why, client) => telemetry.emit({ kind: 'webRefused', why, client }),
     page: pageDirectory(),
     queues: queues.all,

@@ -142,6 +142,14 @@ export type QueueEvent =
   | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
   | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
   | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
+  /** Somebody did this to a failed job on the queues' page; `author` is who, and from where. */
+  | {
+      readonly kind: 'jobChanged';
+      readonly queue: string;
+      readonly job: string;
+      readonly change: 'repeated' | 'removed';
+      readonly author: string;
+    }
   /** Somebody had paused the whole queue. */
   | { readonly kind: 'queueResumed'; readonly queue: QueueName }
   /** Schedules that had stopped or were missing and were set up again. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import type { Caller } from '../access.ts';
+import { authorWords, type Caller } from '../access.ts';
 import { ApiError } from './errors.ts';
 import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
@@ -23,11 +23,10 @@ const by = {
   reason: line(300).describe('Why; goes into the audit trail.'),
 };
 
-/** Who the audit says it was: the name that the caller is known by, else what they say; and where they are. */
-function authorOf({ identity, address }: Caller, said: string | undefined): string {
-  if (identity?.isOwn === true) return `${identity.name} (${address})`;
-  if (said === undefined) throw new ApiError(400, 'badRequest', 'author: say who you are');
-  return `${said} (${[identity?.name, address].filter((part) => part !== undefined).join(', ')})`;
+function authorOf(caller: Caller, said: string | undefined): string {
+  if (caller.identity?.isOwn !== true && said === undefined)
+    throw new ApiError(400, 'badRequest', 'author: say who you are');
+  return authorWords(caller, said);
 }
 
 const LONGEST_MS = 366 * 86_400_000;
