@@ -6,6 +6,7 @@ import { secretValues } from '../config/secret.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
+import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
@@ -14,6 +15,7 @@ import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { pausedQueues } from '../queues/redis-sanity.ts';
+import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 
@@ -45,6 +47,8 @@ export interface Operations {
   readonly history: HistoryReader;
   /** The queues that somebody has paused as a whole: what goes through them stands still. */
   pausedQueues(): Promise<readonly QueueName[]>;
+  /** Whether what is said here bears a seal. */
+  readonly canSeal: boolean;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   close(): Promise<void>;
@@ -63,13 +67,15 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const redis = await connectRedisOnce(url);
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
-  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets });
+  const operators = trustOf(config, url);
+  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,
     store: state.store,
     audit: state.audit,
     controls: state.controls,
+    canSeal: config?.operators.key !== undefined,
     history: state.history,
     pausedQueues: () => pausedQueues(redis, prefix),
     view: (accountId) => viewOf(state.store, config, accountId),
@@ -118,4 +124,14 @@ function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
 
 function problem(code: string, message: string, cure: string): Error {
   return Object.assign(new Error(message), { code, cure });
+}
+
+/** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */
+export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
+  return file === undefined ? TRUSTING : trustOf(readConfig(file, env), '');
+}
+
+function trustOf(config: CompiledConfig | undefined, redisUrl: string): OperatorTrust {
+  const key = config?.operators.key?.reveal();
+  return createOperatorTrust({ key: () => key, isGuarded: asksForPassword(redisUrl) });
 }

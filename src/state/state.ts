@@ -4,6 +4,7 @@ import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { HistoryPoint, HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
+import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
 import type { Backend } from './account/account-backend.ts';
 import { AccountStore } from './account/account-store.ts';
@@ -28,6 +29,10 @@ export interface StateOptions {
   readonly remembered?: number;
   /** Letters and digits, lower case; for tests that must replay. Default: from the system's generator. */
   readonly randomText?: (length: number) => string;
+  /** Seals what operators say, and tells what others have written; default: everything is believed. */
+  readonly operators?: OperatorTrust;
+  /** Told why a pause or silence does not hold. */
+  readonly onRefusedControl?: (words: string) => void;
 }
 
 export interface State {
@@ -71,6 +76,8 @@ export function createMemoryState(options: StateOptions, place = createMemoryPla
   return assemble(place.backend, options, () => undefined);
 }
 
+const ignored = (): void => undefined;
+
 /** Always the same list: another one is looked through anew. */
 const NO_SECRETS: readonly string[] = [];
 
@@ -79,11 +86,13 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
   const { historyEveryMs = 10_000, remembered = 20_000, maxAuditRecords = 10_000 } = options;
   const maxRecords = Math.max(10, maxAuditRecords);
   const redact = redactor(secrets);
+  const reader = { trust: options.operators ?? TRUSTING, onRefused: options.onRefusedControl ?? ignored };
   const store = new AccountStore({
     backend,
     clock,
     randomText,
     redact,
+    controls: reader,
     historyEveryMs,
     remembered,
     mostAuditRecords: maxRecords * 1.1,
@@ -95,8 +104,8 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
   });
   return {
     store,
-    audit: createAuditLog(store, backend),
-    controls: new StoredControls({ store, backend, clock, randomText, redact }),
+    audit: createAuditLog(store, backend, reader.trust),
+    controls: new StoredControls({ store, backend, clock, randomText, redact, reader }),
     history: createHistory(backend),
     close,
   };

@@ -169,6 +169,7 @@ const WRITERS: Writers = {
       author,
     });
   },
+  controlRefused: ({ words }, { rarely }) => rarely('control refused')('error', 'controlRefused', words, {}),
   queueResumed: ({ queue }, { line }) =>
     line('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),
   schedulesAsserted({ buckets, why }, { line }) {

@@ -154,6 +154,8 @@ export type AuditKind =
   | 'marginLearned'
   /** Two accounts of the config are one account of the exchange. */
   | 'sharedAccount'
+  /** An order by hand that nobody with the operators' key has given. */
+  | 'operatorOrderRefused'
   /** Our orders do not explain how far a position fell while a rule reduced it. */
   | 'reducedByOthers'
   | 'wouldPlace'

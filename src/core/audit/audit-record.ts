@@ -120,6 +120,8 @@ export interface AuditRecord {
   readonly content: AuditContent;
   /** Names of attachments and their hashes. */
   readonly attachments: Readonly<Record<string, string>>;
+  /** Made with `operators.key` of everything else here; absent: there was no key. */
+  readonly seal?: string;
 }
 
 /** A record with its hash: SHA-256, in hex, of the record's canonical JSON (keys sorted, no spaces). */

@@ -10,6 +10,8 @@ export interface Authored {
   readonly author: string;
   readonly reason: string;
   readonly atMs: number;
+  /** Proves that it was said by somebody with the operators' key; see `OperatorTrust`. */
+  readonly seal?: string;
 }
 
 /** No actions; `accountId: null` is everywhere. */
@@ -111,6 +113,8 @@ export type OperatorOrder = Authored & {
 export interface Inbox {
   readonly version: 1;
   readonly orders: readonly OperatorOrder[];
+  /** How many were left out as they are no orders; never stored. */
+  readonly unread?: number;
 }
 
 /** More orders than this do not wait at once. */

@@ -31,6 +31,8 @@ export type ChainVerdict =
         | 'head'
         /** What the account's chain says of a lane's chain is not so. */
         | 'fold'
+        /** It lacks the seal of `operators.key`, or has one of another key. */
+        | 'seal'
         | 'attachment';
       readonly words: string;
     };

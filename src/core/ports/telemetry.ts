@@ -150,6 +150,8 @@ export type QueueEvent =
       readonly change: 'repeated' | 'removed';
       readonly author: string;
     }
+  /** A stored pause or silence does not hold: nobody with the operators' key has said it. */
+  | { readonly kind: 'controlRefused'; readonly words: string }
   /** Somebody had paused the whole queue. */
   | { readonly kind: 'queueResumed'; readonly queue: QueueName }
   /** Schedules that had stopped or were missing and were set up again. */

@@ -5,7 +5,7 @@ import { known, type Quantity, unknown } from '../quantities/quantity.ts';
 import { MS_PER_DAY, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Leaf } from '../rules/condition.ts';
 import type { SubjectKey } from '../rules/subject.ts';
-import type { Motion } from './forecast.ts';
+import { type Danger, type Motion, type MotionPace, outlookOf } from './forecast.ts';
 import { normalCdf } from './normal.ts';
 
 /** Why the next poll is due when it is. Closed list, also a metric label. */
@@ -42,7 +42,7 @@ const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
 const CRASH_MS = 100 * MS_PER_SECOND;
 
 /** Time within which a barrier is reached with a chance of 1e-4: `distance - aT = z * sigma * sqrt(T)`, a the drift. */
-export function safeIntervalMs(distance: number, motion: Motion, towards: 'fall' | 'rise'): number {
+export function safeIntervalMs(distance: number, motion: MotionPace, towards: Danger): number {
   const b = Math.abs(distance);
   const z = DEVIATIONS * Math.sqrt(Math.max(motion.variancePerMs, LEAST_VARIANCE_PER_MS));
   const a = Math.max(0, towards === 'fall' ? -motion.driftPerMs : motion.driftPerMs);
@@ -169,22 +169,18 @@ function deviationsOf(chance: number): number {
 
 /** Log distance from its barrier at which a forecast crosses its threshold. */
 function reachOf(
-  reach: NonNullable<LevelThreshold['reach']>,
+  { deviations, windowMs }: NonNullable<LevelThreshold['reach']>,
   motion: Quantity<Motion>,
-  dangerous: 'fall' | 'rise',
+  dangerous: Danger,
 ): number {
   if (motion.kind !== 'value') return 0;
-  return Math.max(
-    ...pacesOf(motion.value).map(({ variancePerMs, driftPerMs, reachMs = reach.windowMs }) => {
-      const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
-      const windowMs = Math.min(reach.windowMs, reachMs);
-      return drift * windowMs + reach.deviations * Math.sqrt(variancePerMs * windowMs);
-    }),
-  );
+  const reachMs = Math.min(windowMs, motion.value.reachMs ?? windowMs);
+  const { variance, adverseMove } = outlookOf(motion.value, dangerous, reachMs);
+  return adverseMove + deviations * Math.sqrt(variance);
 }
 
 /** Over the last hour, and over the last seconds where they say something. */
-function pacesOf(motion: Motion): readonly Motion[] {
+function pacesOf(motion: Motion): readonly MotionPace[] {
   return motion.recent === undefined ? [motion] : [motion, motion.recent];
 }
 

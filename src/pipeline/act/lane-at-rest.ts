@@ -92,7 +92,7 @@ export function isAllAtRest(decisions: Decisions): boolean {
 }
 
 export function hasOrders(inbox: AccountDocuments['inbox']): boolean {
-  return inbox !== undefined && inbox.orders.length > 0;
+  return inbox !== undefined && inbox.orders.length + (inbox.unread ?? 0) > 0;
 }
 
 export function isLaneBusy(lane: AccountDocuments['accountLane']): boolean {

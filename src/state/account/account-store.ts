@@ -18,7 +18,7 @@ import {
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
-import { readControls } from '../controls/controls-text.ts';
+import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
   RawAccount,
@@ -46,6 +46,7 @@ export interface AccountStoreOptions {
   /** So many random letters and digits. */
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
+  readonly controls: ControlsReader;
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
@@ -173,8 +174,8 @@ export class AccountStore implements StateStore {
   }
 
   #context(): ChangeContext {
-    const { clock, historyEveryMs, redact } = this.#options;
-    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact };
+    const { clock, historyEveryMs, redact, controls } = this.#options;
+    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact, trust: controls.trust };
   }
 
   async #view(
@@ -229,7 +230,7 @@ export class AccountStore implements StateStore {
 
   async #show(bucket: number, raw: RawView, remember: boolean): Promise<BucketView> {
     const { epoch } = this.#epochs[bucket]!;
-    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
+    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls, this.#options.controls);
     const complete = await this.#complete(bucket, raw.accounts);
     const loads = complete.map(({ account, known }): AccountLoad => {
       const read = this.#read(bucket, account, known, epoch);
@@ -348,7 +349,8 @@ export class AccountStore implements StateStore {
     return sent.map((change, index): CommitResult => {
       const outcome = reply.outcomes[index]!;
       const { kind } = outcome;
-      if (kind === 'controlsChanged') return { kind, controls: readControls(reply.controls) };
+      if (kind === 'controlsChanged')
+        return { kind, controls: readControls(reply.controls, this.#options.controls) };
       if (kind === 'auditContradicts') return contradiction(change.base.account);
       if (kind !== 'committed') return { kind };
       const next = settleChange(change, outcome, this.#entries.get(change.raw.accountId));

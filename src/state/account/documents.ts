@@ -1,3 +1,4 @@
+import type { Inbox, OperatorOrder } from '../../core/controls/controls.ts';
 import { LANE_VERSION, type LaneState } from '../../core/lanes/lane-state.ts';
 import type {
   AccountDocuments,
@@ -6,6 +7,7 @@ import type {
   StoredAccount,
   StoredReadings,
 } from '../../core/ports/state-store.ts';
+import { operatorOrderSchema } from '../controls/operator-schemas.ts';
 import {
   EVALUATION_VERSION,
   type FirstEvaluation,
@@ -125,6 +127,19 @@ const checkFirst = shaped<FirstEvaluation>({ ...EVALUATION_MEMBERS, ages: 'objec
 
 type Codecs = { readonly [K in DocumentName]: DocumentCodec<NonNullable<AccountDocuments[K]>> };
 
+const checkInbox = shaped<Inbox>({ orders: 'array' });
+
+/** What is no order is left out and told of, as the account has to be judged all the same. */
+function readInbox(value: unknown): Inbox {
+  const read = checkInbox(value).orders.map((order) => operatorOrderSchema.safeParse(order));
+  const unread = read.filter(({ success }) => !success).length;
+  return {
+    version: 1,
+    orders: read.flatMap(({ data }) => (data === undefined ? [] : [data as OperatorOrder])),
+    ...(unread === 0 ? {} : { unread }),
+  };
+}
+
 /** Another document: an entry here and a member of `AccountDocuments`. */
 export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
@@ -137,7 +152,7 @@ export const DOCUMENT_CODECS: Codecs = {
   readings: codecOf(2, { at: 'object', sources: 'object' }, { 1: withoutTransfers }),
   requests: codecOf(1, { active: 'array', atMs: 'number' }),
   alerts: codecOf(1, { entries: 'object' }),
-  inbox: codecOf(1, { orders: 'array' }),
+  inbox: { ...codecOf<Inbox>(1, { orders: 'array' }), parse: readInbox },
   routes: codecOf(1, { routes: 'object' }),
   accountLane: codecOf(1, { cancels: 'array', retryAtMs: 'number' }),
   figures: { version: 1, migrations: {}, parse: parseFigures },

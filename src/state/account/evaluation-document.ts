@@ -28,7 +28,8 @@ export type FirstEvaluation = Omit<AccountState, 'creditLines'> & {
 
 /**
  * `lastLog`, `returns`, `sumReturn`, `sumSquare`, `sumTimeMs` of a forecast, then `absentMs` or `gap` (0 or 1), then
- * `sumReturn`, `sumSquare`, `sumTimeMs`, `sumFourth` and `count` of its last seconds, where it has such.
+ * `stray`, `sumSquare`, `sumTimeMs`, `minutesSquare` and `minutesTimeMs` of what is recent, where it has such. In older
+ * documents the last two are others, so small that the minutes count as unknown.
  */
 type Moved = readonly number[];
 const LONG_FIGURES = 6;
@@ -74,7 +75,14 @@ function movedOf(
 ): Moved {
   const long = [lastLog, returns, sumReturn, sumSquare, sumTimeMs, last];
   if (recent === undefined) return long;
-  return [...long, recent.sumReturn, recent.sumSquare, recent.sumTimeMs, recent.sumFourth, recent.count];
+  return [
+    ...long,
+    recent.stray,
+    recent.sumSquare,
+    recent.sumTimeMs,
+    recent.minutesSquare,
+    recent.minutesTimeMs,
+  ];
 }
 
 /** Whether the part that rests is certainly the same: by identity where comparing would cost what writing does. */
@@ -151,10 +159,10 @@ function readMoved(value: unknown): readonly [forecast: ForecastState, last: num
   const [lastLog = 0, returns = 0, sumReturn = 0, sumSquare = 0, sumTimeMs = 0, last = 0] = figures;
   const long = { lastLog, returns, sumReturn, sumSquare, sumTimeMs };
   if (isLong) return [long, last];
-  const [recentReturn = 0, recentSquare = 0, recentTimeMs = 0, sumFourth = 0, count = 0] =
+  const [stray = 0, recentSquare = 0, recentTimeMs = 0, minutesSquare = 0, minutesTimeMs = 0] =
     figures.slice(LONG_FIGURES);
-  const recent = { sumReturn: recentReturn, sumSquare: recentSquare, sumTimeMs: recentTimeMs };
-  return [{ ...long, recent: { ...recent, sumFourth, count } }, last];
+  const recent = { stray, sumSquare: recentSquare, sumTimeMs: recentTimeMs, minutesSquare, minutesTimeMs };
+  return [{ ...long, recent }, last];
 }
 
 function listOf(value: unknown, length?: number): readonly unknown[] {

@@ -8,6 +8,7 @@ import {
   type StoreRecord,
 } from '../../core/audit/audit-record.ts';
 import type { TransferRecord } from '../../core/ports/exchange.ts';
+import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { RawRecord, RawText } from '../account/account-backend.ts';
@@ -24,6 +25,7 @@ export interface ChainEnd {
 export interface AppendContext {
   readonly nowMs: number;
   readonly redact: Conceal;
+  readonly trust: OperatorTrust;
 }
 
 export type Draft = AuditDraft | StoreRecord;
@@ -36,7 +38,7 @@ export function appendRecords(
   { accountId, epoch }: StoredAccount,
   market: string | undefined,
   chain: { readonly end: ChainEnd; readonly drafts: readonly Draft[] },
-  { nowMs: atMs, redact }: AppendContext,
+  { nowMs: atMs, redact, trust }: AppendContext,
 ) {
   const { end, drafts } = chain;
   const files = new Map<string, string>();
@@ -68,7 +70,9 @@ export function appendRecords(
     };
     // These say whose record it is and stay as they are.
     const isName = (value: string): boolean => value === accountId || value === market;
-    const text = canonicalJson(record, (value) => (isName(value) ? value : redact(value)));
+    const bare = canonicalJson(record, (value) => (isName(value) ? value : redact(value)));
+    const seal = trust.recordSeal(bare);
+    const text = seal === undefined ? bare : canonicalJson({ ...(JSON.parse(bare) as object), seal });
     head = sha256Hex(text);
     records.push({ text, hash: head });
     quiet = null;

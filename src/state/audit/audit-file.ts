@@ -1,5 +1,6 @@
 import type { AuditRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
+import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import { sha256Hex } from '../canonical.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
@@ -15,6 +16,8 @@ export type FileVerdict =
       /** What the first record follows. */
       readonly previousHash: string;
       readonly headHash: string;
+      /** Whether its last records bear the seal of `operators.key`; absent: there is no key here. */
+      readonly isSealed?: boolean;
       /** The same of each lane's chain that has records in it. What is above is of the account's own. */
       readonly lanes: readonly (LaneChain & { readonly previousHash: string })[];
     }
@@ -32,7 +35,7 @@ const LINE = /^([0-9a-f]{64}) (.*)$/s;
 /** Checks an export (lines of `hash`, space, text): each hash, link and attachment; not what comes before and after. */
 export async function verifyAuditFile(
   lines: AsyncIterable<string> | Iterable<string>,
-  kept?: KeptRecords,
+  { kept, trust = TRUSTING }: { readonly kept?: KeptRecords; readonly trust?: OperatorTrust } = {},
 ): Promise<FileVerdict> {
   let verifier: TrailVerifier | undefined;
   let accountId = '';
@@ -53,15 +56,15 @@ export async function verifyAuditFile(
     }
     kept?.records.push(record);
     accountId ||= record.accountId;
-    verifier ??= new TrailVerifier(accountId);
+    verifier ??= new TrailVerifier(accountId, trust);
     const wrong = verifier.add({ text, hash });
     if (wrong !== undefined) return wrong;
   }
   for (const [hash, seq] of verifier?.attachments ?? []) {
     if (!files.has(hash)) return broken(seq, 'attachment', `its attachment ${hash} is missing`);
   }
-  const { own, lanes } = verifier ?? new TrailVerifier(accountId);
-  return { kind: 'intact', accountId, ...own, lanes };
+  const { own, lanes, isSealed } = verifier ?? new TrailVerifier(accountId);
+  return { kind: 'intact', accountId, ...own, lanes, ...(isSealed !== undefined && { isSealed }) };
 }
 
 /** Attachments are other JSON: readings and rules. */
@@ -90,7 +93,7 @@ export type ExportedDecisions =
 /** The decisions of an export, oldest first; a file that was changed or is not complete gives none. */
 export async function decisionsOfAuditFile(lines: AsyncIterable<string>): Promise<ExportedDecisions> {
   const kept: KeptRecords = { records: [], files: new Map() };
-  const verdict = await verifyAuditFile(lines, kept);
+  const verdict = await verifyAuditFile(lines, { kept });
   if (verdict.kind === 'broken') return verdict;
   const decisions: ExportedDecision[] = [];
   for (const record of kept.records) {

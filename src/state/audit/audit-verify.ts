@@ -5,6 +5,7 @@ import {
   GENESIS_HASH,
 } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
+import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import type { RawText } from '../account/account-backend.ts';
 import { sha256Hex } from '../canonical.ts';
 
@@ -33,14 +34,18 @@ export class TrailVerifier {
   /** Record that names it, by hash. */
   readonly attachments = new Map<string, number>();
   readonly #accountId: string;
+  readonly #trust: OperatorTrust;
+  /** Whether the last record of a chain is sealed; from the first such on all are. */
+  readonly #sealed = new Map<string | undefined, boolean>();
   readonly #chains = new Map<string | undefined, Chain>();
   /** What was told of each lane's chain last. */
   readonly #folded = new Map<string, ChainHead & { readonly by: number }>();
   /** Ends of chains whose records were all taken away. */
   readonly #taken = new Map<string, ChainHead>();
 
-  constructor(accountId: string) {
+  constructor(accountId: string, trust: OperatorTrust = TRUSTING) {
     this.#accountId = accountId;
+    this.#trust = trust;
   }
 
   /** The chains as far as they were read, the account's own apart. */
@@ -52,6 +57,12 @@ export class TrailVerifier {
 
   get own() {
     return spanOf(this.#chains.get(OWN) ?? NO_CHAIN);
+  }
+
+  /** Whether the chains end sealed; undefined: there is no key, or no record. */
+  get isSealed(): boolean | undefined {
+    const ends = [...this.#sealed.values()];
+    return ends.length === 0 ? undefined : ends.every(Boolean);
   }
 
   /** The next record; what is wrong with it, if anything. */
@@ -72,10 +83,22 @@ export class TrailVerifier {
     }
     const isForeign = record.accountId !== this.#accountId;
     if (isForeign) return broken(seq, 'account', 'it is of another account', market);
-    const wrong = this.#link(record, hash);
+    const wrong = this.#judgeSeal(record) ?? this.#link(record, hash);
     if (wrong !== undefined) return wrong;
     for (const attached of Object.values(record.attachments)) this.attachments.set(attached, seq);
     return market === OWN ? this.#compare(record) : undefined;
+  }
+
+  #judgeSeal(record: AuditRecord): Broken | undefined {
+    const { market, seq } = record;
+    const proof = this.#trust.recordProof(record);
+    if (proof === 'unchecked') return undefined;
+    if (proof === 'forged') return broken(seq, 'seal', 'its seal was made with another key', market);
+    if (proof === 'unsealed' && this.#sealed.get(market) === true) {
+      return broken(seq, 'seal', 'it lacks the seal that records before it have', market);
+    }
+    this.#sealed.set(market, proof === 'sealed');
+    return undefined;
   }
 
   #link({ market, seq, previous }: AuditRecord, hash: string): Broken | undefined {
@@ -132,6 +155,10 @@ export class TrailVerifier {
   }
 
   finish(expected: ExpectedEnds): ChainVerdict {
+    for (const [market, isSealed] of this.#sealed) {
+      const { seq } = this.#chains.get(market)?.last ?? NO_RECORD;
+      if (!isSealed) return broken(seq, 'seal', NO_SEAL, market);
+    }
     for (const market of new Set([OWN, ...expected.lanes.keys(), ...this.#chains.keys()])) {
       const end = market === OWN ? expected : (expected.lanes.get(market) ?? NO_RECORD);
       const wrong = this.#end(market, end);
@@ -165,6 +192,8 @@ export class TrailVerifier {
   }
 }
 
+const NO_SEAL =
+  'the chain ends without the seal of operators.key: the key is newer than its last record, or somebody without it wrote it';
 const NO_RECORD: ChainHead = { seq: 0, hash: GENESIS_HASH };
 const NO_CHAIN: Pick<Chain, 'first' | 'last'> = { first: { seq: 0, previous: '' }, last: NO_RECORD };
 

@@ -23,7 +23,7 @@ import type { AccountStore } from '../account/account-store.ts';
 import { readRecord } from '../audit/audit-chain.ts';
 import { recordsBetween } from '../audit/audit-prune.ts';
 import { canonicalJson, sha256Hex } from '../canonical.ts';
-import { readControls, writeControls } from './controls-text.ts';
+import { type ControlsReader, readControls, writeControls } from './controls-text.ts';
 
 export interface OperatorControlsOptions {
   readonly store: AccountStore;
@@ -32,6 +32,7 @@ export interface OperatorControlsOptions {
   readonly randomText: (length: number) => string;
   /** What people type is stored and shown: no secret of the config with it. */
   readonly redact: Conceal;
+  readonly reader: ControlsReader;
 }
 
 /** Conflicts with workers, which commit once per poll; more than this in a row is no accident. */
@@ -54,10 +55,11 @@ export class StoredControls implements OperatorControls {
   }
 
   async put(draft: ControlDraft): Promise<Control> {
-    const { clock, randomText } = this.#options;
+    const { clock, randomText, reader } = this.#options;
     const typed = this.#typed(draft);
     const atMs = clock.nowMs();
-    const control: Control = { ...draft, ...typed, id: randomText(ID_LENGTH), atMs };
+    const said: Control = { ...draft, ...typed, id: randomText(ID_LENGTH), atMs };
+    const control = reader.trust.sealed(said.accountId, said);
     if (hasExpired(control, atMs)) throw new ControlError('CONTROL_INVALID', 'it would have expired already');
     const record = { kind: 'control', change: 'put', control, by: { ...typed, atMs } } as const;
     await this.#change(control.accountId, [record], (entries) => {
@@ -87,17 +89,18 @@ export class StoredControls implements OperatorControls {
     const now = this.#options.clock.nowMs();
     const texts = await this.#options.backend.allControls();
     const inForce = texts.flatMap((text) =>
-      readControls(text).entries.filter((one) => !hasExpired(one, now)),
+      readControls(text, this.#options.reader).entries.filter((one) => !hasExpired(one, now)),
     );
     const byId = new Map(inForce.map((control) => [control.id, control]));
     return [...byId.values()].sort((a, b) => a.atMs - b.atMs);
   }
 
   async submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder> {
-    const { store, backend, clock, randomText } = this.#options;
+    const { store, backend, clock, randomText, reader } = this.#options;
     const typed = this.#typed(draft);
     const id = key === undefined ? randomText(ID_LENGTH) : idOfKey(accountId, key);
-    const order: OperatorOrder = { ...draft, ...typed, id, atMs: clock.nowMs() };
+    const said: OperatorOrder = { ...draft, ...typed, id, atMs: clock.nowMs() };
+    const order = reader.trust.sealed(accountId, said);
     return persist(accountId, async () => {
       const { account } = await this.#load(accountId);
       // After the account was read: if somebody submits the same in between, the commit below is a conflict.
@@ -140,12 +143,12 @@ export class StoredControls implements OperatorControls {
   }
 
   async #changeBucket(bucket: number, edit: Edit): Promise<void> {
-    const { store, backend } = this.#options;
+    const { store, backend, reader } = this.#options;
     let { controls } = await store.readBucket(bucket, []);
     await persist(`bucket ${bucket}`, async () => {
       const next = this.#edited(controls, edit);
       const now = await backend.setControls(bucket, controls.stamp, next);
-      controls = readControls(now);
+      controls = readControls(now, reader);
       return now === next || undefined;
     });
   }
@@ -224,6 +227,6 @@ function requireSame(earlier: OperatorOrder, again: OperatorOrder): OperatorOrde
 }
 
 function substanceOf(order: OperatorOrder): string {
-  const { id: _id, atMs: _atMs, author: _author, reason: _reason, expiresAtMs: _expiry, ...rest } = order;
+  const { id: _id, atMs: _at, author: _by, reason: _why, expiresAtMs: _until, seal: _seal, ...rest } = order;
   return canonicalJson(rest);
 }

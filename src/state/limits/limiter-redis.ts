@@ -9,15 +9,19 @@ import {
 import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import { LUA_NOW, prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
 
+/** No penalty blocks for longer: what was written by somebody else ends after this time, too. */
+const LONGEST_BLOCK_MS = 60_000;
+
 /** What lies too far in the future stems from before the server's clock stepped back, and is forgotten. */
 const TIME_AND_FACTOR = `${LUA_NOW}
 local function factorNow()
   local state = redis.call('HMGET', KEYS[2], 'factor', 'at', 'recovery', 'blockedUntil')
   if not state[1] then return 1, 0 end
-  if tonumber(state[2]) > now + ${CLOCK_STEP_MS} then return 1, 0 end
-  local factor = tonumber(state[1])
-  local recovered = math.max(0, (now - tonumber(state[2])) / tonumber(state[3]))
-  return math.min(1, factor + (1 - factor) * recovered), tonumber(state[4])
+  local factor, at, recovery, blocked = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
+  if not (factor and at and recovery and blocked) or at > now + ${CLOCK_STEP_MS} then return 1, 0 end
+  local recovered = math.max(0, (now - at) / math.min(math.max(1, recovery), ${LONGEST_BLOCK_MS}))
+  if blocked > now + ${LONGEST_BLOCK_MS} then blocked = 0 end
+  return math.min(1, math.max(0, factor) + (1 - math.max(0, factor)) * recovered), blocked
 end`;
 
 /** Buckets are fields of one hash: index of the bucket to permits granted in it. */
@@ -32,11 +36,11 @@ local current = math.floor(now / width)
 local used, oldest = 0, current
 local fields = redis.call('HGETALL', KEYS[1])
 for index = 1, #fields, 2 do
-  local bucket = tonumber(fields[index])
-  if bucket < current - buckets or bucket > current + buckets then
+  local bucket, taken = tonumber(fields[index]), tonumber(fields[index + 1])
+  if not (bucket and taken) or taken < 0 or bucket < current - buckets or bucket > current + buckets then
     redis.call('HDEL', KEYS[1], fields[index])
   else
-    used = used + tonumber(fields[index + 1])
+    used = used + taken
     if bucket < oldest then oldest = bucket end
   end
 end

@@ -1,12 +1,14 @@
 import type { Redis } from 'ioredis';
-import type {
-  MutexEntry,
-  MutexRenewal,
-  MutexRequest,
-  MutexSignal,
-  NonceStore,
-  ReservedSequence,
-  WindowReservation,
+import {
+  MOST_AHEAD_MS,
+  type MutexEntry,
+  type MutexRenewal,
+  type MutexRequest,
+  type MutexSignal,
+  type NonceStore,
+  type ReservedSequence,
+  SEQUENCES_PER_MS,
+  type WindowReservation,
 } from '../../core/ports/nonce-store.ts';
 import {
   LUA_NOW,
@@ -25,19 +27,29 @@ export interface RedisNonceStore extends NonceStore {
 /** How long sequences outlive the process: lost, they restart at the clock, which is ahead of what was given out. */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
+/** What was reserved before; 0 for what nobody can have reserved: it is overwritten. */
+const STORED = `
+local function stored(key, floor)
+  local value = tonumber(redis.call('GET', key) or '0')
+  if value == nil or value ~= value or value < 0 or value > floor + ${MOST_AHEAD_MS * SEQUENCES_PER_MS} then return 0 end
+  return value
+end`;
+
 /**
  * KEYS: sequences. ARGV: how long kept, then floor and count of each. Answers each first value and the highest before.
  */
 const RESERVE: RedisScript = {
   name: 'bwNonceReserve',
   lua: `
+${STORED}
 local out = {}
 for index, key in ipairs(KEYS) do
-  local previous = redis.call('GET', key) or '0'
-  local first = math.max(tonumber(ARGV[2 * index]), tonumber(previous) + 1)
+  local floor = tonumber(ARGV[2 * index])
+  local previous = stored(key, floor)
+  local first = math.max(floor, previous + 1)
   redis.call('SET', key, string.format('%.0f', first + tonumber(ARGV[2 * index + 1]) - 1), 'PX', ARGV[1])
   out[2 * index - 1] = string.format('%.0f', first)
-  out[2 * index] = previous
+  out[2 * index] = string.format('%.0f', previous)
 end
 return out`,
 };
@@ -59,7 +71,8 @@ end
 table.sort(sorted, function(a, b) return a.from < b.from end)
 local first, ceiling = lowest, highest
 for _, run in ipairs(sorted) do
-  if run.from <= first and first <= run.to then first = run.to + 1
+  if run.from <= first and first <= run.to then
+    if run.to <= highest + ${MOST_AHEAD_MS} then first = run.to + 1 end
   elseif run.from > first then ceiling = math.min(ceiling, run.from - 1) break end
 end
 if first > highest then return { 0, first - highest } end
@@ -89,14 +102,14 @@ local function live(name, lease)
   local owner = redis.call('HGET', KEYS[1], name)
   if not owner then return nil, 0 end
   local till = tonumber(redis.call('HGET', KEYS[1], name .. 'Until'))
-  if till <= now or till > now + math.max(lease, ${LONGEST_LEASE_MS}) then return nil, 0 end
+  if till == nil or till <= now or till > now + math.max(lease, ${LONGEST_LEASE_MS}) then return nil, 0 end
   return owner, till
 end`;
 
 const ENTER_MUTEX: RedisScript = {
   name: 'bwNonceMutexEnter',
   numberOfKeys: 2,
-  lua: `${LIVE}
+  lua: `${LIVE}${STORED}
 local owner, floor, lease, urgent = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local holder, holderUntil = live('holder', lease)
 local wisher, wisherUntil = live('urgent', lease)
@@ -116,10 +129,10 @@ if held or (wished and not urgent) then
   return { 0, math.max(1, (held and holderUntil or wisherUntil) - now) }
 end
 if wisher == owner then redis.call('HDEL', KEYS[1], 'urgent', 'urgentUntil') end
-local contended = wished or tonumber(redis.call('HGET', KEYS[1], 'contendedUntil') or '0') > now
+local contended = wished or (tonumber(redis.call('HGET', KEYS[1], 'contendedUntil') or '0') or 0) > now
 redis.call('HSET', KEYS[1], 'holder', owner, 'holderUntil', now + lease)
 redis.call('PEXPIRE', KEYS[1], lease * 10)
-local sequence = math.max(floor, tonumber(redis.call('GET', KEYS[2]) or '0') + 1)
+local sequence = math.max(floor, stored(KEYS[2], floor) + 1)
 redis.call('SET', KEYS[2], string.format('%.0f', sequence), 'PX', ARGV[7])
 return { 1, string.format('%.0f', sequence), contended and 1 or 0 }`,
 };

@@ -1,4 +1,4 @@
-import type { WindowReservation } from '../../core/ports/nonce-store.ts';
+import { MOST_AHEAD_MS, type WindowReservation } from '../../core/ports/nonce-store.ts';
 
 /** A run of reserved milliseconds, both ends inclusive. */
 export interface ReservedRun {
@@ -24,8 +24,10 @@ export function reserveFromRuns(
   let first = fromMs;
   let ceiling = toMs;
   for (const run of runs.toSorted((a, b) => a.from - b.from)) {
-    if (run.from <= first && first <= run.to) first = run.to + 1;
-    else if (run.from > first) {
+    if (run.from <= first && first <= run.to) {
+      // Nobody goes on for so long beyond the clock: written by somebody else, it would end all requests.
+      if (run.to <= toMs + MOST_AHEAD_MS) first = run.to + 1;
+    } else if (run.from > first) {
       ceiling = Math.min(ceiling, run.from - 1);
       break;
     }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import type { AccountState, RuleSlot } from '../../../src/core/rules/account-state.ts';
 import { prepareChange } from '../../../src/state/account/change.ts';
 import { DocumentError, readDocuments, textsOf } from '../../../src/state/account/documents.ts';
@@ -20,7 +21,13 @@ const forecast = fc.record(
     lastLog: figure,
     returns: fc.nat(),
     ...sums,
-    recent: fc.record({ ...sums, sumFourth: figure, count: figure }),
+    recent: fc.record({
+      stray: figure,
+      sumSquare: figure,
+      sumTimeMs: figure,
+      minutesSquare: figure,
+      minutesTimeMs: figure,
+    }),
   },
   // One stored before there was such a thing has no `recent`.
   { requiredKeys: ['lastLog', 'returns', 'sumReturn', 'sumSquare', 'sumTimeMs'] },
@@ -120,6 +127,7 @@ const LATER: AccountState = {
 
 const LIFE = { id: 'life1', why: 'empty', sinceMs: 1 } as const;
 const CONTEXT = {
+  trust: TRUSTING,
   writer: 'abcdefghijkl',
   nowMs: 9,
   historyEveryMs: 10_000,
