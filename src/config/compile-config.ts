@@ -58,6 +58,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     return schema.parse(instead);
   };
   const mode = read('mode', ROOT_KEYS.mode, 'observe');
+  const insecure = read('insecure', ROOT_KEYS.insecure, []);
   const exchange = read('exchange', ROOT_KEYS.exchange, { baseUrls: ['https://exchange.invalid'] });
   const redis = read('redis', ROOT_KEYS.redis);
   const egress = read('egress', ROOT_KEYS.egress, { default: {} });
@@ -99,6 +100,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     file: document.file,
     document,
     mode,
+    insecure,
     exchange: compiledExchange,
     redis: { url: NO_SECRET, ...resolved(redis, ['redis'], context) },
     egress: Object.fromEntries(

@@ -4,6 +4,7 @@ import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { CompiledChannel } from './channels.ts';
 import type { CompiledDepositLink } from './deposit-link.ts';
 import type { EgressSettings, ExchangeSettings } from './exchange.ts';
+import type { Exposure } from './exposures.ts';
 import type { NotifySettings } from './notify.ts';
 import type { Secret } from './secret.ts';
 import type { CompiledStress } from './stress.ts';
@@ -13,6 +14,8 @@ import type { LogSettings, WebSettings } from './web.ts';
 export interface CompiledConfig {
   readonly file: string;
   readonly mode: Mode;
+  /** What may go in plain text or without a password. */
+  readonly insecure: readonly Exposure[];
   readonly exchange: ExchangeSettings;
   readonly redis: { readonly url: Secret; readonly prefix: string };
   readonly egress: Readonly<Record<string, EgressSettings>>;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { QueueName } from '../core/ports/telemetry.ts';
 import { queuePrefix } from './names.ts';
 
-export type RedisAspect = 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
+export type RedisAspect = 'access' | 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
 
 export interface RedisFinding {
   readonly aspect: RedisAspect;
@@ -27,10 +27,12 @@ const LEAST_VERSION = [6, 2] as const;
 const LEAST_HZ = 50;
 
 /** Asks the server how it is set up; what it does not tell (managed services hide settings) is a warning. */
-export async function examineRedis(redis: Redis): Promise<RedisFindings> {
+export async function examineRedis(redis: Redis, openLevel: RedisFinding['level']): Promise<RedisFindings> {
+  const access = await examineAccess(redis, openLevel);
   const info = readInfo(await redis.info());
   const settings = await readSettings(redis);
   const findings = [
+    access,
     examineVersion(info),
     examineRole(info),
     examineEviction(info, settings),
@@ -49,6 +51,41 @@ export async function examineRedis(redis: Redis): Promise<RedisFindings> {
     warnings: said('warning'),
     version: info['redis_version'] ?? '',
   };
+}
+
+/**
+ * Tries to come in without a password, since one that is sent to a server that asks for none proves nothing.
+ * `openLevel`: how bad it is when that works.
+ */
+async function examineAccess(redis: Redis, openLevel: RedisFinding['level']): Promise<RedisFinding> {
+  const stranger = redis.duplicate({
+    username: undefined,
+    password: undefined,
+    // The newer one begins with a greeting that itself needs the password.
+    protocol: 2,
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+  });
+  stranger.on('error', () => undefined);
+  const aspect = 'access';
+  try {
+    await stranger.connect();
+    await stranger.ping();
+  } catch (error) {
+    if (/^(NOAUTH|NOPERM|DENIED)/.test((error as Error).message)) {
+      return { aspect, level: 'ok', words: 'Redis asks for a password' };
+    }
+    const words = `whether Redis asks for a password could not be found out (${(error as Error).message})`;
+    return { aspect, level: openLevel === 'ok' ? 'ok' : 'warning', words };
+  } finally {
+    stranger.disconnect();
+  }
+  const words = 'Redis asks for no password, so whoever can connect can give orders';
+  if (openLevel === 'ok') return { aspect, level: 'ok', words: `${words}; the config allows it` };
+  const cure = 'give it one (docs/deployment.md), or say insecure: [redis] on a private network';
+  return { aspect, level: openLevel, words, cure };
 }
 
 type Texts = Readonly<Record<string, string | undefined>>;
