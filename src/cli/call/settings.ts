@@ -26,7 +26,7 @@ export function baseUrlsOf(flags: readonly string[] | undefined, env: Env): read
   if (!given.every(isWebAddress)) {
     throw new UsageError('--base-url: expected an http or https address without user, query or fragment.');
   }
-  return given.map((url) => url.replace(/\/+$/, ''));
+  return given.map((url) => url.replace(/(?<!\/)\/+$/, ''));
 }
 
 function isWebAddress(text: string): boolean {
