@@ -22,7 +22,7 @@ import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeValue } from './yaml/value.ts';
 
 /** A compiled config that still knows where things are written; secrets that are missing are empty. */
-export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts'> {
+export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts' | 'checksum'> {
   readonly document: YamlDocument;
   readonly ruleSets: readonly RuleSet[];
   /** By market or pattern; for judging steps only. */

@@ -13,6 +13,8 @@ import type { LogSettings, WebSettings } from './web.ts';
 /** The whole config, checked, with defaults filled in, references resolved, and frozen. */
 export interface CompiledConfig {
   readonly file: string;
+  /** SHA-256 of the file's bytes, in hex. */
+  readonly checksum: string;
   readonly mode: Mode;
   /** What may go in plain text or without a password. */
   readonly insecure: readonly Exposure[];

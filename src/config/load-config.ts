@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { compileConfig, type UncheckedConfig } from './compile-config.ts';
 import type { CompiledConfig } from './compiled-config.ts';
 import { type Problem, type ProblemCode, type ProblemSeverity, sortProblems } from './problem.ts';
@@ -64,13 +65,15 @@ export function loadWithoutSecrets(file: string, surroundings: ConfigSurrounding
   return { kind: 'usable', config: deepFreeze(withoutSources(config)), problems };
 }
 
+type CompiledFrom = UncheckedConfig & Pick<CompiledConfig, 'checksum'>;
+
 /** `config` is absent when there is an error. */
 function examine(
   file: string,
   surroundings: ConfigSurroundings,
   missingSecrets: ProblemSeverity,
   unprotected: ProblemSeverity = 'error',
-): { config?: UncheckedConfig; problems: readonly Problem[] } {
+): { config?: CompiledFrom; problems: readonly Problem[] } {
   const reading = surroundings.readFile(file);
   if (reading.kind === 'failed') {
     const message = `expected a config file here, got ${reading.why}`;
@@ -93,7 +96,9 @@ function examine(
   const judged = problems.map((problem) => judgeProtection(problem, acts));
   const sorted = sortProblems(unique(judged), [file]);
   const isRefused = config === undefined || sorted.some(({ severity }) => severity === 'error');
-  return isRefused ? { problems: sorted } : { config, problems: sorted };
+  if (isRefused) return { problems: sorted };
+  const checksum = createHash('sha256').update(reading.text).digest('hex');
+  return { config: { ...config, checksum }, problems: sorted };
 }
 
 const WRITABLE = {
@@ -121,7 +126,7 @@ function unique(problems: readonly Problem[]): readonly Problem[] {
   return [...seen.values()];
 }
 
-function withoutSources(config: UncheckedConfig): CompiledConfig {
+function withoutSources(config: CompiledFrom): CompiledConfig {
   const { document: _document, ruleSets: _ruleSets, referencePrices: _prices, accounts, ...rest } = config;
   return {
     ...rest,
