@@ -62,7 +62,7 @@ export function hostileTexts(source: string, length: number): readonly string[] 
   const phrases = words.flatMap((_, index) =>
     [2, 3].map((count) => words.slice(index, index + count).join('')),
   );
-  const characters = new Set([...KINDS, ...[...words.join('')].filter((each) => !/[A-Za-z0-9]/.test(each))]);
+  const characters = new Set([...KINDS, ...(words.join('').match(/[^A-Za-z0-9]/g) ?? [])]);
   const pairs = [...characters].flatMap((one) => [...characters].map((other) => one + other));
   const pumps = new Set([...characters, ...pairs, ...words.filter((word) => word !== ''), ...phrases]);
   return [...pumps].flatMap((pump) => {
