@@ -160,6 +160,8 @@ export const openOperations = lazy(async () => (await import('./app/operations.t
 /** Everything that has to be right for the daemon to run with this config. */
 export const examineSetup = lazy(async () => (await import('./doctor/examine-setup.ts')).examineSetup);
 
+export const operatorTrustOf = lazy(async () => (await import('./app/operations.ts')).operatorTrustOf);
+
 /** Checks an exported part of an audit chain by itself. */
 export const verifyAuditFile = lazy(
   async () => (await import('./state/audit/audit-file.ts')).verifyAuditFile,

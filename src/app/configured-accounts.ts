@@ -1,6 +1,7 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
+import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
@@ -40,6 +41,8 @@ export interface AccountParts {
   readonly timers?: Timers;
   /** How the exchange is reached; default: over sockets. */
   readonly connections?: SharedConnections;
+  /** Default: every order by hand is believed. */
+  readonly operators?: OperatorTrust;
 }
 
 interface Entry {
@@ -131,8 +134,8 @@ export class ConfiguredAccounts implements AccountBook {
   }
 
   /**
-   * Takes over a config. Accounts whose keys and connection are the same keep their client, and with it its
-   * connections and nonces; clients that are not used any more end when their last request has.
+   * Takes over a config. Accounts with the same key and connection keep their client; unused ones end with their last
+   * request.
    */
   adopt(config: CompiledConfig): void {
     const before = this.#entries;
@@ -163,12 +166,16 @@ export class ConfiguredAccounts implements AccountBook {
       before?.connection === connection && hasSameKey(before.compiled, compiled)
         ? before
         : this.#connect(compiled, config, adoption.limiters);
+    const { operators = TRUSTING } = this.#parts;
     return {
       compiled,
       client,
       limiter,
       connection,
-      watched: watchedAccount(compiled, config, client, adoption.sharing),
+      watched: {
+        ...watchedAccount(compiled, config, client, adoption.sharing),
+        orderFault: (order) => operators.orderFault(compiled.id, order),
+      },
     };
   }
 
@@ -180,6 +187,7 @@ export class ConfiguredAccounts implements AccountBook {
     const { clock, random, nonces, limits, fallbackLimits, ordinal, instance } = this.#parts;
     const timing = { clock, ...(this.#parts.timers === undefined ? {} : { timers: this.#parts.timers }) };
     this.#clients += 1;
+    const { nonceStart: start = 0 } = account;
     const owner = instance === undefined ? {} : { owner: `${instance}.${this.#clients}` };
     const { exchange, egress } = config;
     const { share, reservedShare } = egress[account.egress] ?? WHOLE;
@@ -198,7 +206,7 @@ export class ConfiguredAccounts implements AccountBook {
     limiters.set(account.egress, sharedLimiter);
     const client = createExchangeClient({
       ...access,
-      nonce: { mode: account.settings.nonceMode, store: nonces, ordinal, ...owner },
+      nonce: { mode: account.settings.nonceMode, store: nonces, start, ordinal, ...owner },
       limiter,
       sharedLimiter,
       sharedConnections: this.#connections,
@@ -238,10 +246,7 @@ export class ConfiguredAccounts implements AccountBook {
   }
 }
 
-/**
- * A request of each lane at the same time, and what is read of the account beside them: where replies take seconds or do
- * not come, one that waits for another's is too late. Connections are opened when they are needed.
- */
+/** A request of each lane and the reads beside them at once: one that waits for another's is too late. */
 const CONNECTIONS_PER_ACCOUNT = 64;
 
 /** All that the client of an account is made from, but for its key. */
@@ -251,7 +256,7 @@ function connectionOf(account: CompiledAccount, config: CompiledConfig): string 
   const { share, reservedShare } = config.egress[account.egress] ?? WHOLE;
   const shared = [account.egress, share, reservedShare, limits];
   const sent = [baseUrls, proxyOf(account, config), dialect, attemptTimeoutMs, callTimeoutMs];
-  const own = [account.settings.nonceMode, cardProvidersOf(account)];
+  const own = [account.settings.nonceMode, account.nonceStart ?? null, cardProvidersOf(account)];
   return JSON.stringify([...own, ...shared, ...sent, certificateAuthorities]);
 }
 
@@ -305,7 +310,7 @@ function watchedAccount(
   config: CompiledConfig,
   client: ExchangeClient,
   sharing: ReadonlyMap<string, number>,
-): WatchedAccount {
+): Omit<WatchedAccount, 'orderFault'> {
   // Addresses are personal, and what they decide is in the snapshot.
   const { marketSettings: _resolved, withdrawalAllowList: _personal, ...settings } = account.settings;
   return {

@@ -54,9 +54,7 @@ export async function followClock(redis: Redis, clock: Clock, time: SharedTime):
 const REPORTS_APART_MS = 1_000;
 
 /**
- * Reports one error of the connection per second of an outage, not one per attempt to connect. Meanwhile queue-driven
- * polls stop, and the client uses nonces and request budgets of its own (exchange/bounded-store.ts). When Redis is back
- * the watchdog sets up the schedules that are gone.
+ * Reports one error per second of an outage. Meanwhile polls by the queue stop; the watchdog repairs schedules later.
  */
 export function onRedisLost(telemetry: Telemetry, clock: Clock): (error: unknown) => void {
   let reportedMs = Number.NEGATIVE_INFINITY;

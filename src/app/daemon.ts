@@ -66,10 +66,7 @@ export interface Daemon {
   stop(why: string, withinMs: number): Promise<boolean>;
 }
 
-/**
- * Starts the daemon: config, log, Redis, state, queues, web server, workers, schedules, watchdog.
- * @throws ConfigUnusableError (code config-refused), RedisUnusableError (code redis-unusable), WebServerError
- */
+/** Starts everything. @throws ConfigUnusableError, RedisUnusableError, WebServerError */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const {
     clock = systemClock,

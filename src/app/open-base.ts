@@ -8,6 +8,7 @@ import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import { openQueues, type Queues } from '../queues/producers.ts';
 import { examineRedis } from '../queues/redis-sanity.ts';
+import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
@@ -64,7 +65,16 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   };
   try {
     await checkRedis(redis, config, surroundings);
-    const state = createRedisState({ redis, prefix, clock, secrets: () => process.secrets.current });
+    const key = config.operators.key?.reveal();
+    const operators = createOperatorTrust({ key: () => key, isGuarded: asksForPassword(url) });
+    const state = createRedisState({
+      redis,
+      prefix,
+      clock,
+      secrets: () => process.secrets.current,
+      operators,
+      onRefusedControl: (words) => telemetry.emit({ kind: 'controlRefused', words }),
+    });
     closers.push(() => state.close());
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
@@ -77,6 +87,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       telemetry,
       ordinal,
       instance,
+      operators,
     });
     closers.push(() => accounts.close());
     accounts.adopt(config);

@@ -6,12 +6,14 @@ import { secretValues } from '../config/secret.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
+import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
+import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 
@@ -41,6 +43,8 @@ export interface Operations {
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
+  /** Whether what is said here bears a seal. */
+  readonly canSeal: boolean;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   close(): Promise<void>;
@@ -48,10 +52,7 @@ export interface Operations {
 
 const DEFAULT_PREFIX = 'breakwater';
 
-/**
- * Opens the shared state. Needs no key of the exchange, and no daemon that runs.
- * @throws an Error with `code` `config-refused`, `redis-unknown` or `redis-unreachable`, and a `cure`.
- */
+/** Opens the shared state. @throws an Error with a `cure`: `config-refused`, `redis-unknown` or `redis-unreachable` */
 export async function openOperations(place: OperationsPlace): Promise<Operations> {
   const config = place.config === undefined ? undefined : readConfig(place.config, place.env);
   const url = place.redisUrl ?? config?.redis.url.reveal() ?? '';
@@ -62,13 +63,15 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const redis = await connectRedisOnce(url);
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
-  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets });
+  const operators = trustOf(config, url);
+  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,
     store: state.store,
     audit: state.audit,
     controls: state.controls,
+    canSeal: config?.operators.key !== undefined,
     history: state.history,
     view: (accountId) => viewOf(state.store, config, accountId),
     async close() {
@@ -116,4 +119,14 @@ function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
 
 function problem(code: string, message: string, cure: string): Error {
   return Object.assign(new Error(message), { code, cure });
+}
+
+/** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */
+export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
+  return file === undefined ? TRUSTING : trustOf(readConfig(file, env), '');
+}
+
+function trustOf(config: CompiledConfig | undefined, redisUrl: string): OperatorTrust {
+  const key = config?.operators.key?.reveal();
+  return createOperatorTrust({ key: () => key, isGuarded: asksForPassword(redisUrl) });
 }

@@ -25,10 +25,7 @@ export interface Pipeline {
   readonly near: NearLanes | undefined;
 }
 
-/**
- * A poll whose process died is begun again after this time, with the next tick (at most 1 s); one that is under way
- * holds on to its claim. No account is silent for longer than 5 s, the start of a new process included.
- */
+/** A poll whose process died is begun again after this, with the next tick: no account is silent for over 5 s. */
 const CLAIM_MS = 1_500;
 const LANE_LEASE_MS = 3_000;
 /** A lane that was begun at once need not have its job before: a queue's work stands in the way of others that act. */

@@ -18,8 +18,8 @@ import { registerSimulate } from './simulate.ts';
 import { registerStatus } from './status.ts';
 
 /**
- * Adds one command to the program. Lives in a file of the command's name, gives it a summary, options
- * and examples (`withExamples`), and loads what it runs inside its action: `await import('../app.ts')`.
+ * Adds a command from the file of its name: summary, options, examples (`withExamples`); loads what it runs in its
+ * action.
  */
 export type RegisterCommand = (program: Command, io: CliIo) => void;
 

@@ -6,10 +6,7 @@ export interface CliErrorOptions extends ErrorOptions {
   readonly exitCode?: ExitCode;
 }
 
-/**
- * An expected end of a command: shown as one line, without a stack. Anything else that a command
- * throws counts as a defect, except errors that carry a string `code` (a lost dependency, a refused port).
- */
+/** An expected end of a command: one line, no stack. Anything else is a defect, except errors with a string `code`. */
 export class CliError extends Error {
   readonly code: string;
   readonly cure: string | undefined;

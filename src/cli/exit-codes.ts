@@ -1,7 +1,4 @@
-/**
- * Every way a `breakwater` command can end. Scripts rely on these numbers: add, never renumber.
- * The table is also what `breakwater --help` prints.
- */
+/** Every way a command can end; scripts rely on the numbers: add, never renumber. `breakwater --help` prints them. */
 export const EXIT = {
   ok: 0,
   failed: 1,

@@ -17,15 +17,9 @@ export interface CliIo {
   readonly signal: AbortSignal;
   /** Calls back for each SIGHUP, which then does not end the command; returns how to stop. Absent: there is none. */
   readonly onHangup?: (listener: () => void) => () => void;
-  /**
-   * From now on outputs that fail, or that nobody reads, neither end the command nor keep the process from ending: a
-   * daemon must not depend on its log. Absent: they are not those of a process.
-   */
+  /** From now on lost outputs neither end the command nor keep it from ending. Absent: not those of a process. */
   readonly outliveOutputs?: () => void;
-  /**
-   * For a command that ends otherwise than by success or by an error of its own:
-   * a daemon stopped by a signal as planned may still end with 0.
-   */
+  /** For an end that is neither success nor an error: a daemon stopped by a signal may end with 0. */
   setExitCode(code: ExitCode): void;
 }
 
@@ -68,10 +62,7 @@ export function printNote(io: Outputs, text: string): void {
   io.stderr.write(`${text}\n`);
 }
 
-/**
- * Asks a yes-or-no question on standard error; anything but y or yes is a no.
- * @throws UsageError when nobody is there to answer (standard input is no terminal).
- */
+/** Asks on standard error; anything but y or yes is a no. @throws UsageError where standard input is no terminal */
 export async function confirm(io: CliIo, question: string): Promise<boolean> {
   if (!io.isTty.stdin) {
     throw new UsageError('this needs a confirmation, and standard input is not a terminal.', 'Add --yes.');

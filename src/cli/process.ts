@@ -6,11 +6,7 @@ import { EXIT } from './exit-codes.ts';
 import { type CliSurroundings, reportCrash, runCli } from './run.ts';
 import { abortOnClosedOutput, abortOnSignals, Hangups, stopReason } from './signals.ts';
 
-/**
- * npm passes on the Ctrl-C that the terminal has already sent to us. A command that ends within milliseconds
- * would be gone, or be killed while it goes, when the second one comes, and npm would report that as the end.
- * So it waits for that one, though not for ever: somebody may have sent the signal to us alone.
- */
+/** npm repeats the terminal's Ctrl-C, and reports a command that is gone by then as killed: it waits, not for ever. */
 const NPM_ECHO_MS = 1_000;
 
 /** Runs this process's command line on this process's streams and signals, and sets its exit code. */

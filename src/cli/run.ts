@@ -18,10 +18,7 @@ interface Problem {
   readonly cure?: string;
 }
 
-/**
- * Runs one command line (without `node` and the script) to its end and says how it ended.
- * Never throws and never ends the process: whatever goes wrong becomes one line on standard error.
- */
+/** Runs one command line and says how it ended; never throws, never ends the process. */
 export async function runCli(
   args: readonly string[],
   surroundings: CliSurroundings,

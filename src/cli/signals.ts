@@ -61,10 +61,7 @@ export interface SignalHabits {
 }
 
 /**
- * The first signal asks the command to end in order, a later one ends the process at once:
- * a command that hangs while it stops must not need a `kill -9`.
- *
- * @returns resolves when the repeated Ctrl-C has come, without which a process under npm should not end
+ * The first signal asks the command to end, a later one ends it. @returns resolves when npm's second Ctrl-C has come
  */
 export function abortOnSignals(
   source: SignalSource,
@@ -93,9 +90,7 @@ export function abortOnSignals(
 }
 
 /**
- * `breakwater ... | head` closes our output early. That is the reader's right: the command is asked
- * to stop and ends with 0, instead of crashing on EPIPE. Other write errors stay errors.
- * @param isOutlived whether the command goes on without its outputs
+ * `breakwater ... | head` closes our output early: the command stops and ends with 0. Other write errors stay errors.
  */
 export function abortOnClosedOutput(
   outputs: readonly Writable[],

@@ -18,10 +18,7 @@ const GAP = '  ';
 /** Where nothing says how wide the terminal is. */
 const UNBOUNDED = Number.POSITIVE_INFINITY;
 
-/**
- * Lines of a table without the columns in which no row has anything. On a terminal that is too narrow each
- * row becomes a block of its own, as a wrapped table cannot be read.
- */
+/** Lines of a table without empty columns; on a terminal too narrow each row is a block of its own. */
 export function tableLines(io: Place, table: Table): string[] {
   const kept = table.columns.flatMap((column, index) =>
     table.rows.some((row) => cell(row, index) !== '') ? [{ column, index }] : [],

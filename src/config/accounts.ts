@@ -62,6 +62,16 @@ export const accountSchema = z.strictObject({
   ),
   apiKey: secretRef().describe('The public API key.'),
   apiSecret: secretRef().describe('The API secret.'),
+  nonceStart: number({
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    integer: true,
+    expected: 'a whole number up to 9007199254740991, the largest nonce that the key has sent',
+  })
+    .exactOptional()
+    .describe(
+      'Nonces are at least this; only for a key that another program has used with larger ones than Unix microseconds. What is stored of a key and lies more than ten minutes ahead of both is not believed.',
+    ),
   mode: modeSchema()
     .exactOptional()
     .describe("`observe` or `enforce` for this account; without it the file's mode."),

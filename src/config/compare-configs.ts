@@ -43,10 +43,11 @@ const SECTIONS = [
   'channels',
   'notify',
   'web',
+  'operators',
   'log',
   'stress',
 ] as const;
-const ONLY_AT_START: ReadonlySet<string> = new Set(['redis']);
+const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'operators']);
 
 /** Pure: what a reload changes. Secrets are compared and never part of the answer. */
 export function compareConfigs(before: CompiledConfig, after: CompiledConfig): ConfigChange {
@@ -84,7 +85,10 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount): reado
   const change: AccountConfigChange = {
     accountId: after.id,
     rules,
-    credentials: !before.apiKey.equals(after.apiKey) || !before.apiSecret.equals(after.apiSecret),
+    credentials:
+      !before.apiKey.equals(after.apiKey) ||
+      !before.apiSecret.equals(after.apiSecret) ||
+      before.nonceStart !== after.nonceStart,
     settings,
     watch: !same(before.watch, after.watch),
     egress: before.egress !== after.egress,

@@ -8,6 +8,7 @@ import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
 import { type CompiledDepositLink, compileDepositLink } from './deposit-link.ts';
 import { checkNewLimits, compileExchange, type EgressSettings } from './exchange.ts';
 import { compileNotify } from './notify.ts';
+import { compileOperators } from './operators.ts';
 import type { Path } from './problem.ts';
 import { readAccounts } from './read-accounts.ts';
 import { ROOT_KEYS, type Section } from './root.ts';
@@ -123,6 +124,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     channels: compileChannels(channels ?? [], context),
     notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
+    operators: compileOperators(read('operators', ROOT_KEYS.operators), context),
     log,
     ...(stress ? { stress } : {}),
     ruleSets: [...references.sets.values()],
@@ -183,6 +185,7 @@ function compileAccount(
     rules,
     watch,
     egress: account.egress,
+    ...(account.nonceStart === undefined ? {} : { nonceStart: account.nonceStart }),
     ...(isOffered ? { depositLink } : {}),
     path,
     written: account,

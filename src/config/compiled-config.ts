@@ -6,6 +6,7 @@ import type { CompiledDepositLink } from './deposit-link.ts';
 import type { EgressSettings, ExchangeSettings } from './exchange.ts';
 import type { Exposure } from './exposures.ts';
 import type { NotifySettings } from './notify.ts';
+import type { OperatorSettings } from './operators.ts';
 import type { Secret } from './secret.ts';
 import type { CompiledStress } from './stress.ts';
 import type { LogSettings, WebSettings } from './web.ts';
@@ -28,6 +29,7 @@ export interface CompiledConfig {
   readonly channels: readonly CompiledChannel[];
   readonly notify: NotifySettings;
   readonly web: WebSettings;
+  readonly operators: OperatorSettings;
   readonly log: LogSettings;
   /** Absent: no stress test on a schedule. */
   readonly stress?: CompiledStress;
@@ -37,6 +39,8 @@ export interface CompiledAccount {
   readonly id: string;
   readonly apiKey: Secret;
   readonly apiSecret: Secret;
+  /** No nonce is less. */
+  readonly nonceStart?: number;
   readonly settings: AccountSettings;
   readonly rules: readonly RuleSpec[];
   readonly watch: WatchSettings;

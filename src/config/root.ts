@@ -7,6 +7,7 @@ import { egressSchema, exchangeSchema } from './exchange.ts';
 import { EXPOSURES } from './exposures.ts';
 import { marketsSchema } from './markets.ts';
 import { notifySchema } from './notify.ts';
+import { operatorsSchema } from './operators.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
 import { urlOrRef } from './shape/references.ts';
 import { name, oneOf } from './shape/scalars.ts';
@@ -61,6 +62,7 @@ export const ROOT_KEYS = {
     ),
   notify: notifySchema.prefault({}).describe('What is told, whatever the channel.'),
   web: webSchema.prefault({}).describe('The HTTP server for the status page, the API, metrics and health.'),
+  operators: operatorsSchema.prefault({}).describe('How operators are told from others who reach Redis.'),
   log: logSchema.prefault({}).describe("The daemon's log, on standard error."),
   depositLink: depositLinkSchema
     .exactOptional()

@@ -23,10 +23,7 @@ export function secretNames(accountId: string): { readonly key: string; readonly
   return { key: `DEMO_KEY_${name}`, secret: `DEMO_SECRET_${name}` };
 }
 
-/**
- * The config of the demo's daemon, as a person would write it for accounts of high leverage, with every duration
- * divided by the speed of the exchange's time: seen from the market, the daemon is as fast as an ordinary one.
- */
+/** The demo's config: every duration divided by the speed of the exchange's time. */
 export function demoConfigText(config: DemoConfig): string {
   const { baseUrls, redis, characters, market } = config;
   const scaled = (seconds: number): string => `${Math.max(1, Math.round((seconds * 1000) / config.speed))}ms`;

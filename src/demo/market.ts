@@ -14,11 +14,7 @@ export const SPOT = 'BTC_USDT';
 export const PERPETUAL = 'BTC_PERP';
 export const COIN = 'BTC';
 
-/**
- * The exchange's own coin, with another price to start from. What is traded at each level of the book is worth
- * the same whatever that price is, and the levels lie as far apart in percent, so that prices of 2020 and of
- * 2025 are as easy to trade.
- */
+/** The exchange's own coin at another price, with the same worth per level and the same distances in percent. */
 export function demoMarkets(price: Decimal): readonly MarketSpec[] {
   return DEFAULT_MARKETS.filter(({ name }) => name === SPOT || name === PERPETUAL).map((market) =>
     startingAt(market, price),
@@ -53,11 +49,7 @@ function stepFor(size: Decimal): Decimal {
   return step;
 }
 
-/**
- * How far from the mark a stop next to the market activates. Between the daemon's read and its order's arrival a
- * crash moves on, at the speed of the demo and on a busy machine by some tenths of a percent; an activation that it
- * has passed by then would wait for the way back.
- */
+/** A crash moves some tenths of a percent between read and order, at the demo's speed and on a busy machine. */
 const BASIS_ALLOWANCE = '0.5%';
 
 /** As the config of the daemon says it. */

@@ -38,10 +38,8 @@ const STALL_RESOLUTION_MS = 20;
 const NS_PER_MS = 1e6;
 
 /**
- * A simulated exchange with its accounts, a private Redis and the daemon, all on loopback and all ended by
- * `close`. Exchange time stands still until `begin`.
- * @throws SimulatorError for prices and scenarios that make no sense, NoRedisServerError, and what starting a
- * daemon throws.
+ * Simulated exchange, private Redis and daemon on loopback, all ended by `close`; time stands still until `begin`.
+ * @throws SimulatorError, NoRedisServerError, and what starting a daemon throws
  */
 export async function openDemo(options: DemoOptions): Promise<Demo> {
   const played = playedPrices({ ...options, windowMs: options.durationMs * options.speed });

@@ -10,10 +10,7 @@ type Shown = Pick<Demo, 'characters' | 'speed'>;
 /** From so much exchange time on, a stall of the machine is worth a word. */
 const LONG_STALL_MS = 2_500;
 
-/**
- * The table at the end: with protection against without, by the exchange's ledger.
- * @param stoppedAfterMs when it was ended early, and is therefore not judged
- */
+/** The table at the end, by the ledger. @param stoppedAfterMs when it was ended early, and is not judged */
 export function outcomeLines(
   io: CliIo,
   { characters, speed }: Shown,

@@ -13,10 +13,7 @@ import { SimulatorError } from '../simulator/simulated-exchange.ts';
 import { type CandleWindow, largestMove } from './window.ts';
 
 const START_PRICE = '60000';
-/**
- * Where another than the scenario's own will do. Down by 16 % and up by 8 % end both twins at 10x and call the credit line;
- * further would only be faster, as the duration is given.
- */
+/** Where the scenario's own will not do: 16 % down and 8 % up end both twins at 10x. */
 const MAGNITUDES: { readonly [name in ScenarioName]?: { readonly magnitude: Decimal } } = {
   crashThenRally: { magnitude: decimal('0.16') },
 };

@@ -42,10 +42,7 @@ export function resultOf({ ledger, breaches, speed, alerts }: Evidence) {
       protected: accounts.filter(({ liquidated }) => liquidated === true).length,
       unprotected: accounts.filter(({ twinLiquidated }) => twinLiquidated === true).length,
     },
-    /**
-     * Of the size of all protected positions at the start, what orders closed: they are of the same notional, so that
-     * the mean of the fractions is the fraction of the whole.
-     */
+    /** Of all protected size at the start, what orders closed. */
     closedFraction: rounded(closed / Math.max(1, positions.length), 4),
     accounts,
     /** Requests of the daemon that the exchange carried out: orders and cancels. */
@@ -128,9 +125,8 @@ export function creditLineWarningsOf({ ledger, cureAlerts }: Evidence) {
 const CREDIT_LINE_CALLS: ReadonlySet<string> = new Set(['loan_margin_call', 'loan_liquidation']);
 
 /**
- * What must not have happened, by the ledger; empty when the demo showed what it should. With real prices an account that was reduced and would have come through
- * without is no failure, as nobody could have known: `hindsightOf` names it. One that was reduced while the prices
- * moved away from its liquidation is.
+ * What must not have happened, by the ledger. With real prices an account that was reduced and would have come through
+ * is no failure (`hindsightOf`); one reduced while prices moved away is.
  */
 export function failuresOf(evidence: Evidence): readonly string[] {
   const { ledger, wayToLiquidation, isReal } = evidence;

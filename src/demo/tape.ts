@@ -13,10 +13,7 @@ export interface Breach {
   readonly atMs: number;
 }
 
-/**
- * Listens to a source of prices: how far they go, and when they bring a position nearer to its liquidation than
- * `nearness`. All from the exchange itself; nobody has to have looked.
- */
+/** Hears how far prices go, and when a position is nearer to its liquidation than `nearness`. */
 export class Tape {
   readonly #nearness: number;
   readonly #bounds: () => Iterable<Bound>;

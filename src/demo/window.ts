@@ -14,11 +14,7 @@ export interface CandleWindow {
   readonly move: number;
 }
 
-/**
- * The window of so much exchange time in which the price moves furthest from where the window begins: that is
- * where positions opened at its beginning suffer most.
- * @throws SimulatorError naming the line that is wrong.
- */
+/** The window in which the price moves furthest from its beginning. @throws SimulatorError naming the line */
 export function largestMove(csv: string, windowMs: number): CandleWindow {
   const parsed = parseCandles(csv);
   if (!parsed.ok) throw new SimulatorError('invalid-input', priceFaultText('prices', parsed.fault));

@@ -48,8 +48,7 @@ export class Witness {
   }
 
   /**
-   * Until every account has been looked at, the protected ones several times, and every cover stands.
-   * @throws what aborted the wait, or that it took too long.
+   * Until every account was looked at and every cover stands. @throws what aborted the wait, or that it took too long
    */
   async untilReady(signal: AbortSignal): Promise<void> {
     const simulator = this.#simulator;

@@ -7,6 +7,7 @@ import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-sanity.ts';
+import { asksForPassword } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import type { DoctorCheck, DoctorReport } from './doctor-report.ts';
 import { examineExchange, type SharedStores } from './examine-exchange.ts';
@@ -80,7 +81,7 @@ async function examineServices(config: CompiledConfig, signal: AbortSignal): Pro
       redis === undefined ? [] : examineState(redis, config),
       examineExchange(config, stores, signal),
     ]);
-    return [...checks, ...found.flat()];
+    return [...checks, examineOperators(config), ...found.flat()];
   } finally {
     redis?.disconnect();
   }
@@ -145,6 +146,24 @@ async function examineQueues(
   const why = `somebody paused ${paused.join(' and ')}: what goes through a paused queue stands still`;
   const cure = 'A running daemon resumes it within seconds. Find out who has access to Redis.';
   return [{ name: 'queues', status: 'failed', why, cure }];
+}
+
+function examineOperators({ operators, redis }: CompiledConfig): DoctorCheck {
+  const name = 'operators';
+  if (operators.key !== undefined) {
+    return { name, status: 'passed', why: 'orders by hand and audit records are sealed with operators.key' };
+  }
+  if (asksForPassword(redis.url.reveal())) {
+    const why = 'without operators.key whoever knows the password of Redis can order reductions';
+    return { name, status: 'warning', why, cure: 'Set operators.key (docs/operations.md).' };
+  }
+  const why = 'no order by hand is carried out: Redis asks for no password, and there is no operators.key';
+  return {
+    name,
+    status: 'warning',
+    why,
+    cure: 'Set operators.key (docs/operations.md), or a password for Redis.',
+  };
 }
 
 async function examineState(redis: Connection, config: CompiledConfig): Promise<readonly DoctorCheck[]> {

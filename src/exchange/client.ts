@@ -26,6 +26,8 @@ export interface ExchangeClientOptions {
     readonly mode: NonceMode;
     /** Shared by all that use the key. */
     readonly store: NonceStore;
+    /** No nonce is less; default 0. */
+    readonly start?: number;
     /** Tells processes apart while the store is lost: 0 to `ordinals` - 1; default 0. */
     readonly ordinal?: number;
     /** How many processes there may be, 1 to 100; default 10. */
@@ -199,6 +201,7 @@ function createNonces(options: ExchangeClientOptions, time: ScopeTime, observer:
     store: nonce.store,
     key: createHash('sha256').update(credentials.apiKey).digest('hex').slice(0, 32),
     owner: nonce.owner ?? randomUUID(),
+    start: nonce.start ?? 0,
     ordinal: nonce.ordinal ?? 0,
     ordinals: nonce.ordinals ?? 10,
     storeTimeoutMs: timeouts?.storeMs ?? 250,

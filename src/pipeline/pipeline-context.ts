@@ -1,3 +1,4 @@
+import type { OperatorOrder } from '../core/controls/controls.ts';
 import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { CallPrefetch, GuardedExchange } from '../core/ports/exchange.ts';
@@ -23,6 +24,8 @@ export interface WatchedAccount {
   readonly leastIntervalMs: number;
   readonly exchange: GuardedExchange;
   readonly prefetch: CallPrefetch['prefetch'];
+  /** Why an order by hand must not be carried out; undefined: it may. */
+  readonly orderFault: (order: OperatorOrder) => string | undefined;
 }
 
 export interface AccountBook {

@@ -2,10 +2,7 @@ import { CLOCK_TOLERANCE_MS, type ClockStep, type LaneMoment } from '../core/lan
 import type { Clock } from '../core/ports/clock.ts';
 import type { Instant } from '../core/quantities/snapshot.ts';
 
-/**
- * The clock of the lanes, the same for all processes that share a store: Unix milliseconds of the store's clock. It
- * steps with that one, and back for no other reason.
- */
+/** The clock of the lanes: Unix milliseconds of the store's clock, the same for all processes that share it. */
 export interface LaneTime {
   nowMs(): number;
   moment(): LaneMoment;

@@ -3,15 +3,11 @@ import type { RedisOptions } from 'bullmq';
 const LONGEST_PAUSE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 
-/** Soon after Redis is back, everybody is. */
 export function reconnectPause(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 6), LONGEST_PAUSE_MS);
 }
 
-/**
- * Options, not a connection: BullMQ then owns and closes what it opens. Workers wait for Redis as long as it
- * takes; whoever adds a job wants to hear at once that it cannot be done.
- */
+/** Options, not a connection: BullMQ owns what it opens. Workers wait for Redis, producers fail at once. */
 export function workerConnection(
   url: string,
   retryStrategy: (times: number) => number | null = reconnectPause,

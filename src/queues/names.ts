@@ -1,12 +1,9 @@
-/** Part of every key of the queues, in braces: all keys of a queue lie in one slot of a Redis Cluster. */
+/** Part of every key of the queues. The braces put them into one slot of a Redis Cluster. */
 export function queuePrefix(prefix: string): string {
   return `${prefix}:{queues}`;
 }
 
-/**
- * Of the ticks of these buckets, in ascending order: says exactly which, so that whoever finds a schedule of this id
- * knows what it ticks. No colons: BullMQ takes ids apart at them.
- */
+/** Encodes the sorted buckets, so that an id tells what its schedule ticks. No colons: BullMQ splits ids at them. */
 export function schedulerId(buckets: readonly number[]): string {
   const runs: [from: number, to: number][] = [];
   for (const bucket of buckets) {
@@ -17,7 +14,7 @@ export function schedulerId(buckets: readonly number[]): string {
   return `buckets-${runs.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join('.')}`;
 }
 
-/** The buckets that a schedule of this id ticks; undefined: it is of a form that this program does not set up. */
+/** The buckets of a schedule; undefined: this program does not make such ids. */
 export function bucketsOf(id: string): readonly number[] | undefined {
   const runs = /^buckets-(\d+(?:-\d+)?(?:\.\d+(?:-\d+)?)*)$/.exec(id)?.[1]?.split('.');
   return runs?.flatMap((run) => {
@@ -26,7 +23,7 @@ export function bucketsOf(id: string): readonly number[] | undefined {
   });
 }
 
-/** Different for different lanes: what joins the parts is escaped within them. */
+/** Different for different lanes: the parts are escaped. */
 export function laneJobKey(accountId: string, market: string | null): string {
   const account = encodeURIComponent(accountId);
   return market === null ? `account/${account}` : `market/${account}/${encodeURIComponent(market)}`;

@@ -3,7 +3,7 @@ import type { CureFigures, Notice } from '../core/ports/notifier.ts';
 import { BUCKETS } from '../core/ports/state-store.ts';
 import { isDecimalString } from '../core/quantities/decimal.ts';
 
-/** What jobs carry. Whoever reads a job checks it: another version of this program may have written it. */
+/** What jobs carry. It is checked when read: another version of this program may have written it. */
 const bucketSchema = z
   .int()
   .min(0)
@@ -61,7 +61,7 @@ export const notifyJobSchema = z.object({ version: z.literal(1), notice: noticeS
 
 export type PollJob = z.output<typeof pollJobSchema>;
 export type ActJob = z.output<typeof actJobSchema>;
-/** As written; what is read is checked against the schema. */
+/** As written. */
 export interface NotifyJob {
   readonly version: 1;
   readonly notice: Notice;

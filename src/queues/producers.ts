@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
+import type { QueueName } from '../core/ports/telemetry.ts';
 import { producerConnection } from './connection.ts';
 import { laneJobKey, queuePrefix } from './names.ts';
 import type { ActJob, NotifyJob, PollJob } from './payloads.ts';
@@ -18,15 +19,15 @@ export interface Queues {
 export interface QueuesOptions {
   readonly url: string;
   readonly prefix: string;
-  readonly onError: (queue: 'poll' | 'act' | 'notify', error: unknown) => void;
+  readonly onError: (queue: QueueName, error: unknown) => void;
 }
 
 /** Entries of the queues' own event streams; nobody reads far back. */
 const KEPT_EVENTS = 1_000;
 
-/** The queues as those use them who put jobs in. */
+/** The producer side of the queues. */
 export function openQueues({ url, prefix, onError }: QueuesOptions): Queues {
-  const open = <T>(name: 'poll' | 'act' | 'notify'): Queue<T> => {
+  const open = <T>(name: QueueName): Queue<T> => {
     const queue = new Queue<T>(name, {
       connection: producerConnection(url),
       prefix: queuePrefix(prefix),
@@ -50,7 +51,7 @@ export function openQueues({ url, prefix, onError }: QueuesOptions): Queues {
   };
 }
 
-/** One whose connection is lost has nothing to end in order, and must not go on making it anew. */
+/** Without a connection there is nothing to end in order; it must not be made anew. */
 async function closeQueue(queue: Queue): Promise<void> {
   const client = await queue.backend.client;
   if (client.status === 'ready') return await queue.close();
@@ -58,10 +59,7 @@ async function closeQueue(queue: Queue): Promise<void> {
   await queue.close().catch(() => undefined);
 }
 
-/**
- * At most one job of a lane waits and one runs. What comes while one runs becomes the next one when that ends, so
- * nothing that was asked for after it last looked is missed.
- */
+/** At most one job of a lane waits and one runs. What comes while one runs becomes the next, so nothing is missed. */
 async function dispatch(queue: Queue<ActJob>, lanes: readonly LaneRef[]): Promise<void> {
   const jobs = lanes.map(({ accountId, market }) => ({
     name: 'run',
@@ -76,10 +74,10 @@ async function dispatch(queue: Queue<ActJob>, lanes: readonly LaneRef[]): Promis
   await queue.addBulk(jobs);
 }
 
-/** How long delivered notices are remembered by the queue; receipts remember them beyond that. */
+/** How long the queue remembers delivered notices, seconds; receipts remember them longer. */
 const KEPT_NOTICES = { age: 86_400, count: 10_000 };
 const KEPT_FAILED = { age: 7 * 86_400, count: 1_000 };
-/** Of a job whose delivery was cut short, by a shutdown or a lost store; channels repeat by themselves. */
+/** Of a delivery cut short by a shutdown or a lost store; channels repeat by themselves. */
 const ATTEMPTS = 10;
 const FIRST_PAUSE_MS = 500;
 

@@ -26,38 +26,83 @@ export interface RedisFindings {
 const LEAST_VERSION = [6, 2] as const;
 const LEAST_HZ = 50;
 
+type Texts = Readonly<Record<string, string | undefined>>;
+type Verdict = Omit<RedisFinding, 'aspect'>;
+
+/** What INFO and CONFIG GET say; `_` in names from INFO, `-` in names of settings. */
+const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access'>, (server: Texts) => Verdict>> = {
+  version({ redis_version: version = '' }) {
+    const words = `Redis is version ${version || 'unknown'}`;
+    if (isOlder(version))
+      return { level: 'error', words, cure: `${LEAST_VERSION.join('.')} or newer is needed` };
+    return { level: 'ok', words };
+  },
+  role({ role = 'master' }) {
+    if (role === 'master') return { level: 'ok', words: 'Redis is a primary' };
+    return { level: 'error', words: 'Redis is a replica', cure: 'connect to the primary' };
+  },
+  eviction({ maxmemory_policy: told, 'maxmemory-policy': set }) {
+    const policy = told ?? set;
+    if (policy === 'noeviction') {
+      return { level: 'ok', words: 'Redis evicts no keys (maxmemory-policy is noeviction)' };
+    }
+    if (policy === undefined) {
+      const words = 'Redis does not say its maxmemory-policy';
+      return { level: 'warning', words, cure: 'make sure it is noeviction' };
+    }
+    const words = `Redis may evict keys (maxmemory-policy is ${policy})`;
+    return { level: 'error', words, cure: 'set it to noeviction' };
+  },
+  persistence({ aof_enabled: enabled, appendfsync, aof_last_write_status: lastWrite }) {
+    const warning = (words: string, cure: string): Verdict => ({
+      level: 'warning',
+      words: `Redis ${words}`,
+      cure,
+    });
+    if (enabled !== '1') {
+      const words =
+        'keeps no append-only file, so that after its restart the daemon starts a new store epoch';
+      return warning(words, 'set appendonly to yes');
+    }
+    if (appendfsync === 'no') {
+      const words = 'leaves it to the system when the append-only file is written';
+      return warning(words, 'set appendfsync to everysec');
+    }
+    if (lastWrite === 'err') {
+      return warning('cannot write its append-only file', 'look for a full or read-only disk');
+    }
+    return { level: 'ok', words: 'Redis keeps an append-only file' };
+  },
+  /** A quiet server wakes blocked clients only so often a second. */
+  timers({ configured_hz: configured, hz: inForce }) {
+    const hz = Number(configured ?? inForce);
+    if (Number.isNaN(hz)) return { level: 'ok', words: 'Redis does not say its hz' };
+    const words = `Redis looks at its timers ${hz} times a second`;
+    if (hz >= LEAST_HZ) return { level: 'ok', words };
+    return { level: 'warning', words: `${words}, which delays polls`, cure: 'set hz to 100' };
+  },
+};
+
 /** Asks the server how it is set up; what it does not tell (managed services hide settings) is a warning. */
 export async function examineRedis(redis: Redis, openLevel: RedisFinding['level']): Promise<RedisFindings> {
-  const access = await examineAccess(redis, openLevel);
   const info = readInfo(await redis.info());
-  const settings = await readSettings(redis);
-  const findings = [
-    access,
-    examineVersion(info),
-    examineRole(info),
-    examineEviction(info, settings),
-    examinePersistence(info, settings),
-    examineTimers(info, settings),
-  ];
+  const server = { ...(await readSettings(redis)), ...info };
+  const findings = Object.entries(EXAMINATIONS).map(([aspect, examine]) =>
+    Object.assign({ aspect: aspect as RedisAspect }, examine(server)),
+  );
+  findings.unshift({ aspect: 'access', ...(await examineAccess(redis, openLevel)) });
   const said = (level: RedisFinding['level']): readonly string[] =>
-    findings.flatMap((finding) =>
-      finding.level === level
-        ? [`${finding.words}${finding.cure === undefined ? '' : `: ${finding.cure}`}`]
-        : [],
-    );
-  return {
-    findings,
-    errors: said('error'),
-    warnings: said('warning'),
-    version: info['redis_version'] ?? '',
-  };
+    findings
+      .filter((finding) => finding.level === level)
+      .map(({ words, cure }) => (cure === undefined ? words : `${words}: ${cure}`));
+  return { findings, errors: said('error'), warnings: said('warning'), version: info['redis_version'] ?? '' };
 }
 
 /**
  * Tries to come in without a password, since one that is sent to a server that asks for none proves nothing.
  * `openLevel`: how bad it is when that works.
  */
-async function examineAccess(redis: Redis, openLevel: RedisFinding['level']): Promise<RedisFinding> {
+async function examineAccess(redis: Redis, openLevel: RedisFinding['level']): Promise<Verdict> {
   const stranger = redis.duplicate({
     username: undefined,
     password: undefined,
@@ -69,85 +114,22 @@ async function examineAccess(redis: Redis, openLevel: RedisFinding['level']): Pr
     retryStrategy: () => null,
   });
   stranger.on('error', () => undefined);
-  const aspect = 'access';
   try {
     await stranger.connect();
     await stranger.ping();
   } catch (error) {
     if (/^(NOAUTH|NOPERM|DENIED)/.test((error as Error).message)) {
-      return { aspect, level: 'ok', words: 'Redis asks for a password' };
+      return { level: 'ok', words: 'Redis asks for a password' };
     }
     const words = `whether Redis asks for a password could not be found out (${(error as Error).message})`;
-    return { aspect, level: openLevel === 'ok' ? 'ok' : 'warning', words };
+    return { level: openLevel === 'ok' ? 'ok' : 'warning', words };
   } finally {
     stranger.disconnect();
   }
   const words = 'Redis asks for no password, so whoever can connect can give orders';
-  if (openLevel === 'ok') return { aspect, level: 'ok', words: `${words}; the config allows it` };
+  if (openLevel === 'ok') return { level: 'ok', words: `${words}; the config allows it` };
   const cure = 'give it one (docs/deployment.md), or say insecure: [redis] on a private network';
-  return { aspect, level: openLevel, words, cure };
-}
-
-type Texts = Readonly<Record<string, string | undefined>>;
-
-function examineVersion(info: Texts): RedisFinding {
-  const version = info['redis_version'] ?? '';
-  const words = `Redis is version ${version || 'unknown'}`;
-  if (!isOlder(version)) return { aspect: 'version', level: 'ok', words };
-  return {
-    aspect: 'version',
-    level: 'error',
-    words,
-    cure: `${LEAST_VERSION.join('.')} or newer is needed`,
-  };
-}
-
-function examineRole(info: Texts): RedisFinding {
-  const role = info['role'] ?? 'master';
-  if (role === 'master') return { aspect: 'role', level: 'ok', words: 'Redis is a primary' };
-  return { aspect: 'role', level: 'error', words: 'Redis is a replica', cure: 'connect to the primary' };
-}
-
-function examineEviction(info: Texts, settings: Texts): RedisFinding {
-  const aspect = 'eviction';
-  const policy = info['maxmemory_policy'] ?? settings['maxmemory-policy'];
-  if (policy === 'noeviction') {
-    return { aspect, level: 'ok', words: 'Redis evicts no keys (maxmemory-policy is noeviction)' };
-  }
-  if (policy !== undefined) {
-    const words = `Redis may evict keys (maxmemory-policy is ${policy})`;
-    return { aspect, level: 'error', words, cure: 'set it to noeviction' };
-  }
-  const words = 'Redis does not say its maxmemory-policy';
-  return { aspect, level: 'warning', words, cure: 'make sure it is noeviction' };
-}
-
-function examinePersistence(info: Texts, settings: Texts): RedisFinding {
-  const aspect = 'persistence';
-  if (info['aof_enabled'] !== '1') {
-    const words =
-      'Redis keeps no append-only file, so that after its restart the daemon starts a new store epoch';
-    return { aspect, level: 'warning', words, cure: 'set appendonly to yes' };
-  }
-  if (settings['appendfsync'] === 'no') {
-    const words = 'Redis leaves it to the system when the append-only file is written';
-    return { aspect, level: 'warning', words, cure: 'set appendfsync to everysec' };
-  }
-  if (info['aof_last_write_status'] === 'err') {
-    const words = 'Redis cannot write its append-only file';
-    return { aspect, level: 'warning', words, cure: 'look for a full or read-only disk' };
-  }
-  return { aspect, level: 'ok', words: 'Redis keeps an append-only file' };
-}
-
-/** A quiet server wakes blocked clients only so often a second. */
-function examineTimers(info: Texts, settings: Texts): RedisFinding {
-  const aspect = 'timers';
-  const hz = Number(info['configured_hz'] ?? info['hz'] ?? settings['hz']);
-  if (Number.isNaN(hz)) return { aspect, level: 'ok', words: 'Redis does not say its hz' };
-  const words = `Redis looks at its timers ${hz} times a second`;
-  if (hz >= LEAST_HZ) return { aspect, level: 'ok', words };
-  return { aspect, level: 'warning', words: `${words}, which delays polls`, cure: 'set hz to 100' };
+  return { level: openLevel, words, cure };
 }
 
 function isOlder(version: string): boolean {

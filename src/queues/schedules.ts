@@ -4,35 +4,32 @@ import { BUCKETS } from '../core/ports/state-store.ts';
 import { bucketsOf, schedulerId } from './names.ts';
 import type { PollJob } from './payloads.ts';
 
-/** One tick of these buckets, in ascending order, in so many milliseconds. */
+/** Buckets, in ascending order, that share a tick. */
 export interface Schedule {
   readonly buckets: readonly number[];
   readonly everyMs: number;
 }
 
-/** A bucket with the ticks that its accounts need. */
+/** How often the accounts of a bucket need a tick. */
 export interface BucketTicks {
   readonly bucket: number;
   readonly everyMs: number;
 }
 
-/**
- * A tick costs the queue and its Redis as much as several polls, so this many neighbours share one. Each still begins
- * at its own time within it: a tick lasts an eighth of its interval, and no two buckets are polled at once.
- */
+/** A tick costs as much as several polls, so neighbours share one, and each is polled at its own time. */
 const SHARING = 8;
 
 /** Which buckets tick together: neighbours that need equal ticks. All processes with one config agree on it. */
 export function groupTicks(ticks: readonly BucketTicks[]): readonly Schedule[] {
   const inOrder = ticks.toSorted((a, b) => a.bucket - b.bucket);
   const groups = Map.groupBy(inOrder, ({ bucket, everyMs }) => `${Math.floor(bucket / SHARING)} ${everyMs}`);
-  return [...groups.values()].map((group) => ({
+  return Array.from(groups.values(), (group) => ({
     buckets: group.map(({ bucket }) => bucket),
-    everyMs: group[0]?.everyMs ?? LONGEST_TICK_MS,
+    everyMs: group[0]!.everyMs,
   }));
 }
 
-/** When a bucket's time comes within each interval: spread over it, without which all of them would tick at once. */
+/** When a bucket's time comes within each interval: buckets are spread over it. */
 export function phaseOf(bucket: number, everyMs: number): number {
   return 1 + Math.floor((bucket * (everyMs - 1)) / BUCKETS);
 }
@@ -43,7 +40,7 @@ export function delaysOf({ buckets, everyMs }: Schedule): ReadonlyMap<number, nu
   return new Map(buckets.map((bucket) => [bucket, phaseOf(bucket, everyMs) - first]));
 }
 
-/** Ticks are no further apart than this, and no nearer than that, whatever the cadences are. */
+/** Bounds of the time between ticks, whatever the cadences are. */
 const LONGEST_TICK_MS = 1_000;
 const SHORTEST_TICK_MS = 50;
 
@@ -55,7 +52,7 @@ export function tickOf(alertMs: readonly number[]): number {
 /** A schedule whose next tick is overdue by more than this has stopped. */
 const OVERDUE_MS = 500;
 
-/** Sets up all of the schedules, and takes away those of buckets that have no accounts any more. */
+/** Sets up all of the schedules and removes those of buckets that have no accounts any more. */
 export async function assertSchedules(
   redis: Redis,
   queue: Queue<PollJob>,
@@ -69,10 +66,7 @@ export async function assertSchedules(
   ]);
 }
 
-/**
- * Sets up again what is missing or has stopped: a chain of ticks breaks when its process dies between taking a
- * tick and planning the next one. One read while all is well.
- */
+/** Sets up again what is missing: a chain of ticks breaks when its process dies. Resolves to the buckets concerned. */
 export async function repairSchedules(
   redis: Redis,
   queue: Queue<PollJob>,
@@ -89,10 +83,9 @@ export async function repairSchedules(
 }
 
 /**
- * Takes away what a process has set up again that has ended since, as the one before does while a config or a version
- * is rolled out: what is not wanted here and was there the last time already (`before`). Whoever still wants it sets
- * it up again, and until then its buckets have their ticks: those with a bucket that has none from here stay.
- * Resolves to what to hand in as `before` the next time.
+ * Removes what another process has set up again before it ended, as during a roll-out: schedules that are not wanted
+ * here and were there the last time already (`before`). A process that still wants one sets it up again. Until then
+ * its buckets have ticks: a schedule with a bucket that has none from here stays. Resolves to the next `before`.
  */
 export async function removeLeftovers(
   redis: Redis,
@@ -114,12 +107,9 @@ export async function removeLeftovers(
 async function nextTicks(redis: Redis, queue: Queue<PollJob>): Promise<ReadonlyMap<string, number>> {
   // Pairs or one flat list, by the version of the protocol.
   const reply = (await redis.call('ZRANGE', queue.toKey('repeat'), '0', '-1', 'WITHSCORES')) as unknown[];
-  const found = reply.flat().map(String);
-  const ticks = new Map<string, number>();
-  for (let index = 0; index + 1 < found.length; index += 2) {
-    ticks.set(found[index] ?? '', Number(found[index + 1]));
-  }
-  return ticks;
+  const found = reply.flat();
+  const ids = found.filter((_, place) => place % 2 === 0).map(String);
+  return new Map(ids.map((id, index) => [id, Number(found[2 * index + 1])]));
 }
 
 async function setUp(queue: Queue<PollJob>, { buckets, everyMs }: Schedule): Promise<void> {
@@ -139,8 +129,8 @@ const KEPT_FAILURES = 100;
 const KEPT_SECONDS = 3_600;
 
 /** When a tick was meant to begin, Unix milliseconds; undefined when its id does not say. */
-export function meantAt(jobId: string | undefined): number | undefined {
-  const text = jobId?.slice(jobId.lastIndexOf(':') + 1);
-  const atMs = text === undefined || text === '' ? Number.NaN : Number(text);
+export function meantAt(jobId = ''): number | undefined {
+  const text = jobId.slice(jobId.lastIndexOf(':') + 1);
+  const atMs = text === '' ? Number.NaN : Number(text);
   return Number.isSafeInteger(atMs) ? atMs : undefined;
 }

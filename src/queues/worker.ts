@@ -13,21 +13,18 @@ export interface WorkerSettings {
   readonly telemetry: Telemetry;
 }
 
-/**
- * Short, so that the jobs of a process that died are soon taken up: within the sum of both. Renewed twice per
- * lock, so that a busy process keeps its jobs.
- */
+/** The jobs of a process that died are taken up within the sum of both. A lock is renewed twice. */
 const LOCK_MS = 3_000;
 const STALLED_CHECK_MS = 1_500;
 /** Jobs here may be begun again any number of times. */
 const MOST_STALLS = 1_000;
 
 export interface RunningWorker {
-  /** Ends in order, see `closeWorker`; without Redis that is not possible, and from `giveUp` on not waited for. */
+  /** Ends in order, see `closeWorker`; without Redis that is not possible, and `giveUp` ends the wait. */
   close(giveUp: AbortSignal): Promise<void>;
 }
 
-/** What is counted is counted by our own metrics, not by BullMQ's lists, which grow with every job. */
+/** BullMQ's own metrics stay off: their lists grow with every job. */
 export function workerOptions(
   { url, prefix, concurrency }: WorkerSettings,
   reconnecting: Reconnecting,
@@ -43,10 +40,7 @@ export function workerOptions(
   };
 }
 
-/**
- * Works on the jobs of a queue and reports all errors to telemetry. A job whose payload does not have its shape was
- * written by another version of this program: it is reported and dropped.
- */
+/** Works on a queue, errors to telemetry. A payload of another shape is of another version: reported and dropped. */
 export function startWorker<T>(
   name: QueueName,
   settings: WorkerSettings,

@@ -9,8 +9,7 @@ export interface DeathWatch {
 }
 
 /**
- * POSIX sh. The pipe closes when our process is gone, however it went, and then `read` fails; a line read means
- * that there is nothing to do. Arguments: a process id or an empty text, then folders.
+ * POSIX sh. The pipe closes with this process, and `read` fails; a line ends it. Arguments: a pid or '', then folders.
  */
 const WATCH = [
   'trap "" HUP INT TERM',
@@ -22,26 +21,18 @@ const WATCH = [
   'for _ in 1 2 3 4 5; do rm -rf -- "$@" && exit 0; sleep 1; done',
 ].join('; ');
 
-/**
- * As soon as this process is gone without having released the watch, ends the process with that id and removes
- * the folders. The watch is a shell that waits on a pipe; it does not keep this process alive.
- */
+/** When this process ends without releasing the watch, `pid` is killed and the folders are removed. */
 export function watchOverDeath(remains: {
   readonly pid?: number;
   readonly folders: readonly string[];
 }): DeathWatch {
-  const pid = remains.pid === undefined ? '' : String(remains.pid);
-  const watch = spawn('/bin/sh', ['-c', WATCH, 'breakwater-death-watch', pid, ...remains.folders], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    // In a group of its own: what ends us from the terminal must not end it first.
-    detached: true,
-  });
-  const ended = once(watch, 'close').then(
-    () => undefined,
-    // No shell, no watch: whoever ends in order cleans up all the same.
-    () => undefined,
-  );
-  // A watch that somebody ended cannot be told anything.
+  const args = ['-c', WATCH, 'breakwater-death-watch', String(remains.pid ?? ''), ...remains.folders];
+  const stdio: ['pipe', 'ignore', 'ignore'] = ['pipe', 'ignore', 'ignore'];
+  // In a group of its own: what ends this process from the terminal must not end the watch first.
+  const watch = spawn('/bin/sh', args, { stdio, detached: true });
+  // No shell, no watch: a process that ends in order cleans up all the same.
+  const ended = once(watch, 'close').catch(() => undefined);
+  // Somebody may have ended the watch.
   watch.stdin.on('error', () => undefined);
   watch.unref();
   (watch.stdin as Socket).unref();

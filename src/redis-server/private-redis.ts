@@ -2,19 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { startRedisServer } from './redis-server.ts';
 
-/** A place in some Redis that is one user's alone. */
+/** A place in a Redis that belongs to one user. */
 export interface PrivateRedis {
   readonly url: string;
-  /** In front of every key (and BullMQ prefix) that the user makes: the server may be shared. */
+  /** Begins every key and BullMQ prefix: the server may be shared. */
   readonly prefix: string;
   /** Removes everything under the prefix, or the whole private server. Disconnect clients first. */
   stop(): Promise<void>;
 }
 
-/**
- * The server at REDIS_URL, of which only keys under a random prefix are used and removed,
- * or else a server of its own on a free loopback port.
- */
+/** Keys under a random prefix in the server at REDIS_URL, or else a server of its own on a free loopback port. */
 export async function startPrivateRedis(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** First part of the prefix. */

@@ -9,8 +9,6 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { watchOverDeath } from './death-watch.ts';
 
-/** A Redis server of one's own on loopback: for the demo, and for tests. */
-
 const START_ATTEMPTS = 5;
 const STOP_TIMEOUT_MS = 5_000;
 
@@ -25,7 +23,7 @@ export interface RedisServerOptions {
   readonly env?: Environment;
 }
 
-/** A Redis server that can be paused, killed and started again. */
+/** A private Redis server on loopback, for the demo and for tests. */
 export interface RedisServer {
   readonly url: string;
   readonly port: number;
@@ -43,9 +41,8 @@ export interface RedisServer {
 export class NoRedisServerError extends Error {
   readonly code = 'no-redis-server';
   constructor() {
-    super(
-      'no redis-server or valkey-server was found: install one, or name it in REDIS_SERVER, or set REDIS_URL',
-    );
+    const cure = 'install one, or name it in REDIS_SERVER, or set REDIS_URL';
+    super(`no redis-server or valkey-server was found: ${cure}`);
     this.name = 'NoRedisServerError';
   }
 }
@@ -56,49 +53,45 @@ export async function startRedisServer(options: RedisServerOptions = {}): Promis
   if (program === undefined) throw new NoRedisServerError();
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-redis-'));
   let running: Launched | undefined;
-  const start = async (port: number) => {
+  const start = async (port: number): Promise<number> => {
     running = await launch(program, port, folder, options);
+    return port;
   };
-  let port = 0;
-  try {
-    port = await firstThatWorks(start);
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+  const removeFolder = () => rm(folder, { recursive: true, force: true });
+  const port = await startAnywhere(start).catch(async (error: unknown) => {
+    await removeFolder();
     throw error;
-  }
+  });
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
     kill: () => end(running, 'SIGKILL'),
-    start: () => start(port),
+    async start() {
+      await start(port);
+    },
     pause: () => void running?.child.kill('SIGSTOP'),
     resume: () => void running?.child.kill('SIGCONT'),
     stop: async () => {
       running?.child.kill('SIGCONT');
       await end(running, 'SIGTERM');
-      await rm(folder, { recursive: true, force: true });
+      await removeFolder();
     },
   };
 }
 
-/** A free port can be taken by somebody else before the server binds it: then the next one. */
-async function firstThatWorks(start: (port: number) => Promise<void>): Promise<number> {
-  let last: unknown;
-  for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-    const port = await freePort();
-    try {
-      await start(port);
-      return port;
-    } catch (error) {
-      last = error;
-    }
+/** Somebody else may take a free port before the server binds it: then the next one. */
+async function startAnywhere(start: (port: number) => Promise<number>, attempt = 1): Promise<number> {
+  try {
+    return await start(await freePort());
+  } catch (error) {
+    if (attempt === START_ATTEMPTS) throw error;
+    return await startAnywhere(start, attempt + 1);
   }
-  throw last;
 }
 
 interface Launched {
   readonly child: ChildProcess;
-  /** Resolves when it has ended, and nothing watches over its end any more. */
+  /** Resolves when it and its watch have ended. */
   readonly ended: Promise<void>;
 }
 
@@ -121,7 +114,7 @@ async function launch(
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const child = spawn(program, [...args, ...(options.args ?? [])], {
     stdio: ['ignore', 'pipe', 'ignore'],
-    // In a group of its own: Ctrl-C in the terminal is for us, who still need it while ending in order.
+    // In a group of its own: Ctrl-C in the terminal is for this process, which still needs it to end in order.
     detached: true,
   });
   // A process that ends early, or is killed, must not leave its server behind.

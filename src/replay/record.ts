@@ -1,7 +1,6 @@
 /**
- * What a replay found out, as plain JSON: variants (without protection, the config's rules, other configs) times paths
- * (how the market may have gone within its candles) times accounts. Report, table and JSON line are made from it alone.
- * Times are Unix milliseconds, shares and distances fractions, money in the account's currency.
+ * What a replay found: variants (unprotected, the config's rules, others) by paths by accounts; report, table and JSON
+ * are made from it. Times Unix milliseconds, shares fractions.
  */
 export interface ReplayRecord {
   readonly title: string;

@@ -102,10 +102,7 @@ function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<st
   );
 }
 
-/**
- * Every market that prices were given for, and the other market of its coin where something hangs on that: the spot
- * market says what coins are worth as collateral.
- */
+/** Every market with prices, and its coin's other market where something hangs on it (what coins are worth). */
 function movedMarkets({ markets, accounts }: ReplayPlan) {
   const given = new Set(markets.map(({ market }) => market));
   const needed = pricedMarkets(accounts).filter((market) => !given.has(market));

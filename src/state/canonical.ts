@@ -7,9 +7,8 @@ export function sha256Hex(text: string): string {
 }
 
 /**
- * JSON with sorted keys and no spaces (the form of RFC 8785): equal data give equal bytes. Keys without a value
- * are left out, as in JSON.stringify; what JSON cannot say (NaN, functions, bigints) is a TypeError, because a
- * record that silently lost a figure would prove nothing. Texts pass through `redact`.
+ * JSON with sorted keys (RFC 8785): equal data give equal bytes. What JSON cannot say is a TypeError, as a record that
+ * lost a figure proves nothing. Texts pass through `redact`.
  */
 export function canonicalJson(value: unknown, redact: Conceal = (text) => text): string {
   return write(value, redact, (keys) => keys.sort());

@@ -1,16 +1,21 @@
 import type { Redis } from 'ioredis';
 
-/** A Lua script that is sent whole once per server and by its digest from then on. */
+/** A Lua script: sent whole once per server, then by its digest. */
 export interface RedisScript {
   readonly name: string;
-  /** Absent: it varies, and the number of keys is the first argument of each call. */
+  /** Absent: the first argument of each call. */
   readonly numberOfKeys?: number;
   readonly lua: string;
 }
 
 export type ScriptArgument = string | number;
 
-/** FieldCache scripts on a connection; ioredis falls back from EVALSHA to EVAL by itself. */
+/** Lua: `now`, the Redis server's clock, Unix milliseconds. */
+export const LUA_NOW = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)`;
+
+/** Defines scripts on a connection; ioredis falls back from EVALSHA to EVAL by itself. */
 export function prepareScripts(
   redis: Redis,
   scripts: readonly RedisScript[],
@@ -30,4 +35,11 @@ export function prepareScripts(
 export function toNumbers(reply: unknown): number[] {
   if (!Array.isArray(reply)) throw new TypeError('unexpected reply of a Redis script');
   return reply.map(Number);
+}
+
+/** Names and values by turns. */
+export function pairsOf(values: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at < values.length; at += 2) pairs.push([values[at]!, values[at + 1]!]);
+  return pairs;
 }

@@ -4,33 +4,35 @@ import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { HistoryPoint, HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
+import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
-import type { Backend, RawSample } from './account/account-backend.ts';
+import type { Backend } from './account/account-backend.ts';
 import { AccountStore } from './account/account-store.ts';
-import { createMemoryBackend } from './account/backend-memory.ts';
-import { createRedisBackend } from './account/backend-redis.ts';
+import { MemoryBackend } from './account/backend-memory.ts';
+import { RedisBackend } from './account/backend-redis.ts';
 import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
 import { redactor } from './canonical.ts';
-import { createOperatorControls } from './controls/operator-controls.ts';
+import { StoredControls } from './controls/operator-controls.ts';
 
 export interface StateOptions {
   readonly clock: Clock;
-  /** Current secret values: none of them gets into an audit record. Default: none. */
+  /** Current secret values: kept out of audit records. Default: none. */
   readonly secrets?: () => readonly string[];
   /** Least time between two samples of an account's history; default 10 s. */
   readonly historyEveryMs?: number;
   /** Samples kept per account; default 2880, eight hours at the default rate. */
   readonly historySamples?: number;
-  /**
-   * Records kept per account, at least 10; default 10,000. Beyond (a tenth more) the oldest are taken away even if
-   * nobody exported them; the checkpoint in the chain says so.
-   */
+  /** Records kept per account, default 10,000; a tenth beyond, the oldest go even unexported, as a checkpoint says. */
   readonly maxAuditRecords?: number;
   /** Accounts kept in the memory of this process; default 20,000. */
   readonly remembered?: number;
   /** Letters and digits, lower case; for tests that must replay. Default: from the system's generator. */
   readonly randomText?: (length: number) => string;
+  /** Seals what operators say, and tells what others have written; default: everything is believed. */
+  readonly operators?: OperatorTrust;
+  /** Told why a pause or silence does not hold. */
+  readonly onRefusedControl?: (words: string) => void;
 }
 
 export interface State {
@@ -50,19 +52,12 @@ export interface RedisStateOptions extends StateOptions {
   readonly timeoutMs?: number;
 }
 
-const DEFAULTS = {
-  historyEveryMs: 10_000,
-  historySamples: 2_880,
-  maxAuditRecords: 10_000,
-  remembered: 20_000,
-  timeoutMs: 2_000,
-};
+const HISTORY_SAMPLES = 2_880;
 
 /** State in Redis, shared by all processes with the same prefix. */
 export function createRedisState(options: RedisStateOptions): State {
-  const { redis, prefix = 'breakwater' } = options;
-  const { timeoutMs = DEFAULTS.timeoutMs, historySamples = DEFAULTS.historySamples } = options;
-  const backend = createRedisBackend({ redis, prefix, timeoutMs, historySamples });
+  const { redis, prefix = 'breakwater', timeoutMs = 2_000, historySamples = HISTORY_SAMPLES } = options;
+  const backend = new RedisBackend({ redis, prefix, timeoutMs, historySamples });
   return assemble(backend, options, () => backend.close());
 }
 
@@ -72,8 +67,8 @@ export interface MemoryPlace {
 }
 
 export function createMemoryPlace(options: Pick<StateOptions, 'clock' | 'historySamples'>): MemoryPlace {
-  const { clock, historySamples = DEFAULTS.historySamples } = options;
-  return { backend: createMemoryBackend(clock, { historySamples }) };
+  const { clock, historySamples = HISTORY_SAMPLES } = options;
+  return { backend: new MemoryBackend(clock, historySamples) };
 }
 
 /** State in the memory of this process: for tests, and for a process that has lost Redis. */
@@ -81,20 +76,25 @@ export function createMemoryState(options: StateOptions, place = createMemoryPla
   return assemble(place.backend, options, () => undefined);
 }
 
+const ignored = (): void => undefined;
+
 /** Always the same list: another one is looked through anew. */
 const NO_SECRETS: readonly string[] = [];
 
 function assemble(backend: Backend, options: StateOptions, close: () => void): State {
   const { clock, secrets = () => NO_SECRETS, randomText = systemRandomText } = options;
-  const maxRecords = Math.max(10, options.maxAuditRecords ?? DEFAULTS.maxAuditRecords);
+  const { historyEveryMs = 10_000, remembered = 20_000, maxAuditRecords = 10_000 } = options;
+  const maxRecords = Math.max(10, maxAuditRecords);
   const redact = redactor(secrets);
+  const reader = { trust: options.operators ?? TRUSTING, onRefused: options.onRefusedControl ?? ignored };
   const store = new AccountStore({
     backend,
     clock,
     randomText,
     redact,
-    historyEveryMs: options.historyEveryMs ?? DEFAULTS.historyEveryMs,
-    remembered: options.remembered ?? DEFAULTS.remembered,
+    controls: reader,
+    historyEveryMs,
+    remembered,
     mostAuditRecords: maxRecords * 1.1,
     async pruneAudit(account) {
       const reason = 'the bound was reached';
@@ -104,8 +104,8 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
   });
   return {
     store,
-    audit: createAuditLog(store, backend),
-    controls: createOperatorControls({ store, backend, clock, randomText, redact }),
+    audit: createAuditLog(store, backend, reader.trust),
+    controls: new StoredControls({ store, backend, clock, randomText, redact, reader }),
     history: createHistory(backend),
     close,
   };
@@ -126,22 +126,21 @@ function createHistory(backend: Backend): HistoryReader {
     async read(accountId, subject, { fromMs = 0, limit = DEFAULT_POINTS } = {}) {
       if (limit <= 0) return [];
       const samples = await backend.history(bucketOf(accountId), accountId, fromMs, limit);
-      return samples.flatMap((sample) => pointOf(sample, subject));
+      return samples.flatMap(({ atMs, values }) => {
+        const text = values.get(subject);
+        return text === undefined ? [] : [{ atMs, values: valuesOf(text) }];
+      });
     },
     async readAll(accountId) {
       const samples = await backend.history(bucketOf(accountId), accountId, 0, ALL_SAMPLES);
       return samples.map(({ atMs, values }) => ({
         atMs,
-        samples: [...values].map(([subject, text]) => ({
-          subject,
-          values: JSON.parse(text) as HistoryPoint['values'],
-        })),
+        samples: [...values].map(([subject, text]) => ({ subject, values: valuesOf(text) })),
       }));
     },
   };
 }
 
-function pointOf({ atMs, values }: RawSample, subject: string): readonly HistoryPoint[] {
-  const text = values.get(subject);
-  return text === undefined ? [] : [{ atMs, values: JSON.parse(text) as HistoryPoint['values'] }];
+function valuesOf(text: string): HistoryPoint['values'] {
+  return JSON.parse(text) as HistoryPoint['values'];
 }

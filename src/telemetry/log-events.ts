@@ -162,6 +162,7 @@ const WRITERS: Writers = {
     const words = `a job of the queue ${queue} cannot be used`;
     line('error', 'jobRefused', words, { queue, job, reason: why });
   },
+  controlRefused: ({ words }, { rarely }) => rarely('control refused')('error', 'controlRefused', words, {}),
   queueResumed: ({ queue }, { line }) =>
     line('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),
   schedulesAsserted({ buckets, why }, { line }) {

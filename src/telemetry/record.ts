@@ -235,6 +235,7 @@ const HANDLERS: Handlers = {
   jobFailed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'failed' }),
   jobStalled: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'stalled' }),
   jobRefused: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
+  controlRefused: (_event, { metrics }) => metrics.controlsRefused.inc(),
   queueResumed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'paused' }),
   schedulesAsserted: ({ why, buckets }, { metrics }) => metrics.schedules.inc({ why }, buckets.length),
   redis: ({ available }, { metrics }) => metrics.redis.set(available ? 1 : 0),

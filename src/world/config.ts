@@ -30,11 +30,7 @@ export interface WorldConfigs {
   readonly accessOf: (accountId: string) => AccountAccess | undefined;
 }
 
-/**
- * The config that a text means, as the daemon reads its file, with the keys of the world's exchange. Accounts that the
- * exchange does not have keep what they have, and are refused there.
- * @throws WorldConfigError
- */
+/** The config that a text means, with the keys of the world's exchange. @throws WorldConfigError */
 export function loadWorldConfig(text: string, { file, accessOf }: WorldConfigs): CompiledConfig {
   const surroundings = nodeSurroundings({});
   const loaded = loadWithoutSecrets(file, {

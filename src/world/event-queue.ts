@@ -18,10 +18,7 @@ interface QueuedEvent {
 /** After so many events the platform's own loop turns once, so that signals and messages get through. */
 const EVENTS_PER_TURN = 2_000;
 
-/**
- * Virtual time: what will happen, ordered by time and, at equal times, by when it was put in. Between two events all
- * promise callbacks have run that can, so nothing that follows from an event happens after the next one.
- */
+/** What will happen, by time, then by when it was put in. Between two events all promise callbacks have run. */
 export class EventQueue {
   readonly #heap = new Heap<QueuedEvent>((a, b) => a.atMs < b.atMs || (a.atMs === b.atMs && a.seq < b.seq));
   #nowMs = 0;
@@ -48,10 +45,7 @@ export class EventQueue {
     return this.at(this.#nowMs + delayMs, call, owner);
   }
 
-  /**
-   * Lets time pass up to `untilMs`, or until `isOver` holds between two events. Resolves to whether `isOver` held.
-   * @throws what an event throws
-   */
+  /** Runs up to `untilMs` or until `isOver`; resolves to whether that held. @throws what an event throws */
   run(untilMs: number, isOver: () => boolean): Promise<boolean> {
     if (this.#isRunning) throw new Error('this world is running already');
     this.#isRunning = true;

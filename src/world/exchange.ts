@@ -8,10 +8,7 @@ import type { SimulatedExchange, SimulatorTime } from '../simulator/simulated-ex
 import { assembleExchange } from '../simulator/start-simulated-exchange.ts';
 import type { AccountSpec, ExchangeSpec, MarketTerms, PositionSpec, PriceSpec, WorldSpec } from './spec.ts';
 
-/**
- * The simulated exchange of a world: markets, accounts and loans at the start, then whatever moves the prices.
- * @throws SimulatorError, RangeError for what cannot be
- */
+/** Markets, accounts and loans at the start, then what moves prices. @throws SimulatorError, RangeError */
 export function openExchange(
   spec: WorldSpec,
   startMs: number,

@@ -47,10 +47,7 @@ export interface World {
   readonly apply: (event: WorldEvent) => Promise<void>;
   /** Calls at a time, milliseconds since the start. */
   schedule(atMs: number, call: () => void): void;
-  /**
-   * Lets time pass: up to a moment, milliseconds since the start, or until a condition holds between two events, at
-   * most to the end of the world. Resolves to whether the condition held.
-   */
+  /** Lets time pass up to a moment (ms since the start) or until a condition holds; resolves to whether it held. */
   run(until?: number | (() => boolean)): Promise<boolean>;
   /** What operators do, and what anybody can read, each in a process of its own. */
   readonly operators: OperatorControls;
@@ -67,10 +64,7 @@ const DEFAULT_LATENCY_MS = 20;
 /** Base addresses of the exchange. */
 const REGIONS = 2;
 
-/**
- * Opens a world: the same specification gives the same ledger and the same audit trail.
- * @throws WorldConfigError, SimulatorError, RangeError for what cannot be
- */
+/** The same specification gives the same ledger and audit. @throws WorldConfigError, SimulatorError, RangeError */
 export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   const { seed, startMs = DEFAULT_START_MS } = spec;
   const errors: unknown[] = [];

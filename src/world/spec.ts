@@ -5,10 +5,7 @@ import type { RegionState } from '../simulator/http/front.ts';
 import type { LatencySpec } from './chance.ts';
 import type { ClockSpec } from './machine.ts';
 
-/**
- * A world as plain JSON: the same specification gives the same bytes. Times (`atMs`) are milliseconds since the start;
- * amounts and prices are decimal texts.
- */
+/** A world as plain JSON. Times (`atMs`) are milliseconds since the start; amounts and prices are decimal texts. */
 export interface WorldSpec {
   /** Everything that is left to chance follows from it. */
   readonly seed: number;

@@ -24,8 +24,7 @@ const GIVE_UP_MS = 2_000;
 type Methods = Readonly<Record<string, unknown>>;
 
 /**
- * The connection of one process to the store that all share. What it has sent arrives in order, whatever becomes of
- * it; what a process that is gone would send, does not, and an answer waits while its process is suspended.
+ * One process's connection to the shared store: in order; nothing from one that is gone, nothing to a suspended one.
  */
 export class StoreLink {
   readonly #parts: StoreLinkParts;

@@ -18,10 +18,7 @@ interface Planned extends Schedule {
 /** A tick that nobody begins is noticed by the watchdogs of the others: by its next look, this late. */
 const REPAIRED_AFTER_MS = 1_500;
 
-/**
- * The poll queue that the daemons of a world share: each tick goes to one of them. A process that is suspended may be
- * handed one, and only one: its connection to the queue is as deaf as it is.
- */
+/** The poll queue of a world's daemons: each tick goes to one. A suspended process may be handed one, and only one. */
 export class Ticks {
   readonly #queue: EventQueue;
   readonly #random: SeededRandom;

@@ -49,6 +49,7 @@ test('passes where everything is right, names every check, and changes nothing a
       'redis.persistence',
       'redis.timers',
       'queues',
+      'operators',
       'state',
       'exchange',
       'clock',

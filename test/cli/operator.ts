@@ -3,9 +3,10 @@ import { expect } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { SimulatorOptions } from '../../src/simulator/start-simulated-exchange.ts';
+import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
-import type { ConfigParts } from '../daemon/config.ts';
+import { type ConfigParts, OPERATORS_KEY } from '../daemon/config.ts';
 import { type DaemonWorld, openDaemonWorld } from '../daemon/world.ts';
 import { type CliRun, type CliRunOptions, runCommandLine } from '../support/cli.ts';
 
@@ -44,7 +45,8 @@ export async function openOperatorWorld(
 /** The shared state as another process sees it. */
 export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | 'prefix'>): State {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
-  const state = createRedisState({ redis, prefix, clock: systemClock });
+  const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
+  const state = createRedisState({ redis, prefix, clock: systemClock, operators });
   closeAfterTest(async () => {
     state.close();
     redis.disconnect();

@@ -23,6 +23,7 @@ const GIVEN = {
   },
   files: {
     '/run/secrets/hook': 'key of the hook\n',
+    '/run/secrets/operators-key': 'a key of operators with 32 characters or more\n',
     '/run/secrets/read-token': 'a token of 16 characters or more\n',
     '/run/secrets/desk1': 'secret\n',
     '/run/secrets/desk1-addresses': 'bc1q\n',

@@ -20,6 +20,9 @@ export interface ConfigParts {
   readonly rules: string;
 }
 
+/** Seals what is said by hand: tests have a Redis without a password. */
+export const OPERATORS_KEY = 'planted-operators-key-for-tests-00000';
+
 export function configText(simulator: Pick<RunningSimulator, 'baseUrl'>, parts: ConfigParts): string {
   const accounts = Object.entries(parts.accounts).map(
     ([id, { rules, more = '' }]) => `  - id: ${id}
@@ -42,6 +45,7 @@ ${redis}
 web: ${parts.web ?? '{ port: 0 }'}
 cadence: ${parts.cadence ?? '{ calm: 300ms, alert: 100ms }'}
 acting: ${parts.acting ?? '{ fillWithin: 1s }'}
+operators: { key: { env: OPERATORS_KEY } }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
   ETH_PERP: { amountStep: "0.001", priceStep: "0.01", minAmount: "0.001", maintenanceMargin: 3% }
@@ -53,12 +57,13 @@ ${parts.more ?? ''}`;
 }
 
 export function environment(simulator: Pick<RunningSimulator, 'accounts'>): Record<string, string> {
-  return Object.fromEntries(
-    simulator.accounts.flatMap(({ id, apiKey, apiSecret }) => [
+  return Object.fromEntries([
+    ['OPERATORS_KEY', OPERATORS_KEY],
+    ...simulator.accounts.flatMap(({ id, apiKey, apiSecret }) => [
       [`KEY_${id.replaceAll('-', '_')}`, apiKey],
       [`SECRET_${id.replaceAll('-', '_')}`, apiSecret],
     ]),
-  );
+  ]);
 }
 
 /** The config that the text means; its problems, in words, when it is refused. */

@@ -4,7 +4,7 @@ import { DEFAULT_MARKETS } from '../../src/simulator/defaults.ts';
 import type { MarketSpec, SeedAccount } from '../../src/simulator/model/types.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { COMMIT, VIEW } from '../../src/state/account/account-scripts.ts';
-import { ACQUIRE, RELEASE, RENEW } from '../../src/state/leases/lease-scripts.ts';
+import { ACQUIRE, RELEASE, RENEW } from '../../src/state/leases/leases-redis.ts';
 import type { SlowRedis } from './slow-redis.ts';
 
 /** One account with a position in each of many markets, all of which are breached by one move. */

@@ -30,10 +30,7 @@ export interface HistoryOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/**
- * Judges the rules of a config on what was recorded of its accounts. Nothing is sent anywhere.
- * @throws ReplayInputError, or what the reader throws when the store is lost
- */
+/** Judges rules on what was recorded. @throws ReplayInputError, or what the reader throws when the store is lost */
 export async function judgeRecordedHistory(options: HistoryOptions): Promise<HistoryRecord> {
   const config = usableConfig(options.config, options.env, false);
   const { source } = options;

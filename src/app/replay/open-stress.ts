@@ -94,8 +94,7 @@ export function stressPlan(configFile: string, book: Book, choice: Choice): Stre
 }
 
 /**
- * What every market starts from: as given, as it was when the positions were read, as its coin's other market, or, for
- * want of anything newer, the entry price.
+ * What every market starts from: as given, as read with the positions, as its coin's other market, or the entry price.
  */
 function startPrices(
   accounts: readonly StartingBook[],

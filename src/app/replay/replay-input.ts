@@ -22,8 +22,8 @@ export class ReplayInputError extends Error {
 }
 
 /**
- * Where the accounts' holdings come from. With both, files win: an account with positions in a file is not asked of the
- * exchange, and one that has just loans there adds them to what the exchange says.
+ * With both files win: an account with positions in a file is not asked of the exchange; loans alone add to what it
+ * says.
  */
 export interface Holdings {
   readonly files: readonly { readonly file: string; readonly accountId?: string }[];
@@ -72,10 +72,7 @@ async function actingConfig(file: string, accounts: readonly StartingBook[]): Pr
   return replayConfig(await textOf(file), ids);
 }
 
-/**
- * A config that was checked already, with only these accounts in it, and acting: a config that observes is replayed as
- * if it enforced, as what would have been done is the question. A rule with a mode of its own keeps it.
- */
+/** A checked config with only these accounts, and acting: what would have been done is the question. */
 function replayConfig(text: string, accountIds: readonly string[]): ReplayConfig {
   const document = parseDocument(text, { version: '1.2', merge: false });
   const notes: string[] = [];

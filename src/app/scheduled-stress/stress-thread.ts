@@ -6,9 +6,7 @@ import type { StressThreadInput } from './play-held-book.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('stress-thread.ts runs in a worker thread');
-// On Linux a priority is a thread's own: polls come first on a busy machine. Elsewhere it would be the process's. Not
-// the lowest, which gets next to nothing where others are busy all the time. Before the rest is loaded, as loading it
-// takes a second of processor time.
+// On Linux a priority is a thread's own: polls come first. Set before the rest is loaded, which takes a second.
 if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 const { playHeldBook } = await import('./play-held-book.ts');
 await playHeldBook(workerData as StressThreadInput, (word) => port.postMessage(word));

@@ -19,15 +19,11 @@ export interface DepositDeskParts {
   readonly accessOf: (accountId: string) => DepositAccess | undefined;
 }
 
-/**
- * Bound on the exchange's answer. Even with a slow store before and after it, the outcome reaches the person who asked
- * before the server closes the connection (`CONNECTION_TIMEOUT_MS`).
- */
+/** Bound on the exchange's answer: the outcome comes before the server closes (`CONNECTION_TIMEOUT_MS`). */
 const TIMEOUT_MS = 8_000;
 
 /**
- * Makes deposit links (specification 4.1). The account's audit trail has who asked, written before the exchange is
- * asked, and the outcome. The link and the payer are personal: no record has them.
+ * Makes deposit links (specification 4.1). The audit has who asked, written before, and the outcome; nothing personal.
  */
 export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts): DepositDesk {
   const note = (accountId: string, draft: AuditDraft) => record(store, accountId, draft);

@@ -37,10 +37,7 @@ export class WebListener {
     return this.#server.url;
   }
 
-  /**
-   * Starts the server anew where its settings differ. If that cannot be done the server is as it was before.
-   * @throws WebServerError
-   */
+  /** Starts the server anew where its settings differ, else leaves it as it was. @throws WebServerError */
   async adopt(next: WebSettings): Promise<void> {
     const before = this.#settings;
     if (isSame(before, next)) return;

@@ -18,10 +18,7 @@ type Check = Readiness['checks'][number];
 const REDIS_TIMEOUT_MS = 1_000;
 const VIEW_TIMEOUT_MS = 2_500;
 
-/**
- * Whether the accounts of this config are being watched, by whichever processes: Redis answers, each account has
- * been judged, and what it is judged by is fresh. From the shared state, so that every process says the same.
- */
+/** Whether the accounts are being watched, by any process: Redis answers, each is judged, by fresh data. */
 export async function readinessOf(parts: ReadinessParts): Promise<Readiness> {
   const redis = await askRedis(parts);
   const checks = [redis, ...(redis.ok ? await examineAccounts(parts) : UNKNOWN)];

@@ -154,8 +154,9 @@ async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
 }
 
 async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFlags): Promise<void> {
-  const { verifyAuditFile } = await import('../../app.ts');
-  for (const file of files) printVerdict(io, file, await verifyAuditFile(linesOf(file)), flags);
+  const { operatorTrustOf, verifyAuditFile } = await import('../../app.ts');
+  const trust = await operatorTrustOf(flags.config, io.env);
+  for (const file of files) printVerdict(io, file, await verifyAuditFile(linesOf(file), { trust }), flags);
 }
 
 function printVerdict(
@@ -181,6 +182,7 @@ function intactWords(verdict: Extract<ChainVerdict | FileVerdict, { kind: 'intac
     'prunedTo' in verdict && verdict.prunedTo > 0 ? `, pruned up to ${verdict.prunedTo} by checkpoint` : '';
   const follows = 'previousHash' in verdict ? `, follows ${verdict.previousHash}` : '';
   const ofLanes = lanes.map((lane) => `${lane.market} ${lane.firstSeq} to ${lane.lastSeq}`).join(', ');
+  const unsealed = 'isSealed' in verdict && !verdict.isSealed ? ', without the seal of operators.key' : '';
   const beside = lanes.length === 0 ? '' : `; chains of lanes: ${ofLanes}`;
-  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}${beside}`;
+  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}${unsealed}${beside}`;
 }

@@ -102,11 +102,7 @@ interface Parameterized {
   readonly hints?: Readonly<Record<string, string>>;
 }
 
-/**
- * Reads `name=value` texts against the table of an endpoint. Values never appear in an error: what somebody
- * typed there by mistake may be personal or secret.
- * @throws UsageError naming every fault at once.
- */
+/** Reads `name=value` texts; values appear in no error, as they may be secret. @throws UsageError naming every fault */
 export function readParameters(target: Parameterized, texts: readonly string[], uuid: string): Values {
   const values: Record<string, unknown> = {};
   const faults = new Set(texts.flatMap((text) => readOne(target, values, text) ?? []));

@@ -20,9 +20,8 @@ interface Asked {
 }
 
 /**
- * Shows what came of a call and sets the exit code. With `--json` every outcome is one line on standard
- * output, as the outcome is what was asked for; for people a failure is an error.
- * @throws CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
+ * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output. @throws
+ * CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
  */
 export function report(
   io: CliIo,

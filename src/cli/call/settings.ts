@@ -67,10 +67,7 @@ export function redisUrlOf(flag: string | undefined, env: Env): string | undefin
 const CUSTOMER = ['firstName', 'lastName', 'email', 'birthDate', 'address'];
 const ADDRESS = ['line1', 'line2', 'city', 'zipCode', 'countryCode'];
 
-/**
- * Customer data of specification 4.1. What is in the file appears in no message: neither its values nor,
- * as the file may be another one than was meant, its names.
- */
+/** Customer data of specification 4.1: neither its values nor, as the file may be another one, its names are shown. */
 export async function customerOf(file: string): Promise<Readonly<Record<string, unknown>>> {
   const text = await readText(file, '--customer-file');
   let customer: unknown;

@@ -67,7 +67,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const view = await operations.view(flags.account);
     if (view.refused !== null) throw new CliError('account-refused', `not done: ${view.refused.message}.`);
     showPlan(io, flags, wanted, { view, key });
-    const obstacles = obstaclesOf(view, Date.now());
+    const obstacles = obstaclesOf(view, Date.now(), operations.canSeal);
     for (const obstacle of obstacles) printNote(io, paint(io, 'stderr', 'yellow', obstacle));
     await agree(io, flags);
     const draft: ReduceDraft = {
@@ -109,9 +109,10 @@ function showPlan(
 }
 
 /** Why nothing may happen, as far as it can be seen now. */
-function obstaclesOf(view: AccountView, nowMs: number): readonly string[] {
+function obstaclesOf(view: AccountView, nowMs: number, canSeal: boolean): readonly string[] {
   const { mode, pause, judgedAtMs } = view;
   const obstacles: string[] = [];
+  if (!canSeal) obstacles.push(UNSEALED);
   if (mode === 'observe') {
     obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
   }
@@ -128,6 +129,8 @@ function obstaclesOf(view: AccountView, nowMs: number): readonly string[] {
   return obstacles;
 }
 
+const UNSEALED =
+  'The order bears no seal (operators.key in the config): a daemon obeys it only if it has no key either, and a Redis with a password.';
 const LONG_AGO_MS = 60_000;
 
 async function agree(io: CliIo, flags: OrderFlags): Promise<void> {

@@ -108,10 +108,7 @@ function explained(error: unknown): unknown {
   return new CliError(code.toLowerCase().replaceAll('_', '-'), `${message}.`, { cause: error, cure });
 }
 
-/**
- * An account that exists: of the config, else one that was ever watched.
- * @throws UsageError naming what was probably meant
- */
+/** An account of the config, else one that was ever watched. @throws UsageError naming what was probably meant */
 export async function requireAccount(operations: Operations, accountId: string): Promise<void> {
   const { accounts, store } = operations;
   if (accountId === OPERATOR_CHAIN || accounts?.some(({ id }) => id === accountId) === true) return;

@@ -99,10 +99,7 @@ export type RejectionReason =
   | 'priceStep'
   | 'other';
 
-/**
- * Everything that the order sets decide, as data: what the audit trail, the metrics and the alerts are made
- * from. `words` say it for people; `alarm` marks what must reach one.
- */
+/** What the order sets decide, for audit, metrics and alerts. `words` are for people; `alarm` must reach one. */
 export interface AuditEvent {
   readonly kind: AuditKind;
   readonly atMs: number;
@@ -157,6 +154,8 @@ export type AuditKind =
   | 'marginLearned'
   /** Two accounts of the config are one account of the exchange. */
   | 'sharedAccount'
+  /** An order by hand that nobody with the operators' key has given. */
+  | 'operatorOrderRefused'
   /** Our orders do not explain how far a position fell while a rule reduced it. */
   | 'reducedByOthers'
   | 'wouldPlace'

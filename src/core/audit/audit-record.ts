@@ -7,9 +7,8 @@ import type { ActionRequest } from '../rules/subject.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 /**
- * The audit trail: append-only, appended by the commit that it explains, under the version check of what that commit
- * changes. It has one hash chain for the account and one for each of its lanes; each poll folds the heads of the lanes'
- * chains into the account's. A record's hash covers its canonical JSON, which names the hash before it in its chain.
+ * Append-only, by the commit that it explains. One hash chain for the account and one for each lane, whose heads every
+ * poll folds into the account's. A hash covers the record's canonical JSON, which names the hash before.
  */
 
 /** What goes into a record; plain JSON. Secret values are replaced before a record is hashed. */
@@ -38,10 +37,7 @@ export type AuditDraft =
 
 export type Detail = Readonly<Record<string, unknown>>;
 
-/**
- * Texts or plain JSON kept once by their hash, however many records name them; a record bears name and hash.
- * Meant for what is large and seldom changes, such as the rules.
- */
+/** Kept once by hash, however many records name them: for what is large and seldom changes, such as rules. */
 export type Attachments = Readonly<Record<string, unknown>>;
 
 /** An evaluation that changed something, with all that it was computed from: `evaluate` gives the same again. */
@@ -124,6 +120,8 @@ export interface AuditRecord {
   readonly content: AuditContent;
   /** Names of attachments and their hashes. */
   readonly attachments: Readonly<Record<string, string>>;
+  /** Made with `operators.key` of everything else here; absent: there was no key. */
+  readonly seal?: string;
 }
 
 /** A record with its hash: SHA-256, in hex, of the record's canonical JSON (keys sorted, no spaces). */

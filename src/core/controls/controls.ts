@@ -2,8 +2,7 @@ import type { ReduceTarget } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 
 /**
- * What operators put in the way of actions, and what they ask for by hand. Controls travel with every batched
- * read of a bucket, and a commit can be made to depend on them, so that they count before the next step.
+ * What operators hold back and ask for. Controls travel with every read of a bucket, and commits can depend on them.
  */
 
 /** Who did something by hand, why, and when (Unix milliseconds). */
@@ -11,6 +10,8 @@ export interface Authored {
   readonly author: string;
   readonly reason: string;
   readonly atMs: number;
+  /** Proves that it was said by somebody with the operators' key; see `OperatorTrust`. */
+  readonly seal?: string;
 }
 
 /** No actions; `accountId: null` is everywhere. */
@@ -112,6 +113,8 @@ export type OperatorOrder = Authored & {
 export interface Inbox {
   readonly version: 1;
   readonly orders: readonly OperatorOrder[];
+  /** How many were left out as they are no orders; never stored. */
+  readonly unread?: number;
 }
 
 /** More orders than this do not wait at once. */

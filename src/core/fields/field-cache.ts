@@ -11,7 +11,6 @@ import {
   type PositionSubject,
 } from './field-values.ts';
 
-/** What the fields of each kind of subject are computed from. */
 export interface SubjectOf {
   readonly position: PositionSubject;
   readonly creditLine: CreditLineSubject;
@@ -24,7 +23,6 @@ const VALUES: { readonly [K in SubjectKind]: Readonly<Record<string, Compute<Sub
   account: ACCOUNT_VALUES,
 };
 
-/** A field with its parameter, as some condition asks for it. */
 export interface FieldSlot {
   readonly spec: FieldSpec;
   readonly parameter: FieldParameter;
@@ -39,10 +37,7 @@ export interface FieldReader {
 
 const NO_PARAMETER: FieldParameter = {};
 
-/**
- * The fields that the conditions on one kind of subject ask for, each computed at most once per subject: `load`
- * forgets, `read` computes. One instance is reused for all subjects, so judging allocates nothing of its own.
- */
+/** The fields that conditions ask for, each computed at most once per subject; one instance for all subjects. */
 export class FieldCache<K extends SubjectKind> implements FieldReader {
   readonly slots: FieldSlot[] = [];
   readonly #on: K;

@@ -18,10 +18,7 @@ export type {
 export { SOURCE_NAMES } from './field-spec.ts';
 export type { PositionFieldName } from './position-fields.ts';
 
-/**
- * Everything a rule can ask for, as one table: conditions are compiled, the JSON Schema, the documentation and
- * the metrics are generated from it. A name is unique within its kind of subject, not across kinds.
- */
+/** All that rules can ask for; JSON Schema, documents and metrics follow. Names are unique per kind of subject. */
 export const FIELD_CATALOGUE: readonly FieldSpec[] = [
   ...POSITION_FIELDS,
   ...CREDIT_LINE_FIELDS,

@@ -6,9 +6,7 @@ export const SOURCE_NAMES = ['positions', 'creditLine', 'mainBalance', 'transfer
 export type SourceName = (typeof SOURCE_NAMES)[number];
 
 /**
- * Unit of a number. `ratio` is a fraction (5 % is 0.05), `ratioPerHour` a fraction per hour. `money` is in the
- * money currency of the market, `baseAmount` in its stock currency, `assetAmount` in the asset named by the
- * record or the parameter.
+ * `ratio` is a fraction (5 % is 0.05). `money` is in the market's money currency, `baseAmount` in its stock currency.
  */
 export type FieldUnit =
   | 'ratio'
@@ -22,9 +20,7 @@ export type FieldUnit =
   | 'count';
 
 /**
- * What `none` - a valid statement that there is no such value - means to a comparison: `infinite` compares as a
- * number greater than every threshold, `zero` as 0, `absent` makes every comparison false, and `never` marks
- * fields that always have a value or are unknown.
+ * What `none` is to a comparison: more than any threshold, 0, or false whatever is compared. `never`: it has a value.
  */
 export type NoneMeaning = 'infinite' | 'zero' | 'absent' | 'never';
 
@@ -32,7 +28,6 @@ export interface ParameterSpec {
   readonly name: 'asset' | 'source' | 'windowMs';
   readonly required: boolean;
   readonly description: string;
-  /** Allowed values of `source`. */
   readonly values?: readonly string[];
   /** Bounds and default of `windowMs`, milliseconds. */
   readonly minimum?: number;

@@ -16,26 +16,19 @@ import { type Crossing, type Motion, medianWithin, probabilityWithin } from '../
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './field-catalogue.ts';
 
-/**
- * The value of a catalogue field: also a lower bound, for what is counted in lists that may be incomplete, and an
- * upper bound, for the least of several of which some are unknown.
- */
+/** Also a lower bound, for counts in incomplete lists, and an upper bound, for the least of several. */
 export type FieldQuantity = Quantity<FieldValue> | AtLeast | AtMost;
 
-/** What the fields of a position are computed from. */
 export interface PositionSubject {
   readonly position: PositionQuantities;
   readonly account: AccountQuantities;
-  /** Of the market's mark price. */
   readonly motion: Quantity<Motion>;
   readonly unprotectedMs: Quantity<number>;
 }
 
-/** What the fields of a credit line are computed from. */
 export interface CreditLineSubject {
   readonly creditLine: CreditLineQuantities;
   readonly account: AccountQuantities;
-  /** Of the credit line's LTV. */
   readonly motion: Quantity<Motion>;
 }
 

@@ -42,7 +42,7 @@ export const POSITION_FIELDS = [
     parameters: [HORIZON_PARAMETER],
     description: 'Chance that the mark price reaches the liquidation price within the window.',
     formula:
-      'first passage of a Brownian motion of ln(price) with volatility and adverse drift of the last hour, or, up to a minute ahead, of the last 20 s, whichever is more; 1 at or past the liquidation price; unknown until both have seen enough',
+      'first passage of a Brownian motion of ln(price), whose volatility goes from that of the last seconds over that of the last minutes to that of the last hour, with the adverse drift of the last seconds and of the hour; 1 at or past the liquidation price; unknown until enough was seen',
   },
   {
     ...minutes,

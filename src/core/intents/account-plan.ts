@@ -53,9 +53,8 @@ interface Side {
 const USUAL_COST = 0.001;
 
 /**
- * What to leave of the positions so that the account reaches a target, at the least cost (equal costs share equally).
- * Nothing is planned that by itself brings liquidation nearer, such as closing a hedge before what it hedges. Targets
- * of earlier plans stay. `undefined`: something that it depends on is unknown.
+ * What to leave of the positions so that the account reaches a target, at the least cost. Nothing that by itself brings
+ * liquidation nearer, such as closing a hedge first. `undefined`: something it depends on is unknown.
  */
 export function planAccount(
   target: AccountTarget,
@@ -163,10 +162,7 @@ function takeCheapest(
   }
 }
 
-/**
- * Gains per cost that differ by less are equal. Rounding of liquidation prices alone sets them apart by as much, and
- * would leave everything to a few markets, one of which may stand still.
- */
+/** Gains per cost that differ by less are equal: rounding of liquidation prices sets them apart by as much. */
 const SAME_WORTH = 0.05;
 
 /** Closes hedges only as far as the account as it is now stays as far from liquidation: the others may not fill. */

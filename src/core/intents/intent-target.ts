@@ -105,9 +105,8 @@ export function plannedTarget(
 }
 
 /**
- * Computed from each read that may be sized by, and may only fall. An order of ours in doubt does not change it: size
- * and distance are of one moment, and what the order takes away leaves the equity. Orders are sized with what it may
- * fill.
+ * Computed from each read that may be sized by, and may only fall. An order in doubt does not change it: size and
+ * distance are of one moment.
  */
 function followDistance(
   intent: Intent,

@@ -5,10 +5,7 @@ import { findPosition, isSameHolding, type PricedPosition, pricedPosition } from
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { KnownMargin } from './targets.ts';
 
-/**
- * Whether a position stands by its own margin alone. A part that is closed takes its margin along, and the liquidation
- * price stays: only closing all of it helps.
- */
+/** Whether a position stands by its own margin: a part that is closed takes its margin along, only all of it helps. */
 export function hasOwnMargin(
   position: ReadPosition,
   state: LaneState,
@@ -22,10 +19,7 @@ function marginOf(position: ReadPosition, { margins = [] }: LaneState): KnownMar
   return margins.find((known) => known.positionId === position.positionId && isSameHolding(known, position));
 }
 
-/**
- * What is known of the margin behind each position after a new read. The list of the account tells where several are
- * open; a single one looks alike under both models until it is reduced.
- */
+/** The margin behind each position after a new read; a single one looks alike under both models until it is reduced. */
 export function learnMargins(
   state: LaneState,
   read: MarketRead,
@@ -106,8 +100,7 @@ function shownByReduction(
 }
 
 /**
- * How far at least a pool would have moved the liquidation price. Its equity is `size * |mark - L| + rate * size * L`;
- * between the reads it changes by the market (before or after the trade) and by the cost of the trade.
+ * How far at least a pool would have moved the liquidation price; its equity is `size * |mark - L| + rate * size * L`.
  */
 function leastPooledMove(one: PricedPosition, two: PricedPosition, rate: number): number {
   const { sign } = one;

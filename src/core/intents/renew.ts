@@ -68,9 +68,8 @@ export function expireIntents(state: LaneState, scene: LaneScene): LaneState {
 const WORSE_SHARE = 0.9;
 
 /**
- * While the rule fires no end is final. A failed intent reopens when its cause is gone or the position is clearly
- * nearer to liquidation; one until a distance, when half of what was won is lost; one whose position was gone, when it
- * is back.
+ * While the rule fires no end is final: a failed intent reopens when its cause is gone or liquidation is clearly
+ * nearer, one until a distance when half of what was won is lost, one whose position was gone when it is back.
  */
 export function reopenIfWorse(
   intent: Intent,

@@ -19,10 +19,7 @@ import {
 import { renew, reopenIfWorse } from './renew.ts';
 import { distanceReachedBy, reachedBy } from './targets.ts';
 
-/**
- * What the newest read that may be sized by means for each intent: target, blocks and end. Unseen positions that may be
- * open change nothing. `mayStart`: the read is of now, and intents without a basis take theirs from it.
- */
+/** What the newest read means for each intent: target, blocks, end. `mayStart`: intents take their basis from it. */
 export function settleIntents(state: LaneState, mayStart: boolean, scene: LaneScene): LaneState {
   const { read } = state;
   if (read === null) return state;

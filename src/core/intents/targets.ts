@@ -80,12 +80,10 @@ export interface DistanceInputs {
 }
 
 /**
- * The size at which the liquidation price is `wanted` away. At distance d the equity per unit of price is
- * `N*d + m*G*(1 - dir*d)`, N the net and G the gross size, m the maintenance margin rate; a reduction by r
- * takes r from both and leaves the equity, so `r = (wanted - d) * (N - dir*m*G) / (wanted + m*(1 - dir*wanted))`.
- * One-sided (N = G = size) this is `size * (d + m') / (wanted + m')`, `m' = m/(1-m)` long, `m/(1+m)` short.
- * Rounded up to the step, within [0, size]. `undefined` where taking from this side does not help, as the other
- * one is as large.
+ * The size at which the liquidation price is `wanted` away. At distance d the equity per unit of price is `N*d + m*G*(1
+ * - dir*d)`, N net, G gross size, m the maintenance rate; a reduction by r takes r from both and leaves the equity: `r
+ * = (wanted - d) * (N - dir*m*G) / (wanted + m*(1 - dir*wanted))`. One-sided this is `size * (d + m') / (wanted + m')`,
+ * `m' = m/(1-m)` long, `m/(1+m)` short. Rounded up to the step. `undefined`: taking from this side does not help.
  */
 export function distanceTarget(inputs: DistanceInputs, market: MarketSettings): Decimal | undefined {
   const { sizeBase, otherSideBase, distance, wanted } = inputs;

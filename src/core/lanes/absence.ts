@@ -54,7 +54,6 @@ export function isCancelHeldBack(state: LaneState): boolean {
   );
 }
 
-/** What a read says of the positions that may be open and that it does not show. */
 export function judgeAbsences(
   state: LaneState,
   read: MarketRead,
@@ -138,10 +137,7 @@ function hasSuccessor(state: LaneState, { positionId, last }: Absence, read: Mar
   );
 }
 
-/**
- * Whether orders that stood until the newest read, or were taken off since, may have closed the position: a stop has to
- * have been reached.
- */
+/** Whether orders that stood until the newest read may have closed the position: a stop has to have been reached. */
 function explainsClosure(state: LaneState, positionId: string, settings: AccountSettings): boolean {
   const position = findPosition(state.read, positionId);
   const market = settings.marketSettings(state.market);

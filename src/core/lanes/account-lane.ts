@@ -171,7 +171,6 @@ function laneStep(lane: LaneState, cancel: AccountCancel): CancelStep {
 /** Events are emitted once for the account, not once per lane. */
 const SILENT: LaneScene['audit'] = { events: [], emit: () => undefined };
 
-/** Records the outcome; a second report changes nothing. */
 export function finishAccountCancel(
   state: AccountLane,
   lanes: readonly LaneState[],

@@ -54,10 +54,7 @@ function oursOn({ orders, ended = [] }: LaneState, positionId: string): LaneStat
   return [...orders, ...ended].filter((order) => order.positionId === positionId);
 }
 
-/**
- * A fall that our orders do not explain while one of them reduces the position: its owner did, or a second daemon with
- * another store. Each episode counts once. Orders of an earlier store epoch are gone before there are several.
- */
+/** A fall that our orders do not explain, of a position that one of them reduces; each episode counts once. */
 function newFall(
   state: LaneState,
   { last, position, read }: Record<'last' | 'position', ReadPosition> & { readonly read: MarketRead },
@@ -92,10 +89,7 @@ function isEndangered({ liquidationState }: ReadPosition): boolean {
   return liquidationState !== null && liquidationState !== 'none';
 }
 
-/**
- * Why a rule stops reducing: it would feed somebody who adds as much again, or do what somebody else does already. From
- * the margin call on it acts all the same.
- */
+/** Why a rule stops reducing: somebody adds as much again, or reduces already. From the margin call on it acts. */
 export function contestOf(
   state: LaneState,
   position: ReadPosition,

@@ -64,10 +64,7 @@ export function mayHideOrders(doubt: Doubt): boolean {
   return doubt.why === 'newStore' || doubt.why === 'duplicateUnexpected';
 }
 
-/**
- * A read from after the fence shows what orders of an earlier store epoch have done by then. What they may still do is
- * audited with what is placed beside them, so the first action waits for nothing.
- */
+/** A read from after the fence shows what orders of an earlier epoch did; what they may still do is audited. */
 export function withoutOldDoubt(
   state: LaneState,
   read: MarketRead,

@@ -5,10 +5,7 @@ import type { CancelTask, Intent, LaneState, Step } from './lane-state.ts';
 import { cancelStep, type MaybeStep, pausedBy, type Turn, trialStep } from './lane-turn.ts';
 import { findPosition } from './market-read.ts';
 
-/**
- * A rule's own cancel. One that reaches stops waits until orders are taken and the reduction behind it can go; that
- * goes first. Without a step nothing waits for it.
- */
+/** A rule's own cancel. One that reaches stops waits until orders are taken and the reduction behind it can go. */
 export function dueTask(state: LaneState, turn: Turn): MaybeStep {
   const cancels = state.cancels.map((task) => settled(task, state, turn));
   const expired = { ...state, cancels };

@@ -7,7 +7,6 @@ export interface LaneChange {
   readonly events: readonly AuditEvent[];
 }
 
-/** What a change of a lane is made with. */
 export interface LaneScene {
   readonly settings: AccountSettings;
   /** On the lanes' clock. */
@@ -15,7 +14,6 @@ export interface LaneScene {
   readonly audit: Recorder;
 }
 
-/** Makes a change of a lane and collects its events. */
 export function changeLane(
   lane: LaneState,
   settings: AccountSettings,

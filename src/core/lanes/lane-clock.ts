@@ -21,8 +21,8 @@ export interface LaneMoment {
 export const CLOCK_TOLERANCE_MS = 1_000;
 
 /**
- * The lane on the clock as it is now. One dated ahead was written before the clock stepped back: its pauses begin anew.
- * One from before a step ahead has its times moved as far, so that no fence, pause or deadline passes by that.
+ * One dated ahead was written before the clock stepped back: its pauses begin anew. After a step ahead all its times
+ * move along, so that no fence, pause or deadline passes by that.
  */
 export function onClock(lane: LaneState, settings: AccountSettings, { nowMs, step }: LaneMoment): LaneState {
   const latestMs = latestOf(lane);

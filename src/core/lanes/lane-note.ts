@@ -85,7 +85,6 @@ export function withoutAddingUp(
   };
 }
 
-/** Ends the intents behind orders that could add up with those of an earlier store epoch. */
 export function failPriorOrders(state: LaneState, refused: readonly Want[], turn: Turn): LaneState {
   if (refused.length === 0) return state;
   const intents = state.intents.map((intent) => {

@@ -28,9 +28,8 @@ export function observeRequests(
 }
 
 /**
- * A read of the market, from a poll or the lane's own; an incomplete one says nothing of positions that it lacks. Not
- * used for sizing: one that arrives while a request is under way, was sent before the last one must show, or is older
- * than what is known; and, within the bound on stale reads, a size that grows again or an earlier position.
+ * An incomplete read says nothing of positions that it lacks. Not used for sizing: one that overlaps a request, was
+ * sent before the last one must show, or is older than what is known.
  */
 export function observeRead(
   state: LaneState,
@@ -128,8 +127,8 @@ function ignoreReason(
 }
 
 /**
- * Within the bound on stale reads an older date, or the other side without a newer one, may be what was there before.
- * Ignored reads do not move the bound: what has really turned is believed when it has passed.
+ * An older date may be what was there before. Ignored reads do not move the bound: what has really turned is believed
+ * when it has passed.
  */
 function showsEarlierPosition(read: MarketRead, before: MarketRead | null): boolean {
   return read.positions.some((position) => {

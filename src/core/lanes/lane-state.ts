@@ -111,15 +111,14 @@ export interface Absence {
   /** Complete lists in a row without it. */
   readonly reads: number;
   /**
-   * `held`: counts as open, all stays. `explained`: our orders may have closed it; its intents are done, the rest
-   * stays. `closed`: for certain; what stands is cancelled.
+   * `held`: counts as open. `explained`: our orders may have closed it. `closed`: for certain; what stands is
+   * cancelled.
    */
   readonly phase: 'held' | 'explained' | 'closed';
   /** Whether people were told that a rule cannot act on it. */
   readonly told: boolean;
 }
 
-/** A mark price, and when it was asked for, on the lanes' clock. */
 export interface MarkSample {
   readonly atMs: number;
   readonly mark: number;
@@ -232,8 +231,7 @@ export interface OwnOrder {
   /** Since when, without a break, the mark has been at or past the activation; null while it is not. */
   readonly reachedMs: number | null;
   /**
-   * The position moved by exactly its amount, perhaps by somebody else: it counts as filled, and is cancelled before
-   * anything else is placed for the position, or when that is gone.
+   * The position fell by its amount, perhaps by others: counts as filled, and is cancelled before anything is placed.
    */
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */

@@ -55,7 +55,6 @@ export function admittedKeys(state: LaneState): readonly string[] {
   return [...intents, ...covers].map(({ key }) => key);
 }
 
-/** The cancel that reaches our own orders. */
 export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: readonly string[]): Step {
   return cancelStep(state, { market: state.market, types: orderTypesOf(state.market) }, why, null, unfilled);
 }
@@ -133,10 +132,7 @@ export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }:
   return nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs && mayPrice(read, state, settings, nowMs);
 }
 
-/**
- * The smallest order, far from the market, shows before a cancel whether what it takes down can be put up again; so
- * does one from before, sent again by its id. `undefined`: none can be placed now.
- */
+/** The smallest order, far from the market, shows before a cancel whether what it takes down can be put up again. */
 export function trialStep(
   state: LaneState,
   about: Pick<OwnOrder, 'key' | 'ruleId'> | undefined,

@@ -41,10 +41,7 @@ export interface Advance extends LaneChange {
   readonly step: Step;
 }
 
-/**
- * What a lane is to do next. Ask again after each step, so that the gate is asked right before each request. Carry a
- * request out only between `begin` and `finish`.
- */
+/** What a lane is to do next. Ask again after each step; carry a request out only between `begin` and `finish`. */
 export function advance(state: LaneState, context: LaneContext, nowMs: number): Advance {
   if (state.inProgress !== null) return { state, step: idle('busy'), events: [] };
   if (state.heldBy !== null) return { state, step: idle('held'), events: [] };

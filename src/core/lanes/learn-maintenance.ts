@@ -17,8 +17,8 @@ const SAME_SHARE = 0.1;
 const LARGEST_RATE = 0.5;
 
 /**
- * The maintenance rate that reads before and after a trade imply. The pool's buffer (equity less other maintenance) is
- * `size * |mark - L| + rate * size * L` by either, and changes by the market and the cost of the trade only.
+ * The maintenance rate that reads around a trade imply: the buffer `size * |mark - L| + rate * size * L` changes by the
+ * market and the cost of the trade only.
  */
 function rateBetween(
   before: ReadPosition,

@@ -24,8 +24,8 @@ import {
 import { findPosition, isSameHolding } from './market-read.ts';
 
 /**
- * Something of ours may be open or on its way: let the fence pass, cancel, read, place. A cancel does not reach what
- * arrives after it. Where none may be sent, what is wanted is placed beside. Without a step the doubt is over.
+ * Let the fence pass, cancel, read, place: a cancel does not reach what arrives later. Without a step the doubt is
+ * over.
  */
 export function resolveDoubt(
   state: LaneState,
@@ -73,10 +73,7 @@ function settleBeside(state: LaneState, verdict: CancelVerdict, fencedMs: number
   };
 }
 
-/**
- * What need not wait for the fence: a full close, which the exchange trims, and, audited, any reduction when
- * liquidation would probably come first. Never where it could raise a net exposure.
- */
+/** What need not wait for the fence: a full close, and, audited, a reduction when liquidation would come first. */
 function placeAhead(
   state: LaneState,
   admitted: Admitted,

@@ -41,7 +41,6 @@ export interface RouteInputs {
   /** Whether an action absent from `active` has ended. */
   readonly conclusive: boolean;
   readonly positions: readonly PositionView[];
-  /** Whether the list of positions is complete. */
   readonly complete: boolean;
   readonly accountId: string;
   /** After waiting for so long an episode has failed. */
@@ -69,10 +68,9 @@ export interface Routed {
 }
 
 /**
- * Takes actions to the lanes of their markets. An action of an account or credit-line rule concerns the matching
- * positions of the first list after it appeared and, where that is not complete, those of later lists up to the first
- * complete one that were open before it. An episode that no list shows positions for in time has failed, once; it acts
- * if one comes.
+ * Takes actions to the lanes of their markets. One of an account or credit-line rule concerns the matching positions of
+ * the first list after it appeared and, while lists are incomplete, those of later ones that were open before. An
+ * episode that no list shows positions for in time has failed, once.
  */
 export function routeRequests(state: RouteState, inputs: RouteInputs): Routed {
   const routes: Record<string, readonly PositionRef[]> = {};

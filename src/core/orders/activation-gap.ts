@@ -26,7 +26,6 @@ import type { SetScene } from './want.ts';
 /** Time over which the speed of a market is taken: what it does now, and what it has been doing. */
 const HORIZONS_MS = [3_000, 20_000];
 const SHORT_HORIZON_MS = [3_000];
-/** Marks that are kept. */
 export const MARKS_KEPT_MS = 20_000;
 /** Two marks nearer in time than this say more of a single step than of a speed. */
 const LEAST_SPAN_MS = 1_000;
@@ -77,10 +76,8 @@ export function grownBasis(market: MarketSettings, state: LaneState): number {
 }
 
 /**
- * An exchange that refuses activations on the wrong side refuses the price. Where a coarser step did not help, mark and
- * last price are taken to be further apart, twice; where that does not help either, all of it is forgotten, so that what
- * was refused for being too far away comes nearer again. Where the steps of the market leave no coarser one to try, the
- * gap widens all the same.
+ * A refused price may lie on the wrong side: mark and last price are then taken to be further apart, twice. Where that
+ * does not help it may lie too far away: all is forgotten. Where no coarser step is left the gap widens all the same.
  */
 function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: boolean): LaneState {
   const { measuredBasis: _, ...unmeasured } = state;
@@ -90,10 +87,7 @@ function afterPriceRefusal(state: LaneState, market: MarketSettings, isGivenUp: 
   return { ...state, learnedBasis, measuredBasis: { low: 0, high: learnedBasis } };
 }
 
-/**
- * What a fill says of mark and last price: the last price was at the activation at some time between two reads. The
- * stop of a sell triggers as the market falls to it, that of a buy as it rises.
- */
+/** A fill says that the last price was at the activation between two reads: below for a sell, above for a buy. */
 export function measuredBy(
   filled: readonly OwnOrder[],
   before: MarketRead | null,
@@ -123,11 +117,9 @@ const FAR_SHARE = 0.9;
 const APART = 1.5;
 
 /**
- * How far from the mark a reduction activates: the allowance, and as far as the market may run between the read and
- * the order's arrival, so that it has not been passed by then. At most half of the distance to liquidation, but never
- * less than what is needed in a market that stands. Two gaps where that is not enough, and where an inversion has shown
- * that mark and last price are further apart than was allowed for: which of them is ahead is not known until an order
- * fills, so one order waits near the mark and another one beyond the allowance.
+ * How far from the mark a reduction activates: the allowance, and as far as the market may run until the order arrives;
+ * at most half of the distance to liquidation, never less than a standing market needs. Two gaps where that is not
+ * enough or an inversion has shown a wider basis: nobody knows which price is ahead until one order fills.
  */
 export function placingGaps(position: Priced, direction: Direction, scene: SetScene): readonly GapPart[] {
   const { market, state } = scene;
@@ -210,9 +202,8 @@ export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: 
 }
 
 /**
- * Whether an order that was on the right side of the market, and that the mark has passed, waits for the last price: had
- * it been triggered it would have filled, as the market is within its limit. None that is placed now would be reached
- * sooner.
+ * Whether an order that the mark has passed waits for the last price: triggered it would have filled, as the market is
+ * within its limit. None placed now would be reached sooner.
  */
 export function awaitsLastPrice(order: OwnOrder, position: ReadPosition): boolean {
   const { role, request, status, mayHaveVanished, ambiguous, seenAbove, seenBelow } = order;
@@ -223,10 +214,8 @@ export function awaitsLastPrice(order: OwnOrder, position: ReadPosition): boolea
 }
 
 /**
- * Whether an order came too late: a read from after it was accepted shows the market past its activation, by more
- * than mark and last price differ. The exchange took it for the opposite trigger, which does not fire on the way on.
- * One that was activated has been jumped over where the market is past its limit price; within it, it would have
- * filled, and mark and last price are further apart than was believed.
+ * Whether an order came too late: a read from after its acceptance shows the market past its activation by more than
+ * mark and last price differ. One that was activated has been jumped over where the market is past its limit.
  */
 export function isInverted(
   order: OwnOrder,
@@ -263,10 +252,7 @@ export function taughtByPrice(
 /** Waiting that would cost this share of the distance that is left is not waited. */
 const DEAR_SHARE = 0.1;
 
-/**
- * Whether the market runs towards liquidation so fast that waiting for the fence, and once more should the next reply
- * be lost as well, would cost too much of what is left.
- */
+/** Whether the market runs so fast that waiting for the fence, and once more after a lost reply, costs too much. */
 export function isRacing(position: ReadPosition, state: LaneState, settings: AccountSettings): boolean {
   const { direction, distance } = position;
   if (direction === null || typeof distance !== 'number') return false;

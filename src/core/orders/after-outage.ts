@@ -16,10 +16,7 @@ export function isAfterOutage(
   return read.sentAtMs - before.receivedAtMs > Math.max(LEAST_OUTAGE_MS, CALM_POLLS * cadence.calmMs);
 }
 
-/**
- * In maintenance stops vanish without a word, and no endpoint shows those that stand: each is sent again under its own
- * id, which tells. What is attached to a position shows in its `tpsl`.
- */
+/** In maintenance stops vanish without a word: each is sent again under its own id, which tells. */
 export function suspectStops(state: LaneState, why: 'outage' | 'marketClosed', audit: Recorder): LaneState {
   const isSuspect = (order: LaneState['orders'][number]): boolean =>
     order.role === 'cover' && order.status === 'open' && !order.presumedFilled;

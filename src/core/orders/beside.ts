@@ -13,9 +13,8 @@ export interface BesideNeed {
 }
 
 /**
- * Whether an order that cannot be taken back does not count as outstanding: the market is past its activation, so it
- * was inverted, never arrived, or rests at a price that the market has left. Should the market come back, it may fill
- * beside what is placed in its stead: that is audited.
+ * Whether an order that cannot be taken back is spent: the market is past its activation. Should the market come back,
+ * it may fill beside what is placed in its stead: that is audited.
  */
 export function isSpent(order: OwnOrder, { position, isTrimmed }: BesideNeed, scene: SetScene): boolean {
   const { settings, market, nowMs } = scene;
@@ -29,9 +28,8 @@ export function isSpent(order: OwnOrder, { position, isTrimmed }: BesideNeed, sc
 }
 
 /**
- * The order of which nobody knows whether it is there, sent again under its own id: refused as a duplicate it is,
- * accepted it is now. Where ids are unique among open orders only, it may have filled a moment ago: that is audited.
- * Not where its activation is on the wrong side by now.
+ * An order in doubt, sent again under its own id: a duplicate is refused, else it is accepted now. Where ids are unique
+ * among open orders only, it may have filled: that is audited. Not with its activation on the wrong side.
  */
 export function resendUnsure(
   own: readonly OwnOrder[],

@@ -14,7 +14,6 @@ export const PROOF_MS = 10_000;
 /** What became of the newest orders, on the lanes' clock; -Infinity where there was none. */
 export interface OrderRecord {
   readonly acceptedMs: number;
-  /** Refused or not answered. */
   readonly refusedMs: number;
 }
 
@@ -35,16 +34,12 @@ export function areOrdersTaken({ acceptedMs, refusedMs }: OrderRecord, nowMs: nu
 }
 
 /**
- * Whether a cancel that reaches the stops of a market may be sent. `unproven`: not before an order has been accepted;
- * `barred`: not now. A request was refused or not answered a moment ago, or a stop is about to be needed, or a stop
- * stands for a position that no read shows at present. `forbidden`: never, by config.
+ * Whether a cancel that reaches stops may be sent. `unproven`: not before an order has been accepted; `barred`: not
+ * now, as a request failed a moment ago or a stop may be needed; `forbidden`: never, by config.
  */
 export type CancelVerdict = 'may' | 'unproven' | 'barred' | 'forbidden';
 
-/**
- * In a crash exchanges refuse new orders while they still accept cancels. A cancel reaches every stop of the market,
- * the owner's too, so it is sent only where what it takes down can be put up again.
- */
+/** Crashing exchanges refuse orders and still accept cancels: only where what is taken down can be put up again. */
 export function judgeCancel(
   state: LaneState,
   { settings, orders }: { readonly settings: AccountSettings; readonly orders?: OrderRecord | undefined },
@@ -72,8 +67,7 @@ export function judgeAnyCancel(
 }
 
 /**
- * An order was refused because others take up its room (116), which orders of ours do: the exchange judges orders, and
- * nothing can be added before a cancel. So that refusal proves as much as an acceptance.
+ * An order refused because orders take up its room (116): the exchange judges, which proves as much as an acceptance.
  */
 function isRoomTaken(
   { roomTakenMs, coverRoomTakenMs }: LaneState,
@@ -89,10 +83,7 @@ const LEAST_RACE_MS = 3_000;
 /** A cancel, a read and two orders, half of them twice. */
 const RACE_ROUND_TRIPS = 6;
 
-/**
- * Where the market is at a stop or at liquidation within so long, at its present speed, what is taken down now may not be
- * up again.
- */
+/** Where a stop or liquidation is so near, what is taken down may not be up again in time. */
 function raceMs(state: LaneState): number {
   return Math.max(LEAST_RACE_MS, RACE_ROUND_TRIPS * knownRoundTripMs(state));
 }

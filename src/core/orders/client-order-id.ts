@@ -1,10 +1,7 @@
 import type { DecimalString } from '../quantities/decimal.ts';
 import { sha256Hex } from './sha256.ts';
 
-/**
- * What makes an order of ours one of a kind (design: client order id). The market too: it may be renamed, and what was
- * placed under its old name says nothing of what stands under the new one.
- */
+/** What makes an order one of a kind (design: client order id); the market too, as it may be renamed. */
 export type OrderIdentity = {
   readonly epoch: string;
   readonly accountId: string;
@@ -27,8 +24,7 @@ const PLAIN_PREFIX = 'bw1';
 const HASHED_PREFIX = 'bw2';
 
 /**
- * An id of letters, digits, dashes, dots and underscores (specification 4.4), at most 48 long, different for
- * different identities: written out when it is short enough, else the first 160 bits of its SHA-256.
+ * At most 48 letters, digits, dashes, dots and underscores (specification 4.4): written out, else 160 bits of SHA-256.
  */
 export function clientOrderId(identity: OrderIdentity): string {
   const parts: (string | number)[] = [

@@ -2,9 +2,8 @@ import type { Doubt, ReadPosition } from '../lanes/lane-state.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 
 /**
- * Until when a request whose outcome is unknown may still arrive. Only a cancel sent after that removes it for
- * certain, so the fence comes before the cancel. In `increasing` nonce mode the next accepted request is the fence:
- * whatever was sent before it bears a smaller nonce and is refused.
+ * Until when a request without an answer may still arrive; only a cancel after that removes it for certain. In
+ * `increasing` nonce mode the next accepted request is the fence: what was sent before is refused.
  */
 export function fenceEndMs(doubt: Doubt, settings: AccountSettings): number {
   return settings.nonceMode === 'increasing' ? doubt.sinceMs : doubt.sinceMs + settings.lateArrivalMs;

@@ -18,7 +18,6 @@ import { shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type Removal, type SetScene, type Want } from './want.ts';
 
-/** A comparison as far as it has come. */
 export interface SetPlan {
   place: Want[];
   remove: Removal[];
@@ -39,7 +38,6 @@ export interface ReduceNeed {
 /** A need that grew by less than this share of the order that stands is left to the next follow-up. */
 const REPLACE_SHARE = 0.1;
 
-/** What is to be sent, or taken back, for a position that is to be reduced. */
 export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
   const { own, amount } = need;
   const contest =
@@ -102,10 +100,7 @@ function closesAsMuch({ winner, position }: ReduceNeed, takers: readonly OwnOrde
 /** So many orders of ours on one position can be told apart by their fills. */
 const MOST_BESIDE = 5;
 
-/**
- * The exchange trims what closes a whole position, however often it is sent: what is out of date there is priced anew beside
- * what stands, unless that leaves no room. A cancel would cost two round trips, and the orders of the owner.
- */
+/** The exchange trims what closes a whole position: it is priced anew beside what stands, unless no room is left. */
 function isBetterBeside(why: RemovalReason, need: ReduceNeed, isTrimmed: boolean, scene: SetScene): boolean {
   const { own, position } = need;
   if (!isTrimmed || why === 'ambiguousMove' || why === 'exceedsTarget') return false;
@@ -130,10 +125,7 @@ function worthReplacing(outstanding: Decimal, { market }: SetScene): Decimal {
 
 type SizedNeed = ReduceNeed & { readonly isTrimmed: boolean };
 
-/**
- * Nothing of ours can be taken back now: what is missing is added beside it, and a full close may be sent again. What
- * stands in vain does not count.
- */
+/** Nothing can be taken back now: what is missing is added beside, and a full close may be sent again. */
 function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: SetPlan): void {
   const { own, amount, isTrimmed } = need;
   const counted = own.filter((order) => !isSpent(order, need, scene));
@@ -271,10 +263,7 @@ function wasPassedOnArrival(own: readonly OwnOrder[], scene: SetScene): boolean 
   return judged.some((order) => order.inverted === true && canRemove(order, scene));
 }
 
-/**
- * The market reached the activation, and the time to fill has passed since. Well past it, the order was triggered
- * as soon as it came; beside it, within the gap between mark and last price, it may only just have been.
- */
+/** The time to fill has passed since the market reached the activation; beside it, it may only just have triggered. */
 function wasPassedLongEnough(
   order: OwnOrder,
   offset: Decimal,

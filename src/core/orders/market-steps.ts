@@ -11,10 +11,7 @@ import {
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { isAboutStep } from './rejection.ts';
 
-/**
- * A market as its lane knows it: the config's settings, with the steps that refusals have taught and the maintenance
- * rate that liquidation prices imply, where it is the higher one.
- */
+/** The config's settings, with steps learnt from refusals and the maintenance rate implied, where higher. */
 export function marketOf(
   { market, learnedSteps = {}, learnedMaintenance }: KnownOfMarket,
   settings: AccountSettings,
@@ -54,9 +51,8 @@ export interface CoarserStep {
 }
 
 /**
- * After an order was refused for its amount or price: the market's step may have become coarser than the config says.
- * `undefined`: it was refused for something else, no step is coarser within reason, or nothing of the amount would be
- * left.
+ * After a refusal for amount or price the step may be coarser than configured. `undefined`: it was refused for
+ * something else, or no coarser step makes sense.
  */
 export function coarserStep(
   reason: RejectionReason,

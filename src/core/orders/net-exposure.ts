@@ -31,9 +31,8 @@ export function netExposure(position: ReadPosition, read: MarketRead): Decimal {
 }
 
 /**
- * Whether what is taken from this side could raise the market's net exposure, however many orders add up and in
- * whatever order they fill. Not where the other side has at most half as much: closing all of this side leaves the
- * other one, and that is no more than the net exposure was.
+ * Whether taking from this side could raise the market's net exposure, in whatever order ours fill. Not where the other
+ * side has at most half as much.
  */
 export function mayRaiseNet(position: ReadPosition, read: MarketRead): boolean {
   if (!isHedged(read)) return false;
@@ -50,10 +49,8 @@ function otherSideBase({ direction }: ReadPosition, { positions }: MarketRead): 
 }
 
 /**
- * How much more may be taken from a side so that, whichever of our orders fill, the net exposure is no larger than it is
- * now: all of them together at most twice as much, which leaves as much the other way round. `mayHideOrders`: orders of
- * an earlier store epoch may stand, which were bound by the net exposure. Undefined: all of it may be taken, or what
- * stands for certain may take all of it already.
+ * How much more may be taken so that the net exposure is never larger than now: all our orders together at most twice
+ * it. `mayHideOrders`: orders of an earlier epoch may stand. Undefined: all may be taken.
  */
 export function netRoom(
   position: ReadPosition,
@@ -81,7 +78,6 @@ function standsForCertain(order: OwnOrder): boolean {
 
 const TWO = ONE.plus(ONE);
 
-/** The smallest amount that an order can have. */
 export function leastAmount(market: MarketSettings): Decimal {
   return maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
 }

@@ -15,7 +15,6 @@ import {
 import type { MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 
-/** Prices of a reduce-only stop-limit order, on the price step of the market. */
 export interface OrderPrices {
   readonly side: OrderSide;
   readonly activationPrice: DecimalString;
@@ -33,14 +32,12 @@ export interface MarketView {
   readonly markError: number;
 }
 
-/** The side that reduces a position. */
 export function reducingSide(direction: Direction): OrderSide {
   return direction === 'long' ? 'sell' : 'buy';
 }
 
 /**
- * How far from the mark an activation has to be so that it is on the right side of the market for certain:
- * a price step, the mark's error, and the allowance for the gap between mark and last price.
+ * How far from the mark an activation is on the right side for certain: a price step, the mark's error, the allowance.
  */
 export function activationGap(view: Omit<MarketView, 'direction'>, market: MarketSettings): Decimal {
   const basis = toDecimal(view.markPrice).times(decimalFromNumber(market.basisAllowance));
@@ -48,9 +45,8 @@ export function activationGap(view: Omit<MarketView, 'direction'>, market: Marke
 }
 
 /**
- * A stop next to the market: it activates on the first move against the position by `gap`, and its limit is `slippage`
- * further, if need be beyond the liquidation price. The exchange infers the trigger's direction from the side
- * of the market on which the activation lies, so a sell activates strictly below and a buy strictly above.
+ * A stop next to the market: activates on the first move against the position by `gap`, its limit `slippage` further.
+ * The exchange infers the trigger from the side of the market: a sell strictly below, a buy strictly above.
  */
 export function shapeReduce(
   view: MarketView,
@@ -73,10 +69,7 @@ export interface ProtectInputs {
   readonly slippage: number;
 }
 
-/**
- * A standing stop at `at` of the way from the anchor to liquidation: strictly between mark and liquidation
- * price, on the right side of the market, and never beyond the liquidation price.
- */
+/** A standing stop at `at` of the way from the anchor: strictly between mark and liquidation price. */
 export function shapeProtect(view: MarketView, inputs: ProtectInputs, market: MarketSettings): Shape {
   const mark = toDecimal(view.markPrice);
   const liquidation = toDecimal(inputs.liquidationPrice);

@@ -33,8 +33,8 @@ export function orderSetDifference(scene: SetScene): SetDifference {
 }
 
 /**
- * Before anything is placed for a position, what is only presumed to have filled there is cancelled; where no cancel
- * may be sent, the two may add up.
+ * What is only presumed to have filled is cancelled before anything is placed; where no cancel may be sent, both may
+ * add up.
  */
 function removeUnproven(scene: SetScene, plan: SetPlan): void {
   // A stop that is sent again is not placed on top of anything.
@@ -123,10 +123,7 @@ function isNetBound(position: ReadPosition, { settings, read, state }: SetScene)
   return settings.hedge === 'net' && mayRaiseNet(position, withHeld(read, state));
 }
 
-/**
- * In a market with both sides open: how much of this position may be taken away at all. More than the net exposure only
- * where that saves a margin, and where it leaves no larger exposure on the other side.
- */
+/** How much of a hedged position may be taken at all: more than the net exposure only where that saves a margin. */
 function exposureBudget(position: ReadPosition, scene: SetScene): Decimal | undefined {
   if (scene.settings.hedge === 'perLeg') return undefined;
   const flatten = scene.admitted.intents.some(
@@ -174,10 +171,7 @@ function differReduce(
   return amount;
 }
 
-/**
- * What a trial that may still arrive leaves of the net exposure: an order is placed for no more, and must not be taken back
- * for having been too small.
- */
+/** What a trial that may still arrive leaves of the net exposure: no order is placed for more. */
 function besideTrials(
   wanted: Decimal,
   budget: Decimal,
@@ -192,10 +186,7 @@ function besideTrials(
   return left.gte(leastAmount(scene.market)) ? minDecimal(wanted, left) : wanted;
 }
 
-/**
- * Intents are open and none has a target, for want of a sound mark, say. Their own orders stay as they are; where
- * only orders of intents that have ended are left, nobody wants those any more.
- */
+/** Intents without a target (no sound mark, say) keep their orders; those of ended intents nobody wants any more. */
 function keepForUntargeted(
   own: readonly OwnOrder[],
   open: readonly Intent[],
@@ -273,10 +264,7 @@ function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrd
   );
 }
 
-/**
- * All our orders on a side together, covers included, never take enough to raise the market's net exposure, in whatever
- * order they fill.
- */
+/** All our orders on a side together, covers included, never raise the net exposure, however they fill. */
 function trimToNet(scene: SetScene, plan: SetPlan): void {
   const { state, read, admitted, settings } = scene;
   if (settings.hedge === 'perLeg' || admitted.intents.some((intent) => intent.perLeg)) return;

@@ -21,7 +21,6 @@ export function outstandingBase(
 }
 
 export interface AbsorbedRead {
-  /** Those that may still fill. */
   readonly orders: readonly OwnOrder[];
   readonly filled: readonly OwnOrder[];
   /** Orders newly marked ambiguous. */
@@ -29,10 +28,8 @@ export interface AbsorbedRead {
 }
 
 /**
- * What a read tells about our orders. There is no endpoint for their state, so a fill is seen by the position
- * moving: a fall by exactly the amount of some of them takes these out. Any other fall may be a partial fill
- * or somebody else's doing: the orders stay outstanding in full and are marked, so that they are replaced. Of a
- * position that may be open without being shown (`isAbsent`) a read tells nothing.
+ * What a read tells of our orders: a fall by exactly the amount of some takes these out. Any other may be a partial
+ * fill or somebody else's: they stay in full, marked to be replaced. A position that is `isAbsent` tells nothing.
  */
 export function absorbRead(
   orders: readonly OwnOrder[],
@@ -93,10 +90,8 @@ export function afterFill(
 }
 
 /**
- * Whether a fall of the position by the order's amount can pass for its fill. The owner may have traded just as
- * much, so the mark has to be at the activation, give or take basis and error, or have passed it. Where the
- * position is gone it may as well have been liquidated or closed by hand, and a stop left standing would hit
- * whatever is built there next: such orders are cancelled, never presumed filled.
+ * Whether a fall by the order's amount can pass for its fill: the mark has to have been at the activation. Where the
+ * position is gone it may have been closed otherwise, and a stop left standing would hit the next one: cancelled.
  */
 export function mayHaveFilled(
   order: OwnOrder,
@@ -141,10 +136,7 @@ function explainFall(
   return { filled: [], unexplained: fall.gt(ZERO) };
 }
 
-/**
- * Where nothing is ever cancelled, partial fills have to add up by themselves: to one order, or to all of them.
- * A rule's own cancel may still take some away; if it does not take all, one alone may be another's fill.
- */
+/** Where nothing is cancelled partial fills have to add up, to one order or to all; else one may be another's fill. */
 function addedUp(
   own: readonly OwnOrder[],
   candidates: readonly OwnOrder[],
@@ -161,10 +153,8 @@ function addedUp(
 }
 
 /**
- * What is presumed filled is cancelled all the same before anything is placed on top of it; an order that no
- * cancel reaches for certain is not. It may only be left out when the fall has no other explanation among our own
- * orders: another one that filled in part, or that the market reached and left again between two reads, would
- * leave this one standing.
+ * What is presumed filled is cancelled before anything is placed on top of it, unless the fall has no other explanation
+ * among our own orders and no cancel reaches it for certain.
  */
 function isConclusive(
   subset: readonly OwnOrder[],
@@ -177,10 +167,7 @@ function isConclusive(
 /** More of our orders on one position than this are not matched: the market is replaced instead. */
 const MAX_MATCHED = 6;
 
-/**
- * Orders whose amounts add up to exactly this: with the fewest covers, as they lie further from the market, then
- * the fewest and oldest.
- */
+/** Orders that add up to exactly this: the fewest covers, which lie further away, then the fewest and oldest. */
 function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
   const candidates = own.slice(0, MAX_MATCHED);
   let best: readonly OwnOrder[] | undefined;
@@ -233,10 +220,7 @@ function isWithinReach(order: OwnOrder, settings: AccountSettings): boolean {
   return settings.cancelCoversStops || order.activatedMs !== null;
 }
 
-/**
- * Our orders that may still fill after a cancel of these types was accepted: those it does not reach, and those
- * that may arrive after it.
- */
+/** Our orders that may fill after a cancel of these types: not reached by it, or arriving later. */
 export function afterCancel(
   orders: readonly OwnOrder[],
   types: readonly OrderType[] | undefined,
@@ -288,7 +272,6 @@ export function standsUnreached(order: OwnOrder): boolean {
   );
 }
 
-/** Stops of ours that cover a position. */
 export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
   return state.orders.filter(
     (order) =>

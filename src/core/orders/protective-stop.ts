@@ -45,11 +45,7 @@ export interface BlockedStop {
   readonly blocked: BlockReason;
 }
 
-/**
- * The protective stops of ours in a market, for judging what covers a position. Confirmed is only what certainly
- * stands: not what was written in an earlier store epoch (`epochId` is the current one), what may have filled, or what the
- * price has been at or past, whatever the exchange made of it.
- */
+/** Our protective stops in a market. Confirmed is what certainly stands: of this epoch, not filled, never reached. */
 export function standingStops(state: LaneState, epochId: string): readonly OwnStop[] {
   const isCertain = state.epoch === epochId && state.doubt === null;
   return state.orders
@@ -63,8 +59,7 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
 }
 
 /**
- * The stop nearest to the market of those asked for, for the whole position, with the largest slippage; `undefined`
- * when none may act or none is needed (no liquidation price). `room`: what the market's net exposure leaves for it.
+ * The stop nearest to the market of those asked for, for the whole position. `room`: what net exposure leaves for it.
  */
 export function desiredStop(
   position: ReadPosition,
@@ -103,10 +98,7 @@ export function desiredStop(
   };
 }
 
-/**
- * Under cross margin a position's own liquidation price holds every other price still. Where the markets fall together the
- * account is gone long before that, and a stop reckoned from it never triggers.
- */
+/** A position's own liquidation price holds other prices still: where markets fall together its stop never triggers. */
 function nearestLiquidation(
   { positionId, liquidationPrice, direction }: ReadPosition,
   { jointLimits = [] }: LaneState,
@@ -119,9 +111,8 @@ function nearestLiquidation(
 }
 
 /**
- * From where the stop is reckoned: the mark price when it was first placed, so that it does not run before the
- * market. Not where the liquidation price has come so near since that the stop would lie at or past the market
- * for that alone: a stop next to the market would close a position that is not in that danger.
+ * The mark when it was first placed, so that the stop does not run before the market. Not where liquidation has come so
+ * near that it would lie at or past the market for that alone.
  */
 function anchorOf(
   cover: Cover,
@@ -146,8 +137,7 @@ const CRASH_BASIS = 0.012;
 const MOST_CLEARANCE = 0.4;
 
 /**
- * The share of the way at which a stop activates: as asked for, but clear of liquidation by what mark and last price may
- * differ. A stop that triggers on the one is not reached in time where the exchange liquidates by the other.
+ * As asked for, but clear of liquidation by what mark and last price may differ: one triggers, the other liquidates.
  */
 function clearShare(markPrice: DecimalString, liquidationPrice: DecimalString, at: number): number {
   const way = Math.abs(Number(markPrice) - Number(liquidationPrice));
@@ -202,8 +192,8 @@ export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boo
 }
 
 /**
- * Compares the stop that stands with the one that should: it is fixed when placed, and changes only with the size or
- * the liquidation price. Tighter: the new one is placed first, beside the old one. Looser: the old one has to go.
+ * A stop is fixed when placed and changes only with size or liquidation price. Tighter: the new one first, beside the
+ * old. Looser: the old one has to go.
  */
 export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: SetScene): JudgedCovers {
   const latest = own.at(-1);
@@ -242,9 +232,8 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
 const REPLACED_WITHIN_MS = 30_000;
 
 /**
- * While rules reduce a position and the market could reach liquidation before a new stop stands, none is taken down to
- * stand farther away: the cancel leaves the position without it just then, and what made liquidation seem farther may
- * not last. In a slower fall it is: a stop that stays where it was would close what the reduction has saved.
+ * While rules reduce in a fast market no stop is taken down to stand farther away: the cancel leaves the position bare.
+ * In a slower fall it is: where it was it would close what the reduction has saved.
  */
 function isHeldTight(position: ReadPosition, scene: SetScene): boolean {
   const { direction, distance } = position;
@@ -273,11 +262,7 @@ function compareTightness(prices: OrderPrices, latest: OwnOrder): number {
   return prices.side === 'sell' ? compared : -compared;
 }
 
-/**
- * A stop of which nobody knows whether it arrived, or whether a cancel took it down, is sent again under its own id:
- * refused as a duplicate it is there, accepted it is there now. Only while its activation is still on the right side of
- * the market: it has not filled then, and adds nothing to itself.
- */
+/** A stop in doubt is sent again under its own id while its activation is on the right side: it has not filled then. */
 function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCovers {
   const offset = offsetFromActivation(latest, stop.position);
   const step = toDecimal(scene.market.priceStep);

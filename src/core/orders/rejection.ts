@@ -1,10 +1,7 @@
 import type { RejectionReason } from '../audit/audit-event.ts';
 import type { ExchangeError } from '../ports/exchange.ts';
 
-/**
- * By the stable names of the client's error catalogue: numbers and fields mean different things on different
- * endpoints, and an id that breaks a rule must not pass for one that was accepted before.
- */
+/** By the names of the client's error catalogue: numbers and fields mean different things on different endpoints. */
 const REASONS: ReadonlyMap<string, RejectionReason> = new Map([
   ['reduceOnlyRefused', 'side'],
   ['duplicateClientOrderId', 'duplicateId'],
@@ -51,18 +48,12 @@ function fieldReason({
   return /^(price|activation_?price)$/i.test(field) ? 'priceStep' : undefined;
 }
 
-/**
- * Whether the exchange never judged the request, or takes none in this market now: it is sent again as it was, after a
- * pause, and is no failed attempt. What bounds the tries is the intent's time to live.
- */
+/** Whether the exchange never judged the request or takes none now: repeated after a pause, it is no failed attempt. */
 export function isPassing(reason: RejectionReason): boolean {
   return reason === 'rateLimited' || reason === 'notProcessed' || reason === 'marketClosed';
 }
 
-/**
- * Whether a refusal must reach a person. A market that takes no orders is told of when it begins: for how long is not
- * known, and each further refusal is nothing new.
- */
+/** Whether a refusal must reach a person; of a market that takes no orders only the first. */
 export function isAlarming(reason: RejectionReason, refusals: number): boolean {
   return reason === 'marketClosed' ? refusals === 0 : !isPassing(reason);
 }

@@ -1,7 +1,4 @@
-/**
- * SHA-256 (FIPS 180-4) of a text's UTF-8 bytes as lower-case hex. Written out here because the core imports
- * nothing; long client order ids are shortened with it. Not for secrets: it makes no claim about timing.
- */
+/** SHA-256 (FIPS 180-4) of a text in UTF-8, in hex: the core imports nothing. Not for secrets (timing). */
 export function sha256Hex(text: string): string {
   const message = padded(new TextEncoder().encode(text));
   const hash = Uint32Array.from(INITIAL);

@@ -22,10 +22,8 @@ export interface TrialScene {
 }
 
 /**
- * Where a cancel is needed and nothing has to be placed first: what shows whether the exchange takes orders. An order of
- * ours that stands, sent again under its own id, does, and adds nothing: it is refused as a duplicate. Where none does, the
- * smallest reduce-only stop, far from the market, which the cancel then removes with the rest; should the cancel fail, it
- * is a bit of cover. `about`: whose order, or cancel, it serves. `undefined`: nothing can be sent.
+ * What shows whether the exchange takes orders before a cancel: an order of ours, sent again under its own id, adds
+ * nothing; else the smallest reduce-only stop, far from the market. `about`: what it serves.
  */
 export function trialOrder(scene: TrialScene, about: Pick<OwnOrder, 'key' | 'ruleId'>): Want | undefined {
   const { positions } = scene.read;

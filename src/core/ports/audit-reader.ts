@@ -31,6 +31,8 @@ export type ChainVerdict =
         | 'head'
         /** What the account's chain says of a lane's chain is not so. */
         | 'fold'
+        /** It lacks the seal of `operators.key`, or has one of another key. */
+        | 'seal'
         | 'attachment';
       readonly words: string;
     };
@@ -59,8 +61,8 @@ export interface PruneRequest {
   readonly reason: string;
   readonly atMs: number;
   /**
-   * Gets every line (`hash`, space, canonical text) that is about to be taken away, and every attachment that
-   * goes with it, in order; must have made them durable when `end` resolves. A rejection prunes nothing.
+   * Gets each line that is about to be taken away, then attachments; durable when `end` resolves. A rejection prunes
+   * nothing.
    */
   readonly exporter: AuditExporter;
 }

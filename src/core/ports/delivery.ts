@@ -1,11 +1,7 @@
 import type { Notice } from './notifier.ts';
 
-/**
- * Delivering notices: what becomes of one on each channel, and how that is remembered, so that it is delivered
- * once by whichever process and in order.
- */
+/** What becomes of a notice on each channel, remembered so that it is delivered once, by any process, in order. */
 
-/** A notice, or a marked test message sent by hand. */
 export type Message = Omit<Notice, 'kind'> & {
   readonly kind: Notice['kind'] | 'test';
 };
@@ -31,7 +27,6 @@ export type DeliveryFailure =
   /** No such channel in the config (any more). */
   | 'noSuchChannel';
 
-/** How one message fared on one channel. */
 export type Delivery =
   | {
       readonly kind: 'delivered';
@@ -68,16 +63,14 @@ export interface DeliveryReport {
 
 export interface Deliverer {
   /**
-   * Delivers to every channel of the message (none named: to all there are) in parallel, and to the next ones
-   * instead of those that fail; resolves when all are settled. Rejects with the signal's reason when aborted and
-   * with a lost store's error; repeating it is harmless in both cases, what was delivered is not sent again.
+   * Delivers to the message's channels (none named: all) in parallel, and to the next ones instead of those that fail.
+   * Rejects when aborted or with a lost store's error; repeating it is harmless: nothing is sent twice.
    */
   deliver(message: Message, signal?: AbortSignal): Promise<DeliveryReport>;
   /** Ends connections. Abort what is being delivered first. */
   close(): Promise<void>;
 }
 
-/** What became of one message on one channel. */
 export type Receipt =
   | {
       readonly kind: 'delivered';
@@ -111,10 +104,7 @@ export interface ReceiptStore {
   peek(threads: readonly string[]): Promise<readonly Receipts[]>;
   /** Whoever sends holds the thread. The same owner again prolongs its hold. */
   hold(thread: string, owner: string, leaseMs: number): Promise<ThreadHold>;
-  /**
-   * Adds receipts and ends the hold. Resolves to false when the hold was lost meanwhile: the receipts are added
-   * all the same, as what happened has happened.
-   */
+  /** Adds receipts and ends the hold; false: the hold was lost meanwhile. The receipts are added all the same. */
   settle(thread: string, owner: string, receipts: Receipts): Promise<boolean>;
 }
 

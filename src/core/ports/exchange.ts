@@ -1,9 +1,8 @@
 import type { DecimalString } from '../quantities/decimal.ts';
 
 /**
- * What the rest of Breakwater knows of an exchange: validated records, and outcomes instead of exceptions.
- * Everything here is plain JSON data, so that a snapshot can be stored, replayed and audited bit for bit.
- * Names and units of record fields are the API's own (specification section 2); times are Unix seconds.
+ * Validated records, and outcomes instead of exceptions; plain JSON, to be stored, replayed and audited. Names and
+ * units of fields are the API's (specification section 2); times are Unix seconds.
  */
 
 /** A value of an open enumeration: one of the documented ones, or kept verbatim and marked. */
@@ -141,10 +140,7 @@ export interface RecordList<T> {
   /** How many more were set aside than `setAside` tells of; absent for none. */
   readonly furtherSetAside?: number;
   readonly complete: boolean;
-  /**
-   * Why a history does not go back as far as was asked: `limit`, more records than were asked for or may be asked for;
-   * `period`, the exchange shows none older. Absent for one that does.
-   */
+  /** Why a history ends early: `limit`, more than was asked for; `period`, the exchange shows none older. */
   readonly cut?: 'limit' | 'period';
 }
 
@@ -155,10 +151,7 @@ export interface OpeningPosition {
 }
 
 export interface PositionList extends RecordList<PositionRecord> {
-  /**
-   * Listed, but without an amount yet. No record, no fault, and no closure either: a position known by such an id has
-   * not been closed by it. Absent for none.
-   */
+  /** Listed without an amount yet: no record, no fault, and no closure of a position known by this id. */
   readonly notOpenYet?: readonly OpeningPosition[];
   /** Open positions with nulls where none are documented: those fields are unknown. Up to twenty; absent for none. */
   readonly nulls?: readonly SetAsideRecord[];
@@ -200,10 +193,7 @@ export interface PlacedOrder {
 /** Whether the request can have changed anything at the exchange. */
 export type PossibleEffect = 'none' | 'possible';
 
-/**
- * A failure as data. `name` is a stable key of the client's error catalogue; `message` and `fields` are the
- * exchange's words with secrets and personal data removed.
- */
+/** `name` is a stable key of the client's error catalogue; words of the exchange without secrets and personal data. */
 export interface ExchangeError {
   readonly name: string;
   readonly endpoint: string;
@@ -215,14 +205,10 @@ export interface ExchangeError {
   /** Of a public endpoint's error (specification 7). */
   readonly params?: readonly string[];
   readonly retryAfterMs?: number;
-  /**
-   * Something in front of the exchange answered in its place, as a body that is no JSON tells: it says nothing about
-   * the key, its permissions or the account.
-   */
+  /** A body that is no JSON: something in front of the exchange answered; it says nothing of key or account. */
   readonly gateway?: true;
 }
 
-/** When and how a reply came. */
 export interface ReplyTiming {
   /** Monotonic time at which the last attempt was sent: the earliest moment its content can stem from. */
   readonly sentAtMs: number;
@@ -236,19 +222,15 @@ export type ReadOutcome<T> =
   | { readonly kind: 'ok'; readonly value: T; readonly timing: ReplyTiming }
   | { readonly kind: 'failed'; readonly error: ExchangeError; readonly attempts: number };
 
-/**
- * The fate of a request that changes something, sent exactly once. `unknown`: it may or may not have had
- * its effect; only a later read can tell.
- */
+/** The fate of a request that changes something, sent once. `unknown`: only a later read can tell. */
 export type CommandOutcome<T> =
   | { readonly kind: 'accepted'; readonly value: T; readonly timing: ReplyTiming }
   | { readonly kind: 'rejected'; readonly error: ExchangeError }
   | { readonly kind: 'unknown'; readonly error: ExchangeError };
 
 /**
- * `protective` calls may use the reserved share of the request budget and go ahead of reads. `watching`: a read of what
- * may be past a threshold by now; it has no right to either, but where a gateway stops polls for a minute, it goes on at
- * a slow pace.
+ * `protective`: may use the reserved budget and goes ahead of reads. `watching`: of what may be past a threshold; goes
+ * on slowly where a gateway stops polls.
  */
 export type CallPriority = 'normal' | 'watching' | 'protective';
 
@@ -258,9 +240,8 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   readonly priority?: CallPriority;
   /**
-   * Asked right before each sending, the repetition after a refused nonce included: false ends the call without an
-   * effect. For whoever holds a right that can be lost while the call waits, as in a process that was suspended.
-   * `timeoutMs`: how long the request may take from now on, waiting for a connection included.
+   * Asked right before each sending: false ends the call without effect, for rights that can be lost while it waits.
+   * `timeoutMs`: how long the request may take from now on.
    */
   readonly mayLeave?: (timeoutMs: number) => boolean;
   /** A request that is not answered for so long is given up, if that is sooner than usual; waiting does not count. */
@@ -370,8 +351,7 @@ export interface FiatDepositRequest {
 }
 
 /**
- * An address at which a person pays in; it may be used once and is personal. With the card provider it must
- * be opened from a page that sends a Referer header, else the browser lands on the exchange's home page.
+ * Where a person pays in: personal, for one use. With the card provider it needs a page that sends a Referer header.
  */
 export interface FiatDepositLink {
   readonly url: string;

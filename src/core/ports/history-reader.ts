@@ -29,6 +29,5 @@ export interface HistoryMoment {
 /** Samples that were committed with the account's state (`AccountCommit.history`), oldest first, trimmed. */
 export interface HistoryReader {
   read(accountId: string, subject: SubjectKey, query?: HistoryQuery): Promise<readonly HistoryPoint[]>;
-  /** Everything that is kept of an account. */
   readAll(accountId: string): Promise<readonly HistoryMoment[]>;
 }

@@ -1,7 +1,6 @@
 import type { Controls } from '../controls/controls.ts';
 import type { StoredAccount } from './state-store.ts';
 
-/** A lane that has something to do: one market, or (`market: null`) all of them at once. */
 export interface LaneRef {
   readonly accountId: string;
   readonly market: string | null;

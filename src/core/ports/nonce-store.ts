@@ -1,8 +1,12 @@
 /**
- * Where nonces of a key are reserved, and the mutex in which requests of a key go one after another. One
- * implementation lives in the memory of a process, one in Redis; both pass the same conformance suite.
- * A rejected promise means that the store is lost; expected refusals are data.
+ * Nonces of a key and the mutex of its requests: in memory or in Redis, with one conformance suite. A rejected promise
+ * means that the store is lost.
  */
+
+/** Sequence values per millisecond: so many nonces each ms before they run ahead of the clock. */
+export const SEQUENCES_PER_MS = 10;
+/** A stored value this far ahead of the caller's floor, milliseconds, was written by somebody else: overwritten. */
+export const MOST_AHEAD_MS = 600_000;
 
 /** `count` consecutive values starting at `first`, never handed out before for the key. */
 export interface ReservedBlock {
@@ -11,10 +15,7 @@ export interface ReservedBlock {
 }
 
 export interface ReservedSequence extends ReservedBlock {
-  /**
-   * The highest value that was reserved before, 0 where the store knows of none: the end of the caller's own last
-   * block unless somebody else has reserved since, or the store has lost something.
-   */
+  /** The highest value reserved before, 0 for none: other than the caller's own last one where others have reserved. */
   readonly previous: number;
 }
 
@@ -32,8 +33,7 @@ export type MutexEntry =
       readonly contended: boolean;
     }
   /**
-   * Held by somebody else or wanted urgently by somebody else, at the latest until `retryInMs` has passed
-   * unless it is renewed. A holder that is told so has lost the mutex.
+   * Held or urgently wanted by somebody else, until `retryInMs` unless renewed. A holder told so has lost the mutex.
    */
   | { readonly kind: 'busy'; readonly retryInMs: number };
 
@@ -56,15 +56,9 @@ export interface MutexSignal {
 }
 
 export interface NonceStore {
-  /**
-   * Reserves `count` sequence values: the first is max(`floor`, last reserved + 1), so that they rise for
-   * ever, also when the caller's clock stepped back.
-   */
+  /** Reserves `count` values from max(`floor`, last reserved + 1) on: they rise while clocks step less than `MOST_AHEAD_MS`. */
   reserve(key: string, floor: number, count: number): Promise<ReservedSequence>;
-  /**
-   * Reserves up to `count` unused milliseconds within `fromMs`..`toMs`, both inclusive, as one block. A
-   * value reserved once is not reserved again, also when the bounds move backwards.
-   */
+  /** Reserves up to `count` unused milliseconds within the bounds, both inclusive, as one block; none twice. */
   reserveWindow(key: string, fromMs: number, toMs: number, count: number): Promise<WindowReservation>;
   /** Enters the mutex, or stays in it as its holder, and reserves one sequence value. */
   enterMutex(key: string, request: MutexRequest): Promise<MutexEntry>;

@@ -2,10 +2,7 @@ import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 
-/**
- * What people are told, as plain JSON: it travels through the queue `notify`, so it holds neither secrets nor
- * personal data. Whoever delivers it needs nothing else.
- */
+/** What people are told, plain JSON without secrets and personal data: it travels through a queue. */
 export interface Notice {
   readonly version: 1;
   /** One per thing said: the same notice handed over twice is the same id, and is delivered once. */
@@ -39,7 +36,6 @@ export const RESOLVED = 'resolved';
 
 export type NoticeKind =
   | 'firing'
-  /** Still firing. */
   | 'reminder'
   | 'resolved'
   /** An action failed, was refused or is in doubt, and somebody has to know. */

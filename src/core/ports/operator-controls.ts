@@ -16,7 +16,6 @@ export type ControlSelector =
     }
   | { readonly kind: 'id'; readonly id: string };
 
-/** Refused, with words for the operator. */
 export class ControlError extends Error {
   readonly code:
     | 'CONTROLS_FULL'
@@ -34,9 +33,8 @@ export class ControlError extends Error {
 }
 
 /**
- * The operators' side. A rejected promise that is not a ControlError means that the store is lost, and that the
- * change may have been made in part: repeating it is harmless. Every change is in the audit: of the account that
- * it names, else of `OPERATOR_CHAIN`.
+ * A rejection other than a ControlError means that the store is lost; repeating is harmless. Every change is in the
+ * audit of its account, else of `OPERATOR_CHAIN`.
  */
 export interface OperatorControls {
   /** In force, in every bucket that it concerns, when this resolves. Replaces one of the same scope. */
@@ -46,9 +44,8 @@ export interface OperatorControls {
   /** Everything in force now, each once. */
   list(): Promise<readonly Control[]>;
   /**
-   * Puts an order in the inbox of an account and makes the account due at once. With a key it does so once: said
-   * again, also after a lost reply, it resolves to the order that is there, begun or not. A key that the account's
-   * audit still has for another order is a ControlError (KEY_REUSED).
+   * Puts an order in the inbox and makes the account due. With a key it does so once: said again it resolves to the
+   * order that is there. A key of another order is a ControlError (KEY_REUSED).
    */
   submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder>;
 }

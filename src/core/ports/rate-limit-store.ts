@@ -1,7 +1,4 @@
-/**
- * Request budgets that several processes behind one IP address share: sliding windows, counted where all of
- * them can see it. A rejected promise means that the store is lost; a refusal is data.
- */
+/** Sliding windows that all processes behind one IP address share. A rejected promise means that the store is lost. */
 
 export interface PermitRequest {
   /** The budget: egress group and limit, e.g. `office/main-account`. */

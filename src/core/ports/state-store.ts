@@ -11,10 +11,8 @@ import type { StoredFigures } from '../view/stored-figures.ts';
 import type { HistorySample } from './history-reader.ts';
 
 /**
- * Where everything that has to outlive a process is kept. Accounts fall into fixed buckets, so that an edit of
- * the config moves none of them; a bucket is read with one call and committed with one call that answers per
- * account. One implementation keeps it in Redis, one in the memory of a process; both pass one conformance suite.
- * A rejected promise means that the store is lost (StoreLostError); expected refusals are data.
+ * What has to outlive a process. Accounts fall into fixed buckets, each read and committed with one call: in Redis or
+ * in memory, with one conformance suite. A rejection means that the store is lost (StoreLostError).
  */
 
 export const BUCKETS = 64;
@@ -30,10 +28,7 @@ export function bucketOf(accountId: string): number {
   return ((hash ^ (hash >>> 13)) >>> 0) % BUCKETS;
 }
 
-/**
- * One uninterrupted history of a bucket. A new one begins when the store is empty, its server was started again
- * or replaced, or it has forgotten a commit of this process (design: store epochs).
- */
+/** One uninterrupted history of a bucket; a new one begins when the store is empty, replaced, or has forgotten. */
 export interface StoreEpoch {
   /** Letters and digits, never used twice: part of client order ids. */
   readonly id: string;
@@ -54,7 +49,6 @@ export interface AccountDocuments {
   readonly inbox?: Inbox;
   /** Which positions each action concerns. */
   readonly routes?: RouteState;
-  /** What concerns all lanes at once. */
   readonly accountLane?: AccountLane;
   /** What people are shown. Nothing is decided by it, and what cannot be read of it is as if it were not there. */
   readonly figures?: StoredFigures;
@@ -92,13 +86,9 @@ export interface StoredAccount {
   /** Rises by one with every commit but those of lanes alone; 0: never committed. */
   readonly version: number;
   readonly epoch: StoreEpoch;
-  /**
-   * True: last committed in an earlier store epoch. A lane whose own `epoch` is not `epoch.id` needs `startEpoch` before
-   * anything else.
-   */
+  /** Last committed in an earlier store epoch. A lane with another `epoch` needs `startEpoch` before anything else. */
   readonly isNewEpoch: boolean;
   readonly documents: AccountDocuments;
-  /** By market. */
   readonly lanes: ReadonlyMap<string, LaneState>;
   /** As given with the last commit that set it. */
   readonly danger: number;
@@ -121,7 +111,6 @@ export type AccountLoad =
   | { readonly kind: 'loaded'; readonly account: StoredAccount }
   | { readonly kind: 'refused'; readonly problem: RefusedAccount };
 
-/** A bucket as read at one moment. */
 export interface BucketView {
   readonly bucket: number;
   readonly epoch: StoreEpoch;
@@ -134,14 +123,11 @@ export interface BucketView {
 export interface TakeDueRequest {
   /** Of this bucket, as configured; others are left alone, and one that was never committed is due. */
   readonly accountIds: readonly string[];
-  /**
-   * Whatever is handed out is due again after this time unless committed before: long enough for a poll, short
-   * enough for the account not to be left alone when the process dies.
-   */
+  /** What is handed out is due again after this time unless committed: a process may die. */
   readonly claimMs: number;
   /**
-   * An account due later than this from now is due: the clock that set it was wrong. At least the calm cadence. All
-   * are due when the store's clock has stepped back since it was last asked.
+   * An account due later than this is due: the clock that set it was wrong. All are when the store's clock stepped
+   * back.
    */
   readonly maxAheadMs: number;
 }
@@ -154,11 +140,10 @@ export interface DueView extends BucketView {
 }
 
 /**
- * A change of one account, all of it or nothing. It is refused when somebody else has changed what it changes: each lane
- * has a version, and so has the rest of the account. One under the lease of all lanes takes the versions of all of them.
+ * All of it or nothing; refused when somebody else has changed the same: each lane has a version, the rest another one.
+ * The lease of all lanes takes all versions.
  */
 export interface AccountCommit {
-  /** What the change was computed from. */
   readonly base: StoredAccount;
   /** Absent: unchanged. `null`: removed. What is identical is not written again. */
   readonly documents?: { readonly [K in DocumentName]?: NonNullable<AccountDocuments[K]> | null };
@@ -212,14 +197,10 @@ export type LeaseReply =
 /** `wanted`: held, but an account-wide action waits for it: finish the step and release. */
 export type LeaseRenewal = 'held' | 'wanted' | 'lost';
 
-/**
- * One lane per account and market at a time, across processes. A holder that stops renewing loses the lane when
- * its lease ends; a commit that names a lost lease is refused, so it cannot go on unknowingly.
- */
+/** One lane per account and market at a time, across processes. A commit that names a lost lease is refused. */
 export interface LaneLeases {
   /**
-   * `market: null` takes all lanes: while it waits for their holders, nobody gets another one. `owner` names one
-   * undertaking (process and job): the same owner gets the lease it holds again.
+   * `market: null` takes all lanes: meanwhile nobody gets another one. The same owner gets the lease it holds again.
    */
   acquire(accountId: string, market: string | null, owner: string, leaseMs: number): Promise<LeaseReply>;
   renew(lease: LaneLease, leaseMs: number): Promise<LeaseRenewal>;
@@ -236,10 +217,7 @@ export interface DiscardRequest {
 }
 
 export interface ReadOptions {
-  /**
-   * False: nothing is kept of what is read, so nothing can be committed that is based on it. For whoever only looks,
-   * at all accounts one after another.
-   */
+  /** False: nothing is remembered, so nothing can be committed on it; for looking at all accounts. */
   readonly remember?: boolean;
 }
 
@@ -247,14 +225,10 @@ export interface StateStore {
   readonly leases: LaneLeases;
   /** Takes the accounts of a bucket that are due, claiming them for this caller. One call to the store. */
   takeDue(bucket: number, request: TakeDueRequest): Promise<DueView>;
-  /**
-   * Claims accounts that this caller has taken for `claimMs` from now on; what has become due meanwhile stays due.
-   * Only while nothing of them has been committed since: a commit says itself when they are due.
-   */
+  /** Claims accounts for `claimMs` from now on, unless something of them has been committed since. */
   holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void>;
   /** Reads accounts of one bucket, due or not, without claiming them. One call to the store. */
   readBucket(bucket: number, accountIds: readonly string[], options?: ReadOptions): Promise<BucketView>;
-  /** Reads one account, with the controls that concern it. */
   read(accountId: string): Promise<{ readonly load: AccountLoad; readonly controls: Controls }>;
   /** Commits each account by itself, in the order given; one call per bucket concerned. */
   commit(changes: readonly AccountCommit[]): Promise<readonly CommitResult[]>;

@@ -10,17 +10,13 @@ import type { LaneRef } from './lane-dispatcher.ts';
 import type { Notice } from './notifier.ts';
 import type { CommitResult, EpochStart, RefusedAccount } from './state-store.ts';
 
-/**
- * What happens, one event per thing, for logs and metrics. Events are handed over as they are, not copied: an
- * observer reads them at once and keeps nothing of a snapshot. What it throws is ignored.
- */
+/** What happens, for logs and metrics: read at once, not copied. What an observer throws is ignored. */
 export interface Telemetry {
   emit(event: DaemonEvent): void;
 }
 
 export type DaemonEvent = PollEvent | ActEvent | NotifyEvent | QueueEvent | ProcessEvent | StressEvent;
 
-/** A stress test on a schedule has ended. */
 export interface StressEvent {
   readonly kind: 'stressed';
   readonly outcome: StressOutcome;
@@ -146,6 +142,8 @@ export type QueueEvent =
   | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
   | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
   | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
+  /** A stored pause or silence does not hold: nobody with the operators' key has said it. */
+  | { readonly kind: 'controlRefused'; readonly words: string }
   /** Somebody had paused the whole queue. */
   | { readonly kind: 'queueResumed'; readonly queue: QueueName }
   /** Schedules that had stopped or were missing and were set up again. */
@@ -169,9 +167,7 @@ export type ProcessEvent =
       readonly warnings: readonly string[];
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
-  /** The web server takes requests at this address. */
   | { readonly kind: 'listening'; readonly url: string }
-  /** A request could not be answered. */
   | { readonly kind: 'webError'; readonly error: unknown }
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
   | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }
@@ -190,8 +186,7 @@ export type ProcessEvent =
       readonly got: string;
     }
   /**
-   * Something on the way to the exchange failed: its name, certificate, connection, a proxy or gateway, or the address
-   * that requests leave from. The call may have succeeded by another way.
+   * Something on the way failed: name, certificate, connection, proxy, gateway. The call may have succeeded otherwise.
    */
   | {
       readonly kind: 'exchangePath';

@@ -20,23 +20,18 @@ import { type StopCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';
 import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 
-/** What is remembered of a position that is not in the list. */
 export interface UnseenPosition {
   readonly market?: string;
   readonly direction?: Direction;
 }
 
-/**
- * An account's quantities at one moment. Each source is used only while it is no older than `maxSnapshotAgeMs`;
- * `dataAge` itself is always known.
- */
+/** An account's quantities at one moment; a source older than `maxSnapshotAgeMs` counts for nothing but `dataAge`. */
 export class AccountQuantities {
   readonly snapshot: Snapshot;
   readonly settings: AccountSettings;
   /** Clock of the exchange now, Unix milliseconds: its last Date header plus the monotonic time since. */
   readonly serverNowMs: number | undefined;
   readonly #sinceSnapshotMs: number;
-  /** By the index of the position. */
   readonly #covers: Quantity<StopCover>[] = [];
   #positionList: Quantity<PositionList> | undefined;
   #unseen: readonly UnseenPosition[] = [];
@@ -87,8 +82,7 @@ export class AccountQuantities {
   }
 
   /**
-   * What the reads do not show and that is not certainly gone: positions that were open, and assets of the main
-   * balance.
+   * Positions that were open and assets that were there, which the reads do not show and that are not certainly gone.
    */
   noteUncertain(positions: readonly UnseenPosition[], assets: ReadonlySet<string>): void {
     this.#unseen = positions;
@@ -145,10 +139,7 @@ export class AccountQuantities {
     return oldest === undefined ? NONE : known(oldest / MS_PER_SECOND);
   }
 
-  /**
-   * Records that the last reads set aside because they failed validation; a lower bound, or unknown, while a
-   * watched source is unread or too old. A source that is not watched adds none.
-   */
+  /** Records set aside as not valid: a lower bound while the source is too old, unknown while it is unread. */
   recordsSetAside(source: string | undefined): Quantity<number> | AtLeast {
     let count = 0;
     let gap: Quantity<number> | undefined;
@@ -172,7 +163,6 @@ export class AccountQuantities {
     return Object.hasOwn(balance.value, asset) ? reported(balance.value[asset]) : known(0);
   }
 
-  /** How many positions are open; a lower bound while the list may lack some. */
   get positionCount(): Quantity<number> | AtLeast {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
@@ -187,10 +177,7 @@ export class AccountQuantities {
     return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
   }
 
-  /**
-   * The collateral that the positions share, by those that the list shows. Unknown where one that it does not show
-   * may hedge them, or one that it shows is not understood.
-   */
+  /** The collateral that the positions share. Unknown where one that is not shown or not understood may hedge them. */
   get pool(): Quantity<JointPool> {
     this.#pool ??= this.#computePool();
     return this.#pool;
@@ -210,10 +197,7 @@ export class AccountQuantities {
     return mayHedge ? unknown('listIncomplete') : pool;
   }
 
-  /**
-   * How far all markets may move together before the account is liquidated, or one of them alone: the least of the
-   * pool's own distance and those of the positions. An upper bound where one of them is unknown.
-   */
+  /** How far all markets together, or one alone, may move until liquidation; an upper bound where one is unknown. */
   get jointDistance(): Quantity<number> | AtMost {
     this.#jointDistance ??= this.#computeJointDistance();
     return this.#jointDistance;
@@ -239,10 +223,7 @@ export class AccountQuantities {
     return distance.why === 'disagreement' && isSpokenFor ? [] : [distance];
   }
 
-  /**
-   * Whether any position has passed its liquidation price; unknown when none has but some cannot be judged. With both
-   * sides of a market open one of them always has, which means nothing.
-   */
+  /** Whether any position has passed its liquidation price. In a hedged market one always has: that means nothing. */
   get disagreement(): Quantity<boolean> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
@@ -258,7 +239,6 @@ export class AccountQuantities {
     return undecided ?? known(false);
   }
 
-  /** Whether the other side of a position's market is open, too. */
   isHedged({ market, direction }: PositionQuantities): boolean {
     return this.positions.some(
       (other) =>

@@ -1,7 +1,4 @@
-/**
- * When a position that a complete list does not show is taken to be closed. Exchanges have shown empty lists and
- * balances of zero for minutes, so neither one list nor a refusal proves anything.
- */
+/** When a position that lists no longer show counts as closed: exchanges have shown empty lists for minutes. */
 const LEAST_READS = 3;
 const LEAST_MS = 180_000;
 

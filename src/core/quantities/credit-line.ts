@@ -63,7 +63,6 @@ export class CreditLineQuantities {
     return exact.kind === 'value' ? known(toNumber(exact.value)) : exact;
   }
 
-  /** The debt to the last digit. */
   get exactDebt(): Quantity<DecimalString> {
     const { amount, totalFunding } = this.record;
     return totalFunding === undefined
@@ -95,8 +94,7 @@ export interface Cure {
 }
 
 /**
- * `repay = debt * (1 - target / current)` or `addCollateral = debt * (1 / target - 1 / current)`; `none` when the
- * credit line is already at or below the target.
+ * `repay = debt * (1 - target / current)` or `debt * (1 / target - 1 / current)` of collateral; `none` where reached.
  */
 export function cureTo(creditLine: CreditLineQuantities, targetLtv: number): Quantity<Cure> {
   const { debt } = creditLine;

@@ -1,18 +1,13 @@
 import { Big as BigFactory } from 'big.js';
 
 /**
- * Exact decimals: the only arithmetic allowed on amounts and prices that may go into an order
- * (design: quantities). Sums, differences and products are exact; the one inexact operation,
- * division, is `divide` and names its precision and direction.
+ * Exact decimals: the only arithmetic on what goes into an order. Only `divide` is inexact, and names its precision.
  */
 export type Decimal = BigFactory;
 
 declare const decimalText: unique symbol;
 
-/**
- * A decimal as the exchange wrote it, digits and trailing zeros kept: `"0.10"` stays `"0.10"`.
- * Only `isDecimalString` and `formatDecimal` make one, so holding it proves that `parseDecimal` succeeds.
- */
+/** A decimal as the exchange wrote it: `"0.10"` stays `"0.10"`. Holding one proves that `parseDecimal` succeeds. */
 export type DecimalString = string & { readonly [decimalText]: true };
 
 /** Direction of a rounding: towards zero, away from zero, or to the nearest with ties away from zero. */
@@ -64,7 +59,6 @@ export function parseDecimal(text: string): Decimal | undefined {
   return isDecimalString(text) ? toDecimal(text) : undefined;
 }
 
-/** The value of an already validated text. */
 export function toDecimal(text: DecimalString): Decimal {
   return new StrictBig(text);
 }
@@ -76,10 +70,7 @@ export function decimal(literal: string): Decimal {
   return value;
 }
 
-/**
- * The shortest exact decimal (`15` significant digits or fewer are kept as printed) of a finite double;
- * for ratios from forecasts and config, never for amounts that came from the exchange.
- */
+/** The shortest decimal of a finite double: for ratios of forecasts and config, never for amounts of the exchange. */
 export function decimalFromNumber(value: number): Decimal {
   if (!Number.isFinite(value)) throw new RangeError(`not a finite number: ${value}`);
   return new StrictBig(String(value));

@@ -12,10 +12,7 @@ export interface PoolMarket {
   /** Name of the market; of a coin without one its ticker. */
   readonly market: string;
   readonly positions: readonly PositionQuantities[];
-  /**
-   * Share of the pool's buffer (equity less maintenance margin) that a fall of this price alone by its whole value
-   * would take: 1 / distance. Negative where a rise takes it. 0 where neither does.
-   */
+  /** The part of the pool's buffer that a fall of this price to 0 would take: 1 / distance; negative for a rise. */
   readonly pull: number;
   /** The same for one base unit of the net side alone, never negative; what a reduction there gives back. */
   readonly pullPerBase: number;
@@ -36,9 +33,8 @@ const LEAST_DISTANCE = 1e-9;
 const SAME_BUFFER = 0.2;
 
 /**
- * The pool that an account's positions share, from a complete list. A position's liquidation price holds every
- * other price still, so that each market tells the same buffer in its own way: `notional * distance`. Unknown as
- * soon as one market is, for it could weigh on either side.
+ * The pool of a complete list. A liquidation price holds every other price still, so each market tells the same buffer:
+ * `notional * distance`. Unknown as soon as one market is: it could weigh on either side.
  */
 export function jointPool(
   positions: readonly PositionQuantities[],
@@ -71,10 +67,7 @@ export function jointPool(
 
 const APART: JointPool = { kind: 'apart' };
 
-/**
- * The uniform move of all prices that uses the pool up, a fraction: `1 / |sum of pulls|`. `none` where no such move
- * does. A single market has exactly its own distance.
- */
+/** The uniform move of all prices that uses the pool up: `1 / |sum of pulls|`; `none` where no such move does. */
 export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'pooled' }>): Quantity<number> {
   const [first] = markets;
   if (first !== undefined && markets.length === 1 && first.distance.kind === 'value') return first.distance;
@@ -82,9 +75,8 @@ export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'p
 }
 
 /**
- * The price of a position's market at which the pool is used up if all prices move together, where that is nearer than
- * its own liquidation price: that one holds every other price still. Undefined where it is not, for positions that gain
- * by such a move, and where there is no pool of several markets.
+ * The price at which the pool is used up if all prices move together, where that is nearer than the position's own
+ * liquidation price. Undefined for positions that gain by such a move, and without a pool of several markets.
  */
 export function jointLiquidationPrice(
   { direction, markPrice, liquidationDistance }: PositionQuantities,
@@ -104,7 +96,6 @@ export function jointLiquidationPrice(
   return price > 0 ? price : undefined;
 }
 
-/** What a market's positions say, both sides together. */
 interface MarketSide {
   readonly market: string;
   readonly legs: readonly PositionQuantities[];
@@ -229,10 +220,7 @@ function buffersOf(position: PositionQuantities, { marketSettings }: PoolSetting
   return told > 0 ? { told, own, error: size * priceError } : undefined;
 }
 
-/**
- * Whether a position's liquidation price is where its own margin is used up, as under isolated margin. In a pool the
- * margin of the others stands behind it as well.
- */
+/** Whether the liquidation price is where the position's own margin is used up, as under isolated margin. */
 function hasOwnMargin(position: PositionQuantities, settings: PoolSettings): boolean {
   const buffers = buffersOf(position, settings);
   if (buffers === undefined) return false;
@@ -242,10 +230,7 @@ function hasOwnMargin(position: PositionQuantities, settings: PoolSettings): boo
 /** Free funds have to be so many times what rounding moves to be told from none. */
 const CLEARLY_FREE = 4;
 
-/**
- * Whether a single position stands by its own margin to the last digit, although the account has funds that a pool would
- * add to it, whether `freeMargin` has the position's profit in it already or not.
- */
+/** Whether a single position stands by its own margin although the account has funds that a pool would add. */
 function leavesFundsOut(position: PositionQuantities, settings: PoolSettings): boolean {
   const buffers = buffersOf(position, settings);
   const free = reported(position.record.freeMargin);
@@ -261,10 +246,7 @@ function leavesFundsOut(position: PositionQuantities, settings: PoolSettings): b
   );
 }
 
-/**
- * What stands behind a position: its own margin, or what it shares with others. Undefined where neither the config nor
- * the liquidation prices tell: a single position may have all of a pool, and looks the same where no funds are free.
- */
+/** What stands behind a position. A single one looks the same under both models where no funds are free: undefined. */
 export function marginBehind(
   position: PositionQuantities,
   pool: Quantity<JointPool>,
@@ -299,10 +281,7 @@ function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolea
   return [...bounds.values()].every(({ low, high }) => low - high <= SAME_BUFFER * low);
 }
 
-/**
- * The pool's buffer, where something needs it as an amount: the smallest that a market tells, else `margin +
- * freeMargin` less maintenance. Unknown where the positions are not all in one money currency.
- */
+/** The pool's buffer as an amount: the least that a market tells, else `margin + freeMargin` less maintenance. */
 function bufferOf(
   sides: readonly MarketSide[],
   positions: readonly PositionQuantities[],

@@ -11,11 +11,7 @@ import type { PositionQuantities } from './position.ts';
 import { NONE } from './quantity.ts';
 import { moneyOf } from './units.ts';
 
-/**
- * How near liquidation may be if all markets move together, for those who ask when to look again: `jointDistance`
- * where it is known, else what the last read told, fresh or not, or the least that is possible. Undefined where none
- * of them says anything.
- */
+/** How near liquidation may be, for when to look again: the joint distance as known, as last read, or its least. */
 export function leastJointDistance({
   jointDistance,
   positions,
@@ -35,10 +31,9 @@ export function leastJointDistance({
 }
 
 /**
- * The least uniform move that may use up a pool of which too little is told: no market has a liquidation price and no
- * funds are free, or nobody knows which side a position is on. The buffer is the smallest that a market tells, else at
- * least what the largest one is worth, as no market alone uses it up; what may be on either side adds to the rest. Ten
- * equal positions are 10 % away or more. Undefined where the markets cannot be compared.
+ * The least uniform move that may use up a pool of which too little is told. The buffer is the smallest that a market
+ * tells, else what the largest is worth, as no market alone uses it up; what may be on either side adds to the rest.
+ * Ten equal positions are 10 % away or more. Undefined where the markets cannot be compared.
  */
 export function leastUniformDistance(
   positions: readonly PositionQuantities[],

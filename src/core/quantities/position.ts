@@ -18,10 +18,7 @@ import { reported } from './units.ts';
 /** The settings that say how a record is to be read. */
 export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
 
-/**
- * What one position record says (specification 2.4); what takes computing is computed once. Values
- * that are only compared are doubles; `positionView` gives the decimals that orders are made from.
- */
+/** One position record (specification 2.4), each figure computed once; `positionView` has the decimals for orders. */
 export class PositionQuantities {
   readonly record: PositionRecord;
   /** `|amount|`, base currency. */
@@ -65,20 +62,16 @@ export class PositionQuantities {
   }
 
   /**
-   * Long or short. `positionSide` LONG or SHORT decides. For BOTH it is the sign of `amount`, or with
-   * `bothSign: unsigned` (and a positive amount) the side of basePrice on which the liquidation price lies.
-   * When both are there and contradict each other it is unknown (`directionContradicted`), and so it is when a
-   * record without a usable positionSide has nothing else that confirms its sign.
+   * `positionSide` LONG or SHORT decides; for BOTH the sign of `amount`, or with `bothSign: unsigned` the side of
+   * basePrice on which the liquidation price lies. Unknown where these contradict each other or nothing confirms the
+   * sign.
    */
   get direction(): Quantity<Direction> {
     this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign);
     return this.#direction;
   }
 
-  /**
-   * `basePrice + dir * unrealizedPnl / size`, money per base unit. Unknown without direction, basePrice or
-   * unrealizedPnl, for a zero size, and when the result is not positive.
-   */
+  /** `basePrice + dir * unrealizedPnl / size`, money per base unit; unknown for a zero size or where not positive. */
   get markPrice(): Quantity<number> {
     this.#mark ??= this.#computeMark();
     return this.#mark;
@@ -96,10 +89,8 @@ export class PositionQuantities {
   }
 
   /**
-   * Bound on the error of `markPrice`, in its unit: half a unit of the last written digit of unrealizedPnl,
-   * divided by the size, plus half a unit of the last written digit of basePrice. The latter counts for at most
-   * half a price step where the market's step is known: exchanges average entry prices at least to the step, so
-   * fewer digits than that are stripped zeros and not a rounding.
+   * Bound on the error of `markPrice`: half a unit of the last digit of unrealizedPnl by the size, and of basePrice,
+   * the latter at most half a price step: digits fewer than a step's are stripped zeros, not a rounding.
    */
   get markError(): Quantity<number> {
     this.#markError ??= this.#computeMarkError();
@@ -124,9 +115,7 @@ export class PositionQuantities {
   }
 
   /**
-   * `dir * (markPrice - liquidationPrice) / markPrice`, a fraction: how far the price may move against the
-   * position. `none` without a liquidation price (infinitely far). Negative only while the exchange liquidates;
-   * else a price that is passed says nothing, and the distance is unknown (see `disagreement`).
+   * `dir * (markPrice - liquidationPrice) / markPrice`; `none` without a liquidation price, unknown in disagreement.
    */
   get liquidationDistance(): Quantity<number> {
     const isPassed = this.disagreement;
@@ -154,10 +143,7 @@ export class PositionQuantities {
     return known(state.known ? state.value : 'unrecognised');
   }
 
-  /**
-   * Whether the liquidation price is passed although the exchange is not liquidating: hedged and
-   * cross-collateral accounts report such prices, and sizing by them would be wrong.
-   */
+  /** The liquidation price is passed and nobody liquidates: hedged accounts report such prices; not to be sized by. */
   get disagreement(): Quantity<boolean> {
     const distance = this.#reportedDistance;
     if (distance.kind === 'unknown') return distance;
@@ -172,10 +158,7 @@ export class PositionQuantities {
     return mark.kind === 'value' ? known(this.size * mark.value) : mark;
   }
 
-  /**
-   * The way to liquidation in log space: b = dir * ln(markPrice / liquidationPrice). `none` without a liquidation
-   * price, or for one that a positive price cannot reach.
-   */
+  /** The way to liquidation: b = dir * ln(markPrice / liquidationPrice); `none` where no positive price reaches it. */
   crossing(motion: Quantity<Motion>): Quantity<Crossing> {
     const distance = this.liquidationDistance;
     const liquidation = this.liquidationPrice;
@@ -206,9 +189,8 @@ function liquidationSide(record: PositionRecord): Direction | undefined {
 }
 
 /**
- * Whether the record makes sense for a direction: positive mark price, liquidation price not yet passed. A long
- * deep in profit whose collateral was withdrawn has its liquidation price above its entry; only the other
- * direction's being impossible tells it from a short that was reported without a sign.
+ * Whether the record makes sense for a direction: a positive mark price, the liquidation price not yet passed. A long
+ * deep in profit whose collateral was withdrawn has its liquidation price above its entry.
  */
 function isPossible(record: PositionRecord, direction: Direction): boolean {
   const { basePrice, liquidationPrice, unrealizedPnl } = record;

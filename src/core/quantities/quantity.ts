@@ -1,7 +1,5 @@
 /**
- * A measured number, or one of two of the three kinds of "no number", which are never mixed up:
- * `unknown` cannot be computed from what came, freezes rules and is never zero; `none` is a valid statement
- * that there is none (infinitely far), and clears rules. The third, zero, is a value like any other.
+ * A number, or one of two kinds of none: `unknown` freezes rules and is never 0; `none`, infinitely far, clears them.
  */
 export type Quantity<T> =
   | { readonly kind: 'value'; readonly value: T }
@@ -44,19 +42,13 @@ export function unknown(why: UnknownReason): Quantity<never> {
   return { kind: 'unknown', why };
 }
 
-/**
- * A number of which only a lower bound is known: what was counted in a list of which a part is missing. It
- * decides comparisons that no further record could change.
- */
+/** A lower bound: counted in a list of which a part is missing. Decides what no further record could change. */
 export interface AtLeast {
   readonly kind: 'atLeast';
   readonly value: number;
 }
 
-/**
- * A number of which only an upper bound is known: the least of several, some of which are unknown. It decides the
- * comparisons that the others could not change.
- */
+/** An upper bound: the least of several, some of them unknown. Decides what these could not change. */
 export interface AtMost {
   readonly kind: 'atMost';
   readonly value: number;

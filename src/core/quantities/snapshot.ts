@@ -8,12 +8,8 @@ import type {
 import type { DecimalString } from './decimal.ts';
 import type { KnownTransfer } from './transfer.ts';
 
-/**
- * A moment as seen by one process. Only `monotonicMs` measures durations, and only against another reading of
- * the same `clockId`; `wallMs` labels things, and bounds durations across processes.
- */
+/** Only `monotonicMs` measures, against the same `clockId`; `wallMs` labels, and bounds times across processes. */
 export interface Instant {
-  /** Unix milliseconds. */
   readonly wallMs: number;
   /** From an arbitrary origin; never steps back. */
   readonly monotonicMs: number;
@@ -22,9 +18,7 @@ export interface Instant {
 }
 
 /**
- * One part of an account. `ageMs` is measured at the snapshot's `at`: the time since the request of the last
- * good read was sent, or, for `notRead`, since watching began without one. It is monotonic; whoever carries a
- * reading over to a later snapshot adds the time that passed.
+ * One part of an account. `ageMs`: at the snapshot's `at`, since the last good read was sent, or since watching began.
  */
 export type SourceReading<T> =
   | {
@@ -55,10 +49,7 @@ export interface OwnStop {
   readonly confirmed: boolean;
 }
 
-/**
- * One account at one time: validated, immutable, plain JSON data. A source that is not watched has no key; one
- * that could not be read keeps its last good reading with a growing age.
- */
+/** One account at one time, plain JSON. No key: not watched. One that cannot be read keeps its last good reading. */
 export interface Snapshot {
   readonly version: 1;
   readonly accountId: string;

@@ -8,10 +8,9 @@ export type StopCover = 'ok' | 'missing' | 'beyondLiquidation' | 'unconfirmed';
 const COVERED: Quantity<StopCover> = known('ok');
 
 /**
- * Whether stops cover the whole position before liquidation (without a liquidation price every stop is before it).
- * `ok`: confirmed ones do; `unconfirmed`: they would, if those in doubt stand; `beyondLiquidation`: there are stops,
- * but one that would be needed activates at or past the liquidation price; else `missing`. Unknown when the exchange
- * does not say what is attached (and our own stops do not suffice), or for want of direction or liquidation price.
+ * Whether stops cover the whole position before liquidation. `unconfirmed`: if those in doubt stand.
+ * `beyondLiquidation`: one that is needed activates at or past it. Unknown where the exchange does not say what is
+ * attached.
  */
 export function stopCover(position: PositionQuantities, ownStops: readonly OwnStop[]): Quantity<StopCover> {
   const { positionId, tpsl } = position.record;

@@ -1,9 +1,6 @@
 import type { RecordList, TransferRecord } from '../ports/exchange.ts';
 
-/**
- * What the daemon knows of a transfer: where it went, what was written beside it, and how it is found on a chain
- * are personal, and nothing but one verdict is taken from them.
- */
+/** A transfer without what is personal: addresses and remarks give one verdict, and are not kept. */
 export interface KnownTransfer
   extends Pick<
     TransferRecord,

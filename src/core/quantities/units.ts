@@ -22,9 +22,8 @@ const SMALLEST_PERCENT = 10;
 const LARGEST_PERCENT = 100;
 
 /**
- * The unit of a record's LTVs, which the specification leaves open (2.5): as forced by config, else from the
- * record's own liquidation LTV (its margin-call or initial LTV where that is missing) - at most 1 is a
- * fraction, from 10 to 100 is percent, and anything else is unclear rather than guessed.
+ * The unit of a record's LTVs (specification 2.5 leaves it open): as configured, else by its liquidation LTV: at most 1
+ * is a fraction, 10 to 100 is percent, anything else is unclear.
  */
 export function ltvScale(record: CreditLineRecord, unit: AccountSettings['ltvUnit']): Quantity<LtvScale> {
   if (unit === 'percent') return known(0.01);

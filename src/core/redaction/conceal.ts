@@ -7,10 +7,7 @@ const MULTIPLIER = 31;
 /** The text with every value in it that must not be shown, overlapping ones together, replaced. */
 export type Conceal = (text: string) => string;
 
-/**
- * Finds values, however many there are, in one pass over a text. Those shorter than six characters are left out: they
- * would hide half of the text.
- */
+/** Finds all values in one pass. Those shorter than six characters are left out: they would hide half of the text. */
 export function concealer(values: Iterable<string>, instead: string): Conceal {
   const byHash = new Map<number, string[]>();
   const filter = new Uint8Array(1 << FILTER_BITS);

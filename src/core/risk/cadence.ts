@@ -5,12 +5,11 @@ import { known, type Quantity, unknown } from '../quantities/quantity.ts';
 import { MS_PER_DAY, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Leaf } from '../rules/condition.ts';
 import type { SubjectKey } from '../rules/subject.ts';
-import type { Motion } from './forecast.ts';
+import { type Danger, type Motion, type MotionPace, outlookOf } from './forecast.ts';
 import { normalCdf } from './normal.ts';
 
 /** Why the next poll is due when it is. Closed list, also a metric label. */
 export type CadenceReason =
-  /** Nothing is near. */
   | 'calm'
   /** A threshold is so near that the price may have crossed it by then. */
   | 'nearThreshold'
@@ -26,36 +25,24 @@ export type CadenceReason =
 export interface NextDue {
   readonly inMs: number;
   readonly reason: CadenceReason;
-  /** The subject whose risk decided. */
   readonly subject?: SubjectKey;
   /** Whether an order may have to leave by the next look, for all that is known: then no look may fail for politeness. */
   readonly isPressing?: true;
 }
 
-/**
- * Deviations that a walk exceeds on either side of its start, at its farthest, with a chance of p = 1e-4: `-Phi^-1(p/2)`.
- * This is the bound on the chance that a threshold is crossed between two polls.
- */
+/** Deviations that a walk exceeds at its farthest, on either side, with a chance of 1e-4: `-Phi^-1(1e-4 / 2)`. */
 const DEVIATIONS = 3.890_591_886_4;
-/**
- * Volatility below which no market is trusted to stay, a fraction per square root of a day: estimates lag behind
- * the start of a crash. It also stands in while there is no estimate.
- */
+/** Per square root of a day; no market is trusted to move less, as estimates lag behind the start of a crash. */
 const LEAST_VOLATILITY_PER_DAY = 0.3;
 const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
 /**
- * Time in which a market that stood still a moment ago may lose all: 1 % a second. No walk foresees a crash, and whoever
- * looks away for ten seconds meets it ten percent later. Fast markets have moved 6 to 10 % in their worst minute, the
- * worst one 40 %, and within such a minute the seconds differ. Levels at which an order has to leave, and liquidation
- * itself, are never further from the next look than this.
+ * Time in which a market that stood still may lose all: 1 % a second, as the worst minutes lost 6 to 10 %, one 40 %.
+ * Levels at which an order has to leave, and liquidation itself, are never further from the next look.
  */
 const CRASH_MS = 100 * MS_PER_SECOND;
 
-/**
- * Time within which a barrier at log distance `distance` is reached with a chance of at most 1e-4: the
- * T that solves `distance - aT = z * sigma * sqrt(T)`, a being the drift towards it.
- */
-export function safeIntervalMs(distance: number, motion: Motion, towards: 'fall' | 'rise'): number {
+/** Time within which a barrier is reached with a chance of 1e-4: `distance - aT = z * sigma * sqrt(T)`, a the drift. */
+export function safeIntervalMs(distance: number, motion: MotionPace, towards: Danger): number {
   const b = Math.abs(distance);
   const z = DEVIATIONS * Math.sqrt(Math.max(motion.variancePerMs, LEAST_VARIANCE_PER_MS));
   const a = Math.max(0, towards === 'fall' ? -motion.driftPerMs : motion.driftPerMs);
@@ -182,29 +169,22 @@ function deviationsOf(chance: number): number {
 
 /** Log distance from its barrier at which a forecast crosses its threshold. */
 function reachOf(
-  reach: NonNullable<LevelThreshold['reach']>,
+  { deviations, windowMs }: NonNullable<LevelThreshold['reach']>,
   motion: Quantity<Motion>,
-  dangerous: 'fall' | 'rise',
+  dangerous: Danger,
 ): number {
   if (motion.kind !== 'value') return 0;
-  return Math.max(
-    ...pacesOf(motion.value).map(({ variancePerMs, driftPerMs, reachMs = reach.windowMs }) => {
-      const drift = Math.max(0, dangerous === 'fall' ? -driftPerMs : driftPerMs);
-      const windowMs = Math.min(reach.windowMs, reachMs);
-      return drift * windowMs + reach.deviations * Math.sqrt(variancePerMs * windowMs);
-    }),
-  );
+  const reachMs = Math.min(windowMs, motion.value.reachMs ?? windowMs);
+  const { variance, adverseMove } = outlookOf(motion.value, dangerous, reachMs);
+  return adverseMove + deviations * Math.sqrt(variance);
 }
 
 /** Over the last hour, and over the last seconds where they say something. */
-function pacesOf(motion: Motion): readonly Motion[] {
+function pacesOf(motion: Motion): readonly MotionPace[] {
   return motion.recent === undefined ? [motion] : [motion, motion.recent];
 }
 
-/**
- * Mark prices next to the present one at which a position would reach one of its thresholds; its liquidation price
- * is always one. `undefined` when the mark price is not known.
- */
+/** Mark prices at which a position reaches a threshold, or liquidation; `undefined` without a mark price. */
 export function priceLevels(
   position: PositionQuantities,
   thresholds: readonly LevelThreshold[],
@@ -242,10 +222,7 @@ export function priceLevels(
   return levels;
 }
 
-/**
- * Levels of the markets of an account as a whole, now at 1, at which it would reach one of its thresholds when all move
- * together; its liquidation is always one. `dir`: -1 where a rise brings it nearer.
- */
+/** Levels of all markets together, now at 1, at thresholds and at liquidation. `dir`: -1 where a rise endangers. */
 export function jointLevels(
   distance: number,
   dir: 1 | -1,
@@ -273,10 +250,7 @@ export function jointMotion(motions: readonly Quantity<Motion>[], dir: 1 | -1): 
   return why;
 }
 
-/**
- * LTVs next to the present one at which a credit line would reach one of its thresholds; its margin call and its liquidation
- * are always two. `undefined` when the LTV is not known, or 0.
- */
+/** LTVs at which a credit line reaches a threshold, its margin call or liquidation; `undefined` where unknown or 0. */
 export function ltvLevels(
   creditLine: CreditLineQuantities,
   thresholds: readonly LevelThreshold[],
@@ -322,17 +296,13 @@ export interface CadenceBounds {
   readonly leastIntervalMs: number;
 }
 
-/**
- * When to poll next: after the soonest safe interval, not before `alertMs` and not after `calmMs`, and then
- * stretched to what the request budget allows.
- */
+/** When to poll next: the soonest safe interval, within `alertMs` and `calmMs`, stretched to the request budget. */
 export function nextDue(bounds: CadenceBounds, wanted: NextDue): NextDue {
   const inMs = Math.min(Math.max(wanted.inMs, bounds.alertMs), Math.max(bounds.calmMs, bounds.alertMs));
   if (inMs < bounds.leastIntervalMs) return { ...wanted, inMs: bounds.leastIntervalMs, reason: 'budget' };
   return { ...wanted, inMs };
 }
 
-/** The request budget of one egress address. */
 export interface RequestBudget {
   readonly requests: number;
   readonly perMs: number;

@@ -2,10 +2,7 @@ const TWO_OVER_SQRT_PI = 2 / Math.sqrt(Math.PI);
 const ONE_OVER_SQRT_PI = 1 / Math.sqrt(Math.PI);
 const SERIES_LIMIT = 2;
 
-/**
- * The scaled complementary error function `exp(x^2) * erfc(x)` for x >= 0. It falls like `1 / (x * sqrt(pi))`, so
- * products of a huge exponential and a tiny normal tail can be formed from it without overflow or underflow.
- */
+/** `exp(x^2) * erfc(x)` for x >= 0: products of a huge exponential and a tiny tail without overflow. */
 export function erfcx(x: number): number {
   return x < SERIES_LIMIT ? Math.exp(x * x) - scaledErfSeries(x) : erfcxFraction(x);
 }
@@ -21,17 +18,13 @@ function scaledErfSeries(x: number): number {
   return TWO_OVER_SQRT_PI * sum;
 }
 
-/**
- * Laplace's continued fraction, from the tail; with so many terms it converges to double precision for x >= 2, the
- * sooner the larger x is.
- */
+/** Laplace's continued fraction, from the tail: converges to double precision for x >= 2. */
 function erfcxFraction(x: number): number {
   let tail = x;
   for (let n = 8 + Math.ceil(200 / (x * x)); n > 0; n--) tail = x + n / 2 / tail;
   return ONE_OVER_SQRT_PI / tail;
 }
 
-/** The complementary error function. */
 export function erfc(x: number): number {
   return x < 0 ? 2 - erfc(-x) : Math.exp(-x * x) * erfcx(x);
 }

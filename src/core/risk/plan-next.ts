@@ -62,10 +62,7 @@ function findUrgent(
   return account.isBlind ? { inMs: 0, reason: 'blind' } : undefined;
 }
 
-/**
- * Whether a rule fires for stops that stand: it may go on for months, and asks for no closer look than the figures do.
- * Where it only observes, none will ever stand.
- */
+/** Whether a rule fires for stops that stand: it may for months, and asks for no closer look. Not where it observes. */
 function isAtRest(
   rule: CompiledRule | undefined,
   { phase, subject }: RuleEntry,

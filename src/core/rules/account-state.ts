@@ -8,10 +8,7 @@ import type { Direction, SubjectKey } from './subject.ts';
 /** Raised when the shape of the state changes in a way that old state cannot be read. */
 export const STATE_VERSION = 1;
 
-/**
- * Everything that evaluating remembers of an account. Plain JSON: it survives restarts in every state, and an
- * evaluation replayed from its serialised inputs gives identical bytes.
- */
+/** All that evaluating remembers of an account, plain JSON: replayed from its inputs it gives identical bytes. */
 export interface AccountState {
   readonly version: typeof STATE_VERSION;
   readonly accountId: string;
@@ -36,7 +33,6 @@ export interface RuleSlot {
   readonly entries: readonly RuleEntry[];
 }
 
-/** The mark price of a market, as its positions show it. */
 export interface MarketMemory {
   readonly market: string;
   readonly forecast: ForecastState;
@@ -44,7 +40,6 @@ export interface MarketMemory {
   readonly absentMs: number;
 }
 
-/** The LTV of a credit line. */
 export interface CreditLineMemory {
   readonly subject: SubjectKey;
   readonly forecast: ForecastState;
@@ -52,7 +47,6 @@ export interface CreditLineMemory {
   readonly gap: boolean;
 }
 
-/** An asset that the main balance had. */
 export interface BalanceMemory {
   readonly asset: string;
   /** Since it was last seen above zero; absent while it is. */
@@ -74,7 +68,6 @@ export interface PositionMemory {
   readonly cover: 'covered' | 'open' | 'unknown';
 }
 
-/** The state of an account of which nothing is known. */
 export function emptyAccountState(accountId: string): AccountState {
   return {
     version: STATE_VERSION,

@@ -53,8 +53,8 @@ function requestsOf(
 }
 
 /**
- * Whether limits must not hold an action back: a position it concerns is called for margin, being liquidated, or
- * in a state that the exchange does not document. Data too old to decide exempt nothing.
+ * Whether limits must not hold an action back: a position it concerns is in a margin call, liquidation or unknown
+ * state.
  */
 function isExempt(
   rule: CompiledRule,

@@ -13,9 +13,8 @@ interface LocalTime {
 }
 
 /**
- * Compiles a window to a judge on local wall time, so that it opens and closes at the same local hour whatever
- * daylight saving does: an hour that the change repeats is in or out both times, and a bound inside a skipped
- * hour takes effect after it. `from` equal to `to` is the whole day.
+ * Judges by local wall time: an hour that daylight saving repeats is in or out both times, a bound inside a skipped one
+ * takes effect after it. `from` equal to `to` is the whole day.
  */
 export function compileActiveWindow(window: ActiveWindow): WindowJudge {
   const format = new Intl.DateTimeFormat('en-US', {

@@ -6,9 +6,8 @@ import type { AccountState, BalanceMemory } from './account-state.ts';
 type Balances = NonNullable<AccountState['balances']>;
 
 /**
- * Which assets the main balance had: exchanges have shown accounts a balance of 0 for minutes, so that one that was
- * there is believed to be gone only in time. `sinceReadMs`: since the read that a memory with this age stems from; 0
- * when it is the same.
+ * An asset that was there is believed to be gone only in time: exchanges have shown 0 for minutes. `sinceReadMs`: since
+ * the read that a memory of this age stems from.
  */
 export function rememberBalances(
   before: Balances | undefined,

@@ -10,7 +10,6 @@ import type { ActionSpec, Mode, RuleSpec, SubjectFilter, SubjectKind } from './r
 /** A rule ready to judge: closures instead of text. Made once per account and config. */
 export interface CompiledRule {
   readonly spec: RuleSpec;
-  /** Position among all rules of the account. */
   readonly index: number;
   /** Its slot while it has nothing to remember. */
   readonly emptySlot: RuleSlot;
@@ -22,7 +21,6 @@ export interface CompiledRule {
   /** Scratch for its latches, reused for all subjects. */
   readonly latches: Latches;
   readonly stages: readonly (readonly CompiledAction[])[];
-  /** Whether it reduces or covers positions. */
   readonly sendsOrders: boolean;
   /** Whether covering is all it ever sends: once the stops stand, nothing more is to be done however long it fires. */
   readonly onlyProtects: boolean;

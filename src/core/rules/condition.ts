@@ -33,10 +33,7 @@ export interface CompiledCondition {
   readonly tree: ConditionTree;
   readonly leaves: readonly Leaf[];
   readonly latchCount: number;
-  /**
-   * Truth for the subject loaded in the field cache. Updates the latches of the comparisons it reaches, and it
-   * reaches all that have one; the caller keeps the update only when the result is known.
-   */
+  /** Updates the latches of all comparisons that have one; the caller keeps them only when the result is known. */
   readonly judge: Judge;
 }
 
@@ -84,10 +81,7 @@ function negate(truth: Truth): Truth {
   return truth === UNKNOWN ? UNKNOWN : truth === TRUE ? FALSE : TRUE;
 }
 
-/**
- * `all` is decided by one FALSE and `any` by one TRUE; else by an UNKNOWN. Without hysteresis inside, the rest
- * of a decided group is not looked at. Folded into pairs, which costs less than a loop.
- */
+/** `all` is decided by one FALSE, `any` by one TRUE, else by an UNKNOWN. Pairs cost less than a loop. */
 function compileGroup(judges: readonly Judge[], decisive: typeof FALSE | typeof TRUE, eager: boolean): Judge {
   const otherwise: Truth = decisive === FALSE ? TRUE : FALSE;
   const both = eager ? compileEagerPair : compileLazyPair;

@@ -19,10 +19,8 @@ export interface Elapsed {
 const PLAUSIBLE_INTERVALS = 3;
 
 /**
- * Time since the last evaluation, monotonic within one process. Another process has another monotonic clock:
- * between two of them only the wall clock is left, which may have jumped, so timers are credited with at most the
- * planned interval - that much was going to pass anyway, so no jump can fire or resolve anything. And they are
- * never credited with more than `maxStepMs` at once: of a longer gap nobody knows what the condition did in it.
+ * Time since the last evaluation, monotonic within one process. Between processes only the wall clock is left, which
+ * may have jumped: timers are credited with at most the planned interval, and never with more than `maxStepMs`.
  */
 export function elapsedSince(last: ElapsedState | undefined, now: Instant, maxStepMs: number): Elapsed {
   if (last === undefined) return { timerMs: 0, measuredMs: undefined };

@@ -29,8 +29,8 @@ export interface Evaluation {
   readonly decisions: readonly Decision[];
   readonly transitions: readonly Transition[];
   /**
-   * Level-triggered: every action of every reached stage of every episode that is firing now. A request that was
-   * here before and is not any more is resolved.
+   * Level-triggered: all actions of every stage reached by an episode that fires. One that is not here any more is
+   * over.
    */
   readonly active: readonly ActionRequest[];
   readonly forecasts: readonly MarketForecast[];
@@ -42,18 +42,13 @@ export interface EvaluateOptions {
   readonly leastIntervalMs?: number;
 }
 
-/**
- * Timers are credited with at most so many calm intervals at once, or with the interval that was planned when the
- * request budget made it longer: of a longer gap nobody knows what it was.
- */
+/** At most so many calm intervals are credited at once, or a longer planned one: nobody knows what a longer gap was. */
 const MAX_CREDITED_INTERVALS = 3;
 
 /**
- * Judges one account: a pure function, the same inputs give the same bytes. Only data that are complete, valid and
- * no older than `maxSnapshotAgeMs` decide; whatever is unknown freezes the rules that need it, and nothing else.
- *
- * Timers run on the monotonic clock of `now` (see `passageSince`), windows and record ages on the clock of the
- * exchange where it is known. A jump of the wall clock changes labels only.
+ * Judges one account; pure: the same inputs give the same bytes. Only data that are complete, valid and no older than
+ * `maxSnapshotAgeMs` decide; what is unknown freezes the rules that need it. A jump of the wall clock changes labels
+ * only.
  */
 export function evaluate(
   snapshot: Snapshot,

@@ -39,8 +39,7 @@ export function remember(memory: Memory, account: AccountQuantities, passage: El
 }
 
 /**
- * Time between the last read that gave samples and this one; `undefined` when the clocks do not tell, and 0 when
- * it is the same read.
+ * Time between the last read that gave samples and this one; `undefined` when clocks do not tell, 0 for the same one.
  */
 function sincePreviousRead(
   previousAgeMs: number | undefined,
@@ -175,7 +174,6 @@ function rememberPositions(
 interface UnseenScene {
   readonly account: AccountQuantities;
   readonly list: PositionList;
-  /** Positions that were there before. */
   readonly known: ReadonlySet<string>;
   readonly isNewRead: boolean;
   readonly timerMs: number;

@@ -8,15 +8,13 @@ export type Phase = 'inactive' | 'pending' | 'firing';
 /** When and why a stage of an episode began. */
 export interface StageMark {
   readonly stage: number;
-  /** Unix milliseconds. */
   readonly atMs: number;
   readonly because: string;
 }
 
 /**
- * State of one rule for one subject, plain JSON. It has no clock of its own: its timers are sums of the
- * intervals at both ends of which the data were known and the condition had the same truth. A subject without an
- * entry is inactive with nothing to remember.
+ * One rule for one subject, plain JSON without a clock: timers are sums of intervals whose both ends were known and
+ * alike.
  */
 export interface RuleEntry {
   readonly subject: SubjectKey;
@@ -78,9 +76,8 @@ const STAYS_INACTIVE: RuleStepResult = {
 const FROZEN_INACTIVE: RuleStepResult = { ...STAYS_INACTIVE, reason: 'frozenByUnknown' };
 
 /**
- * One evaluation of one rule for one subject, with the semantics of Prometheus alerts: true makes it pending,
- * true for `for` makes it fire, false makes it inactive again - while firing only after `keepFiringFor`. Unknown
- * changes nothing but the mark that it was unknown.
+ * As Prometheus alerts: true is pending, true for `for` fires, false ends it, while firing only after `keepFiringFor`.
+ * Unknown changes nothing but its own mark.
  */
 export function stepRule(
   subject: SubjectKey,

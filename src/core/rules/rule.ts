@@ -1,9 +1,3 @@
-/**
- * Rules in the form in which the config hands them out: normalised, defaults filled in, plain JSON data with
- * times in milliseconds and ratios as fractions (`0.05` is 5 %). The core compiles them (conditions to
- * closures) and judges subjects by them.
- */
-
 /** What a rule judges. */
 export type SubjectKind = 'position' | 'creditLine' | 'account';
 
@@ -11,9 +5,8 @@ export type Severity = 'info' | 'warning' | 'critical';
 export type Mode = 'observe' | 'enforce';
 
 /**
- * A comparison on one field of the catalogue, with optional hysteresis: `below` fires strictly below and, once
- * true, stays true until the value is strictly above `clearAbove` (default: until it is not below any more);
- * `above` and `clearBelow` mirror that.
+ * `below` fires strictly below and stays true until strictly above `clearAbove` (default: not below); `above` mirrors
+ * it.
  */
 export type Comparison =
   | { readonly op: 'below'; readonly threshold: number; readonly clearAbove?: number }
@@ -121,7 +114,6 @@ export interface RuleSpec {
   readonly when: ConditionSpec;
   readonly forMs: number;
   readonly keepFiringForMs: number;
-  /** Stage 0. */
   readonly actions: readonly ActionSpec[];
   /** Stages 1, 2, ..., by rising `afterMs`. */
   readonly escalate: readonly EscalationStage[];

@@ -10,10 +10,7 @@ export type Direction = 'long' | 'short';
 /** `none` is the API's null; a value that the API does not document is `unrecognised`. */
 export type LiquidationStateValue = 'none' | 'margin_call' | 'liquidation' | 'unrecognised';
 
-/**
- * One position as seen in one complete read: what targets and order sets are computed from. Amounts and prices
- * are decimals as texts; ratios are doubles.
- */
+/** One position of one complete read, for targets and order sets. Amounts and prices are decimal texts. */
 export interface PositionView {
   readonly positionId: string;
   readonly market: string;

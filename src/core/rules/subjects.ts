@@ -24,14 +24,12 @@ export interface SubjectList<K extends SubjectKind> {
   readonly whyAbsent: (key: SubjectKey) => UnknownReason | undefined;
 }
 
-/** All subjects of one evaluation. */
 export interface Subjects {
   readonly positions: SubjectList<'position'>;
   readonly creditLines: SubjectList<'creditLine'>;
   readonly account: SubjectList<'account'>;
 }
 
-/** How the mark price of a market has been moving. */
 export interface MarketForecast {
   readonly market: string;
   readonly motion: Quantity<Motion>;

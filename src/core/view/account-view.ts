@@ -7,12 +7,8 @@ import type { Phase } from '../rules/rule-state.ts';
 import type { Direction, LiquidationStateValue, SubjectKey } from '../rules/subject.ts';
 
 /**
- * One account as a person sees it: what is known, how endangered it is, what the rules say and what is being
- * done. Plain JSON, made from the shared state and the config alone, so that every process makes the same one;
- * the page, the API, `status` and the state gauges of /metrics all show this.
- *
- * Figures: `null` is unknown, `'none'` a valid "there is none" (no liquidation price: infinitely far).
- * Ratios are fractions, durations milliseconds, times Unix milliseconds, amounts and prices decimal texts.
+ * One account as a person sees it, from shared state and config alone: page, API, `status` and metrics show the same.
+ * `null` is unknown, `'none'` a valid "there is none". Ratios are fractions, amounts and prices decimal texts.
  */
 export interface AccountView {
   readonly accountId: string;
@@ -49,7 +45,6 @@ export interface AccountView {
   readonly refused: { readonly document: string; readonly message: string } | null;
 }
 
-/** An account of which nothing is known but that it is there. */
 export function emptyView(accountId: string): AccountView {
   return {
     accountId,
@@ -103,7 +98,6 @@ export type RuleFigures = Pick<RuleLine, 'ruleId' | 'subject' | 'severity' | 'ph
 
 export type IntentFigures = Pick<IntentLine, 'mode' | 'openedMs' | 'deadlineMs' | 'ended'>;
 
-/** One kind of read of the exchange. */
 export interface SourceView {
   readonly source: string;
   /** Time of the last good read; null: none yet. */
@@ -205,14 +199,12 @@ export interface IntentLine {
   /** `operator:ID` for an order by hand. */
   readonly ruleId: string;
   readonly mode: Mode;
-  /** In words, with the size that is to be left as far as it is known. */
   readonly target: string;
   /** At most so much is to be left; null: not known yet. */
   readonly targetBase: DecimalString | null;
   readonly openedMs: number;
   readonly deadlineMs: number;
   readonly failures: number;
-  /** In words. */
   readonly state: string;
   readonly ended: boolean;
 }
@@ -226,8 +218,7 @@ export interface OrderLine {
   readonly activationPrice: DecimalString;
   readonly price: DecimalString;
   /**
-   * `sending`: no answer yet; `unsure`: whether it is there is not known. `presumedFilled`: the position fell by its
-   * amount; it is only kept so that it is cancelled before anything is placed on top of it.
+   * `unsure`: whether it is there is not known. `presumedFilled`: kept only to be cancelled before anything is placed.
    */
   readonly status: OwnOrder['status'] | 'presumedFilled';
   readonly clientOrderId: string;

@@ -1,10 +1,7 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { ChainedRecord } from '../audit/audit-record.ts';
 
-/**
- * What was sent to the exchange and what became of it, from the audit trail: a request is recorded before it is
- * sent, and its outcome after.
- */
+/** What was sent and what became of it, from the audit: recorded before it is sent, and its outcome after. */
 export interface ActionLine {
   /** The same for every state of one request. */
   readonly id: string;
@@ -26,7 +23,6 @@ export interface ActionLine {
 /** `pending`: being sent. `observed`: would have been sent, in observe mode. */
 export type ActionOutcome = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'observed';
 
-/** At most so many requests of one account wait for their outcome: one per market, and one of the account. */
 const MOST_PENDING = 200;
 
 /** The actions of one account: records go in from the oldest to the newest, what changed comes out. */

@@ -15,10 +15,7 @@ import type { Comparison, FieldValue } from '../rules/rule.ts';
 
 export { figure } from '../fields/field-words.ts';
 
-/**
- * Why a condition has the truth it has, for the subject in the field cache: the comparisons that decided it, each
- * with its figure, as in `distance to liquidation is 4.1 %, below 5 %`. `latches` are those after judging.
- */
+/** The comparisons that decided, each with its figure: `distance to liquidation is 4.1 %, below 5 %`. */
 export function conditionWords(tree: ConditionTree, fieldCache: FieldReader, latches: Latches): string {
   return deciding(tree, tree.judge(latches.slice()), fieldCache, latches).join(' and ');
 }

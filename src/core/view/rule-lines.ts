@@ -13,10 +13,7 @@ import type { RuleLine } from './account-view.ts';
 import { conditionText, conditionWords, figure } from './alert-words.ts';
 import type { Scene } from './scene.ts';
 
-/**
- * Every rule for every subject that it selects, in the order of the subjects, each with the reason why it does
- * what it does or nothing. What the rules remember is as committed; the words are those of the shown figures.
- */
+/** Every rule for every subject that it selects, each with the reason why it does what it does, or nothing. */
 export function ruleLines(scene: Scene): readonly RuleLine[] {
   const lines: RuleLine[] = [];
   const { rules, subjects } = scene;
@@ -74,7 +71,6 @@ interface Standing {
   readonly frozen: boolean;
 }
 
-/** A subject of a rule, and what the rule remembers of it. */
 interface Found {
   readonly subject: SubjectKey;
   readonly slot: RuleSlot | undefined;
@@ -166,10 +162,7 @@ function judge<K extends SubjectKind>(
   };
 }
 
-/**
- * With both sides of a market open one of them has always passed its liquidation price. What that leaves undecided the
- * other side decides, and nobody has to look.
- */
+/** In a hedged market one side has always passed its liquidation price: the other decides, and nobody has to look. */
 function isOddByHedge({ account }: Scene, subject: SubjectKey): boolean {
   return account.positions.some(
     (position) =>

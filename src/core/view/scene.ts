@@ -62,10 +62,7 @@ function nothingRead(accountId: string, at: Instant): Snapshot {
   return { version: 1, accountId, at, sources: {}, ownStops: [] };
 }
 
-/**
- * What was known at the last evaluation. Positions and credit lines are as of the figures, which may be a little
- * older than the read that was judged last; how old that read is the evaluation tells.
- */
+/** What was known at the last evaluation; the figures may be a little older than the read that was judged last. */
 function snapshotOf(stored: StoredAccount, evaluation: AccountState): Snapshot | undefined {
   const { documents, accountId } = stored;
   const at = evaluation.passage?.at;

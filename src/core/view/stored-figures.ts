@@ -4,10 +4,8 @@ import type { Instant, Snapshot, SourceReading } from '../quantities/snapshot.ts
 import type { Evaluation } from '../rules/evaluate.ts';
 
 /**
- * What an account's figures are computed from whenever somebody looks: the last read of its positions and credit
- * lines, as it came. Kept as read and not as computed, so that the poll computes nothing for a page that perhaps
- * nobody has open, and every figure that a rule can ask for can be shown. Memories (forecasts, time without
- * cover, states of rules) are in the evaluated state, what is read seldom is in the readings.
+ * The last read of positions and credit lines, as it came: polls compute nothing for pages that nobody has open, and
+ * every figure that a rule can ask for can be shown.
  */
 export interface StoredFigures {
   readonly version: 1;
@@ -20,13 +18,9 @@ export interface StoredFigures {
 
 export type FigureSettings = Pick<AccountSettings, 'mode' | 'bothSign' | 'ltvUnit' | 'maxSnapshotAgeMs'>;
 
-/**
- * While all is calm figures are written at most this often: every write is another 2 KB through Redis and its
- * append-only file (five positions), and a page of a calm account need not be newer than its curves' eye can see.
- */
+/** Every write is 2 KB through Redis and its append-only file; a calm page need not be newer. */
 export const FIGURES_EVERY_MS = 5_000;
 
-/** What a snapshot leaves to be shown. */
 export function figuresOf({ at, sources }: Snapshot, settings: FigureSettings): StoredFigures {
   const { mode, bothSign, ltvUnit, maxSnapshotAgeMs } = settings;
   return {

@@ -4,7 +4,6 @@ export interface StoredStress {
   /** The newest run that finished at least one scenario; null: none has yet. */
   readonly result: StressResult | null;
   readonly lastRun: StressRun;
-  /** When the next run is due, Unix milliseconds. */
   readonly nextAtMs: number;
 }
 
@@ -12,7 +11,6 @@ export interface StoredStress {
 export type StressOutcome = 'complete' | 'partial' | 'failed';
 
 export interface StressRun {
-  /** When it began, Unix milliseconds. */
   readonly atMs: number;
   readonly durationMs: number;
   readonly outcome: StressOutcome;
@@ -21,7 +19,6 @@ export interface StressRun {
 }
 
 export interface StressResult extends StressRun {
-  /** Accounts that were played. */
   readonly accounts: number;
   /** Why others that hold something were not, in whole sentences; the first of them. */
   readonly leftOut: readonly string[];

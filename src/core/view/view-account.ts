@@ -28,9 +28,7 @@ export interface ViewInputs {
   readonly load: AccountLoad;
   /** Absent: the account is not in the config of this process. */
   readonly rules?: CompiledRules | undefined;
-  /** Those of its bucket. */
   readonly controls: Controls;
-  /** Unix milliseconds. */
   readonly nowMs: number;
   /** Assets of the main balance to show; absent: those that are not zero. */
   readonly balances?: readonly string[] | undefined;

@@ -15,6 +15,8 @@ export interface NonceSettings {
   readonly key: string;
   /** Names this client among all that share the key. */
   readonly owner: string;
+  /** No nonce of a sequence is less. */
+  readonly start: number;
   /** Tells processes apart that generate nonces while the store is lost: 0 to `ordinals` - 1. */
   readonly ordinal: number;
   readonly ordinals: number;
@@ -44,7 +46,7 @@ const MAX_BLOCK = 256;
 const WINDOW_BACK_MS = 1000;
 const WINDOW_AHEAD_MS = 2000;
 /** How far ahead a second refusal in a row jumps: past the clock of whoever else used the key. */
-const REFUSED_JUMP_MS = 600_000;
+const REFUSED_JUMP_MS = 500_000;
 
 /** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
 export function createNonceSource(time: ScopeTime, settings: NonceSettings): NonceSource {

@@ -1,16 +1,16 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type { NonceStore } from '../../core/ports/nonce-store.ts';
+import { MOST_AHEAD_MS, type NonceStore, SEQUENCES_PER_MS as PER_MS } from '../../core/ports/nonce-store.ts';
 import type { BoundedStore } from '../bounded-store.ts';
 
 export interface SequenceSettings {
   /** Names the API key in the store. */
   readonly key: string;
+  /** No nonce is less. */
+  readonly start: number;
   /** Low digits of every nonce of this process: 0 to 99. */
   readonly ordinal: number;
 }
 
-/** Sequence values per millisecond: so many nonces each ms before they run ahead of the clock. */
-const PER_MS = 10;
 /** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
 const ORDINAL_SPAN = 100;
 const TAIL_SPAN = 1_000_000;
@@ -25,6 +25,8 @@ const ALONE_SHARE = 0.5;
 const ALONE_MAX_MS = 10_000;
 /** After a refusal the key counts as shared for this time: whoever else uses it need not use the store. */
 const DOUBT_MS = 600_000;
+/** Refusals take values no further ahead of the clock: beyond `MOST_AHEAD_MS` others would not believe them. */
+const MOST_JUMP_MS = 0.9 * MOST_AHEAD_MS;
 
 /**
  * Rising sequence values of one key, in blocks from the store, or from memory while the store is lost.
@@ -54,7 +56,7 @@ export class Sequences {
   #freshUntilMs = 0;
   #validUntilMs = 0;
   /** Below this nothing is handed out any more by this process. */
-  #floor = 0;
+  #floor: number;
   /** The last value that the store is known to have reserved for this process. */
   #reservedTo: number | undefined;
   /** Since when nobody else has used the key as far as is known; in the future after a refusal. */
@@ -68,6 +70,7 @@ export class Sequences {
   constructor(clock: Clock, settings: SequenceSettings, store: BoundedStore<NonceStore>) {
     this.#clock = clock;
     this.#settings = settings;
+    this.#floor = Math.ceil(settings.start / ORDINAL_SPAN);
     this.#store = store;
   }
 
@@ -90,7 +93,10 @@ export class Sequences {
 
   /** The exchange has refused a value: later ones are above those of `byMs` from now. */
   jump(byMs: number): void {
-    this.#floor = Math.max(this.#floor, this.floor() + byMs * PER_MS);
+    const clockMs = Math.floor(this.#clock.nowMs());
+    const base = Math.max(clockMs * PER_MS, Math.ceil(this.#settings.start / ORDINAL_SPAN));
+    const most = base + MOST_JUMP_MS * PER_MS;
+    this.#floor = Math.max(this.#floor, Math.min(most, this.floor() + byMs * PER_MS));
     this.doubt();
   }
 

@@ -34,10 +34,7 @@ export interface Decisions extends ActingInputs {
   readonly conclusive: boolean;
 }
 
-/**
- * Whether `actOn` certainly comes to nothing: nothing is asked for, open or remembered, and every market has its lane.
- * So it is with nearly every poll.
- */
+/** Whether `actOn` certainly comes to nothing, as with nearly every poll: nothing asked for, open or remembered. */
 export function hasNothingToRoute(decisions: Decisions): boolean {
   const { account, stored, observation, sharedWith, conclusive } = decisions;
   if (actingOf(decisions).length > 0) return false;
@@ -56,8 +53,8 @@ export function hasNothingToRoute(decisions: Decisions): boolean {
 }
 
 /**
- * Whether all that is asked for are stops that stand: `actOn` would at most forget episodes that count for no limit.
- * Lanes are asked what they know, as their changes may have been left out of the commit that wrote the requests.
+ * Whether all that is asked for are stops that stand. Lanes are asked: their changes may have been left out of a
+ * commit.
  */
 export function isAllAtRest(decisions: Decisions): boolean {
   const { account, stored, observation, moment, snapshot, evaluation, conclusive } = decisions;
@@ -95,7 +92,7 @@ export function isAllAtRest(decisions: Decisions): boolean {
 }
 
 export function hasOrders(inbox: AccountDocuments['inbox']): boolean {
-  return inbox !== undefined && inbox.orders.length > 0;
+  return inbox !== undefined && inbox.orders.length + (inbox.unread ?? 0) > 0;
 }
 
 export function isLaneBusy(lane: AccountDocuments['accountLane']): boolean {
@@ -151,9 +148,8 @@ const NEAR_STOP = 0.03;
 const SMALL_MOVE = 0.005;
 
 /**
- * Whether a read changes nothing for a lane that only keeps stops: each stands, far from the market, for positions that
- * are as they were. Such reads are not taken and nothing is written. The lane has to know of each stop that is asked
- * for: one may have been left out of a commit.
+ * Whether a read changes nothing for a lane that only keeps stops, each far from the market, for positions as they
+ * were. Such reads are not taken. The lane has to know of each stop that is asked for.
  */
 export function isAtRest(
   state: LaneState,

@@ -75,17 +75,13 @@ const RENEWALS_PER_LEASE = 3;
 const COVER_MARGIN_MS = 1_000;
 
 /**
- * Long enough for a request. Lanes are taken for as long: most runs have no more than one, and to the store a lease
- * that ends later than one that begins now is from before its clock was set back.
+ * Long enough for a request. All leases are as long: one that ends later than a new one stems from before a clock step.
  */
 function longestLeaseMs({ laneLeaseMs, attemptTimeoutMs }: PipelineContext['settings']): number {
   return Math.max(laneLeaseMs, attemptTimeoutMs + COVER_MARGIN_MS);
 }
 
-/**
- * A run's hold of a lane (or of all): the lease, kept while it lasts, and the account as last seen. Without the lease
- * what it writes is refused.
- */
+/** A run's hold of a lane (or of all): its lease, without which nothing is written, and the account as last seen. */
 export class LaneSession {
   readonly account: WatchedAccount;
   readonly #context: PipelineContext;
@@ -139,8 +135,7 @@ export class LaneSession {
   }
 
   /**
-   * Increasing nonces let one request at a time through: reads give way. Else they go on, as slow replies are what
-   * shows the market next, and lanes know which are too early for them.
+   * Increasing nonces let one request at a time through: reads give way. Else they go on, and lanes know their times.
    */
   overtakeReads(): void {
     const { id, rules } = this.account;
@@ -156,10 +151,7 @@ export class LaneSession {
     this.#seen = undefined;
   }
 
-  /**
-   * Computes a change from the account as stored now and makes it, again when somebody else was faster. `guarded`: only
-   * if the controls are still those that it was computed with.
-   */
+  /** Makes a change from the account as stored now, again after a conflict. `guarded`: only under the same controls. */
   async change<T>(compute: (view: SessionView) => SessionChange<T>, guarded: boolean): Promise<T> {
     const { store, telemetry, clock } = this.#context;
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {

@@ -25,11 +25,9 @@ interface Run {
 }
 
 /**
- * The act queue of a process that also takes its jobs. A lane is begun here at once; its job follows the run, or comes
- * while that goes on. The job makes sure that nothing is lost: the lane is run again when this run has ended or its
- * process has died, usually to find nothing left. It does not come first, as queueing a hundred lanes would make the
- * last one wait. If the process dies before it, the account's next poll hands the lane over again; where that is too
- * far off, the job comes at once.
+ * The act queue of a process that also takes its jobs: a lane is begun here at once, and its job follows the run, so
+ * that nothing is lost and no lane waits for a hundred jobs to be queued. Should the process die first, the next poll
+ * hands the lane over again; where that is too far off, the job comes at once.
  */
 export class NearLanes implements LaneDispatcher {
   readonly #options: NearLanesOptions;

@@ -106,6 +106,7 @@ export function actOn(decisions: Decisions): Acted {
     complete,
     markets: [...stored.lanes.keys()],
     nowMs: now.wallMs,
+    faultOf: account.orderFault,
   });
   const asked = { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger };
   const changed = observeLanes(
@@ -121,7 +122,8 @@ export function actOn(decisions: Decisions): Acted {
     laneContext(account, { ...stored, documents: asked }, inForce, moment),
     moment,
   );
-  const events = [...sharingEvents(decisions), ...routed.events, ...changed.events];
+  const refused = refusedOrders(account.id, inbox.refused, moment.nowMs);
+  const events = [...sharingEvents(decisions), ...refused, ...routed.events, ...changed.events];
   const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   return {
     documents: {
@@ -178,6 +180,14 @@ function viewsWhenNeeded(
   );
   if (!isBusy && !hasOrders(stored.documents.inbox) && acting.length === 0) return undefined;
   return positionViews(snapshot, evaluation.state, account.rules);
+}
+
+function refusedOrders(accountId: string, refused: readonly string[], nowMs: number): readonly AuditEvent[] {
+  const audit = recorder(accountId, undefined, nowMs);
+  for (const words of refused) {
+    audit.emit({ kind: 'operatorOrderRefused', reason: 'notTrusted', words, alarm: true });
+  }
+  return audit.events;
 }
 
 /** Said once, by the account that does not act. */

@@ -26,9 +26,8 @@ import { isSameJson } from './same-json.ts';
 const MOST_STEPS = 200;
 
 /**
- * Runs a lane, under its lease, until it has nothing to do now: each request is written ahead, sent once and its
- * outcome recorded. Rejects only when the store is lost, or for a defect; the next run takes up what was in progress as
- * unknown.
+ * Runs a lane until it has nothing to do now: each request is written ahead, sent once and its outcome recorded.
+ * Rejects when the store is lost, or for a defect; the next run takes up what was in progress as unknown.
  */
 export async function runLane(
   context: PipelineContext,
@@ -174,8 +173,7 @@ type Answered = Extract<StepResult, { readonly outcome: unknown }>;
 type NextStep = Planned & { readonly records?: Records | undefined };
 
 /**
- * Records what came before and decides the next step. One that changes something is written ahead, all in one commit:
- * the outcome of a request and what follows from it are never known apart. A read need not wait for the commit.
+ * Records what came before and decides the next step, in one commit: an outcome and what follows are never known apart.
  */
 async function nextStep(run: MarketRun, before: Before, finished?: RequestStep): Promise<NextStep> {
   const { session, market } = run;

@@ -44,10 +44,7 @@ export interface AlertsDue {
 /** Alarms kept until they are handed over; of more than these the oldest are let go. */
 const MOST_ALARMS = 50;
 
-/**
- * What has to be said now. Entries are committed before they are handed over and marked after it: the next poll hands
- * over again, under the same id, what a process that died in between had not.
- */
+/** What has to be said now: committed before it is handed over and marked after, so that the next poll repeats it. */
 export function alertsDue(scene: AlertScene): AlertsDue {
   const { stored, active, events } = scene;
   const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;

@@ -27,10 +27,7 @@ export interface CureScene {
   readonly settings: AccountSettings;
 }
 
-/**
- * Whether it was the owner's money that made a credit line safe. A deposit in between does not prove that it was the
- * cause, so it is only said that it came.
- */
+/** Whether the owner's money may have made a credit line safe: it is only said that it came. */
 export function depositCures(scene: CureScene): readonly DepositCure[] {
   return scene.transitions.flatMap(({ ruleId, subject, from, to }): readonly DepositCure[] => {
     if (from !== 'firing' || to !== 'inactive' || !subject.startsWith('creditLine:')) return [];

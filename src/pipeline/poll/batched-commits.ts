@@ -7,10 +7,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Commits of one bucket, one call at a time; what is ready during a call goes with the next. Otherwise a commit goes at
- * the end of its turn or, if an action follows from it, at once with all that wait.
- */
+/** Commits of a bucket, one call at a time; what is ready meanwhile goes with the next. */
 export class BatchedCommits {
   readonly #store: StateStore;
   readonly #timers: Pick<Timers, 'afterTurn'>;

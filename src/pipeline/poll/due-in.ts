@@ -7,10 +7,7 @@ const EARLY_SHARE = 0.5;
 /** A wish that exceeds whole ticks by less than this is met by them. */
 const SLACK_SHARE = 0.05;
 
-/**
- * When an account falls due, from now on: the last tick that is not later than wanted takes it, so that accounts share
- * ticks, reads and commits. At least one tick lies between.
- */
+/** When an account falls due: with the last tick that is not later than wanted; at least one tick lies between. */
 export function dueIn(wantedMs: number, tick: { readonly everyMs: number }, sinceTickMs: number): number {
   const ticks = Math.max(1, Math.floor(wantedMs / tick.everyMs + SLACK_SHARE));
   const inMs = (ticks - EARLY_SHARE) * tick.everyMs - sinceTickMs;
@@ -20,10 +17,7 @@ export function dueIn(wantedMs: number, tick: { readonly everyMs: number }, sinc
 /** Less than this apart, they had better share commits. */
 const LEAST_APART_MS = 3;
 
-/**
- * Few accounts spread over their bucket's part of the interval, so that what one needs at once waits for no other. Each
- * keeps its place, and so its pace. Milliseconds; 0: all at once.
- */
+/** Few accounts spread over their bucket's part of the interval, so that none waits for another; 0: all at once. */
 export function timeApart(everyMs: number, count: number): number {
   const apartMs = everyMs / BUCKETS / Math.max(1, count);
   return apartMs < LEAST_APART_MS ? 0 : apartMs;

@@ -129,8 +129,7 @@ export function snapshotOf(
 }
 
 /**
- * The account of the config that acts in place of this one, as both are one account of the exchange: exactly one may.
- * It is the first by id of those that would act and were read lately.
+ * The account that acts in place of this one, as both are one of the exchange: the first by id that was read lately.
  */
 export function sharedAccount(
   { accounts, memory, time }: PipelineContext,

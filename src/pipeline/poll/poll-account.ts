@@ -50,8 +50,7 @@ type ClaimContext = Pick<PipelineContext, 'store'> & {
 };
 
 /**
- * Keeps the claims of one tick while its accounts are read. A claim is short, so that another process soon takes up the
- * accounts of one that dies; a process that lives holds on to what is slow.
+ * Keeps the claims of a tick while its accounts are read; short, so that others soon take up those of a dead process.
  */
 export class HeldClaims {
   readonly #context: ClaimContext;
@@ -242,10 +241,7 @@ function newest({ store }: PipelineContext, stored: StoredAccount): StoredAccoun
   return known?.epoch.id === stored.epoch.id && known.version >= stored.version ? known : stored;
 }
 
-/**
- * Decides on what was observed until it is durable: what others changed meanwhile is taken in first. `left`: lanes that
- * were left out, which `decided` does not concern.
- */
+/** Decides until it is durable: what others changed is taken in first. `left`: lanes that `decided` leaves out. */
 async function commitDecision(
   context: PipelineContext,
   account: WatchedAccount,

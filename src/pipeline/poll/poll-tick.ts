@@ -39,10 +39,7 @@ interface Tick {
   readonly lagMs: number;
 }
 
-/**
- * Polls the accounts that are due, the most endangered first, at once or, where they are few, a little apart. Commits
- * go in batches, each as soon as the one before is answered: an account whose exchange is slow holds up no other.
- */
+/** Polls what is due, the most endangered first. Commits go in batches, so that a slow exchange holds up no other. */
 export async function pollBucket(context: PipelineContext, guard: PollGuard, tick: Tick): Promise<void> {
   const { accounts, clock, store, telemetry, settings, time } = context;
   const startedMs = clock.monotonicMs();

@@ -40,10 +40,7 @@ const NO_READS: readonly ReadUnderWay[] = [];
 /** As long as lanes remember marks. */
 const RECENT_MS = 20_000;
 
-/**
- * The last good readings of each account in this process, and its reads under way. Only what is read seldom is stored,
- * too: the rest would be too old for another process.
- */
+/** The last good readings and reads under way of this process; only what is read seldom is stored, too. */
 export class ReadMemory {
   readonly samePositions = new SamePositions();
   readonly #accounts = new Map<string, AccountReads>();

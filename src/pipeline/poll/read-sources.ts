@@ -58,9 +58,8 @@ export function isDue(
 }
 
 /**
- * Reads sources at the same time and waits, but not for ever: a slow one goes on by itself, and is judged when it
- * comes. One that an earlier poll began ends the wait when it comes. `aborted`: a request of ours overtook them, and
- * all is out of date.
+ * Reads sources at once and waits, but not for ever: a slow one is judged when it comes, and ends the wait when an
+ * earlier poll began it. `aborted`: a request of ours overtook them, and all is out of date.
  */
 export async function readSources(
   context: PipelineContext,

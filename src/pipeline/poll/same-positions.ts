@@ -1,9 +1,6 @@
 import type { PositionList } from '../../core/ports/exchange.ts';
 
-/**
- * Which accounts show which positions, by what this process has read. Position ids are unique at an exchange: two
- * accounts with one, opened at the same time, are two keys of one account.
- */
+/** Which accounts show the same positions: with one id, opened at the same time, they are two keys of one account. */
 export class SamePositions {
   readonly #accounts = new Map<string, Set<string>>();
   readonly #shown = new Map<string, readonly string[]>();

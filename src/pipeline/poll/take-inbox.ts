@@ -14,6 +14,8 @@ export interface InboxTaken {
   /** What has to wait for a read of the positions; absent when nothing was in the inbox. */
   readonly rest: Inbox | undefined;
   readonly notes: readonly AuditDraft[];
+  /** Why orders were refused: somebody else may be writing to the store. */
+  readonly refused: readonly string[];
 }
 
 interface InboxScene {
@@ -24,23 +26,34 @@ interface InboxScene {
   readonly markets: readonly string[];
   /** Unix milliseconds by the clock that orders expire by. */
   readonly nowMs: number;
+  /** Why an order must not be carried out; undefined: it may. */
+  readonly faultOf: (order: OperatorOrder) => string | undefined;
 }
 
 /** Turns an operator's orders into orders for lanes, each once: with the commit they leave the inbox. */
 export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTaken {
-  if (inbox === undefined || inbox.orders.length === 0)
-    return { operatorOrders: [], rest: undefined, notes: [] };
+  const { orders = [], unread = 0 } = inbox ?? {};
+  if (orders.length + unread === 0) return { operatorOrders: [], rest: undefined, notes: [], refused: [] };
+  const refused = unread === 0 ? [] : [`${unread} in the inbox are no orders: left out`];
   const withdrawn = new Set(
-    inbox.orders.flatMap((order) => (order.kind === 'withdraw' ? [order.orderId] : [])),
+    orders.flatMap((order) =>
+      order.kind === 'withdraw' && scene.faultOf(order) === undefined ? [order.orderId] : [],
+    ),
   );
   const operatorOrders: LaneOrder[] = [];
   const waiting: OperatorOrder[] = [];
   const notes: AuditDraft[] = [];
-  for (const order of inbox.orders) {
+  for (const order of orders) {
     const note = (words: string): void => {
       const detail = { orderId: order.id };
       notes.push({ kind: 'note', atMs: scene.nowMs, about: 'operatorOrderNotBegun', words, detail });
     };
+    const fault = scene.faultOf(order);
+    if (fault !== undefined) {
+      refused.push(`the order ${order.id} by ${order.author} is not carried out: ${fault}`);
+      note(`refused: ${fault}`);
+      continue;
+    }
     if (order.kind === 'withdraw') {
       operatorOrders.push(...scene.markets.map((market) => ({ ...order, market })));
       continue;
@@ -65,6 +78,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
     operatorOrders,
     rest: { version: 1, orders: waiting.filter(({ id }) => !withdrawn.has(id)) },
     notes,
+    refused,
   };
 }
 

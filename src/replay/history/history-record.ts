@@ -1,7 +1,4 @@
-/**
- * What rules say of an account's own recorded past, as plain JSON: nothing was played, nothing was ordered. Times are
- * Unix milliseconds. Table, JSON lines and page are made from it alone.
- */
+/** What rules say of an account's recorded past. Times are Unix milliseconds; table, JSON and page are made from it. */
 export interface HistoryRecord {
   /** Names what was judged, without secrets. */
   readonly source: string;

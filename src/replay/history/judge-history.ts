@@ -74,8 +74,7 @@ export function judgeHistory({ accountId, rules, moments, taken, whyNot }: Judge
 }
 
 /**
- * The rules' own state over the memory that was recorded. Forecasts count the time between two reads: the age of the
- * read before moves along, as the record has fewer moments than the daemon saw.
+ * The rules' state over the recorded memory; the age of the read before moves along, as the record has fewer moments.
  */
 function withRecordedMemory(state: AccountState, recorded: AccountState): AccountState {
   const { passage, markets, creditLines, positions, ages } = recorded;

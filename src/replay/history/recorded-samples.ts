@@ -11,10 +11,7 @@ import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import type { SubjectKind } from '../../core/rules/rule.ts';
 import type { RecordedMoment } from './judge-history.ts';
 
-/**
- * The samples that are kept for curves say little of an account. A rule is judged on them only if all that it asks for
- * is among it, or follows from it alone.
- */
+/** Samples say little of an account: a rule is judged on them only if all that it asks for is among them. */
 const SAMPLED: Readonly<Record<SubjectKind, ReadonlySet<string>>> = {
   position: new Set([
     'liquidationDistance',

@@ -28,11 +28,7 @@ export type PoolEquity =
 /** Buffers that differ by more than this share are not one pool. */
 const TOLERANCE = 0.2;
 
-/**
- * The equity of an account that shares one margin pool, from its liquidation prices: at the liquidation price of one
- * market, all others unchanged, equity equals maintenance margin. Every market with such a price gives an estimate;
- * that of the largest notional counts, as it is rounded the least.
- */
+/** Equity of a pool by its liquidation prices, at which it equals maintenance margin; the largest notional counts. */
 export function poolEquity(positions: readonly ReportedPosition[]): PoolEquity {
   const maintenance = sum(positions, (position) => maintenanceOf(position) * position.mark);
   const estimates = [...Map.groupBy(positions, ({ market }) => market).values()].flatMap((legs) =>

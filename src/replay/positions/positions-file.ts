@@ -27,10 +27,7 @@ export interface PositionsFile {
 /** The output of `status` for a thousand accounts fits. */
 const BOUNDS = { maxCharacters: 30_000_000, maxNodes: 2_000_000 };
 
-/**
- * What the accounts hold at the start: a list of accounts (YAML or JSON), or what `breakwater status --json` or
- * `breakwater call positions --json` printed. All mistakes are found at once.
- */
+/** Holdings at the start: accounts (YAML or JSON), or what `status --json` or `call positions --json` printed. */
 export function readPositions({ file, text, configured, accountId }: PositionsFile): PositionsResult {
   const { document, problems: syntax } = parseYaml(text, file, BOUNDS);
   const problems: Problem[] = [...syntax];

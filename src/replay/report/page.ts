@@ -66,10 +66,7 @@ interface Page {
   readonly footer: Html;
 }
 
-/**
- * A page that needs nothing else: no scripts, fonts, images or addresses. It forbids itself everything by its
- * Content-Security-Policy, and escapes every text.
- */
+/** A page that needs nothing else, forbids itself everything by its Content-Security-Policy, and escapes every text. */
 export function renderPage({ title, header, main, footer }: Page): string {
   const page = markup`<html lang="en">
 <head>

@@ -66,10 +66,7 @@ export function timeTicks({ from, to }: Range, most: number): readonly number[] 
   return multiplesIn({ from, to }, TIME_STEPS_MS.find((step) => (to - from) / step <= most) ?? to - from);
 }
 
-/**
- * What of a track can be seen in a window of so many columns: first, lowest, highest and last of each column. The
- * value that holds when the window begins comes first.
- */
+/** What of a track shows in so many columns: first, lowest, highest and last of each. */
 export function thinned(track: Track, { from, to }: Range, columns: number): Track {
   const before = valueAt(track, from);
   const shown: (readonly [number, number | null])[] = before === null ? [] : [[from, before]];

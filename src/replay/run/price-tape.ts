@@ -24,10 +24,7 @@ interface GuardedAccount {
 /** An order may fill when the price has come back already. */
 const ANSWERED_WITHIN_MS = 60_000;
 
-/**
- * Hears every price on its way into the market: what the prices were, and since when an account is in breach. All of
- * it is the market's own truth; no daemon has to have looked.
- */
+/** Hears every price on its way into the market: prices, and since when an account is in breach. */
 export class PriceTape {
   /** By market. */
   readonly prices: Record<string, [atMs: number, price: number][]> = {};

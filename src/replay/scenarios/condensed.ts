@@ -1,18 +1,11 @@
 import type { Scenario, ScenarioPoint } from './scenario.ts';
 
-/**
- * A stretch that is slower than this many percent an hour is played at this pace: what limits, cooldowns and forecasts
- * make of it is the same. At 1 % a minute a slow bleed left an account a third of what it left at 2 % an hour, and a
- * rule set saved one in a crash that it loses at the true pace; from 4 % an hour on nobody's fate was another.
- */
+/** Slower stretches are played at this pace: from 4 % an hour on nobody's fate was another, at 1 % a minute it was. */
 const SLOWEST_PERCENT_PER_HOUR = 4;
 /** A stretch in which nothing moves lasts this long at most: rules that wait for calm have time to clear. */
 const LONGEST_STILL_MINUTES = 20;
 
-/**
- * The same moves in less time: what is fast stays as fast as it was, what is slow is shortened. A crash of a day takes
- * about ten hours of market time; what is left out is time, in which funding accrues and people add margin.
- */
+/** The same moves in less time: what is fast stays, what is slow is shortened; a crash of a day takes ten hours. */
 export function condensed(scenario: Scenario): Scenario {
   const { majors, others } = scenario;
   const minutes = new Set([...majors, ...(others ?? [])].map(([minute]) => minute));

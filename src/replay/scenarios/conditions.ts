@@ -43,9 +43,8 @@ export const CALM: FieldConditions = {
 };
 
 /**
- * As bad as exchanges and their customers say of real crashes. Nobody publishes the latencies of such hours: half a
- * second with a tail of some seconds lies in the middle of what was told, and so does everything else here. Worse has
- * been reported of each by itself: orders refused for 106 minutes, a basis of 10 %, 98 % of the depth gone.
+ * As told of real crashes, of which nobody publishes figures: the middle of the range. Worse has been reported of each
+ * by itself: orders refused for 106 minutes, a basis of 10 %, 98 % of the depth gone.
  */
 export const CRASH: FieldConditions = {
   id: 'crash',

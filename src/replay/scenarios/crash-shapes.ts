@@ -1,9 +1,8 @@
 import { course } from './scenario.ts';
 
 /**
- * What bitcoin did in four crashes, in minutes from the start and percent of the first price. Taken from public candles
- * of the time (a minute each, 2022 five) as those points whose straight connection stays nearest to the candles' highs
- * and lows; the lowest and the highest are among them.
+ * Bitcoin in four crashes, in minutes and percent of the first price: the points of public candles whose straight
+ * connection stays nearest to their highs and lows.
  */
 
 /** 2020-03-12, 10:00 UTC, 16.5 h: half of the price in two falls, the second overnight. */

@@ -48,8 +48,7 @@ export function usualBeta(market: string): number {
 }
 
 /**
- * The move of a market whose coin has this beta, as a fraction. A rise counts times beta; a fall is applied beta times
- * over ((1 - 0.3) to the power of beta), so that no coin falls below zero.
+ * A rise counts times beta; a fall beta times over ((1 - 0.3) to the power of beta), so that no coin falls below zero.
  */
 export function movedBy(percent: number, beta: number): number {
   const move = percent / 100;
@@ -80,10 +79,7 @@ function* pricePoints(scenario: Scenario, place: ScenarioMarket): Generator<Pric
   }
 }
 
-/**
- * Hours in which hardly anything happens need fewer points than a second each: a step of the price is never larger for
- * it, and an alarmed daemon that looks more often sees the same price again.
- */
+/** Quiet hours need fewer points: no step is larger for it, and a poll sees the same price again. */
 const LONGEST_TICK_MS = 10_000;
 
 function tickBetween(from: PricePoint, to: PricePoint): number {

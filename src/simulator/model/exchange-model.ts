@@ -56,9 +56,8 @@ const FIRST_ORDER_ID = 1_000_001;
 const NO_UNIT = {} as MarginUnit;
 
 /**
- * The simulated exchange behind its API: synchronous, deterministic, in virtual time. A mutating call takes
- * effect at `nowMs()`; call `advanceTo` first to bring the world up to the present. Unknown account ids are
- * bugs of the caller and throw; everything a customer can get wrong is a `Rejection`.
+ * The exchange behind its API: synchronous, deterministic, in virtual time. A mutating call takes effect at `nowMs()`.
+ * What a customer can get wrong is a `Rejection`; unknown account ids throw.
  */
 export type ExchangeModel = ReturnType<typeof createExchangeModel>;
 

@@ -57,8 +57,8 @@ function assertBalanced(kind: LedgerKind, legs: readonly Leg[]): void {
 }
 
 /**
- * Double-entry journal, the only place where money moves. Every entry sums to zero in every asset, so all books
- * together hold exactly zero. At least the newest `capacity` entries are kept; the balances know all of them.
+ * Double-entry journal, the only place where money moves: every entry sums to zero in every asset. At least the newest
+ * `capacity` entries are kept.
  */
 export class Ledger {
   readonly #capacity: number;

@@ -159,8 +159,8 @@ export function drainPerMs(unit: MarginUnit): number {
 }
 
 /**
- * The mark price at which equity equals maintenance margin, all else unchanged: `mark - (equity - maintenance) /
- * slope`. Null when no positive price does. Rounded to the safe side: nothing is liquidated before the price shown.
+ * The mark price at which equity equals maintenance margin: `mark - (equity - maintenance) / slope`, rounded to the
+ * safe side; null where no positive price does.
  */
 export function liquidationPrice(
   position: Position,
@@ -197,10 +197,7 @@ export function reservedMargin(account: Account): Decimal {
   return reserved;
 }
 
-/**
- * The worst price that an order can open a position at. A sell fills at its limit or better, and better is more to
- * secure: at least the best bid, or the activation price of a stop.
- */
+/** The worst price that an order can open at: for a sell at least the best bid, or the activation price of a stop. */
 export function exposurePrice(order: Order): Decimal {
   const { market, side, price, activationPrice } = order;
   if (side === 'buy') return price.eq(ZERO) ? worstPrice(market, 'buy') : price;

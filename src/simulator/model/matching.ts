@@ -8,10 +8,7 @@ import { type ExchangeState, isOpen, type Market, type Order, record } from './s
 
 type LiquidityRole = 'taker' | 'maker';
 
-/**
- * Trades an active order against the book as far as it goes. A taker gets the price of each level; an order
- * that rested gets its own. What a reduce-only order may still do is decided fill by fill.
- */
+/** Trades an active order against the book; a taker gets each level's price. Reduce-only is decided fill by fill. */
 export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRole): void {
   while (isOpen(order)) {
     const level = firstFreeLevel(world, order);

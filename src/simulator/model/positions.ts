@@ -51,10 +51,7 @@ const NOTHING_REDUCED = {
   insured: ZERO,
 };
 
-/**
- * Applies one fill: it reduces an opposite position, and what remains opens or grows one. Its money is one balanced
- * entry: size and cost lie in the position's own book, profit goes to the collateral or margin.
- */
+/** Applies a fill: it reduces an opposite position, and what remains opens or grows one. Its money is one entry. */
 export function applyFill(world: ExchangeState, fill: PositionFill): void {
   const key = positionKey(fill.market, fill.positionSide);
   const existing = fill.account.positions.get(key);
@@ -199,8 +196,7 @@ function marginAfter(world: ExchangeState, position: Position, legs: readonly Le
 }
 
 /**
- * Isolated margin: a customer's own reduction gives back what exceeds the margin of the remainder; a closed
- * position gives back everything. The loss of a position ends at its margin: the insurance pays the rest.
+ * Isolated margin: a reduction gives back what exceeds the rest's margin. Losses beyond the margin the insurance pays.
  */
 function releaseMargin(
   position: Position,

@@ -3,9 +3,8 @@ import type { Heap } from './heap.ts';
 import type { BandEdge, ExchangeState, Market, RiskUnit, Threshold } from './state.ts';
 
 /**
- * Watches risk units without recomputing them at each tick. An exact check leaves, per market, a band of prices
- * within which the judgement cannot change: the slack of a threshold is shared equally among its markets and time.
- * A tick only compares its price with the nearest band edges. Bands are doubles, and a little too narrow.
+ * Watches risk units without recomputing them: an exact check leaves a band of prices per market within which the
+ * judgement cannot change, and a tick compares with the nearest edges.
  */
 
 /** Keeps an edge strictly inside the exact crossing, whatever the doubles were rounded to. */

@@ -4,9 +4,8 @@ import { decimalText, milliseconds, positiveDecimal } from '../schemas.ts';
 import type { Readings } from './readings.ts';
 
 /**
- * Vocabulary of the simulated exchange. Times are Unix milliseconds of virtual time, amounts are in the
- * market's base asset, prices and costs in its quote ("money") asset, rates are fractions (0.001 = 0.1 %).
- * What the control API takes is a schema here, and its type is inferred.
+ * Times are Unix milliseconds of virtual time, amounts in base, prices in quote, rates fractions. What the control API
+ * takes is a schema.
  */
 const SIDE = z.enum(['buy', 'sell']);
 export const POSITION_LEG = z.enum(['LONG', 'SHORT', 'BOTH']);
@@ -100,10 +99,7 @@ export interface ModelConfig {
   readonly startMs: number;
   readonly markets: readonly MarketSpec[];
   readonly assets: readonly AssetSpec[];
-  /**
-   * Asset in which different collaterals are compared; an asset X counts as collateral if there is a market
-   * `X_REFERENCE`. Collateral trading is offered in the markets quoted in it.
-   */
+  /** Asset in which collaterals are compared: X counts as one if there is a market `X_REFERENCE`. */
   readonly referenceAsset: string;
   readonly readings: Readings;
   readonly liquidation: LiquidationPolicy;

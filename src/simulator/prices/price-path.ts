@@ -5,9 +5,8 @@ import { type PricePoint, type PriceSource, sourceFromPoints } from './price-sou
 import { LARGEST_STEP, LONGEST_TICK_MS, rounding, SHORTEST_TICK_MS, straightLine } from './straight-line.ts';
 
 /**
- * How the market went from a candle's open to its close is not known, only that it touched high and low. `adverse`
- * visits the extreme that hurts first, `favourable` the other one, both on straight lines; `bridge` is a random
- * path from the seed. All of them stay within low and high, touch both, and begin and end as the candle does.
+ * Only a candle's high and low are known, not the way. `adverse` visits the extreme that hurts first, `favourable` the
+ * other, both on straight lines; `bridge` is a random path. All touch both.
  */
 export const PATH_MODELS = ['adverse', 'favourable', 'bridge'] as const;
 export type PathModel = (typeof PATH_MODELS)[number];

@@ -8,19 +8,15 @@ import {
 import type { PricePoint } from './price-source.ts';
 
 /**
- * Points are at most so far apart, in time and - down to the shortest time - as a fraction of the price. Measured with
- * stops placed by a poll each second through the crashes of 2020, 2021 and 2025: against a point every 20 ms the mean
- * slippage of their fills differs by 0.006 percentage points on lines (bridge: 0.02), with a thirtieth of the points
- * (a tenth). A point each second would add 0.07 (0.09), as the price then jumps over what orders it should meet.
+ * Points are at most so far apart, in time and as a fraction of the price. Measured by stops in the crashes of 2020,
+ * 2021 and 2025: against a point every 20 ms the mean slippage differs by 0.006 percentage points (bridge: 0.02), with
+ * a thirtieth of the points.
  */
 export const LONGEST_TICK_MS = 1_000;
 export const SHORTEST_TICK_MS = 50;
 export const LARGEST_STEP = 0.0005;
 
-/**
- * The straight line from one point to another without its ends, rounded to the price step and never beyond the ends.
- * @param tickMs distance of two points; by the speed of the price if absent
- */
+/** The line between two points without its ends, rounded to the price step. @param tickMs by the speed if absent */
 export function* straightLine(
   from: PricePoint,
   to: PricePoint,

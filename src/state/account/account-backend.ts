@@ -1,23 +1,20 @@
 import type { LaneLeases } from '../../core/ports/state-store.ts';
 
-/**
- * What a place to keep state in has to be able to do, with texts only: everything that the texts mean is decided
- * once, above it. Each call is atomic within its bucket.
- */
+/** A place to keep texts in; what they mean is decided above it. Each call is atomic within its bucket. */
 export interface Backend {
   readonly leases: LaneLeases;
   view(bucket: number, request: RawRequest): Promise<RawView>;
-  /** Makes each change of which everything that it compares is still the expected one. */
+  /** Makes each change for which everything it compares is as expected. */
   commit(bucket: number, batch: RawBatch): Promise<RawCommitReply>;
-  /** Replaces the bucket's store epoch if it is still `expected`; resolves to the one that holds now. */
+  /** Replaces the store epoch if it is still `expected`; resolves to the one in force. */
   startEpoch(bucket: number, expected: string | null, next: string): Promise<string>;
-  /** Replaces the bucket's controls if their stamp is still `expected`; resolves to those that hold now. */
+  /** Replaces the controls if their stamp is still `expected`; resolves to those in force. */
   setControls(bucket: number, expected: string, next: string): Promise<string>;
   /** Controls of all buckets, by bucket; empty where there are none. */
   allControls(): Promise<readonly string[]>;
   /** Due after `inMs`, unless it is earlier. */
   makeDue(bucket: number, accountId: string, inMs: number): Promise<void>;
-  /** Due after `inMs` and no earlier, but for what is due now. */
+  /** Due after `inMs` and no earlier; accounts that are due now stay due. */
   holdDue(bucket: number, accountIds: readonly string[], inMs: number): Promise<void>;
   fields(bucket: number, accountId: string): Promise<ReadonlyMap<string, string>>;
   forget(bucket: number, accountId: string): Promise<void>;
@@ -41,7 +38,7 @@ export interface RawRequest {
   /** Controls that bear this stamp are not sent. */
   readonly stamp: string;
   readonly accountIds: readonly string[];
-  /** Only those that are due, and these are due again after `claimMs`. */
+  /** Only accounts that are due; they are due again after `claimMs`. */
   readonly due: { readonly claimMs: number; readonly maxAheadMs: number } | null;
 }
 
@@ -72,7 +69,7 @@ export interface RawBatch {
   /** Who commits: goes into the tally. */
   readonly writer: string;
   readonly changes: readonly RawChange[];
-  /** Replaces the controls, if all changes are made; refuses all of them unless the stamp is the expected one. */
+  /** Replaces the controls if all changes are made; all are refused unless the stamp is `expected`. */
   readonly controls: { readonly expected: string; readonly next: string } | null;
 }
 
@@ -117,17 +114,14 @@ export interface RawLaneChange {
   readonly expected: string;
   /** The expected one: it is only compared. */
   readonly header: string;
-  /** Another header than the expected one leaves out this lane, and refuses nothing else. */
+  /** If the header is not the expected one, this lane alone is left out. */
   readonly isSeparable: boolean;
   /** The text of the lane; null: removed. */
   readonly text: string | null | undefined;
   readonly records: readonly RawText[];
 }
 
-/**
- * Whether a change leaves its trace in the tally. As nearly every poll of an account in which nothing happens does not:
- * what that writes is most of what Redis is sent.
- */
+/** Whether a change counts in the tally. A quiet poll does not: it is most of what Redis is sent. */
 export function leavesTally(change: RawChange): boolean {
   const { expected, remove, records, lanes, files, removeFiles, history, trimBefore, lease, stamp } = change;
   const others = remove.length + records.length + lanes.length + files.length + removeFiles.length;
@@ -160,15 +154,10 @@ export interface RawSample {
   readonly values: ReadonlyMap<string, string>;
 }
 
-/** Beside the due times of accounts: when they were last looked at. No configured account can have this id. */
+/** When due times were last looked at. No configured account can have this id. */
 export const CLOCK_MEMBER = '@clock';
-/** A clock that goes back by less than this is none that was set. */
+/** A clock that goes back by less was not set. */
 export const CLOCK_STEP_MS = 1_000;
 
 /** Length of the stamp that a text of controls begins with. */
 export const STAMP_LENGTH = 12;
-
-export interface Bounds {
-  /** Samples kept per account; the trimming may leave some more. */
-  readonly historySamples: number;
-}

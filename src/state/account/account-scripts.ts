@@ -1,10 +1,6 @@
-import type { RedisScript } from '../redis-scripts.ts';
+import { LUA_NOW, type RedisScript } from '../redis-scripts.ts';
 import { CLOCK_MEMBER, CLOCK_STEP_MS, STAMP_LENGTH } from './account-backend.ts';
 import { WRITER_LENGTH } from './header.ts';
-
-const NOW = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)`;
 
 /**
  * KEYS: epoch, controls, due, then one hash per account. ARGV: writer, stamp, claim ('' = no matter whether due),
@@ -32,7 +28,7 @@ if not claim then
   for index = 1, count do give(index) end
   return out
 end
-${NOW}
+${LUA_NOW}
 local farthest, nextDue, claimed = now + tonumber(ARGV[4]), nil, { 'ZADD', KEYS[3], now, '${CLOCK_MEMBER}' }
 local scores = redis.call('ZMSCORE', KEYS[3], '${CLOCK_MEMBER}', unpack(ARGV, 5, 4 + count))
 local steppedBack = tonumber(scores[1] or 0) > now + ${CLOCK_STEP_MS}
@@ -74,7 +70,7 @@ local setsControls = ARGV[3] ~= ''
 local out, key, at, last, all, now = { 1, '' }, 4, 6, #ARGV, true, nil
 local function clock()
   if now == nil then
-    ${NOW.replace('local now =', 'now =')}
+    ${LUA_NOW.replace('local now =', 'now =')}
   end
   return now
 end
@@ -170,24 +166,13 @@ if setsControls and all then redis.call('SET', KEYS[2], ARGV[3]) end
 return out`,
 };
 
-/** Sets KEYS[1] to ARGV[2] if it is ARGV[1] ('' = absent); its value afterwards. */
-export const START_EPOCH: RedisScript = {
-  name: 'bwStateEpoch',
+/** Sets KEYS[1] to ARGV[2] if its first ARGV[3] characters are ARGV[1] ('' = absent); its value afterwards. */
+export const REPLACE: RedisScript = {
+  name: 'bwStateReplace',
   numberOfKeys: 1,
   lua: `
 local current = redis.call('GET', KEYS[1]) or ''
-if current ~= ARGV[1] then return current end
-redis.call('SET', KEYS[1], ARGV[2])
-return ARGV[2]`,
-};
-
-/** Sets KEYS[1] to ARGV[2] if it bears the stamp ARGV[1] ('' = absent); its value afterwards. */
-export const SET_CONTROLS: RedisScript = {
-  name: 'bwStateControls',
-  numberOfKeys: 1,
-  lua: `
-local current = redis.call('GET', KEYS[1]) or ''
-if string.sub(current, 1, ${STAMP_LENGTH}) ~= ARGV[1] then return current end
+if string.sub(current, 1, tonumber(ARGV[3])) ~= ARGV[1] then return current end
 redis.call('SET', KEYS[1], ARGV[2])
 return ARGV[2]`,
 };
@@ -195,16 +180,16 @@ return ARGV[2]`,
 export const MAKE_DUE: RedisScript = {
   name: 'bwStateMakeDue',
   numberOfKeys: 1,
-  lua: `${NOW}
+  lua: `${LUA_NOW}
 redis.call('ZADD', KEYS[1], 'LT', now + tonumber(ARGV[1]), ARGV[2])
 return 1`,
 };
 
-/** ARGV: how long from now on, then the accounts. What is due now, or later than that, stays as it is. */
+/** ARGV: how long from now on, then the accounts. One that is due now, or later than that, stays as it is. */
 export const HOLD_DUE: RedisScript = {
   name: 'bwStateHoldDue',
   numberOfKeys: 1,
-  lua: `${NOW}
+  lua: `${LUA_NOW}
 local till = now + tonumber(ARGV[1])
 for index = 2, #ARGV do
   local due = redis.call('ZSCORE', KEYS[1], ARGV[index])

@@ -11,13 +11,14 @@ import {
   type EpochStart,
   type LaneLeases,
   type ReadOptions,
+  type RefusedAccount,
   type StateStore,
   type StoredAccount,
   type StoreEpoch,
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
-import { readControls } from '../controls/controls-text.ts';
+import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
   RawAccount,
@@ -34,28 +35,10 @@ import {
   prepareChange,
 } from './change.ts';
 import { DocumentError, fieldsOf, HEADER_FIELD, marketOf, readDocuments, textsOf } from './documents.ts';
-import {
-  type Entry,
-  emptyEntry,
-  isAllOf,
-  isCoveredBy,
-  NO_FILES,
-  newestSeen,
-  type Seen,
-  tallyCount,
-} from './entry.ts';
-import { readHeader, readTally, WRITER_LENGTH } from './header.ts';
-import {
-  contradiction,
-  dangerOf,
-  type RefusedLoad,
-  rawEntry,
-  refusedHeader,
-  type Trail,
-  trailOf,
-} from './raw-entry.ts';
+import { type Entry, emptyEntry, isAllOf, isCoveredBy, NO_FILES, newestSeen, type Seen } from './entry.ts';
+import { readEpoch, readHeader, readTally, type StoredEpoch, WRITER_LENGTH, writeEpoch } from './header.ts';
+import { contradiction, knownHeader, rawEntry, type Trail, trailOf } from './raw-entry.ts';
 import { settleChange } from './settle-change.ts';
-import { newEpoch, readEpoch, type StoredEpoch, writeEpoch } from './store-epoch-text.ts';
 
 export interface AccountStoreOptions {
   readonly backend: Backend;
@@ -63,10 +46,11 @@ export interface AccountStoreOptions {
   /** So many random letters and digits. */
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
+  readonly controls: ControlsReader;
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
-  /** Beyond that many records, the chain of an account is pruned with the commit that added the last. */
+  /** An account with more records is pruned after the commit that added the last. */
   readonly mostAuditRecords: number;
   /** Resolves to the account as it is then. */
   readonly pruneAudit: (account: StoredAccount) => Promise<StoredAccount>;
@@ -78,7 +62,14 @@ interface Found {
   readonly known: Entry | undefined;
 }
 
+interface Asked {
+  readonly raw: RawView;
+  /** What was seen before the question was sent: what is learnt meanwhile may be newer than the answer. */
+  readonly before: ReadonlyMap<string, Seen | undefined>;
+}
+
 const EPOCH_ATTEMPTS = 5;
+const EPOCH_ID_LENGTH = 10;
 
 /** State of accounts over any backend: documents, store epochs, versions, and the memory of this process. */
 export class AccountStore implements StateStore {
@@ -88,7 +79,7 @@ export class AccountStore implements StateStore {
   readonly #writer: string;
   readonly #entries = new Map<string, Entry>();
   readonly #seen = new Map<string, Seen>();
-  /** Of the accounts handed out, however long the caller keeps them. */
+  /** Of the accounts handed out, as long as the caller keeps them. */
   readonly #entryOf = new WeakMap<StoredAccount, Entry>();
   readonly #epochs: (StoredEpoch | undefined)[] = Array.from({ length: BUCKETS });
   readonly #controls: Controls[] = Array.from({ length: BUCKETS }, () => NO_CONTROLS);
@@ -158,22 +149,16 @@ export class AccountStore implements StateStore {
       const words = `${author} discarded the stored ${document}: ${reason}`;
       const note = { kind: 'note', atMs, about: 'documentDiscarded', words } as const;
       const found = fields.filter((name) => texts.has(name));
-      const attachments = Object.fromEntries(
-        found.map((name) => [name === field ? document : name, texts.get(name)]),
-      );
+      const named = found.map((name) => [name === field ? document : name, texts.get(name)]);
+      const attachments = Object.fromEntries(named);
       const audit = [{ ...note, detail: { document, author, reason }, attachments }];
       const base = entry.account;
       const market = marketOf(document);
       const removed = market === null ? { removeFields: found } : { lanes: new Map([[market, null]]) };
-      const prepared = prepareChange(entry, { base, audit, ...removed }, this.#context());
-      const reply = await this.#backend.commit(bucket, {
-        epoch: this.#epochs[bucket]!.text,
-        writer: this.#writer,
-        changes: [prepared.raw],
-        controls: null,
-      });
+      this.#entryOf.set(base, entry);
+      const [result] = await this.#commitBucket(bucket, [{ base, audit, ...removed }], null);
       this.#entries.delete(accountId);
-      if (reply.kind === 'answered' && reply.outcomes[0]?.kind === 'committed') return true;
+      if (result?.kind === 'committed') return true;
     }
   }
 
@@ -189,8 +174,8 @@ export class AccountStore implements StateStore {
   }
 
   #context(): ChangeContext {
-    const { clock, historyEveryMs, redact } = this.#options;
-    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact };
+    const { clock, historyEveryMs, redact, controls } = this.#options;
+    return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact, trust: controls.trust };
   }
 
   async #view(
@@ -199,35 +184,28 @@ export class AccountStore implements StateStore {
     due: RawRequest['due'],
     remember = true,
   ): Promise<{ view: BucketView; raw: RawView }> {
-    const request = { writer: this.#writer, accountIds, due };
-    let seen = this.#seenOf(accountIds);
-    const raw = await this.#backend.view(bucket, { ...request, stamp: this.#controls[bucket]!.stamp });
+    let asked = await this.#ask(bucket, accountIds, due);
+    const { raw } = asked;
     // What was claimed is claimed: if it has to be read again, then as it is.
     const taken = raw.accounts.map(({ accountId }) => accountId);
-    let current = raw;
     for (let attempt = 0; attempt < EPOCH_ATTEMPTS; attempt++) {
-      const start = this.#epochToStart(bucket, current, seen);
-      if (start === undefined) return { view: await this.#show(bucket, current, remember), raw };
-      await this.#startEpoch(bucket, current, start);
-      const again = { writer: this.#writer, accountIds: taken, due: null };
-      seen = this.#seenOf(taken);
-      current = await this.#backend.view(bucket, { ...again, stamp: this.#controls[bucket]!.stamp });
+      const start = this.#epochToStart(bucket, asked);
+      if (start === undefined) return { view: await this.#show(bucket, asked.raw, remember), raw };
+      await this.#startEpoch(bucket, asked.raw, start);
+      asked = await this.#ask(bucket, taken, null);
     }
     throw new Error(`bucket ${bucket} changes its store epoch faster than it can be read`);
   }
 
-  /** As it is before a question is sent: what is learnt until the answer comes may be newer than the answer. */
-  #seenOf(accountIds: readonly string[]): ReadonlyMap<string, Seen> {
-    const seen = new Map<string, Seen>();
-    for (const accountId of accountIds) {
-      const one = this.#seen.get(accountId);
-      if (one !== undefined) seen.set(accountId, one);
-    }
-    return seen;
+  async #ask(bucket: number, accountIds: readonly string[], due: RawRequest['due']): Promise<Asked> {
+    const before = new Map(accountIds.map((accountId) => [accountId, this.#seen.get(accountId)]));
+    const { stamp } = this.#controls[bucket]!;
+    const raw = await this.#backend.view(bucket, { writer: this.#writer, stamp, accountIds, due });
+    return { raw, before };
   }
 
   /** Why a new store epoch has to begin before anything of this view may be used. */
-  #epochToStart(bucket: number, raw: RawView, before: ReadonlyMap<string, Seen>): EpochStart | undefined {
+  #epochToStart(bucket: number, { raw, before }: Asked): EpochStart | undefined {
     const stored = readEpoch(raw.epoch);
     if (stored === undefined) return 'empty';
     if (stored.run !== raw.run) return 'serverChanged';
@@ -235,39 +213,40 @@ export class AccountStore implements StateStore {
     const isRolledBack = raw.accounts.some(({ accountId, header, tally }) => {
       const seen = before.get(accountId);
       if (seen === undefined || seen.epoch !== stored.epoch.id) return false;
-      if (seen.tally !== tally && tallyCount({ text: tally }) <= tallyCount({ text: seen.tally }))
-        return true;
+      if (seen.tally !== tally && readTally(tally).count <= readTally(seen.tally).count) return true;
       if (seen.headerText === header) return false;
       const parsed = readHeader(header);
-      return !('writer' in parsed) ? header === '' : parsed.version <= seen.version;
+      return 'writer' in parsed ? parsed.version <= seen.version : header === '';
     });
     return isRolledBack ? 'rolledBack' : undefined;
   }
 
   async #startEpoch(bucket: number, raw: RawView, why: EpochStart): Promise<void> {
     const { clock, randomText } = this.#options;
-    const epoch = newEpoch(why, clock.nowMs(), randomText);
+    const epoch = { id: randomText(EPOCH_ID_LENGTH), why, sinceMs: clock.nowMs() };
     const text = await this.#backend.startEpoch(bucket, raw.epoch, writeEpoch(epoch, raw.run));
     this.#epochs[bucket] = readEpoch(text);
   }
 
   async #show(bucket: number, raw: RawView, remember: boolean): Promise<BucketView> {
     const { epoch } = this.#epochs[bucket]!;
-    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls);
+    if (raw.controls !== null) this.#controls[bucket] = readControls(raw.controls, this.#options.controls);
     const complete = await this.#complete(bucket, raw.accounts);
     const loads = complete.map(({ account, known }): AccountLoad => {
       const read = this.#read(bucket, account, known, epoch);
-      if ('kind' in read) return read;
+      if ('problem' in read) return { kind: 'refused', problem: read.problem };
       if (remember) this.#remember(read);
       return { kind: 'loaded', account: read.account };
     });
+    const dangerOf = (load: AccountLoad): number =>
+      load.kind === 'loaded' ? load.account.danger : Number.NEGATIVE_INFINITY;
     const accounts = loads.sort((a, b) => dangerOf(b) - dangerOf(a));
     return { bucket, epoch, controls: this.#controls[bucket]!, accounts };
   }
 
   /**
-   * Fields that were not sent, because this process wrote them, but are not in its memory (any more). What is
-   * remembered is looked up once: it may change while the rest is fetched.
+   * Fields that this process wrote, so that they were not sent, and does not remember. Looked up once, as it may
+   * change.
    */
   async #complete(bucket: number, accounts: readonly RawAccount[]): Promise<readonly Found[]> {
     const found = accounts.map((account) => ({ account, known: this.#entries.get(account.accountId) }));
@@ -282,40 +261,38 @@ export class AccountStore implements StateStore {
     return found.map(({ account, known }) => ({ account: sent.get(account.accountId) ?? account, known }));
   }
 
-  #read(bucket: number, raw: RawAccount, known: Entry | undefined, epoch: StoreEpoch): Entry | RefusedLoad {
-    const { accountId, header: headerText, tally } = raw;
+  #read(
+    bucket: number,
+    raw: RawAccount,
+    known: Entry | undefined,
+    epoch: StoreEpoch,
+  ): Entry | { readonly problem: RefusedAccount } {
+    const { accountId, header: headerText, tally: text } = raw;
     if (headerText === '') {
-      if (bucketOf(accountId) !== bucket)
-        throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
-      return emptyEntry(accountId, epoch);
+      if (bucketOf(accountId) === bucket) return emptyEntry(accountId, epoch);
+      throw new RangeError(`account ${accountId} is not of bucket ${bucket}`);
     }
-    if (isAllOf(known, raw) && known.account.epoch === epoch) return known;
-    const header = readHeader(headerText);
-    if (!('writer' in header)) return refusedHeader(accountId, header.form);
-    const stored = isAllOf(known, raw) ? known : raw.fields && textsOf(raw.fields);
-    if (stored === null) throw new Error(`the fields of account ${accountId} were not sent`);
-    this.#note(accountId, { epoch: epoch.id, version: header.version, headerText, tally });
+    const isAll = isAllOf(known, raw);
+    if (isAll && known.account.epoch === epoch) return known;
+    let version = 0;
     try {
-      const { documents, lanes } = readDocuments(accountId, stored, known && { ...known.account, ...known });
-      const account: StoredAccount = {
-        accountId,
-        version: header.version,
-        epoch,
-        isNewEpoch: header.epoch !== epoch.id,
-        documents,
-        lanes,
-        danger: header.danger,
-        revision: `${headerText} ${tally}`,
-      };
-      const isSameSweep = known?.header?.sweep === header.sweep && known.account.epoch === epoch;
-      const { texts, moving, folded, laneHeaders } = stored;
+      const header = knownHeader(accountId, headerText);
+      version = header.version;
+      const texts = isAll ? known.texts : raw.fields && textsOf(raw.fields);
+      if (texts === null) throw new Error(`the fields of account ${accountId} were not sent`);
+      this.#note(accountId, { epoch: epoch.id, version, headerText, tally: text });
+      const isNewEpoch = header.epoch !== epoch.id;
+      const read = readDocuments(accountId, texts, known && { ...known.account, texts: known.texts });
+      const revision = `${headerText} ${text}`;
+      const account = { accountId, version, epoch, isNewEpoch, ...read, danger: header.danger, revision };
+      const isSameSweep = known?.header.sweep === header.sweep && known.account.epoch === epoch;
       const files = isSameSweep ? known.files : NO_FILES;
-      const whole = { text: tally, isComplete: true };
-      return { account, headerText, header, tally: whole, texts, moving, folded, laneHeaders, files };
+      const tally = { text, isComplete: true };
+      return { account, headerText, header, tally, texts, files };
     } catch (error) {
       if (!(error instanceof DocumentError)) throw error;
       const { code, document, message } = error;
-      return { kind: 'refused', problem: { accountId, version: header.version, document, code, message } };
+      return { problem: { accountId, version, document, code, message } };
     }
   }
 
@@ -330,9 +307,8 @@ export class AccountStore implements StateStore {
       const { version, epoch } = account;
       this.#note(account.accountId, { epoch: epoch.id, version, headerText, tally: tally.text });
     }
-    if (this.#entries.size <= this.#options.remembered) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
+    const [oldest = ''] = this.#entries.keys();
+    if (this.#entries.size > this.#options.remembered) this.#entries.delete(oldest);
   }
 
   #note(accountId: string, now: Seen): void {
@@ -368,12 +344,13 @@ export class AccountStore implements StateStore {
     sent: readonly PreparedChange[],
     reply: RawCommitReply,
   ): readonly CommitResult[] {
-    if (reply.kind === 'epochChanged' || reply.run !== epoch.run)
-      return sent.map(() => ({ kind: 'epochChanged' }));
+    const isOther = reply.kind === 'epochChanged' || reply.run !== epoch.run;
+    if (isOther) return sent.map(() => ({ kind: 'epochChanged' }));
     return sent.map((change, index): CommitResult => {
       const outcome = reply.outcomes[index]!;
       const { kind } = outcome;
-      if (kind === 'controlsChanged') return { kind, controls: readControls(reply.controls) };
+      if (kind === 'controlsChanged')
+        return { kind, controls: readControls(reply.controls, this.#options.controls) };
       if (kind === 'auditContradicts') return contradiction(change.base.account);
       if (kind !== 'committed') return { kind };
       const next = settleChange(change, outcome, this.#entries.get(change.raw.accountId));
@@ -385,7 +362,7 @@ export class AccountStore implements StateStore {
   #isBeyondBound(result: CommitResult): boolean {
     if (result.kind !== 'committed') return false;
     const entry = this.#entryOf.get(result.account);
-    if (entry?.header === undefined || entry.tally.text === '') return false;
+    if (entry === undefined) return false;
     const { lastNumber } = readTally(entry.tally.text);
     return lastNumber - entry.header.firstNumber + 1 > this.#options.mostAuditRecords;
   }

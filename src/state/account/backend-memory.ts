@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import { BUCKETS } from '../../core/ports/state-store.ts';
 import { createMemoryLeases, type MemoryLeases } from '../leases/leases-memory.ts';
+import { pairsOf } from '../redis-scripts.ts';
 import {
   type Backend,
-  type Bounds,
   CLOCK_MEMBER,
   CLOCK_STEP_MS,
   leavesTally,
@@ -21,7 +21,7 @@ import {
   STAMP_LENGTH,
 } from './account-backend.ts';
 import { HEADER_FIELD, laneField, laneHeaderField, TALLY_FIELD } from './documents.ts';
-import { areWrittenBy, readTally, writeTally } from './header.ts';
+import { readTally, writeTally } from './header.ts';
 
 interface Account {
   fields: Map<string, string>;
@@ -38,14 +38,10 @@ interface Bucket {
 }
 
 /** State within one process; several stores may share one backend, as several processes share one Redis. */
-export function createMemoryBackend(clock: Clock, bounds: Bounds): Backend {
-  return new MemoryBackend(clock, bounds);
-}
-
-class MemoryBackend implements Backend {
+export class MemoryBackend implements Backend {
   readonly leases: MemoryLeases;
   readonly #clock: Clock;
-  readonly #bounds: Bounds;
+  readonly #historySamples: number;
   readonly #buckets: readonly Bucket[] = Array.from({ length: BUCKETS }, () => ({
     epoch: null,
     controls: '',
@@ -53,9 +49,9 @@ class MemoryBackend implements Backend {
     accounts: new Map(),
   }));
 
-  constructor(clock: Clock, bounds: Bounds) {
+  constructor(clock: Clock, historySamples: number) {
     this.#clock = clock;
-    this.#bounds = bounds;
+    this.#historySamples = historySamples;
     this.leases = createMemoryLeases(clock);
   }
 
@@ -200,11 +196,13 @@ class MemoryBackend implements Backend {
 
   #apply(bucket: Bucket, writer: string, change: RawChange): RawOutcome {
     const { accountId } = change;
-    let account = bucket.accounts.get(accountId);
-    if (account === undefined) {
-      account = { fields: new Map(), records: [], files: new Map(), history: [] };
-      bucket.accounts.set(accountId, account);
-    }
+    const account: Account = bucket.accounts.get(accountId) ?? {
+      fields: new Map(),
+      records: [],
+      files: new Map(),
+      history: [],
+    };
+    bucket.accounts.set(accountId, account);
     const { fields } = account;
     const lanes = change.lanes.filter((lane) => isExpected(account, lane));
     const leftOut = change.lanes.filter((lane) => !lanes.includes(lane)).map(({ market }) => market);
@@ -213,7 +211,7 @@ class MemoryBackend implements Backend {
       account.records.push({ ...record, number: (number += 1) });
     }
     if (change.expected !== null) fields.set(HEADER_FIELD, change.header);
-    for (const [field, text] of turns(change.set)) fields.set(field, text);
+    for (const [field, text] of pairsOf(change.set)) fields.set(field, text);
     for (const field of change.remove) fields.delete(field);
     for (const { market, expected, header, text } of lanes) {
       if (header !== expected) fields.set(laneHeaderField(market), header);
@@ -233,11 +231,11 @@ class MemoryBackend implements Backend {
     if (change.trimBefore > 0) {
       account.records = account.records.filter(({ number }) => number >= change.trimBefore);
     }
-    for (const [hash, text] of turns(change.files)) account.files.set(hash, text);
+    for (const [hash, text] of pairsOf(change.files)) account.files.set(hash, text);
     for (const hash of change.removeFiles) account.files.delete(hash);
     if (change.history.length > 0) {
-      account.history.push({ atMs: this.#clock.nowMs(), values: new Map(turns(change.history)) });
-      account.history.splice(0, Math.max(0, account.history.length - this.#bounds.historySamples));
+      account.history.push({ atMs: this.#clock.nowMs(), values: new Map(pairsOf(change.history)) });
+      account.history.splice(0, Math.max(0, account.history.length - this.#historySamples));
     }
     if (change.dueInMs !== null) bucket.due.set(accountId, this.#clock.monotonicMs() + change.dueInMs);
   }
@@ -256,12 +254,6 @@ function readRaw(bucket: Bucket, accountId: string, writer: string): RawAccount 
   const fields = bucket.accounts.get(accountId)?.fields;
   const header = fields?.get(HEADER_FIELD) ?? '';
   const tally = fields?.get(TALLY_FIELD) ?? '';
-  const isOwn = areWrittenBy(writer, header, tally);
+  const isOwn = header.split('|', 2)[1] === writer && tally.startsWith(`${writer}|`);
   return { accountId, header, tally, fields: fields === undefined || isOwn ? null : new Map(fields) };
-}
-
-function turns(values: readonly string[]): [string, string][] {
-  const result: [string, string][] = [];
-  for (let index = 0; index < values.length; index += 2) result.push([values[index]!, values[index + 1]!]);
-  return result;
 }

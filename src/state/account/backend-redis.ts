@@ -1,10 +1,9 @@
 import type { Redis } from 'ioredis';
 import { BUCKETS, StoreLostError } from '../../core/ports/state-store.ts';
-import { createRedisLeases, leaseField } from '../leases/leases-redis.ts';
-import { prepareScripts, type RedisScript, type ScriptArgument } from '../redis-scripts.ts';
+import { createRedisLeases, leaseField, type Within } from '../leases/leases-redis.ts';
+import { pairsOf, prepareScripts, type RedisScript, type ScriptArgument } from '../redis-scripts.ts';
 import {
   type Backend,
-  type Bounds,
   leavesTally,
   type RawAccount,
   type RawBatch,
@@ -17,35 +16,28 @@ import {
   type RawSample,
   type RawView,
   type RecordRange,
+  STAMP_LENGTH,
 } from './account-backend.ts';
-import { COMMIT, HOLD_DUE, MAKE_DUE, SET_CONTROLS, START_EPOCH, VIEW } from './account-scripts.ts';
+import { COMMIT, HOLD_DUE, MAKE_DUE, REPLACE, VIEW } from './account-scripts.ts';
 import { type BucketKeys, bucketKeys } from './keys.ts';
 
-export interface RedisBackendOptions extends Bounds {
+export interface RedisBackendOptions {
   readonly redis: Redis;
   readonly prefix: string;
   /** A call that takes longer counts as a lost store. */
   readonly timeoutMs: number;
+  /** Kept per account; the trimming may leave some more. */
+  readonly historySamples: number;
 }
 
-export interface RedisBackend extends Backend {
-  /** Takes its listener off the connection, which stays the caller's. */
-  close(): void;
-}
-
-export function createRedisBackend(options: RedisBackendOptions): RedisBackend {
-  return new RedisStateBackend(options);
-}
-
-type Doing = <T>(doing: string, call: () => Promise<T>) => Promise<T>;
-
-class RedisStateBackend implements RedisBackend {
+/** State in Redis, shared by all processes with the same prefix. */
+export class RedisBackend implements Backend {
   readonly leases;
   readonly #redis: Redis;
   readonly #run: (script: RedisScript, ...args: ScriptArgument[]) => Promise<unknown>;
   readonly #keys: readonly BucketKeys[];
   readonly #historySamples: number;
-  readonly #within: Doing;
+  readonly #within: Within;
   /** Rises whenever the connection ends: what comes next may be another server. */
   #connection = 0;
   #server: { readonly run: Promise<string>; readonly connection: number } | undefined;
@@ -57,12 +49,13 @@ class RedisStateBackend implements RedisBackend {
     this.#redis = redis;
     this.#historySamples = historySamples;
     this.#keys = Array.from({ length: BUCKETS }, (_, bucket) => bucketKeys(prefix, bucket));
-    this.#run = prepareScripts(redis, [VIEW, COMMIT, START_EPOCH, SET_CONTROLS, MAKE_DUE, HOLD_DUE]);
+    this.#run = prepareScripts(redis, [VIEW, COMMIT, REPLACE, MAKE_DUE, HOLD_DUE]);
     this.#within = (doing, call) => withinTime(doing, timeoutMs, call);
     this.leases = createRedisLeases(redis, (bucket) => this.#of(bucket), this.#within);
     redis.on('close', this.#onClose);
   }
 
+  /** Takes its listener off the connection, which stays the caller's. */
   close(): void {
     this.#redis.off('close', this.#onClose);
   }
@@ -96,13 +89,14 @@ class RedisStateBackend implements RedisBackend {
   }
 
   async startEpoch(bucket: number, expected: string | null, next: string): Promise<string> {
-    const call = (): Promise<unknown> => this.#run(START_EPOCH, this.#of(bucket).epoch, expected ?? '', next);
-    return String(await this.#within('starting a store epoch', call));
+    const { epoch } = this.#of(bucket);
+    const whole = Number.MAX_SAFE_INTEGER;
+    return String(await this.#call('starting a store epoch', REPLACE, epoch, expected ?? '', next, whole));
   }
 
   async setControls(bucket: number, expected: string, next: string): Promise<string> {
-    const call = (): Promise<unknown> => this.#run(SET_CONTROLS, this.#of(bucket).controls, expected, next);
-    return String(await this.#within('changing controls', call));
+    const { controls } = this.#of(bucket);
+    return String(await this.#call('changing controls', REPLACE, controls, expected, next, STAMP_LENGTH));
   }
 
   allControls(): Promise<readonly string[]> {
@@ -113,34 +107,26 @@ class RedisStateBackend implements RedisBackend {
   }
 
   async makeDue(bucket: number, accountId: string, inMs: number): Promise<void> {
-    const call = (): Promise<unknown> => this.#run(MAKE_DUE, this.#of(bucket).due, inMs, accountId);
-    await this.#within('making an account due', call);
+    await this.#call('making an account due', MAKE_DUE, this.#of(bucket).due, inMs, accountId);
   }
 
   async holdDue(bucket: number, accountIds: readonly string[], inMs: number): Promise<void> {
-    const call = (): Promise<unknown> => this.#run(HOLD_DUE, this.#of(bucket).due, inMs, ...accountIds);
-    await this.#within('holding claims', call);
+    await this.#call('holding claims', HOLD_DUE, this.#of(bucket).due, inMs, ...accountIds);
   }
 
   fields(bucket: number, accountId: string): Promise<ReadonlyMap<string, string>> {
     const key = this.#of(bucket).account(accountId);
-    return this.#within(
-      'reading an account',
-      async () => new Map(Object.entries(await this.#redis.hgetall(key))),
-    );
+    const call = async () => new Map(Object.entries(await this.#redis.hgetall(key)));
+    return this.#within('reading an account', call);
   }
 
   async forget(bucket: number, accountId: string): Promise<void> {
     const keys = this.#of(bucket);
-    const names = [keys.account, keys.audit, keys.files, keys.history, keys.leases].map((of) =>
-      of(accountId),
-    );
+    const { account, audit, files, history, leases } = keys;
+    const names = [account, audit, files, history, leases].map((of) => of(accountId));
     await this.#within('forgetting an account', async () => {
-      const results = await this.#redis
-        .multi()
-        .unlink(...names)
-        .zrem(keys.due, accountId)
-        .exec();
+      const transaction = this.#redis.multi().unlink(...names);
+      const results = await transaction.zrem(keys.due, accountId).exec();
       for (const [error] of results ?? []) if (error) throw error;
     });
   }
@@ -154,9 +140,8 @@ class RedisStateBackend implements RedisBackend {
         ? (await this.#redis.xrevrange(key, to, from, 'COUNT', range.count)).reverse()
         : await this.#redis.xrange(key, from, to, 'COUNT', range.count);
       return entries.map(([id, values]) => {
-        const fields = pairs(values);
-        const number = Number.parseInt(id, 10);
-        return { number, text: fields.get('t') ?? '', hash: fields.get('h') ?? '' };
+        const { t: text = '', h: hash = '' } = Object.fromEntries(pairsOf(values));
+        return { number: Number.parseInt(id, 10), text, hash };
       });
     });
   }
@@ -177,8 +162,12 @@ class RedisStateBackend implements RedisBackend {
       const entries = await this.#redis.xrevrange(key, '+', String(fromMs), 'COUNT', count);
       return entries
         .reverse()
-        .map(([id, values]) => ({ atMs: Number.parseInt(id, 10), values: pairs(values) }));
+        .map(([id, values]) => ({ atMs: Number.parseInt(id, 10), values: new Map(pairsOf(values)) }));
     });
+  }
+
+  #call(doing: string, script: RedisScript, ...args: ScriptArgument[]): Promise<unknown> {
+    return this.#within(doing, () => this.#run(script, ...args));
   }
 
   #of(bucket: number): BucketKeys {
@@ -225,12 +214,6 @@ async function withinTime<T>(doing: string, timeoutMs: number, call: () => Promi
   }
 }
 
-function pairs(values: readonly string[]): Map<string, string> {
-  const fields = new Map<string, string>();
-  for (let index = 0; index < values.length; index += 2) fields.set(values[index]!, values[index + 1]!);
-  return fields;
-}
-
 function readView(reply: readonly unknown[], accountIds: readonly string[], run: string): RawView {
   const [epoch, controls, nextDue, now] = reply;
   const accounts: RawAccount[] = [];
@@ -240,7 +223,7 @@ function readView(reply: readonly unknown[], accountIds: readonly string[], run:
       accountId: accountIds[Number(reply[at]) - 1]!,
       header: String(reply[at + 1]),
       tally: String(reply[at + 2]),
-      fields: Array.isArray(fields) ? pairs(fields as string[]) : null,
+      fields: Array.isArray(fields) ? new Map(pairsOf(fields as string[])) : null,
     });
   }
   return {

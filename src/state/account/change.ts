@@ -1,16 +1,18 @@
-import {
-  type AuditDraft,
-  type ChainHead,
-  GENESIS_HASH,
-  type StoreRecord,
-} from '../../core/audit/audit-record.ts';
+import type { ChainHead, StoreRecord } from '../../core/audit/audit-record.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { type AccountCommit, bucketOf, type DocumentName } from '../../core/ports/state-store.ts';
-import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
-import { type Appended, appendRecords } from '../audit/audit-chain.ts';
+import { type AppendContext, appendRecords, type ChainEnd, type Draft } from '../audit/audit-chain.ts';
 import type { RawChange, RawLaneChange } from './account-backend.ts';
-import { documentField, FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
+import {
+  documentField,
+  FOLDED_FIELD,
+  fieldsOf,
+  laneField,
+  laneHeaderField,
+  laneHeadersOf,
+  MOVING_FIELD,
+} from './documents.ts';
 import { type Entry, NO_FILES } from './entry.ts';
 import { isRestingText, movingText, restingText, restsAlike } from './evaluation-document.ts';
 import { type Header, readLaneHeader, writeHeader, writeLaneHeader } from './header.ts';
@@ -23,11 +25,9 @@ export interface InternalCommit extends AccountCommit {
   readonly removeFiles?: readonly string[];
 }
 
-export interface ChangeContext {
+export interface ChangeContext extends AppendContext {
   readonly writer: string;
-  readonly nowMs: number;
   readonly historyEveryMs: number;
-  readonly redact: Conceal;
 }
 
 export interface PreparedChange {
@@ -38,11 +38,7 @@ export interface PreparedChange {
   readonly rest: PreparedRest | null;
 }
 
-export interface PreparedRest extends Pick<Entry, 'moving' | 'folded' | 'files'> {
-  readonly header: Header;
-}
-
-type Draft = AuditDraft | StoreRecord;
+export type PreparedRest = Pick<Entry, 'header' | 'files'>;
 
 /** Everything that a commit writes, and nothing that is there already. */
 export function prepareChange(base: Entry, commit: InternalCommit, context: ChangeContext): PreparedChange {
@@ -52,7 +48,7 @@ export function prepareChange(base: Entry, commit: InternalCommit, context: Chan
     accountId: base.account.accountId,
     lanes,
     dueInMs: commit.due === undefined ? null : Math.max(0, Math.round(commit.due.inMs)),
-    lastNumber: base.header?.isOld === true ? base.header.seq : 0,
+    lastNumber: base.header.isOld ? base.header.seq : 0,
     removeFiles: commit.removeFiles ?? [],
     trimBefore: commit.trimBefore ?? 0,
     lease: commit.lease ?? null,
@@ -76,26 +72,19 @@ const NOTHING_OF_REST = {
   history: [],
 };
 
-interface SortedDrafts {
-  readonly own: readonly Draft[];
-  readonly byLane: ReadonlyMap<string, readonly Draft[]>;
-}
-
-function sortDrafts({ audit = [], storeRecords = [], lanes }: InternalCommit): SortedDrafts {
-  const byLane = new Map<string, Draft[]>();
-  const own: Draft[] = [];
-  for (const draft of audit) {
+/** Records by lane; those of the account's own chain are under `undefined`. */
+function sortDrafts({ audit = [], storeRecords = [], lanes }: InternalCommit) {
+  const byLane = Map.groupBy<string | undefined, Draft>(audit, (draft) => {
     const market = draft.kind === 'action' ? draft.event.market : undefined;
-    if (market === undefined || lanes?.has(market) !== true) own.push(draft);
-    else byLane.set(market, [...(byLane.get(market) ?? []), draft]);
-  }
-  return { own: [...own, ...storeRecords], byLane };
+    return market !== undefined && lanes?.has(market) ? market : undefined;
+  });
+  return { own: [...(byLane.get(undefined) ?? []), ...storeRecords], byLane };
 }
 
 /** The first commit in a store epoch is also one of the account, whatever it changes; so is that of an old account. */
 function isOfLanesAlone({ account, header }: Entry, commit: InternalCommit, own: readonly Draft[]): boolean {
   const { documents, due, quiet, history, removeFields, trimBefore, removeFiles, lanes } = commit;
-  if (lanes === undefined || header === undefined || header.isOld || account.isNewEpoch) return false;
+  if (lanes === undefined || account.version === 0 || header.isOld || account.isNewEpoch) return false;
   const lists = [own, history ?? [], removeFields ?? [], removeFiles ?? [], Object.keys(documents ?? {})];
   const isOther = due !== undefined || quiet !== undefined || trimBefore !== undefined;
   return !isOther && lists.every(({ length }) => length === 0);
@@ -104,23 +93,16 @@ function isOfLanesAlone({ account, header }: Entry, commit: InternalCommit, own:
 function lanesOf(
   base: Entry,
   commit: InternalCommit,
-  drafts: SortedDrafts['byLane'],
+  drafts: ReadonlyMap<string | undefined, readonly Draft[]>,
   context: ChangeContext,
 ): readonly RawLaneChange[] {
-  const { account, laneHeaders } = base;
-  const all = commit.lease?.market === null ? laneHeaders.keys() : [];
+  const { account, texts } = base;
+  const all = commit.lease?.market === null ? laneHeadersOf(texts).keys() : [];
   return [...new Set([...(commit.lanes?.keys() ?? []), ...all])].map((market) => {
-    const expected = laneHeaders.get(market) ?? '';
-    const before = readLaneHeader(expected) ?? { version: 0, seq: 0, head: GENESIS_HASH };
-    const { end, records } = appendRecords({
-      accountId: account.accountId,
-      market,
-      epoch: account.epoch.id,
-      atMs: context.nowMs,
-      end: { ...before, quiet: 0, quietSinceMs: 0 },
-      drafts: drafts.get(market) ?? [],
-      redact: context.redact,
-    });
+    const expected = texts.get(laneHeaderField(market)) ?? '';
+    const before = readLaneHeader(expected);
+    const chain = { end: { ...before, quiet: 0, quietSinceMs: 0 }, drafts: drafts.get(market) ?? [] };
+    const { end, records } = appendRecords(account, market, chain, context);
     const text = laneText(base, market, commit.lanes?.get(market));
     const isSame = text === undefined && records.length === 0;
     const header = isSame ? expected : writeLaneHeader({ ...end, version: before.version + 1 });
@@ -140,29 +122,15 @@ function laneText(
   return text === before ? undefined : text;
 }
 
-type WrittenRest = Pick<RawChange, 'header' | 'set' | 'remove' | 'records' | 'files' | 'history'> & {
-  readonly rest: PreparedRest;
-};
-
-function restOf(
-  base: Entry,
-  commit: InternalCommit,
-  own: readonly Draft[],
-  context: ChangeContext,
-): WrittenRest {
+function restOf(base: Entry, commit: InternalCommit, own: readonly Draft[], context: ChangeContext) {
   const { account, header } = base;
   const { nowMs } = context;
-  const written = changedDocuments(base, commit);
+  const { set, remove } = changedDocuments(base, commit);
   const fold = commit.due === undefined ? undefined : foldOf(base, nowMs);
-  if (fold !== undefined) written.set.push(FOLDED_FIELD, fold.folded);
-  const appended = appendRecords({
-    accountId: account.accountId,
-    epoch: account.epoch.id,
-    atMs: nowMs,
-    end: chainEnd(header, commit.quiet ?? 0, nowMs),
-    drafts: [...epochDrafts(base, nowMs), ...own, ...(fold === undefined ? [] : [fold.record])],
-    redact: context.redact,
-  });
+  if (fold !== undefined) set.push(FOLDED_FIELD, fold.folded);
+  const end = chainEnd(header, commit.quiet ?? 0, nowMs);
+  const drafts = [...epochDrafts(base, nowMs), ...own, ...(fold === undefined ? [] : [fold.record])];
+  const appended = appendRecords(account, undefined, { end, drafts }, context);
   const history = historyOf(header, commit, context);
   const removesFiles = (commit.removeFiles?.length ?? 0) > 0;
   const next: Header = {
@@ -171,143 +139,107 @@ function restOf(
     version: account.version + 1,
     epoch: account.epoch.id,
     danger: commit.due?.danger ?? account.danger,
-    firstNumber: commit.trimBefore ?? header?.firstNumber ?? 1,
-    sweep: (header?.sweep ?? 0) + (removesFiles ? 1 : 0),
-    historyMs: history.length > 0 ? nowMs : (header?.historyMs ?? 0),
+    firstNumber: commit.trimBefore ?? header.firstNumber,
+    sweep: header.sweep + (removesFiles ? 1 : 0),
+    historyMs: history.length > 0 ? nowMs : header.historyMs,
     isOld: false,
   };
-  const files = removesFiles ? NO_FILES : filesAfter(base, appended);
-  const folded = fold?.folded ?? base.folded;
+  const added = [...appended.files].filter(([hash]) => !base.files.has(hash));
+  const kept = added.length > 0 ? new Set([...base.files, ...appended.files.keys()]) : base.files;
+  const rest: PreparedRest = { header: next, files: removesFiles ? NO_FILES : kept };
   return {
     header: writeHeader(next),
-    set: written.set,
-    remove: written.remove,
+    set,
+    remove,
     records: appended.records,
-    files: newFiles(base, appended),
+    files: added.flat(),
     history,
-    rest: { header: next, moving: written.moving, folded, files },
+    rest,
   };
-}
-
-function newFiles(entry: Entry, { files }: Appended): readonly string[] {
-  if (files.size === 0) return [];
-  return [...files].filter(([hash]) => !entry.files.has(hash)).flat();
-}
-
-function filesAfter(entry: Entry, { files }: Appended): Entry['files'] {
-  return files.size === 0 ? entry.files : new Set([...entry.files, ...files.keys()]);
-}
-
-interface WrittenDocuments {
-  /** Fields and texts by turns. */
-  readonly set: string[];
-  readonly remove: string[];
-  readonly moving: string | undefined;
 }
 
 /** Documents that differ from what is stored; a rewrite of the same text costs more than the comparison. */
-function changedDocuments(entry: Entry, commit: InternalCommit): WrittenDocuments {
+function changedDocuments(entry: Entry, { documents = {}, removeFields = [] }: InternalCommit) {
   const { texts, account } = entry;
+  /** Fields and texts by turns. */
   const set: string[] = [];
-  const remove: string[] = [...(commit.removeFields ?? [])];
+  const remove = [...removeFields];
   const write = (field: string, text: string): void => {
     if (text !== texts.get(field)) set.push(field, text);
   };
-  const { documents = {} } = commit;
   const { evaluation } = documents;
-  if (evaluation && !restsIn(entry, evaluation)) write(EVALUATION_FIELD, restingText(evaluation));
+  if (evaluation && evaluation !== account.documents.evaluation) {
+    if (!restsIn(entry, evaluation)) write(EVALUATION_FIELD, restingText(evaluation));
+    write(MOVING_FIELD, movingText(evaluation));
+  }
   for (const name of Object.keys(documents) as DocumentName[]) {
     const value = documents[name];
-    const field = documentField(name);
     if (value === undefined || value === account.documents[name]) continue;
-    if (value === null) {
-      if (texts.has(field)) remove.push(field);
-    } else if (name !== 'evaluation') write(field, JSON.stringify(value));
+    if (value === null) remove.push(...fieldsOf(name).filter((field) => texts.has(field)));
+    else if (name !== 'evaluation') write(documentField(name), JSON.stringify(value));
   }
-  const moving = movingAfter(entry, commit);
-  if (moving === undefined) {
-    if (entry.moving !== undefined && !remove.includes(MOVING_FIELD)) remove.push(MOVING_FIELD);
-  } else if (moving !== entry.moving) set.push(MOVING_FIELD, moving);
-  return { set, remove, moving };
+  return { set, remove };
 }
 
 const EVALUATION_FIELD = documentField('evaluation');
 
-/** Of an account in which nothing happens only the figures move. */
+/** While nothing happens in an account only the figures move. */
 function restsIn({ texts, account }: Entry, evaluation: AccountState): boolean {
   const before = account.documents.evaluation;
-  if (before === evaluation) return true;
   return before !== undefined && isRestingText(texts.get(EVALUATION_FIELD)) && restsAlike(before, evaluation);
 }
 
-function movingAfter(entry: Entry, { documents, removeFields }: InternalCommit): string | undefined {
-  const evaluation = documents?.evaluation;
-  if (evaluation === null || removeFields?.includes(MOVING_FIELD)) return undefined;
-  const isSame = evaluation === undefined || evaluation === entry.account.documents.evaluation;
-  return isSame ? entry.moving : movingText(evaluation);
-}
-
-/** How far the chains of lanes have come, where any went on since the account's chain was last told. */
-function foldOf(
-  { folded, laneHeaders }: Entry,
-  atMs: number,
-): { readonly record: StoreRecord; readonly folded: string } | undefined {
-  const known = folded === undefined ? {} : (JSON.parse(folded) as Readonly<Record<string, number>>);
+/** How far the chains of lanes have come, where any went on since the account's chain last told of it. */
+function foldOf({ texts }: Entry, atMs: number) {
+  const known = JSON.parse(texts.get(FOLDED_FIELD) ?? '{}') as Record<string, number>;
   const heads: Record<string, ChainHead> = {};
-  for (const [market, text] of laneHeaders) {
-    const { seq, head: hash } = readLaneHeader(text) ?? { seq: 0, head: '' };
-    if (seq > (known[market] ?? 0)) heads[market] = { seq, hash };
+  for (const [market, { seq, head: hash }] of laneHeadersOf(texts)) {
+    if (seq <= (known[market] ?? 0)) continue;
+    heads[market] = { seq, hash };
+    known[market] = seq;
   }
-  const moved = Object.entries(heads);
-  if (moved.length === 0) return undefined;
-  const now = { ...known, ...Object.fromEntries(moved.map(([market, { seq }]) => [market, seq])) };
-  return { record: { kind: 'lanes', atMs, heads }, folded: JSON.stringify(now) };
+  if (Object.keys(heads).length === 0) return undefined;
+  const record: StoreRecord = { kind: 'lanes', atMs, heads };
+  return { record, folded: JSON.stringify(known) };
 }
 
-function chainEnd(header: Header | undefined, quiet: number, nowMs: number) {
-  const count = (header?.quiet ?? 0) + quiet;
-  const sinceMs = header === undefined || header.quiet === 0 ? nowMs : header.quietSinceMs;
-  return {
-    seq: header?.seq ?? 0,
-    head: header?.head ?? GENESIS_HASH,
-    quiet: count,
-    quietSinceMs: count === 0 ? 0 : sinceMs,
-  };
+function chainEnd(header: Header, repeated: number, nowMs: number): ChainEnd {
+  const { seq, head } = header;
+  const quiet = header.quiet + repeated;
+  const sinceMs = header.quiet === 0 ? nowMs : header.quietSinceMs;
+  return { seq, head, quiet, quietSinceMs: quiet === 0 ? 0 : sinceMs };
 }
 
-function epochDrafts({ account, header }: Entry, nowMs: number): readonly StoreRecord[] {
-  if (header?.epoch === account.epoch.id) return [];
-  const { id, why } = account.epoch;
-  return [{ kind: 'epochStarted', atMs: nowMs, epoch: id, previousEpoch: header?.epoch ?? null, why }];
+function epochDrafts({ account, header }: Entry, atMs: number): readonly StoreRecord[] {
+  const { id: epoch, why } = account.epoch;
+  if (header.epoch === epoch) return [];
+  const previousEpoch = header.epoch === '' ? null : header.epoch;
+  return [{ kind: 'epochStarted', atMs, epoch, previousEpoch, why }];
 }
 
 /** A sample of all subjects, if the last one is old enough; a clock that stepped back does not stop them. */
-function historyOf(header: Header | undefined, commit: AccountCommit, context: ChangeContext): string[] {
-  const samples = commit.history ?? [];
-  const sinceLast = context.nowMs - (header?.historyMs ?? 0);
+function historyOf(
+  header: Header,
+  { history: samples = [] }: AccountCommit,
+  context: ChangeContext,
+): string[] {
+  const sinceLast = context.nowMs - header.historyMs;
   if (samples.length === 0 || (sinceLast >= 0 && sinceLast < context.historyEveryMs)) return [];
   return samples.flatMap(({ subject, values }) => [subject, JSON.stringify(values)]);
 }
 
-/** Each bucket's changes by themselves, answered in the order asked. Nearly always there is one: a poll's. */
+/** Each bucket's changes by themselves, answered in the order asked. */
 export async function byBucket<R>(
   changes: readonly InternalCommit[],
   commit: (bucket: number, group: readonly InternalCommit[]) => Promise<readonly R[]>,
 ): Promise<readonly R[]> {
-  const buckets = changes.map(({ base }) => bucketOf(base.accountId));
-  const [first] = buckets;
-  if (first === undefined) return [];
-  if (buckets.every((bucket) => bucket === first)) return commit(first, changes);
+  const groups = Map.groupBy(changes.keys(), (index) => bucketOf(changes[index]!.base.accountId));
   const results: R[] = [];
-  await Promise.all(
-    Array.from(new Set(buckets), async (bucket) => {
-      const indices = [...buckets.keys()].filter((index) => buckets[index] === bucket);
-      const answers = await commit(
-        bucket,
-        indices.map((index) => changes[index]!),
-      );
-      for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
-    }),
-  );
+  const answered = Array.from(groups, async ([bucket, indices]) => {
+    const group = indices.map((index) => changes[index]!);
+    const answers = await commit(bucket, group);
+    for (const [turn, index] of indices.entries()) results[index] = answers[turn]!;
+  });
+  await Promise.all(answered);
   return results;
 }

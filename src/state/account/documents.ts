@@ -1,24 +1,23 @@
-import type { Inbox } from '../../core/controls/controls.ts';
-import type { LimitLedger } from '../../core/intents/gate.ts';
-import type { AccountLane } from '../../core/lanes/account-lane.ts';
+import type { Inbox, OperatorOrder } from '../../core/controls/controls.ts';
 import { LANE_VERSION, type LaneState } from '../../core/lanes/lane-state.ts';
-import type { RouteState } from '../../core/lanes/route-requests.ts';
 import type {
   AccountDocuments,
   DocumentName,
   RefusedAccount,
-  StoredAlerts,
+  StoredAccount,
   StoredReadings,
-  StoredRequests,
 } from '../../core/ports/state-store.ts';
-import type { AccountState } from '../../core/rules/account-state.ts';
+import { operatorOrderSchema } from '../controls/operator-schemas.ts';
 import {
   EVALUATION_VERSION,
+  type FirstEvaluation,
+  isJoined,
   joinEvaluation,
+  joinFirst,
   type RestingEvaluation,
-  splitEvaluation,
 } from './evaluation-document.ts';
 import { parseFigures } from './figures-document.ts';
+import { type LaneHeader, readLaneHeader } from './header.ts';
 
 /** How a stored document is read: which version this program writes, and how older ones become it. */
 export interface DocumentCodec<T> {
@@ -50,29 +49,28 @@ export function readDocument<T>(
   moving?: string,
 ): T {
   const where = `the stored ${document} of account ${JSON.stringify(accountId)}`;
-  const cure = 'restore it, or discard it (docs/redis-keys.md)';
+  const unreadable = (why: string): DocumentError => {
+    const message = `${where} ${why}: restore it, or discard it (docs/redis-keys.md)`;
+    return new DocumentError('DOCUMENT_UNREADABLE', document, message);
+  };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} is not JSON: ${cure}`);
+    throw unreadable('is not JSON');
   }
   const version = (value as { readonly version?: unknown } | null)?.version;
   if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
-    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} bears no version: ${cure}`);
+    throw unreadable('bears no version');
   }
   if (version > codec.version) {
-    throw new DocumentError(
-      'DOCUMENT_NEWER',
-      document,
-      `${where} has version ${version}, this program reads up to ${codec.version}: run the newer program`,
-    );
+    const words = `has version ${version}, this program reads up to ${codec.version}: run the newer program`;
+    throw new DocumentError('DOCUMENT_NEWER', document, `${where} ${words}`);
   }
   try {
     return codec.parse(migrate(codec, value, version), moving);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new DocumentError('DOCUMENT_UNREADABLE', document, `${where} cannot be read (${why}): ${cure}`);
+    throw unreadable(`cannot be read (${error instanceof Error ? error.message : String(error)})`);
   }
 }
 
@@ -86,15 +84,13 @@ function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number)
   return current;
 }
 
-type MemberKind = 'array' | 'object' | 'number' | 'string';
+type Members<T> = Readonly<Partial<Record<keyof T & string, 'array' | 'object' | 'number' | 'string'>>>;
 
-/** Checks that these members are there; their contents are this program's own writing. */
-function shaped<T>(
-  members: Readonly<Partial<Record<keyof T & string, MemberKind>>>,
-): DocumentCodec<T>['parse'] {
+/** Checks that members are there; by hand, as polls run it and a schema would copy what it reads. */
+function shaped<T>(members: Members<T>): DocumentCodec<T>['parse'] {
   return (value) => {
     const object = value as Readonly<Record<string, unknown>>;
-    for (const [name, kind] of Object.entries<MemberKind | undefined>(members)) {
+    for (const [name, kind] of Object.entries<string | undefined>(members)) {
       const member = object[name];
       const found = Array.isArray(member) ? 'array' : member === null ? 'null' : typeof member;
       if (found !== kind) throw new Error(`"${name}" is not ${kind === 'array' ? 'a list' : `a ${kind}`}`);
@@ -103,7 +99,13 @@ function shaped<T>(
   };
 }
 
-type Codecs = { readonly [K in DocumentName]: DocumentCodec<NonNullable<AccountDocuments[K]>> };
+function codecOf<T>(
+  version: number,
+  members: Members<NoInfer<T>>,
+  migrations: DocumentCodec<unknown>['migrations'] = {},
+): DocumentCodec<T> {
+  return { version, migrations, parse: shaped(members) };
+}
 
 function withoutTransfers(value: unknown): unknown {
   const { sources, ...readings } = value as StoredReadings;
@@ -120,45 +122,39 @@ const EVALUATION_MEMBERS = {
   positions: 'array',
 } as const;
 
-/** An evaluation as its first version was written: in one part, with another word for the credit lines. */
-type FirstEvaluation = Omit<AccountState, 'creditLines'> & { readonly loans: AccountState['creditLines'] };
-
+const checkResting = shaped<RestingEvaluation>(EVALUATION_MEMBERS);
 const checkFirst = shaped<FirstEvaluation>({ ...EVALUATION_MEMBERS, ages: 'object' });
 
-function splitFirst(value: unknown): unknown {
-  const { loans, ...evaluation } = checkFirst(value);
-  return splitEvaluation({ ...evaluation, creditLines: loans });
-}
+type Codecs = { readonly [K in DocumentName]: DocumentCodec<NonNullable<AccountDocuments[K]>> };
 
-const checkResting = shaped<RestingEvaluation>(EVALUATION_MEMBERS);
+const checkInbox = shaped<Inbox>({ orders: 'array' });
+
+/** What is no order is left out and told of, as the account has to be judged all the same. */
+function readInbox(value: unknown): Inbox {
+  const read = checkInbox(value).orders.map((order) => operatorOrderSchema.safeParse(order));
+  const unread = read.filter(({ success }) => !success).length;
+  return {
+    version: 1,
+    orders: read.flatMap(({ data }) => (data === undefined ? [] : [data as OperatorOrder])),
+    ...(unread === 0 ? {} : { unread }),
+  };
+}
 
 /** Another document: an entry here and a member of `AccountDocuments`. */
 export const DOCUMENT_CODECS: Codecs = {
   evaluation: {
     version: EVALUATION_VERSION,
-    migrations: { 1: splitFirst },
-    parse: (value, moving) => joinEvaluation(checkResting(value), moving),
+    migrations: { 1: (value) => joinFirst(checkFirst(value)) },
+    parse: (value, moving) => (isJoined(value) ? value : joinEvaluation(checkResting(value), moving)),
   },
-  limits: { version: 1, migrations: {}, parse: shaped<LimitLedger>({ admitted: 'array' }) },
-  readings: {
-    version: 2,
-    // The first version kept addresses; histories are read again anyway.
-    migrations: { 1: withoutTransfers },
-    parse: shaped<StoredReadings>({ at: 'object', sources: 'object' }),
-  },
-  requests: {
-    version: 1,
-    migrations: {},
-    parse: shaped<StoredRequests>({ active: 'array', atMs: 'number' }),
-  },
-  alerts: { version: 1, migrations: {}, parse: shaped<StoredAlerts>({ entries: 'object' }) },
-  inbox: { version: 1, migrations: {}, parse: shaped<Inbox>({ orders: 'array' }) },
-  routes: { version: 1, migrations: {}, parse: shaped<RouteState>({ routes: 'object' }) },
-  accountLane: {
-    version: 1,
-    migrations: {},
-    parse: shaped<AccountLane>({ cancels: 'array', retryAtMs: 'number' }),
-  },
+  limits: codecOf(1, { admitted: 'array' }),
+  // The first version kept addresses; histories are read again anyway.
+  readings: codecOf(2, { at: 'object', sources: 'object' }, { 1: withoutTransfers }),
+  requests: codecOf(1, { active: 'array', atMs: 'number' }),
+  alerts: codecOf(1, { entries: 'object' }),
+  inbox: { ...codecOf<Inbox>(1, { orders: 'array' }), parse: readInbox },
+  routes: codecOf(1, { routes: 'object' }),
+  accountLane: codecOf(1, { cancels: 'array', retryAtMs: 'number' }),
   figures: { version: 1, migrations: {}, parse: parseFigures },
 };
 
@@ -180,11 +176,9 @@ function withStoreEpoch(value: unknown): LaneState {
   };
 }
 
-export const LANE_CODEC: DocumentCodec<LaneState> = {
-  version: LANE_VERSION,
-  // The first version had other words for the store epoch and for the latest read.
-  migrations: { 1: withStoreEpoch },
-  parse: shaped<LaneState>({
+export const LANE_CODEC: DocumentCodec<LaneState> = codecOf(
+  LANE_VERSION,
+  {
     market: 'string',
     epoch: 'string',
     intents: 'array',
@@ -192,8 +186,10 @@ export const LANE_CODEC: DocumentCodec<LaneState> = {
     cancels: 'array',
     orders: 'array',
     retryAtMs: 'object',
-  }),
-};
+  },
+  // The first version had other words for the store epoch and for the latest read.
+  { 1: withStoreEpoch },
+);
 
 /**
  * Fields of the account's hash: `h` the header, `d:<name>` documents, `m` what moves of the document `evaluation`, `f`
@@ -233,49 +229,40 @@ export function fieldsOf(document: string): readonly [string, ...string[]] {
   return document === 'evaluation' ? [DOCUMENT_FIELD + document, MOVING_FIELD] : [DOCUMENT_FIELD + document];
 }
 
-export interface ReadDocuments {
-  readonly documents: AccountDocuments;
-  /** By market. */
-  readonly lanes: ReadonlyMap<string, LaneState>;
-}
+/** What is stored of an account by field, except its header and its tally. */
+export type Texts = ReadonlyMap<string, string>;
 
-/** The documents of an account as they are stored. */
-export interface StoredTexts {
-  /** Of documents and lanes by field, but for what moves of the evaluation. */
-  readonly texts: ReadonlyMap<string, string>;
-  /** Apart, as nearly every commit replaces it alone. */
-  readonly moving: string | undefined;
-  /** How far each lane's chain has been folded, as JSON. */
-  readonly folded: string | undefined;
-  /** By market. */
-  readonly laneHeaders: ReadonlyMap<string, string>;
-}
-
-export function textsOf(fields: ReadonlyMap<string, string>): StoredTexts {
+export function textsOf(fields: Texts): Texts {
   const texts = new Map(fields);
-  const laneHeaders = new Map<string, string>();
-  for (const [field, text] of fields) {
-    if (!field.startsWith(LANE_HEADER_FIELD)) continue;
-    texts.delete(field);
-    laneHeaders.set(field.slice(LANE_HEADER_FIELD.length), text);
-  }
-  for (const field of [HEADER_FIELD, MOVING_FIELD, FOLDED_FIELD, TALLY_FIELD]) texts.delete(field);
-  return { texts, moving: fields.get(MOVING_FIELD), folded: fields.get(FOLDED_FIELD), laneHeaders };
+  for (const field of [HEADER_FIELD, TALLY_FIELD]) texts.delete(field);
+  return texts;
 }
 
-/** What was read before, with its texts: what has the same text is not parsed again. */
-export type KnownDocuments = ReadDocuments & Pick<StoredTexts, 'texts' | 'moving'>;
+/** By market. */
+export function laneHeadersOf(texts: Texts): ReadonlyMap<string, LaneHeader> {
+  const headers = new Map<string, LaneHeader>();
+  for (const [field, text] of texts) {
+    if (field.startsWith(LANE_HEADER_FIELD))
+      headers.set(field.slice(LANE_HEADER_FIELD.length), readLaneHeader(text));
+  }
+  return headers;
+}
 
-/** All documents of an account; throws the DocumentError of the first that this program must not touch. */
+/** `lanes`: by market. */
+export type ReadDocuments = Pick<StoredAccount, 'documents' | 'lanes'>;
+
+/** All documents of an account; throws a DocumentError. What has the same text as in `known` is not parsed again. */
 export function readDocuments(
   accountId: string,
-  { texts, moving }: Pick<StoredTexts, 'texts' | 'moving'>,
-  known?: KnownDocuments,
+  texts: Texts,
+  known?: ReadDocuments & { readonly texts: Texts },
 ): ReadDocuments {
   const documents: Partial<Record<DocumentName, unknown>> = {};
   const lanes = new Map<string, LaneState>();
-  const hasMoved = known?.moving !== moving;
+  const moving = texts.get(MOVING_FIELD);
+  const hasMoved = known?.texts.get(MOVING_FIELD) !== moving;
   for (const [field, text] of texts) {
+    if (field === MOVING_FIELD || field === FOLDED_FIELD || field.startsWith(LANE_HEADER_FIELD)) continue;
     const isKnown = known?.texts.get(field) === text;
     if (field.startsWith(LANE_FIELD)) {
       const market = field.slice(LANE_FIELD.length);
@@ -304,10 +291,7 @@ function readNamed(name: DocumentName, text: string, accountId: string, moving?:
 function documentNameOf(field: string, accountId: string): DocumentName {
   const name = field.slice(DOCUMENT_FIELD.length);
   if (field.startsWith(DOCUMENT_FIELD) && Object.hasOwn(DOCUMENT_CODECS, name)) return name as DocumentName;
-  throw new DocumentError(
-    'DOCUMENT_UNKNOWN',
-    name,
-    `account ${JSON.stringify(accountId)} has a stored ${JSON.stringify(field)}, which this program does not ` +
-      'know: run the newer program',
-  );
+  const has = `account ${JSON.stringify(accountId)} has a stored ${JSON.stringify(field)}`;
+  const words = `${has}, which this program does not know: run the newer program`;
+  throw new DocumentError('DOCUMENT_UNKNOWN', name, words);
 }

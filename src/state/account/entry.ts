@@ -1,14 +1,15 @@
 import type { StoredAccount, StoreEpoch } from '../../core/ports/state-store.ts';
 import type { RawAccount } from './account-backend.ts';
-import { laneField, type StoredTexts } from './documents.ts';
-import { type Header, readLaneHeader, readTally } from './header.ts';
+import { laneField, laneHeaderField, laneHeadersOf, type Texts } from './documents.ts';
+import { type Header, NO_HEADER, readLaneHeader, readTally } from './header.ts';
 
 /** What a store knows of an account besides what it shows. */
-export interface Entry extends StoredTexts {
+export interface Entry {
   readonly account: StoredAccount;
+  readonly texts: Texts;
   /** Empty: never committed. */
   readonly headerText: string;
-  readonly header: Header | undefined;
+  readonly header: Header;
   readonly tally: KnownTally;
   /** Hashes of attachments that are certainly stored, under this `sweep` of the header. */
   readonly files: ReadonlySet<string>;
@@ -25,40 +26,24 @@ export const NO_FILES: ReadonlySet<string> = new Set();
 
 /** An account that was never committed. */
 export function emptyEntry(accountId: string, epoch: StoreEpoch): Entry {
-  const account: StoredAccount = {
-    accountId,
-    version: 0,
-    epoch,
-    isNewEpoch: false,
-    documents: {},
-    lanes: new Map(),
-    danger: 0,
-    revision: '',
-  };
+  const nothing = { version: 0, isNewEpoch: false, documents: {}, lanes: new Map(), danger: 0, revision: '' };
   return {
-    account,
+    account: { accountId, epoch, ...nothing },
     headerText: '',
-    header: undefined,
+    header: NO_HEADER,
     tally: { text: '', isComplete: true },
     texts: new Map(),
-    moving: undefined,
-    folded: undefined,
-    laneHeaders: new Map(),
     files: NO_FILES,
   };
 }
 
 export function laneVersion(entry: Entry, market: string): number {
-  return readLaneHeader(entry.laneHeaders.get(market) ?? '')?.version ?? 0;
-}
-
-export function tallyCount({ text }: Pick<KnownTally, 'text'>): number {
-  return text === '' ? 0 : readTally(text).count;
+  return readLaneHeader(entry.texts.get(laneHeaderField(market))).version;
 }
 
 /** Whether one tally has counted more than the other. */
-function isLater(one: Pick<KnownTally, 'text'>, other: Pick<KnownTally, 'text'>): boolean {
-  return one.text !== other.text && tallyCount(one) > tallyCount(other);
+function isLater(one: string, other: string): boolean {
+  return one !== other && readTally(one).count > readTally(other).count;
 }
 
 /** Whether everything is known that a store holds with this header and this tally. */
@@ -70,33 +55,31 @@ export function isAllOf(
   return isSame && known.tally.isComplete;
 }
 
-/** Whether nothing is known with `entry` that `other` does not know as well. */
+/** Whether `other` knows everything that `entry` knows. */
 export function isCoveredBy(entry: Entry, other: Entry): boolean {
-  return entry.account.version <= other.account.version && !isLater(entry.tally, other.tally);
+  return entry.account.version <= other.account.version && !isLater(entry.tally.text, other.tally.text);
 }
 
-/** The newest of two states of one account in one store epoch, part by part: each part has a version of its own. */
+/** The newest of two states of one account in one store epoch, part by part: each part has its own version. */
 export function newestOf(a: Entry, b: Entry): Entry {
   if (a === b || (isCoveredBy(b, a) && a.tally.isComplete)) return a;
   if (isCoveredBy(a, b) && b.tally.isComplete) return b;
   const [rest, other] = a.account.version >= b.account.version ? [a, b] : [b, a];
   const texts = new Map(rest.texts);
-  const laneHeaders = new Map(rest.laneHeaders);
   const lanes = new Map(rest.account.lanes);
-  for (const [market, headerText] of other.laneHeaders) {
+  for (const market of laneHeadersOf(other.texts).keys()) {
     if (laneVersion(other, market) <= laneVersion(rest, market)) continue;
-    laneHeaders.set(market, headerText);
-    const [lane, text] = [other.account.lanes.get(market), other.texts.get(laneField(market))];
-    if (lane === undefined || text === undefined) {
-      lanes.delete(market);
-      texts.delete(laneField(market));
-    } else {
-      lanes.set(market, lane);
-      texts.set(laneField(market), text);
-    }
+    for (const field of [laneField(market), laneHeaderField(market)])
+      put(texts, field, other.texts.get(field));
+    put(lanes, market, other.account.lanes.get(market));
   }
-  const tally = isLater(b.tally, a.tally) ? b.tally : a.tally;
-  return { ...rest, account: { ...rest.account, lanes }, texts, laneHeaders, tally };
+  const tally = isLater(b.tally.text, a.tally.text) ? b.tally : a.tally;
+  return { ...rest, account: { ...rest.account, lanes }, texts, tally };
+}
+
+function put<T>(values: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) values.delete(key);
+  else values.set(key, value);
 }
 
 /** What this process has last seen of an account within a store epoch; the store may not know less. */
@@ -111,6 +94,10 @@ export interface Seen {
 export function newestSeen(seen: Seen | undefined, now: Seen): Seen {
   if (seen?.epoch !== now.epoch) return now;
   const { version, headerText } = seen.version > now.version ? seen : now;
-  const { tally } = isLater({ text: seen.tally }, { text: now.tally }) ? seen : now;
-  return { epoch: now.epoch, version, headerText, tally };
+  return {
+    epoch: now.epoch,
+    version,
+    headerText,
+    tally: isLater(seen.tally, now.tally) ? seen.tally : now.tally,
+  };
 }

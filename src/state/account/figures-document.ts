@@ -1,112 +1,64 @@
-import { isDecimalString } from '../../core/quantities/decimal.ts';
+import { z } from 'zod';
+import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 import type { StoredFigures } from '../../core/view/stored-figures.ts';
 
-/**
- * Checks stored figures through and through: what they are shown to must not stumble over them, and they, unlike
- * the documents that decide, are left out rather than refused when something is wrong with them.
- */
+const decimal = z.custom<DecimalString>((value) => typeof value === 'string' && isDecimalString(value));
+const optional = decimal.exactOptional();
+
+const position = z.object({
+  positionId: z.string(),
+  market: z.string(),
+  amount: decimal,
+  basePrice: optional,
+  liquidationPrice: decimal.nullable().exactOptional(),
+  pnl: optional,
+  pnlPercent: optional,
+  margin: optional,
+  freeMargin: optional,
+  funding: optional,
+  unrealizedFunding: optional,
+  unrealizedPnl: optional,
+  tpsl: z.object({ stopLoss: optional, takeProfit: optional }).nullable().exactOptional(),
+});
+
+const creditLine = z.object({
+  asset: z.string(),
+  createdAt: z.number(),
+  amount: decimal,
+  totalFunding: optional,
+  currentLtv: optional,
+  initialLtv: optional,
+  marginCallLtv: optional,
+  liquidationLtv: optional,
+});
+
+const setAside = z.array(z.object({ path: z.string(), expected: z.string(), got: z.string() }));
+
+function readingOf<T extends z.ZodType>(record: T) {
+  const list = z.object({ records: z.array(record), setAside, complete: z.boolean() });
+  return z
+    .discriminatedUnion('kind', [
+      z.object({ kind: z.literal('notRead'), ageMs: z.number() }),
+      z.object({ kind: z.literal('read'), ageMs: z.number(), value: list }),
+    ])
+    .exactOptional();
+}
+
+const figuresSchema = z.object({
+  version: z.literal(1),
+  at: z.object({ wallMs: z.number(), monotonicMs: z.number(), clockId: z.string() }),
+  settings: z.object({
+    mode: z.enum(['observe', 'enforce']),
+    bothSign: z.enum(['signed', 'unsigned']),
+    ltvUnit: z.enum(['auto', 'percent', 'fraction']),
+    maxSnapshotAgeMs: z.number(),
+  }),
+  positions: readingOf(position),
+  creditLine: readingOf(creditLine),
+}) satisfies z.ZodType<StoredFigures>;
+
+/** Checks what is shown: unreadable figures are left out, not refused. Unnamed members stay as they are. */
 export function parseFigures(value: unknown): StoredFigures {
-  const figures = objectOf(value, 'figures');
-  const at = objectOf(figures['at'], 'at');
-  demand(isFiniteNumber(at['wallMs']) && isFiniteNumber(at['monotonicMs']), 'at');
-  demand(typeof at['clockId'] === 'string', 'at.clockId');
-  checkSettings(objectOf(figures['settings'], 'settings'));
-  checkReading(figures['positions'], 'positions', POSITION);
-  checkReading(figures['creditLine'], 'creditLine', CREDIT_LINE);
+  figuresSchema.parse(value);
   return value as StoredFigures;
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-function demand(isRight: boolean, place: string): void {
-  if (!isRight) throw new TypeError(`"${place}" is not what it should be`);
-}
-
-function objectOf(value: unknown, place: string): Members {
-  demand(typeof value === 'object' && value !== null && !Array.isArray(value), place);
-  return value as Members;
-}
-
-function isFiniteNumber(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value);
-}
-
-const SETTINGS: Readonly<Record<string, readonly string[]>> = {
-  mode: ['observe', 'enforce'],
-  bothSign: ['signed', 'unsigned'],
-  ltvUnit: ['auto', 'percent', 'fraction'],
-};
-
-function checkSettings(settings: Members): void {
-  for (const [name, values] of Object.entries(SETTINGS)) {
-    demand(values.includes(String(settings[name])), `settings.${name}`);
-  }
-  demand(isFiniteNumber(settings['maxSnapshotAgeMs']), 'settings.maxSnapshotAgeMs');
-}
-
-interface RecordShape {
-  readonly texts: readonly string[];
-  readonly numbers: readonly string[];
-  readonly decimals: readonly string[];
-  readonly optionalDecimals: readonly string[];
-}
-
-const POSITION: RecordShape = {
-  texts: ['positionId', 'market'],
-  numbers: [],
-  decimals: ['amount'],
-  optionalDecimals: [
-    'basePrice',
-    'liquidationPrice',
-    'pnl',
-    'pnlPercent',
-    'margin',
-    'freeMargin',
-    'funding',
-    'unrealizedFunding',
-    'unrealizedPnl',
-  ],
-};
-
-const CREDIT_LINE: RecordShape = {
-  texts: ['asset'],
-  numbers: ['createdAt'],
-  decimals: ['amount'],
-  optionalDecimals: ['totalFunding', 'currentLtv', 'initialLtv', 'marginCallLtv', 'liquidationLtv'],
-};
-
-function checkReading(value: unknown, place: string, shape: RecordShape): void {
-  if (value === undefined) return;
-  const reading = objectOf(value, place);
-  demand(isFiniteNumber(reading['ageMs']), `${place}.ageMs`);
-  if (reading['kind'] === 'notRead') return;
-  demand(reading['kind'] === 'read', `${place}.kind`);
-  const list = objectOf(reading['value'], `${place}.value`);
-  const { records, setAside, complete } = list;
-  demand(Array.isArray(setAside) && typeof complete === 'boolean', `${place}.value`);
-  demand(Array.isArray(records), `${place}.value.records`);
-  for (const [index, record] of (records as readonly unknown[]).entries()) {
-    checkRecord(record, `${place}.value.records[${index}]`, shape);
-  }
-}
-
-function checkRecord(value: unknown, place: string, shape: RecordShape): void {
-  const record = objectOf(value, place);
-  for (const name of shape.texts) demand(typeof record[name] === 'string', `${place}.${name}`);
-  for (const name of shape.numbers) demand(isFiniteNumber(record[name]), `${place}.${name}`);
-  for (const name of shape.decimals) demand(isDecimal(record[name]), `${place}.${name}`);
-  for (const name of shape.optionalDecimals) {
-    const member = record[name];
-    demand(member === undefined || member === null || isDecimal(member), `${place}.${name}`);
-  }
-  const { tpsl } = record;
-  if (tpsl === undefined || tpsl === null) return;
-  const attached = objectOf(tpsl, `${place}.tpsl`);
-  for (const name of ['stopLoss', 'takeProfit']) {
-    demand(attached[name] === undefined || isDecimal(attached[name]), `${place}.tpsl.${name}`);
-  }
-}
-
-function isDecimal(value: unknown): boolean {
-  return typeof value === 'string' && isDecimalString(value);
 }

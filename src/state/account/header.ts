@@ -1,7 +1,8 @@
+import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
+import type { EpochStart, StoreEpoch } from '../../core/ports/state-store.ts';
+
 /**
- * What the store knows of an account besides its documents, as one short text: the compare-and-set of a commit
- * compares it whole, so scripts need not understand more of it than who wrote it. It changes with every commit but
- * those of lanes alone.
+ * What the store knows besides documents, as one text that commits compare whole and change, but for those of lanes.
  */
 export interface Header {
   /** The store that committed last; `WRITER_LENGTH` characters. */
@@ -24,11 +25,23 @@ export interface Header {
   readonly isOld: boolean;
 }
 
+const NO_COUNTS = { version: 0, danger: 0, seq: 0, sweep: 0, quiet: 0, quietSinceMs: 0, historyMs: 0 };
+/** Of an account that was never committed. */
+export const NO_HEADER: Header = {
+  ...NO_COUNTS,
+  writer: '',
+  epoch: '',
+  head: GENESIS_HASH,
+  firstNumber: 1,
+  isOld: false,
+};
+
 export const WRITER_LENGTH = 12;
 const FORM = '2';
 /** The same parts; numbers of records and places in the chain were one. */
 const OLD_FORM = '1';
 const PARTS = 12;
+type Numbers = [number, number, number, number, number, number, number, number];
 
 export function writeHeader(header: Omit<Header, 'isOld'>): string {
   const { writer, version, epoch, danger, seq, head, firstNumber, sweep, quiet, quietSinceMs, historyMs } =
@@ -37,31 +50,17 @@ export function writeHeader(header: Omit<Header, 'isOld'>): string {
   return `${FORM}|${writer}|${version}|${epoch}|${danger}|${chain}|${historyMs}`;
 }
 
-/** A header of another form, or none at all, comes back as its form. */
+/** One that this program does not read comes back as its form. */
 export function readHeader(text: string): Header | { readonly form: string } {
   const parts = text.split('|');
-  const [form = '', writer = '', version, epoch = '', danger, seq, head = '', ...rest] = parts;
-  const numbers = [version, danger, seq, ...rest].map(Number);
+  const [form = '', writer = '', versionText, epoch = '', dangerText, seqText, head = '', ...rest] = parts;
+  const numbers = [versionText, dangerText, seqText, ...rest].map(Number);
   const isKnown = form === FORM || form === OLD_FORM;
-  if (!isKnown || parts.length !== PARTS || numbers.some((value) => !Number.isFinite(value))) {
-    return { form };
-  }
-  const [versionNumber, dangerNumber, seqNumber, firstNumber, sweep, quiet, quietSinceMs, historyMs] =
-    numbers as [number, number, number, number, number, number, number, number];
-  return {
-    writer,
-    version: versionNumber,
-    epoch,
-    danger: dangerNumber,
-    seq: seqNumber,
-    head,
-    firstNumber,
-    sweep,
-    quiet,
-    quietSinceMs,
-    historyMs,
-    isOld: form === OLD_FORM,
-  };
+  if (!isKnown || parts.length !== PARTS || !numbers.every(Number.isFinite)) return { form };
+  const [version, danger, seq, firstNumber, sweep, quiet, quietSinceMs, historyMs] = numbers as Numbers;
+  const isOld = form === OLD_FORM;
+  const chain = { seq, head, firstNumber, sweep, quiet, quietSinceMs };
+  return { writer, version, epoch, danger, ...chain, historyMs, isOld };
 }
 
 /** The same for one lane: its version, and the end of its audit chain. */
@@ -72,23 +71,22 @@ export interface LaneHeader {
 }
 
 const LANE_FORM = '1';
+const NO_LANE: LaneHeader = { version: 0, seq: 0, head: GENESIS_HASH };
 
 export function writeLaneHeader({ version, seq, head }: LaneHeader): string {
   return `${LANE_FORM}|${version}|${seq}|${head}`;
 }
 
-/** Undefined: of a form that this program does not know. */
-export function readLaneHeader(text: string): LaneHeader | undefined {
+/** A text that is absent or of another form reads as that of a lane without a record. */
+export function readLaneHeader(text = ''): LaneHeader {
   const [form, versionText, seqText, head = '', ...more] = text.split('|');
   const [version, seq] = [Number(versionText), Number(seqText)];
   const isKnown = form === LANE_FORM && more.length === 0 && Number.isSafeInteger(version + seq);
-  return isKnown ? { version, seq, head } : undefined;
+  return isKnown ? { version, seq, head } : NO_LANE;
 }
 
 /**
- * What all commits but the quietest of polls leave behind, whatever they changed: who committed, how many did so far,
- * and the number of the last audit record. Scripts count it up, so nothing is refused because of it; it tells whether
- * what is remembered of an account is all there is.
+ * Who committed, how many did, and the last audit record's number: tells whether what is remembered is all there is.
  */
 export interface AuditTally {
   readonly writer: string;
@@ -96,17 +94,32 @@ export interface AuditTally {
   readonly lastNumber: number;
 }
 
+/** An empty text has counted nothing. */
 export function readTally(text: string): AuditTally {
   const [writer = '', count = 0, lastNumber = 0] = text.split('|');
   return { writer, count: Number(count), lastNumber: Number(lastNumber) };
 }
 
-/** Whether one and the same store has left both behind. */
-export function areWrittenBy(writer: string, headerText: string, tallyText: string): boolean {
-  const [, by] = headerText.split('|', 2);
-  return by === writer && tallyText.startsWith(`${writer}|`);
-}
-
 export function writeTally({ writer, count, lastNumber }: AuditTally): string {
   return `${writer}|${count}|${lastNumber}`;
+}
+
+/** A store epoch as it is stored, with the identity of the server on which it began. */
+export interface StoredEpoch {
+  readonly epoch: StoreEpoch;
+  readonly run: string;
+  readonly text: string;
+}
+
+const STARTS: readonly string[] = ['empty', 'serverChanged', 'rolledBack'] satisfies EpochStart[];
+
+export function writeEpoch({ id, why, sinceMs }: StoreEpoch, run: string): string {
+  return `${id}|${why}|${sinceMs}|${run}`;
+}
+
+/** `undefined`: there is none, or nothing that this program has written. */
+export function readEpoch(text: string | null): StoredEpoch | undefined {
+  const [id = '', why = '', since = '', run = '', ...rest] = text?.split('|') ?? [];
+  if (text === null || !/^[a-z0-9]+$/.test(id) || !STARTS.includes(why) || rest.length > 0) return undefined;
+  return { epoch: { id, why: why as EpochStart, sinceMs: Number(since) }, run, text };
 }

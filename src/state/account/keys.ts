@@ -1,30 +1,17 @@
-/**
- * Names of all keys of the state in Redis (docs/redis-keys.md). The bucket is the hash tag, so that everything
- * that one script touches lies in one slot of a Redis Cluster. Nothing after the tag can change it, whatever
- * characters an account id contains.
- */
-export interface BucketKeys {
-  readonly epoch: string;
-  readonly controls: string;
-  readonly due: string;
-  readonly account: (accountId: string) => string;
-  readonly audit: (accountId: string) => string;
-  readonly files: (accountId: string) => string;
-  readonly history: (accountId: string) => string;
-  readonly leases: (accountId: string) => string;
-}
-
-export function bucketKeys(prefix: string, bucket: number): BucketKeys {
+/** All keys of the state (docs/redis-keys.md). The bucket is the hash tag: what one script touches lies in one slot. */
+export function bucketKeys(prefix: string, bucket: number) {
   if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys must not contain braces');
   const tag = `${prefix}:{b${bucket}}`;
   return {
     epoch: `${tag}:epoch`,
     controls: `${tag}:controls`,
     due: `${tag}:due`,
-    account: (accountId) => `${tag}:account:${accountId}`,
-    audit: (accountId) => `${tag}:audit:${accountId}`,
-    files: (accountId) => `${tag}:files:${accountId}`,
-    history: (accountId) => `${tag}:history:${accountId}`,
-    leases: (accountId) => `${tag}:leases:${accountId}`,
+    account: (accountId: string) => `${tag}:account:${accountId}`,
+    audit: (accountId: string) => `${tag}:audit:${accountId}`,
+    files: (accountId: string) => `${tag}:files:${accountId}`,
+    history: (accountId: string) => `${tag}:history:${accountId}`,
+    leases: (accountId: string) => `${tag}:leases:${accountId}`,
   };
 }
+
+export type BucketKeys = ReturnType<typeof bucketKeys>;

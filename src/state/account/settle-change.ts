@@ -1,15 +1,14 @@
-import type { AccountDocuments, DocumentName } from '../../core/ports/state-store.ts';
+import type { AccountDocuments } from '../../core/ports/state-store.ts';
+import { pairsOf } from '../redis-scripts.ts';
 import type { RawOutcome } from './account-backend.ts';
 import type { InternalCommit, PreparedChange } from './change.ts';
-import { FOLDED_FIELD, laneField, MOVING_FIELD } from './documents.ts';
-import { type Entry, type KnownTally, laneVersion, newestOf, tallyCount } from './entry.ts';
+import { laneField, laneHeaderField } from './documents.ts';
+import { type Entry, type KnownTally, laneVersion, newestOf } from './entry.ts';
+import { readTally } from './header.ts';
 
 export type Committed = Extract<RawOutcome, { kind: 'committed' }>;
 
-/**
- * The account after a change that was made: what was written, and of everything else the newest that this process knows.
- * Answers may be taken in out of order, so nothing older replaces what is newer.
- */
+/** The account after a change: what was written, and of all else the newest, as answers may come out of order. */
 export function settleChange(
   prepared: PreparedChange,
   outcome: Committed,
@@ -27,21 +26,19 @@ export function settleChange(
 
 function afterRest(known: Entry, { rest, raw, commit }: PreparedChange): Entry {
   if (rest === null || known.account.version >= rest.header.version) return known;
-  const { header, moving, folded, files } = rest;
+  const { header, files } = rest;
   return {
     ...known,
     account: {
       ...known.account,
       version: header.version,
       isNewEpoch: false,
-      documents: nextDocuments(known.account.documents, commit),
+      documents: nextDocuments(known.account.documents, commit.documents),
       danger: header.danger,
     },
     header,
     headerText: raw.header,
     texts: nextTexts(known.texts, raw.set, raw.remove),
-    moving,
-    folded,
     files,
   };
 }
@@ -57,10 +54,9 @@ function afterLanes(
   );
   if (written.length === 0) return known;
   const texts = new Map(known.texts);
-  const laneHeaders = new Map(known.laneHeaders);
   const lanes = new Map(known.account.lanes);
   for (const { market, header, text } of written) {
-    laneHeaders.set(market, header);
+    texts.set(laneHeaderField(market), header);
     const lane = commit.lanes?.get(market);
     if (text === null) {
       texts.delete(laneField(market));
@@ -70,37 +66,28 @@ function afterLanes(
       lanes.set(market, lane);
     }
   }
-  return { ...known, texts, laneHeaders, account: { ...known.account, lanes } };
+  return { ...known, texts, account: { ...known.account, lanes } };
 }
 
 function tallyAfter(known: KnownTally, { before, after }: NonNullable<Committed['tally']>): KnownTally {
   if (known.text === before) return { text: after, isComplete: known.isComplete };
-  return tallyCount(known) >= tallyCount({ text: after }) ? known : { text: after, isComplete: false };
+  const isKnown = readTally(known.text).count >= readTally(after).count;
+  return isKnown ? known : { text: after, isComplete: false };
 }
-
-/** Not documents of their own. */
-const OTHER_FIELDS: ReadonlySet<string> = new Set([MOVING_FIELD, FOLDED_FIELD]);
 
 function nextTexts(
   before: Entry['texts'],
   set: readonly string[],
   remove: readonly string[],
 ): Entry['texts'] {
-  const places = [...set.keys()].filter((place) => place % 2 === 0 && !OTHER_FIELDS.has(set[place]!));
-  if (places.length === 0 && remove.length === 0) return before;
+  if (set.length === 0 && remove.length === 0) return before;
   const texts = new Map(before);
   for (const field of remove) texts.delete(field);
-  for (const place of places) texts.set(set[place]!, set[place + 1]!);
+  for (const [field, text] of pairsOf(set)) texts.set(field, text);
   return texts;
 }
 
-function nextDocuments(before: AccountDocuments, { documents }: InternalCommit): AccountDocuments {
-  if (documents === undefined) return before;
-  const next: Partial<Record<DocumentName, unknown>> = { ...before };
-  for (const name of Object.keys(documents) as DocumentName[]) {
-    const value = documents[name];
-    if (value === null) delete next[name];
-    else if (value !== undefined) next[name] = value;
-  }
-  return next as AccountDocuments;
+function nextDocuments(before: AccountDocuments, changed: InternalCommit['documents']): AccountDocuments {
+  if (changed === undefined) return before;
+  return Object.fromEntries(Object.entries({ ...before, ...changed }).filter(([, value]) => value !== null));
 }

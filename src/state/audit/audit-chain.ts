@@ -8,6 +8,8 @@ import {
   type StoreRecord,
 } from '../../core/audit/audit-record.ts';
 import type { TransferRecord } from '../../core/ports/exchange.ts';
+import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
+import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { RawRecord, RawText } from '../account/account-backend.ts';
 import { canonicalJson, orderedJson, sha256Hex } from '../canonical.ts';
@@ -20,30 +22,28 @@ export interface ChainEnd {
   readonly quietSinceMs: number;
 }
 
-export interface Appended {
-  readonly end: ChainEnd;
-  readonly records: readonly RawText[];
-  /** Attachments by hash. */
-  readonly files: ReadonlyMap<string, string>;
-}
-
-export interface AppendInput {
-  readonly accountId: string;
-  /** The lane whose chain it is; absent: the account's own. */
-  readonly market?: string;
-  readonly epoch: string;
-  readonly atMs: number;
-  readonly end: ChainEnd;
-  readonly drafts: readonly (AuditDraft | StoreRecord)[];
+export interface AppendContext {
+  readonly nowMs: number;
   readonly redact: Conceal;
+  readonly trust: OperatorTrust;
 }
 
-/** The records that continue a chain. */
-export function appendRecords(input: AppendInput): Appended {
-  const { accountId, market, epoch, atMs, end, drafts, redact } = input;
-  if (drafts.length === 0) return { end, records: [], files: NO_FILES };
+export type Draft = AuditDraft | StoreRecord;
+
+/**
+ * The records that continue a chain, with their attachments by hash: the chain of a lane, or (`market` is undefined)
+ * the account's own.
+ */
+export function appendRecords(
+  { accountId, epoch }: StoredAccount,
+  market: string | undefined,
+  chain: { readonly end: ChainEnd; readonly drafts: readonly Draft[] },
+  { nowMs: atMs, redact, trust }: AppendContext,
+) {
+  const { end, drafts } = chain;
   const files = new Map<string, string>();
   const records: RawText[] = [];
+  if (drafts.length === 0) return { end, records, files };
   let { seq, head } = end;
   let quiet = end.quiet === 0 ? null : { count: end.quiet, sinceMs: end.quietSinceMs };
   for (const draft of drafts) {
@@ -62,23 +62,23 @@ export function appendRecords(input: AppendInput): Appended {
       ...(market === undefined ? {} : { market }),
       seq,
       atMs,
-      epoch,
+      epoch: epoch.id,
       previous: head,
       quiet,
       content,
       attachments,
     };
-    // These say whose record it is: they must stay what they are.
+    // These say whose record it is and stay as they are.
     const isName = (value: string): boolean => value === accountId || value === market;
-    const text = canonicalJson(record, (value) => (isName(value) ? value : redact(value)));
+    const bare = canonicalJson(record, (value) => (isName(value) ? value : redact(value)));
+    const seal = trust.recordSeal(bare);
+    const text = seal === undefined ? bare : canonicalJson({ ...(JSON.parse(bare) as object), seal });
     head = sha256Hex(text);
     records.push({ text, hash: head });
     quiet = null;
   }
   return { end: { seq, head, quiet: 0, quietSinceMs: 0 }, records, files };
 }
-
-const NO_FILES: ReadonlyMap<string, string> = new Map();
 
 type Attach = (name: string, value: unknown) => void;
 
@@ -89,7 +89,7 @@ const SOURCE = 'source:';
 
 type Sources = Record<string, { readonly kind: string; readonly value?: unknown }>;
 
-function contentOf(draft: AuditDraft | StoreRecord, attach: Attach): AuditContent {
+function contentOf(draft: Draft, attach: Attach): AuditContent {
   if (draft.kind === 'note') {
     const { attachments = {}, ...content } = draft;
     for (const [name, value] of Object.entries(attachments)) attach(name, value);

@@ -1,5 +1,6 @@
 import type { AuditRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
+import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import { sha256Hex } from '../canonical.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
@@ -15,18 +16,27 @@ export type FileVerdict =
       /** What the first record follows. */
       readonly previousHash: string;
       readonly headHash: string;
+      /** Whether its last records bear the seal of `operators.key`; absent: there is no key here. */
+      readonly isSealed?: boolean;
       /** The same of each lane's chain that has records in it. What is above is of the account's own. */
       readonly lanes: readonly (LaneChain & { readonly previousHash: string })[];
     }
   | Extract<ChainVerdict, { kind: 'broken' }>;
 
+/** What an export holds, for whoever needs more than the verdict. */
+interface KeptRecords {
+  readonly records: AuditRecord[];
+  /** Attachments by hash. */
+  readonly files: Map<string, string>;
+}
+
 const LINE = /^([0-9a-f]{64}) (.*)$/s;
 
-/**
- * Checks the lines of an export (`hash`, space, text; records in order, then attachments): each hash, each link,
- * and that every attachment is there. What comes before and after has to be compared with other parts.
- */
-export async function verifyAuditFile(lines: AsyncIterable<string> | Iterable<string>): Promise<FileVerdict> {
+/** Checks an export (lines of `hash`, space, text): each hash, link and attachment; not what comes before and after. */
+export async function verifyAuditFile(
+  lines: AsyncIterable<string> | Iterable<string>,
+  { kept, trust = TRUSTING }: { readonly kept?: KeptRecords; readonly trust?: OperatorTrust } = {},
+): Promise<FileVerdict> {
   let verifier: TrailVerifier | undefined;
   let accountId = '';
   const files = new Set<string>();
@@ -37,21 +47,24 @@ export async function verifyAuditFile(lines: AsyncIterable<string> | Iterable<st
     }
     const record = files.size === 0 ? recordOf(text) : undefined;
     if (record === undefined) {
-      if (sha256Hex(text) !== hash)
+      const isChanged = sha256Hex(text) !== hash;
+      if (isChanged)
         return broken(verifier?.own.lastSeq ?? 0, 'attachment', `attachment ${hash} was changed`);
       files.add(hash);
+      kept?.files.set(hash, text);
       continue;
     }
+    kept?.records.push(record);
     accountId ||= record.accountId;
-    verifier ??= new TrailVerifier(accountId);
+    verifier ??= new TrailVerifier(accountId, trust);
     const wrong = verifier.add({ text, hash });
     if (wrong !== undefined) return wrong;
   }
   for (const [hash, seq] of verifier?.attachments ?? []) {
     if (!files.has(hash)) return broken(seq, 'attachment', `its attachment ${hash} is missing`);
   }
-  const { own, lanes } = verifier ?? new TrailVerifier(accountId);
-  return { kind: 'intact', accountId, ...own, lanes };
+  const { own, lanes, isSealed } = verifier ?? new TrailVerifier(accountId);
+  return { kind: 'intact', accountId, ...own, lanes, ...(isSealed !== undefined && { isSealed }) };
 }
 
 /** Attachments are other JSON: readings and rules. */
@@ -79,21 +92,12 @@ export type ExportedDecisions =
 
 /** The decisions of an export, oldest first; a file that was changed or is not complete gives none. */
 export async function decisionsOfAuditFile(lines: AsyncIterable<string>): Promise<ExportedDecisions> {
-  const kept: string[] = [];
-  for await (const line of lines) kept.push(line);
-  const verdict = await verifyAuditFile(kept);
+  const kept: KeptRecords = { records: [], files: new Map() };
+  const verdict = await verifyAuditFile(lines, { kept });
   if (verdict.kind === 'broken') return verdict;
-  const files = new Map<string, string>();
-  const records: AuditRecord[] = [];
-  for (const line of kept) {
-    const [, hash = '', text = ''] = LINE.exec(line) ?? [];
-    const record = files.size === 0 ? recordOf(text) : undefined;
-    if (record === undefined) files.set(hash, text);
-    else records.push(record);
-  }
   const decisions: ExportedDecision[] = [];
-  for (const record of records) {
-    const inputs = await restoreInputs(record, async (hash) => files.get(hash));
+  for (const record of kept.records) {
+    const inputs = await restoreInputs(record, async (hash) => kept.files.get(hash));
     if (inputs !== undefined) decisions.push({ atMs: record.atMs, inputs });
   }
   return { kind: 'read', accountId: verdict.accountId, decisions };

@@ -11,6 +11,7 @@ import type {
   PruneRequest,
   PruneResult,
 } from '../../core/ports/audit-reader.ts';
+import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { bucketOf } from '../../core/ports/state-store.ts';
 import type { Backend } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
@@ -22,7 +23,7 @@ import { broken, TrailVerifier } from './audit-verify.ts';
 const DEFAULT_LIMIT = 100;
 
 /** Reads, checks and prunes what commits have chained. */
-export function createAuditLog(store: AccountStore, backend: Backend): AuditReader {
+export function createAuditLog(store: AccountStore, backend: Backend, trust: OperatorTrust): AuditReader {
   const attachment = async (accountId: string, hash: string): Promise<string | undefined> =>
     (await backend.file(bucketOf(accountId), accountId, hash)) ?? undefined;
   const read = async (accountId: string, query: AuditQuery = {}): Promise<readonly ChainedRecord[]> => {
@@ -41,7 +42,7 @@ export function createAuditLog(store: AccountStore, backend: Backend): AuditRead
     inputs: (record: AuditRecord): Promise<DecisionInputs | undefined> =>
       restoreInputs(record, (hash) => attachment(record.accountId, hash)),
     attachment,
-    verify: (accountId) => verifyChain(store, backend, accountId),
+    verify: (accountId) => verifyChain({ store, backend, trust }, accountId),
     async prune(accountId: string, request: PruneRequest): Promise<PruneResult> {
       if (!(request.keepRecords >= 0)) throw new RangeError('keepRecords is at least 0');
       return (await pruneChain(store, backend, accountId, request)).result;
@@ -49,9 +50,16 @@ export function createAuditLog(store: AccountStore, backend: Backend): AuditRead
   };
 }
 
-async function verifyChain(store: AccountStore, backend: Backend, accountId: string): Promise<ChainVerdict> {
+async function verifyChain(
+  {
+    store,
+    backend,
+    trust,
+  }: { readonly store: AccountStore; readonly backend: Backend; readonly trust: OperatorTrust },
+  accountId: string,
+): Promise<ChainVerdict> {
   const trail = await store.trailOf(accountId);
-  const verifier = new TrailVerifier(accountId);
+  const verifier = new TrailVerifier(accountId, trust);
   // Without a state everything that is there contradicts it; else what came later is not looked at.
   const to = trail?.lastNumber ?? Number.POSITIVE_INFINITY;
   for await (const record of recordsBetween(backend, accountId, 1, to)) {

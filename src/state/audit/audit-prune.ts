@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { GENESIS_HASH, type StoreRecord } from '../../core/audit/audit-record.ts';
+import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type { AuditExporter, PruneRequest, PruneResult } from '../../core/ports/audit-reader.ts';
 import { bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';
 import type { Backend, RawRecord } from '../account/account-backend.ts';
@@ -13,7 +13,7 @@ const NOTHING: PruneResult = { pruned: 0, lastNumber: 0, exportSha256: null };
 
 export interface Pruning {
   readonly result: PruneResult;
-  /** The account afterwards. */
+  /** Afterwards. */
   readonly account: StoredAccount;
 }
 
@@ -37,10 +37,7 @@ export async function* recordsBetween(
   }
 }
 
-/**
- * Takes the oldest records away: written out first, then removed by the very commit that chains the checkpoint
- * which stands for them, together with the attachments that no remaining record names.
- */
+/** Exports the oldest records, then removes them with the commit that chains the checkpoint which stands for them. */
 export async function pruneChain(
   store: AccountStore,
   backend: Backend,
@@ -80,20 +77,14 @@ async function loaded(store: AccountStore, accountId: string): Promise<StoredAcc
   return load.account;
 }
 
-interface Exported {
-  /** 0: nothing was. */
-  readonly lastNumber: number;
-  readonly count: number;
-  readonly exportSha256: string | null;
-}
-
+/** `lastNumber` 0: nothing was exported. */
 async function exportRecords(
   backend: Backend,
   accountId: string,
   from: number,
   to: number,
   bounds: PruneBounds,
-): Promise<Exported> {
+) {
   const { exporter, olderThanMs = Number.POSITIVE_INFINITY } = bounds;
   const digest = createHash('sha256');
   const files = new Set<string>();
@@ -112,28 +103,14 @@ async function exportRecords(
     count += 1;
   }
   if (exporter === null || lastNumber === 0) return { lastNumber, count, exportSha256: null };
-  for (const hash of files)
-    await write(`${hash} ${await backend.file(bucketOf(accountId), accountId, hash)}`);
+  const bucket = bucketOf(accountId);
+  for (const hash of files) await write(`${hash} ${await backend.file(bucket, accountId, hash)}`);
   await exporter.end();
   return { lastNumber, count, exportSha256: digest.digest('hex') };
 }
 
-type Checkpoint = Extract<StoreRecord, { kind: 'checkpoint' }>;
-
-interface Remaining {
-  /** Attachments that no record names any more. */
-  readonly unnamed: readonly string[];
-  /** What the chains begin after. */
-  readonly before: Pick<Checkpoint, 'lastSeq' | 'lastHash' | 'lanes'>;
-}
-
-/** What is left when the records from number `from` on are. */
-async function remaining(
-  store: AccountStore,
-  backend: Backend,
-  accountId: string,
-  from: number,
-): Promise<Remaining> {
+/** What is left of records from number `from` on: attachments that none names, and what the chains begin after. */
+async function remaining(store: AccountStore, backend: Backend, accountId: string, from: number) {
   const unnamed = new Set(await backend.fileHashes(bucketOf(accountId), accountId));
   const trail = await store.trailOf(accountId);
   const before = new Map<string | undefined, { readonly lastSeq: number; readonly lastHash: string }>();

@@ -5,6 +5,7 @@ import {
   GENESIS_HASH,
 } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
+import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import type { RawText } from '../account/account-backend.ts';
 import { sha256Hex } from '../canonical.ts';
 
@@ -18,7 +19,6 @@ type Broken = Extract<ChainVerdict, { kind: 'broken' }>;
 
 /** One chain as far as it was read. */
 interface Chain {
-  readonly market: string | undefined;
   readonly first: { readonly seq: number; readonly previous: string };
   last: ChainHead;
   isBeginningProven: boolean;
@@ -29,44 +29,40 @@ interface Chain {
 /** The account's own chain, beside those of lanes. */
 const OWN = undefined;
 
-/**
- * Checks the trail of an account record by record, in the order of their numbers: the chain of each lane, the account's
- * own, and what that tells of the others. `attachments` collects what the records name, to be checked by the caller.
- */
+/** Checks a trail record by record: the account's chain, each lane's, and what the first tells of the others. */
 export class TrailVerifier {
   /** Record that names it, by hash. */
   readonly attachments = new Map<string, number>();
   readonly #accountId: string;
+  readonly #trust: OperatorTrust;
+  /** Whether the last record of a chain is sealed; from the first such on all are. */
+  readonly #sealed = new Map<string | undefined, boolean>();
   readonly #chains = new Map<string | undefined, Chain>();
   /** What was told of each lane's chain last. */
   readonly #folded = new Map<string, ChainHead & { readonly by: number }>();
   /** Ends of chains whose records were all taken away. */
   readonly #taken = new Map<string, ChainHead>();
 
-  constructor(accountId: string) {
+  constructor(accountId: string, trust: OperatorTrust = TRUSTING) {
     this.#accountId = accountId;
+    this.#trust = trust;
   }
 
   /** The chains as far as they were read, the account's own apart. */
   get lanes(): readonly (LaneChain & { readonly previousHash: string })[] {
-    return [...this.#chains.values()]
-      .flatMap(({ market, first, last }) =>
-        market === undefined
-          ? []
-          : {
-              market,
-              firstSeq: first.seq,
-              lastSeq: last.seq,
-              previousHash: first.previous,
-              headHash: last.hash,
-            },
-      )
+    return [...this.#chains]
+      .flatMap(([market, chain]) => (market === undefined ? [] : Object.assign({ market }, spanOf(chain))))
       .sort((a, b) => (a.market < b.market ? -1 : 1));
   }
 
-  get own(): { readonly firstSeq: number; readonly lastSeq: number; previousHash: string; headHash: string } {
-    const { first, last } = this.#chains.get(OWN) ?? NO_CHAIN;
-    return { firstSeq: first.seq, lastSeq: last.seq, previousHash: first.previous, headHash: last.hash };
+  get own() {
+    return spanOf(this.#chains.get(OWN) ?? NO_CHAIN);
+  }
+
+  /** Whether the chains end sealed; undefined: there is no key, or no record. */
+  get isSealed(): boolean | undefined {
+    const ends = [...this.#sealed.values()];
+    return ends.length === 0 ? undefined : ends.every(Boolean);
   }
 
   /** The next record; what is wrong with it, if anything. */
@@ -85,12 +81,24 @@ export class TrailVerifier {
     if (record.version !== 1 || !Number.isSafeInteger(seq)) {
       return broken(next, 'form', 'it is not the record it should be');
     }
-    if (record.accountId !== this.#accountId)
-      return broken(seq, 'account', 'it is of another account', market);
-    const wrong = this.#link(record, hash);
+    const isForeign = record.accountId !== this.#accountId;
+    if (isForeign) return broken(seq, 'account', 'it is of another account', market);
+    const wrong = this.#judgeSeal(record) ?? this.#link(record, hash);
     if (wrong !== undefined) return wrong;
     for (const attached of Object.values(record.attachments)) this.attachments.set(attached, seq);
     return market === OWN ? this.#compare(record) : undefined;
+  }
+
+  #judgeSeal(record: AuditRecord): Broken | undefined {
+    const { market, seq } = record;
+    const proof = this.#trust.recordProof(record);
+    if (proof === 'unchecked') return undefined;
+    if (proof === 'forged') return broken(seq, 'seal', 'its seal was made with another key', market);
+    if (proof === 'unsealed' && this.#sealed.get(market) === true) {
+      return broken(seq, 'seal', 'it lacks the seal that records before it have', market);
+    }
+    this.#sealed.set(market, proof === 'sealed');
+    return undefined;
   }
 
   #link({ market, seq, previous }: AuditRecord, hash: string): Broken | undefined {
@@ -100,7 +108,7 @@ export class TrailVerifier {
       const taken = (market === undefined ? undefined : this.#taken.get(market)) ?? NO_RECORD;
       const isBeginningProven = isBefore({ first }, taken);
       const unfolded = new Map([[seq, hash]]);
-      this.#chains.set(market, { market, first, last: { seq, hash }, isBeginningProven, unfolded });
+      this.#chains.set(market, { first, last: { seq, hash }, isBeginningProven, unfolded });
       return market === undefined ? undefined : this.#compareFirst(market, first);
     }
     const { last } = chain;
@@ -126,8 +134,8 @@ export class TrailVerifier {
     for (const [market, head] of Object.entries(content.heads)) {
       const chain = this.#chains.get(market);
       const isTold = head.seq <= (this.#folded.get(market)?.seq ?? 0);
-      if (isTold || (chain !== undefined && !isIn(chain, head)))
-        return broken(seq, 'fold', untrue(market, head));
+      const isUntrue = isTold || (chain !== undefined && !isIn(chain, head));
+      if (isUntrue) return broken(seq, 'fold', untrue(market, head));
       this.#folded.set(market, { ...head, by: seq });
       for (const known of chain?.unfolded.keys() ?? []) if (known < head.seq) chain?.unfolded.delete(known);
     }
@@ -147,12 +155,12 @@ export class TrailVerifier {
   }
 
   finish(expected: ExpectedEnds): ChainVerdict {
-    const own = this.own;
-    const ends: [string | undefined, ChainHead][] = [[OWN, expected], ...expected.lanes];
-    for (const market of this.#chains.keys()) {
-      if (market !== undefined && !expected.lanes.has(market)) ends.push([market, NO_RECORD]);
+    for (const [market, isSealed] of this.#sealed) {
+      const { seq } = this.#chains.get(market)?.last ?? NO_RECORD;
+      if (!isSealed) return broken(seq, 'seal', NO_SEAL, market);
     }
-    for (const [market, end] of ends) {
+    for (const market of new Set([OWN, ...expected.lanes.keys(), ...this.#chains.keys()])) {
+      const end = market === OWN ? expected : (expected.lanes.get(market) ?? NO_RECORD);
       const wrong = this.#end(market, end);
       if (wrong !== undefined) return wrong;
     }
@@ -165,7 +173,7 @@ export class TrailVerifier {
         ? []
         : { market, firstSeq: this.#chains.get(market)?.first.seq ?? 0, lastSeq: seq, headHash: hash },
     );
-    const { firstSeq, lastSeq, headHash } = own;
+    const { firstSeq, lastSeq, headHash } = this.own;
     return { kind: 'intact', firstSeq, lastSeq, prunedTo: Math.max(0, firstSeq - 1), headHash, lanes };
   }
 
@@ -184,8 +192,14 @@ export class TrailVerifier {
   }
 }
 
+const NO_SEAL =
+  'the chain ends without the seal of operators.key: the key is newer than its last record, or somebody without it wrote it';
 const NO_RECORD: ChainHead = { seq: 0, hash: GENESIS_HASH };
 const NO_CHAIN: Pick<Chain, 'first' | 'last'> = { first: { seq: 0, previous: '' }, last: NO_RECORD };
+
+function spanOf({ first, last }: Pick<Chain, 'first' | 'last'>) {
+  return { firstSeq: first.seq, lastSeq: last.seq, previousHash: first.previous, headHash: last.hash };
+}
 
 function isBefore({ first }: Pick<Chain, 'first'>, { seq, hash }: ChainHead): boolean {
   return seq === first.seq - 1 && hash === first.previous;

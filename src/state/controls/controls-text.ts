@@ -1,5 +1,7 @@
 import { type Control, type Controls, NO_CONTROLS } from '../../core/controls/controls.ts';
+import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { STAMP_LENGTH } from '../account/account-backend.ts';
+import { controlSchema } from './operator-schemas.ts';
 
 const VERSION = 1;
 
@@ -9,14 +11,20 @@ export function writeControls(stamp: string, entries: readonly Control[]): strin
   return stamp + JSON.stringify({ version: VERSION, entries });
 }
 
+export interface ControlsReader {
+  readonly trust: OperatorTrust;
+  /** Told of each that does not hold, with why. */
+  readonly onRefused: (words: string) => void;
+}
+
 /** Controls that this program cannot read may hold anything back, so they hold everything back. */
-export function readControls(text: string): Controls {
+export function readControls(text: string, reader: ControlsReader): Controls {
   if (text === '') return NO_CONTROLS;
   const stamp = text.slice(0, STAMP_LENGTH);
   try {
     const body = JSON.parse(text.slice(STAMP_LENGTH)) as { version?: unknown; entries?: unknown };
     if (body.version === VERSION && Array.isArray(body.entries)) {
-      return { stamp, entries: body.entries as Control[] };
+      return { stamp, entries: body.entries.flatMap((entry: unknown) => readControl(entry, reader)) };
     }
     return {
       stamp,
@@ -25,6 +33,16 @@ export function readControls(text: string): Controls {
   } catch {
     return { stamp, entries: [unreadable('are not JSON')] };
   }
+}
+
+function readControl(value: unknown, { trust, onRefused }: ControlsReader): readonly Control[] {
+  const read = controlSchema.safeParse(value);
+  if (!read.success) return [unreadable('hold something that is neither a pause nor a silence')];
+  const control = read.data as Control;
+  const fault = trust.controlFault(control.accountId, control);
+  if (fault === undefined) return [control];
+  onRefused(`the ${control.kind} ${control.id} by ${control.author} does not hold: ${fault}`);
+  return [];
 }
 
 function unreadable(why: string): Control {

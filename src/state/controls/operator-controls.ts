@@ -16,13 +16,14 @@ import {
   type OperatorControls,
   type OperatorOrderDraft,
 } from '../../core/ports/operator-controls.ts';
-import { BUCKETS, bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';
+import { BUCKETS, bucketOf, type CommitResult, type StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import { type Backend, STAMP_LENGTH } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
-import { canonicalJson } from '../canonical.ts';
-import { readControls, writeControls } from './controls-text.ts';
-import { findSubmitted, idOfKey } from './submitted.ts';
+import { readRecord } from '../audit/audit-chain.ts';
+import { recordsBetween } from '../audit/audit-prune.ts';
+import { canonicalJson, sha256Hex } from '../canonical.ts';
+import { type ControlsReader, readControls, writeControls } from './controls-text.ts';
 
 export interface OperatorControlsOptions {
   readonly store: AccountStore;
@@ -31,44 +32,34 @@ export interface OperatorControlsOptions {
   readonly randomText: (length: number) => string;
   /** What people type is stored and shown: no secret of the config with it. */
   readonly redact: Conceal;
+  readonly reader: ControlsReader;
 }
 
 /** Conflicts with workers, which commit once per poll; more than this in a row is no accident. */
 const ATTEMPTS = 100;
 const ID_LENGTH = 10;
-const ALL_BUCKETS: readonly number[] = Array.from({ length: BUCKETS }, (_, bucket) => bucket);
+const ID_LENGTH_OF_KEY = 20;
 
 type Edit = (entries: readonly Control[]) => readonly Control[];
+type Words = Omit<Authored, 'atMs'>;
 
 /**
- * Controls live in each bucket that they concern, so that workers get them with what they read anyway. The bucket
- * of the account (or of the operators' chain) is changed together with the audit record; for a control of all
- * accounts the other buckets follow.
+ * Controls live in each bucket that they concern. The bucket of the account (or of the operators' chain) changes with
+ * the audit record; for a control of all accounts the others follow.
  */
-export function createOperatorControls(options: OperatorControlsOptions): OperatorControls {
-  return new StoredControls(options);
-}
+export class StoredControls implements OperatorControls {
+  readonly #options: OperatorControlsOptions;
 
-class StoredControls implements OperatorControls {
-  readonly #store: AccountStore;
-  readonly #backend: Backend;
-  readonly #clock: Clock;
-  readonly #randomText: (length: number) => string;
-  readonly #redact: Conceal;
-
-  constructor({ store, backend, clock, randomText, redact }: OperatorControlsOptions) {
-    this.#store = store;
-    this.#backend = backend;
-    this.#clock = clock;
-    this.#randomText = randomText;
-    this.#redact = redact;
+  constructor(options: OperatorControlsOptions) {
+    this.#options = options;
   }
 
   async put(draft: ControlDraft): Promise<Control> {
-    requireAuthor(draft);
-    const atMs = this.#clock.nowMs();
+    const { clock, randomText, reader } = this.#options;
     const typed = this.#typed(draft);
-    const control: Control = { ...draft, ...typed, id: this.#randomText(ID_LENGTH), atMs };
+    const atMs = clock.nowMs();
+    const said: Control = { ...draft, ...typed, id: randomText(ID_LENGTH), atMs };
+    const control = reader.trust.sealed(said.accountId, said);
     if (hasExpired(control, atMs)) throw new ControlError('CONTROL_INVALID', 'it would have expired already');
     const record = { kind: 'control', change: 'put', control, by: { ...typed, atMs } } as const;
     await this.#change(control.accountId, [record], (entries) => {
@@ -81,9 +72,9 @@ class StoredControls implements OperatorControls {
     return control;
   }
 
-  async lift(selector: ControlSelector, by: Omit<Authored, 'atMs'>): Promise<readonly Control[]> {
+  async lift(selector: ControlSelector, by: Words): Promise<readonly Control[]> {
     requireAuthor(by);
-    const atMs = this.#clock.nowMs();
+    const atMs = this.#options.clock.nowMs();
     const lifted = (await this.list()).filter((control) => isSelected(control, selector));
     for (const control of lifted) {
       const record = { kind: 'control', change: 'lifted', control, by: { ...by, atMs } } as const;
@@ -95,33 +86,32 @@ class StoredControls implements OperatorControls {
   }
 
   async list(): Promise<readonly Control[]> {
-    const now = this.#clock.nowMs();
-    const found = new Map<string, Control>();
-    for (const text of await this.#backend.allControls()) {
-      for (const control of readControls(text).entries) {
-        if (!hasExpired(control, now)) found.set(control.id, control);
-      }
-    }
-    return [...found.values()].sort((a, b) => a.atMs - b.atMs);
+    const now = this.#options.clock.nowMs();
+    const texts = await this.#options.backend.allControls();
+    const inForce = texts.flatMap((text) =>
+      readControls(text, this.#options.reader).entries.filter((one) => !hasExpired(one, now)),
+    );
+    const byId = new Map(inForce.map((control) => [control.id, control]));
+    return [...byId.values()].sort((a, b) => a.atMs - b.atMs);
   }
 
   async submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder> {
-    requireAuthor(draft);
-    const id = key === undefined ? this.#randomText(ID_LENGTH) : idOfKey(accountId, key);
-    const order: OperatorOrder = { ...draft, ...this.#typed(draft), id, atMs: this.#clock.nowMs() };
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const { store, backend, clock, randomText, reader } = this.#options;
+    const typed = this.#typed(draft);
+    const id = key === undefined ? randomText(ID_LENGTH) : idOfKey(accountId, key);
+    const said: OperatorOrder = { ...draft, ...typed, id, atMs: clock.nowMs() };
+    const order = reader.trust.sealed(accountId, said);
+    return persist(accountId, async () => {
       const { account } = await this.#load(accountId);
-      // After the account was read: whoever submits the same in between makes the commit below a conflict.
-      const earlier = key === undefined ? undefined : await findSubmitted(this.#backend, accountId, id);
+      // After the account was read: if somebody submits the same in between, the commit below is a conflict.
+      const earlier = key === undefined ? undefined : await findSubmitted(backend, accountId, id);
       if (earlier !== undefined) return requireSame(earlier, order);
       const waiting = account.documents.inbox?.orders ?? [];
       if (waiting.length >= MAX_INBOX_ORDERS) {
-        throw new ControlError(
-          'INBOX_FULL',
-          `${MAX_INBOX_ORDERS} orders wait for account ${accountId} already`,
-        );
+        const words = `${MAX_INBOX_ORDERS} orders wait for account ${accountId} already`;
+        throw new ControlError('INBOX_FULL', words);
       }
-      const [result] = await this.#store.commit([
+      const [result] = await store.commit([
         {
           base: account,
           documents: { inbox: { version: 1, orders: [...waiting, order] } },
@@ -129,64 +119,70 @@ class StoredControls implements OperatorControls {
           due: { inMs: 0, danger: account.danger },
         },
       ]);
-      if (result?.kind === 'committed') return order;
-      if (result?.kind === 'refused') throw new ControlError('ACCOUNT_REFUSED', result.problem.message);
-    }
-    throw contended(accountId);
+      return isCommitted(result) ? order : undefined;
+    });
   }
 
-  #typed({ author, reason }: Omit<Authored, 'atMs'>): Omit<Authored, 'atMs'> {
-    return { author: this.#redact(author), reason: this.#redact(reason) };
+  #typed(words: Words): Words {
+    requireAuthor(words);
+    const { redact } = this.#options;
+    return { author: redact(words.author), reason: redact(words.reason) };
   }
 
   async #change(accountId: string | null, audit: readonly AuditDraft[], edit: Edit): Promise<void> {
     const chain = accountId ?? OPERATOR_CHAIN;
-    await this.#changeWithRecord(chain, audit, edit);
+    await persist(chain, async () => {
+      const { account, controls } = await this.#load(chain);
+      const replaced = { expected: controls.stamp, next: this.#edited(controls, edit) };
+      const [result] = await this.#options.store.commitWith([{ base: account, audit }], replaced);
+      return isCommitted(result) || undefined;
+    });
     if (accountId !== null) return;
-    const first = bucketOf(chain);
-    const others = ALL_BUCKETS.filter((bucket) => bucket !== first);
+    const others = [...Array(BUCKETS).keys()].filter((bucket) => bucket !== bucketOf(chain));
     await Promise.all(others.map((bucket) => this.#changeBucket(bucket, edit)));
   }
 
-  async #changeWithRecord(chain: string, audit: readonly AuditDraft[], edit: Edit): Promise<void> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const { account, controls } = await this.#load(chain);
-      const next = this.#edited(controls, edit);
-      const [result] = await this.#store.commitWith([{ base: account, audit }], {
-        expected: controls.stamp,
-        next,
-      });
-      if (result?.kind === 'committed') return;
-      if (result?.kind === 'refused') throw new ControlError('ACCOUNT_REFUSED', result.problem.message);
-    }
-    throw contended(chain);
-  }
-
   async #changeBucket(bucket: number, edit: Edit): Promise<void> {
-    let { controls } = await this.#store.readBucket(bucket, []);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const { store, backend, reader } = this.#options;
+    let { controls } = await store.readBucket(bucket, []);
+    await persist(`bucket ${bucket}`, async () => {
       const next = this.#edited(controls, edit);
-      const now = await this.#backend.setControls(bucket, controls.stamp, next);
-      if (now === next) return;
-      controls = readControls(now);
-    }
-    throw contended(`bucket ${bucket}`);
+      const now = await backend.setControls(bucket, controls.stamp, next);
+      controls = readControls(now, reader);
+      return now === next || undefined;
+    });
   }
 
   #edited(controls: Controls, edit: Edit): string {
-    const now = this.#clock.nowMs();
+    const { clock, randomText } = this.#options;
+    const now = clock.nowMs();
     const kept = controls.entries.filter((control) => !hasExpired(control, now));
-    return writeControls(this.#randomText(STAMP_LENGTH), edit(kept));
+    return writeControls(randomText(STAMP_LENGTH), edit(kept));
   }
 
   async #load(accountId: string): Promise<{ account: StoredAccount; controls: Controls }> {
-    const { load, controls } = await this.#store.read(accountId);
+    const { load, controls } = await this.#options.store.read(accountId);
     if (load.kind === 'refused') throw new ControlError('ACCOUNT_REFUSED', load.problem.message);
     return { account: load.account, controls };
   }
 }
 
-function requireAuthor({ author, reason }: { readonly author: string; readonly reason: string }): void {
+/** Tries again as long as nothing comes back: somebody else has changed it meanwhile. */
+async function persist<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let attempts = 0; attempts < ATTEMPTS; attempts++) {
+    const done = await attempt();
+    if (done !== undefined) return done;
+  }
+  const words = `${what} was changed by somebody else ${ATTEMPTS} times in a row: try again`;
+  throw new ControlError('CONTENDED', words);
+}
+
+function isCommitted(result: CommitResult | undefined): boolean {
+  if (result?.kind === 'refused') throw new ControlError('ACCOUNT_REFUSED', result.problem.message);
+  return result?.kind === 'committed';
+}
+
+function requireAuthor({ author, reason }: Words): void {
   if (author.trim() === '' || reason.trim() === '') {
     throw new ControlError('CONTROL_INVALID', 'an author and a reason are needed');
   }
@@ -205,6 +201,25 @@ function isSelected(control: Control, selector: ControlSelector): boolean {
   return control.ruleId === selector.ruleId && control.subject === selector.subject;
 }
 
+/** The id of what is submitted under a key: letters and digits, the same for the same key and account. */
+function idOfKey(accountId: string, key: string): string {
+  return sha256Hex(JSON.stringify([accountId, key])).slice(0, ID_LENGTH_OF_KEY);
+}
+
+/** An order that was submitted, begun or not, as far back as the account's audit goes. */
+async function findSubmitted(
+  backend: Backend,
+  accountId: string,
+  orderId: string,
+): Promise<OperatorOrder | undefined> {
+  for await (const raw of recordsBetween(backend, accountId, 1, Number.POSITIVE_INFINITY)) {
+    if (!raw.text.includes(orderId)) continue;
+    const { content } = readRecord(accountId, raw).record;
+    if (content.kind === 'operatorOrder' && content.order.id === orderId) return content.order;
+  }
+  return undefined;
+}
+
 /** Expiry and words may differ when an order is said again; what it does may not. */
 function requireSame(earlier: OperatorOrder, again: OperatorOrder): OperatorOrder {
   if (substanceOf(earlier) === substanceOf(again)) return earlier;
@@ -212,13 +227,6 @@ function requireSame(earlier: OperatorOrder, again: OperatorOrder): OperatorOrde
 }
 
 function substanceOf(order: OperatorOrder): string {
-  const { id: _id, atMs: _atMs, author: _author, reason: _reason, expiresAtMs: _expiry, ...rest } = order;
+  const { id: _id, atMs: _at, author: _by, reason: _why, expiresAtMs: _until, seal: _seal, ...rest } = order;
   return canonicalJson(rest);
-}
-
-function contended(what: string): ControlError {
-  return new ControlError(
-    'CONTENDED',
-    `${what} was changed by somebody else ${ATTEMPTS} times in a row: try again`,
-  );
 }

@@ -10,7 +10,7 @@ interface Held {
 }
 
 export interface MemoryLeases extends LaneLeases {
-  /** Whether nobody took this lane since. */
+  /** Whether nobody has taken this lane since. */
   isHeld(accountId: string, market: string | null, token: number): boolean;
 }
 
@@ -18,21 +18,17 @@ export interface MemoryLeases extends LaneLeases {
 export function createMemoryLeases(clock: Clock): MemoryLeases {
   const accounts = new Map<string, Map<string, Held>>();
   let lastToken = 0;
-  // Whole milliseconds as in Redis: no lease then seems longer than it was asked for, by a rounded difference.
+  // Whole milliseconds as in Redis: so rounding makes no lease longer than it was asked for.
   const nowMs = (): number => Math.floor(clock.monotonicMs());
-  const live = (accountId: string, now: number, leaseMs: number): Map<string, Held> => {
-    let held = accounts.get(accountId);
-    if (held === undefined) accounts.set(accountId, (held = new Map()));
-    for (const [field, lease] of held) {
-      if (lease.untilMs > now + leaseMs + CLOCK_STEP_MS) lease.untilMs = now + leaseMs;
-      if (lease.untilMs <= now) held.delete(field);
-    }
-    return held;
-  };
   return {
     async acquire(accountId, market, owner, leaseMs): Promise<LeaseReply> {
       const now = nowMs();
-      const held = live(accountId, now, leaseMs);
+      const held = accounts.get(accountId) ?? new Map<string, Held>();
+      accounts.set(accountId, held);
+      for (const [name, lease] of held) {
+        if (lease.untilMs > now + leaseMs + CLOCK_STEP_MS) lease.untilMs = now + leaseMs;
+        if (lease.untilMs <= now) held.delete(name);
+      }
       const field = leaseField(market);
       const mine = held.get(field)?.owner === owner ? held.get(field) : undefined;
       const blockers = [...held].filter(([name, lease]) => lease.owner !== owner && blocks(name, field));

@@ -19,11 +19,9 @@ interface Budget {
 export function createMemoryRateLimitStore(clock: Clock): RateLimitStore {
   const budgets = new Map<string, Budget>();
   const budgetOf = (scope: string): Budget => {
-    let budget = budgets.get(scope);
-    if (budget === undefined) {
-      budget = { buckets: new Map(), factor: 1, factorAtMs: 0, recoveryMs: 1, blockedUntilMs: 0 };
-      budgets.set(scope, budget);
-    }
+    const unused = { buckets: new Map(), factor: 1, factorAtMs: 0, recoveryMs: 1, blockedUntilMs: 0 };
+    const budget = budgets.get(scope) ?? unused;
+    budgets.set(scope, budget);
     return budget;
   };
   return {
@@ -62,7 +60,7 @@ function take(budget: Budget, request: PermitRequest, now: number): PermitGrant 
     return { granted: 0, retryInMs: budget.blockedUntilMs - now };
   }
   const factor = request.ignorePenalty ? 1 : currentFactor(budget, now);
-  // However small the limit and the part of it: one call in a while is never too many.
+  // However small the limit and the share: one call in a while is never too many.
   const free = Math.max(1, Math.floor(request.limit * request.share * factor)) - used;
   const granted = Math.max(0, Math.min(request.count, free));
   if (granted > 0) budget.buckets.set(current, (budget.buckets.get(current) ?? 0) + granted);

@@ -6,24 +6,22 @@ import {
   type RateLimitStore,
   WINDOW_BUCKETS,
 } from '../../core/ports/rate-limit-store.ts';
-import { prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
+import { CLOCK_STEP_MS } from '../account/account-backend.ts';
+import { LUA_NOW, prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
 
-/**
- * The Redis server's clock may step back, or another server with another clock takes over. What then lies
- * further in the future than it can be is forgotten; else it would block requests until the clock gets there.
- */
-const CLOCK_STEP_MS = 1000;
+/** No penalty blocks for longer: what was written by somebody else ends after this time, too. */
+const LONGEST_BLOCK_MS = 60_000;
 
-const TIME_AND_FACTOR = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+/** What lies too far in the future stems from before the server's clock stepped back, and is forgotten. */
+const TIME_AND_FACTOR = `${LUA_NOW}
 local function factorNow()
   local state = redis.call('HMGET', KEYS[2], 'factor', 'at', 'recovery', 'blockedUntil')
   if not state[1] then return 1, 0 end
-  if tonumber(state[2]) > now + ${CLOCK_STEP_MS} then return 1, 0 end
-  local factor = tonumber(state[1])
-  local recovered = math.max(0, (now - tonumber(state[2])) / tonumber(state[3]))
-  return math.min(1, factor + (1 - factor) * recovered), tonumber(state[4])
+  local factor, at, recovery, blocked = tonumber(state[1]), tonumber(state[2]), tonumber(state[3]), tonumber(state[4])
+  if not (factor and at and recovery and blocked) or at > now + ${CLOCK_STEP_MS} then return 1, 0 end
+  local recovered = math.max(0, (now - at) / math.min(math.max(1, recovery), ${LONGEST_BLOCK_MS}))
+  if blocked > now + ${LONGEST_BLOCK_MS} then blocked = 0 end
+  return math.min(1, math.max(0, factor) + (1 - math.max(0, factor)) * recovered), blocked
 end`;
 
 /** Buckets are fields of one hash: index of the bucket to permits granted in it. */
@@ -38,11 +36,11 @@ local current = math.floor(now / width)
 local used, oldest = 0, current
 local fields = redis.call('HGETALL', KEYS[1])
 for index = 1, #fields, 2 do
-  local bucket = tonumber(fields[index])
-  if bucket < current - buckets or bucket > current + buckets then
+  local bucket, taken = tonumber(fields[index]), tonumber(fields[index + 1])
+  if not (bucket and taken) or taken < 0 or bucket < current - buckets or bucket > current + buckets then
     redis.call('HDEL', KEYS[1], fields[index])
   else
-    used = used + tonumber(fields[index + 1])
+    used = used + taken
     if bucket < oldest then oldest = bucket end
   end
 end
@@ -79,16 +77,8 @@ export function createRedisRateLimitStore(options: { redis: Redis; prefix?: stri
   return {
     async take(request: PermitRequest): Promise<PermitGrant> {
       const { limit, periodMs, share, count, ignorePenalty } = request;
-      const reply = await run(
-        TAKE,
-        ...names(request.scope),
-        limit,
-        periodMs,
-        share,
-        count,
-        ignorePenalty ? '1' : '0',
-        WINDOW_BUCKETS,
-      );
+      const asked = [limit, periodMs, share, count, ignorePenalty ? '1' : '0', WINDOW_BUCKETS];
+      const reply = await run(TAKE, ...names(request.scope), ...asked);
       const [granted = 0, retryInMs = 0] = toNumbers(reply);
       return { granted, retryInMs };
     },

@@ -1,19 +1,26 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import type {
-  MutexEntry,
-  MutexRenewal,
-  MutexRequest,
-  MutexSignal,
-  NonceStore,
-  ReservedSequence,
-  WindowReservation,
+import {
+  MOST_AHEAD_MS,
+  type MutexEntry,
+  type MutexRenewal,
+  type MutexRequest,
+  type MutexSignal,
+  type NonceStore,
+  type ReservedSequence,
+  SEQUENCES_PER_MS,
+  type WindowReservation,
 } from '../../core/ports/nonce-store.ts';
 import { type ReservedRun, reserveFromRuns } from './nonce-window.ts';
 
+interface Hold {
+  readonly owner: string;
+  until: number;
+}
+
 interface HeldMutex {
-  holder: { owner: string; until: number } | undefined;
-  urgent: { owner: string; until: number } | undefined;
-  /** Until when somebody other than the holder is known to wait. */
+  holder: Hold | undefined;
+  urgent: Hold | undefined;
+  /** Until when somebody else is known to wait. */
   contendedUntil: number;
 }
 
@@ -38,8 +45,8 @@ class MemoryNonceStore implements NonceStore {
   }
 
   async reserveWindow(key: string, fromMs: number, toMs: number, count: number): Promise<WindowReservation> {
-    let runs = this.#runs.get(key);
-    if (runs === undefined) this.#runs.set(key, (runs = []));
+    const runs = this.#runs.get(key) ?? [];
+    this.#runs.set(key, runs);
     return reserveFromRuns(runs, fromMs, toMs, count);
   }
 
@@ -47,11 +54,10 @@ class MemoryNonceStore implements NonceStore {
     const now = this.#clock.monotonicMs();
     const mutex = this.#mutex(key, now);
     const { owner, leaseMs } = request;
-    const foreignUrgent =
-      mutex.urgent !== undefined && mutex.urgent.owner !== owner ? mutex.urgent : undefined;
-    const foreignHolder =
-      mutex.holder !== undefined && mutex.holder.owner !== owner ? mutex.holder : undefined;
-    if (foreignHolder !== undefined || (foreignUrgent !== undefined && !request.urgent)) {
+    const foreignUrgent = mutex.urgent?.owner === owner ? undefined : mutex.urgent;
+    const foreignHolder = mutex.holder?.owner === owner ? undefined : mutex.holder;
+    const blocker = foreignHolder ?? (request.urgent ? undefined : foreignUrgent);
+    if (blocker !== undefined) {
       mutex.contendedUntil = now + leaseMs;
       if (mutex.holder?.owner === owner) {
         mutex.holder = undefined;
@@ -61,7 +67,7 @@ class MemoryNonceStore implements NonceStore {
         mutex.urgent = { owner, until: now + leaseMs };
         this.#signal({ key, kind: 'urgent' });
       }
-      return { kind: 'busy', retryInMs: Math.max(1, (foreignHolder ?? foreignUrgent)!.until - now) };
+      return { kind: 'busy', retryInMs: Math.max(1, blocker.until - now) };
     }
     if (mutex.urgent?.owner === owner) mutex.urgent = undefined;
     const contended = mutex.contendedUntil > now || foreignUrgent !== undefined;
@@ -94,7 +100,8 @@ class MemoryNonceStore implements NonceStore {
   }
 
   #reserve(key: string, floor: number, count: number): ReservedSequence {
-    const previous = this.#sequences.get(key) ?? 0;
+    const stored = this.#sequences.get(key) ?? 0;
+    const previous = stored > floor + MOST_AHEAD_MS * SEQUENCES_PER_MS ? 0 : stored;
     const first = Math.max(floor, previous + 1);
     this.#sequences.set(key, first + count - 1);
     return { first, count, previous };
@@ -102,10 +109,8 @@ class MemoryNonceStore implements NonceStore {
 
   /** The mutex with what has expired taken off. */
   #mutex(key: string, now: number): HeldMutex {
-    let mutex = this.#mutexes.get(key);
-    if (mutex === undefined) {
-      this.#mutexes.set(key, (mutex = { holder: undefined, urgent: undefined, contendedUntil: 0 }));
-    }
+    const mutex = this.#mutexes.get(key) ?? { holder: undefined, urgent: undefined, contendedUntil: 0 };
+    this.#mutexes.set(key, mutex);
     if (mutex.holder !== undefined && mutex.holder.until <= now) mutex.holder = undefined;
     if (mutex.urgent !== undefined && mutex.urgent.until <= now) mutex.urgent = undefined;
     return mutex;

@@ -1,14 +1,22 @@
 import type { Redis } from 'ioredis';
-import type {
-  MutexEntry,
-  MutexRenewal,
-  MutexRequest,
-  MutexSignal,
-  NonceStore,
-  ReservedSequence,
-  WindowReservation,
+import {
+  MOST_AHEAD_MS,
+  type MutexEntry,
+  type MutexRenewal,
+  type MutexRequest,
+  type MutexSignal,
+  type NonceStore,
+  type ReservedSequence,
+  SEQUENCES_PER_MS,
+  type WindowReservation,
 } from '../../core/ports/nonce-store.ts';
-import { prepareScripts, type RedisScript, type ScriptArgument, toNumbers } from '../redis-scripts.ts';
+import {
+  LUA_NOW,
+  prepareScripts,
+  type RedisScript,
+  type ScriptArgument,
+  toNumbers,
+} from '../redis-scripts.ts';
 import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
 
 export interface RedisNonceStore extends NonceStore {
@@ -16,38 +24,37 @@ export interface RedisNonceStore extends NonceStore {
   close(): Promise<void>;
 }
 
-/** Keys of one API key share a hash tag, so that the scripts also run on a Redis Cluster. */
-interface KeyNames {
-  readonly sequence: string;
-  readonly runs: string;
-  readonly mutex: string;
-}
-
-/**
- * Sequences outlive the process by this long. Losing one is harmless: sequences restart at the clock, which
- * is ahead of every sequence given out before unless more were used than the clock advanced by.
- */
+/** How long sequences outlive the process: lost, they restart at the clock, which is ahead of what was given out. */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
+/** What was reserved before; 0 for what nobody can have reserved: it is overwritten. */
+const STORED = `
+local function stored(key, floor)
+  local value = tonumber(redis.call('GET', key) or '0')
+  if value == nil or value ~= value or value < 0 or value > floor + ${MOST_AHEAD_MS * SEQUENCES_PER_MS} then return 0 end
+  return value
+end`;
+
 /**
- * KEYS: sequences. ARGV: how long each is kept, then for each its floor and how many values. Answers for each the
- * first value and the highest one before.
+ * KEYS: sequences. ARGV: how long kept, then floor and count of each. Answers each first value and the highest before.
  */
 const RESERVE: RedisScript = {
   name: 'bwNonceReserve',
   lua: `
+${STORED}
 local out = {}
 for index, key in ipairs(KEYS) do
-  local previous = redis.call('GET', key) or '0'
-  local first = math.max(tonumber(ARGV[2 * index]), tonumber(previous) + 1)
+  local floor = tonumber(ARGV[2 * index])
+  local previous = stored(key, floor)
+  local first = math.max(floor, previous + 1)
   redis.call('SET', key, string.format('%.0f', first + tonumber(ARGV[2 * index + 1]) - 1), 'PX', ARGV[1])
   out[2 * index - 1] = string.format('%.0f', first)
-  out[2 * index] = previous
+  out[2 * index] = string.format('%.0f', previous)
 end
 return out`,
 };
 
-/** The same steps as reserveFromRuns: runs are stored as "from to from to ...", most recently used last. */
+/** The steps of reserveFromRuns: runs are stored as "from to from to ...", most recently used last. */
 const RESERVE_WINDOW: RedisScript = {
   name: 'bwNonceReserveWindow',
   numberOfKeys: 1,
@@ -64,7 +71,8 @@ end
 table.sort(sorted, function(a, b) return a.from < b.from end)
 local first, ceiling = lowest, highest
 for _, run in ipairs(sorted) do
-  if run.from <= first and first <= run.to then first = run.to + 1
+  if run.from <= first and first <= run.to then
+    if run.to <= highest + ${MOST_AHEAD_MS} then first = run.to + 1 end
   elseif run.from > first then ceiling = math.min(ceiling, run.from - 1) break end
 end
 if first > highest then return { 0, first - highest } end
@@ -86,24 +94,22 @@ redis.call('SET', KEYS[1], table.concat(out, ' '), 'PX', ARGV[6])
 return { 1, string.format('%.0f', first), last - first + 1 }`,
 };
 
-/** A lease that ends further off than this stems from before the server's clock stepped back. */
+/** A lease that ends later was given before the server's clock stepped back. */
 const LONGEST_LEASE_MS = 60_000;
 
-const LANE_TIME = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+const LIVE = `${LUA_NOW}
 local function live(name, lease)
   local owner = redis.call('HGET', KEYS[1], name)
   if not owner then return nil, 0 end
   local till = tonumber(redis.call('HGET', KEYS[1], name .. 'Until'))
-  if till <= now or till > now + math.max(lease, ${LONGEST_LEASE_MS}) then return nil, 0 end
+  if till == nil or till <= now or till > now + math.max(lease, ${LONGEST_LEASE_MS}) then return nil, 0 end
   return owner, till
 end`;
 
 const ENTER_MUTEX: RedisScript = {
   name: 'bwNonceMutexEnter',
   numberOfKeys: 2,
-  lua: `${LANE_TIME}
+  lua: `${LIVE}${STORED}
 local owner, floor, lease, urgent = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4] == '1'
 local holder, holderUntil = live('holder', lease)
 local wisher, wisherUntil = live('urgent', lease)
@@ -123,10 +129,10 @@ if held or (wished and not urgent) then
   return { 0, math.max(1, (held and holderUntil or wisherUntil) - now) }
 end
 if wisher == owner then redis.call('HDEL', KEYS[1], 'urgent', 'urgentUntil') end
-local contended = wished or tonumber(redis.call('HGET', KEYS[1], 'contendedUntil') or '0') > now
+local contended = wished or (tonumber(redis.call('HGET', KEYS[1], 'contendedUntil') or '0') or 0) > now
 redis.call('HSET', KEYS[1], 'holder', owner, 'holderUntil', now + lease)
 redis.call('PEXPIRE', KEYS[1], lease * 10)
-local sequence = math.max(floor, tonumber(redis.call('GET', KEYS[2]) or '0') + 1)
+local sequence = math.max(floor, stored(KEYS[2], floor) + 1)
 redis.call('SET', KEYS[2], string.format('%.0f', sequence), 'PX', ARGV[7])
 return { 1, string.format('%.0f', sequence), contended and 1 or 0 }`,
 };
@@ -134,7 +140,7 @@ return { 1, string.format('%.0f', sequence), contended and 1 or 0 }`,
 const RENEW_MUTEX: RedisScript = {
   name: 'bwNonceMutexRenew',
   numberOfKeys: 1,
-  lua: `${LANE_TIME}
+  lua: `${LIVE}
 local owner, lease = ARGV[1], tonumber(ARGV[2])
 if live('holder', lease) ~= owner then return 0 end
 redis.call('HSET', KEYS[1], 'holderUntil', now + lease)
@@ -156,34 +162,24 @@ redis.call('PUBLISH', ARGV[2], 'free ' .. ARGV[3])
 return 1`,
 };
 
-/**
- * Nonces and mutexes that processes on several hosts share. `prefix` keeps installations apart. Times of
- * leases are the Redis server's, so that clocks of hosts do not matter.
- */
+/** Nonces and mutexes that processes on several hosts share. Leases are timed by the Redis server's clock. */
 export function createRedisNonceStore(options: { redis: Redis; prefix?: string }): RedisNonceStore {
   const { redis, prefix = 'breakwater' } = options;
   const run = prepareScripts(redis, [RESERVE, RESERVE_WINDOW, ENTER_MUTEX, RENEW_MUTEX, LEAVE_MUTEX]);
   // Every account has a key of its own, and those of a bucket are polled in the same turn.
   const reserve = reserver((keys, args) => run(RESERVE, keys.length, ...keys, KEEP_MS, ...args));
   const channel = `${prefix}:mutexes`;
-  const signals = createLaneSignals(redis, channel);
-  const names = (key: string): KeyNames => {
+  const signals = createSignals(redis, channel);
+  // Keys of one API key share a hash tag, so that the scripts also run on a Redis Cluster.
+  const names = (key: string) => {
     const tag = `${prefix}:{nonce/${key}}`;
     return { sequence: `${tag}:sequence`, runs: `${tag}:runs`, mutex: `${tag}:mutex` };
   };
   return {
     reserve: (key, floor, count) => reserve(names(key).sequence, floor, count),
     async reserveWindow(key, fromMs, toMs, count): Promise<WindowReservation> {
-      const reply = await run(
-        RESERVE_WINDOW,
-        names(key).runs,
-        fromMs,
-        toMs,
-        count,
-        MAX_RUNS,
-        MAX_GAP_MS,
-        KEEP_MS,
-      );
+      const bounds = [MAX_RUNS, MAX_GAP_MS, KEEP_MS];
+      const reply = await run(RESERVE_WINDOW, names(key).runs, fromMs, toMs, count, ...bounds);
       const [reserved, first = 0, granted = 0] = toNumbers(reply);
       if (reserved !== 1) return { kind: 'exhausted', waitMs: first };
       return { kind: 'reserved', first, count: granted };
@@ -191,18 +187,8 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
     async enterMutex(key, request: MutexRequest): Promise<MutexEntry> {
       const { mutex, sequence } = names(key);
       const { owner, floor, leaseMs, urgent } = request;
-      const reply = await run(
-        ENTER_MUTEX,
-        mutex,
-        sequence,
-        owner,
-        floor,
-        leaseMs,
-        urgent ? '1' : '0',
-        channel,
-        key,
-        KEEP_MS,
-      );
+      const asked = [owner, floor, leaseMs, urgent ? '1' : '0'];
+      const reply = await run(ENTER_MUTEX, mutex, sequence, ...asked, channel, key, KEEP_MS);
       const [granted, value = 0, contended] = toNumbers(reply);
       if (granted !== 1) return { kind: 'busy', retryInMs: value };
       return { kind: 'granted', sequence: value, contended: contended === 1 };
@@ -228,25 +214,17 @@ interface Reservation {
   readonly reject: (error: unknown) => void;
 }
 
-type Reserve = (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<unknown>;
-
-/**
- * Reservations that are asked for in the same turn go to the server as one call: the way there and back costs many
- * times what a reservation does. A server that is part of a cluster refuses keys of several slots; there each goes
- * by itself.
- */
-function reserver(reserve: Reserve): NonceStore['reserve'] {
+/** Reservations of one turn go as one call; a cluster refuses keys of several slots: there each goes by itself. */
+function reserver(
+  reserve: (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<unknown>,
+): NonceStore['reserve'] {
   let waiting: Reservation[] = [];
   let isTogether = true;
   const send = async (batch: readonly Reservation[]): Promise<void> => {
+    const keys = batch.map(({ key }) => key);
     const args = batch.flatMap(({ floor, count }) => [floor, count]);
     try {
-      const values = toNumbers(
-        await reserve(
-          batch.map(({ key }) => key),
-          args,
-        ),
-      );
+      const values = toNumbers(await reserve(keys, args));
       for (const [index, { count, resolve }] of batch.entries()) {
         const [first = Number.NaN, previous = Number.NaN] = values.slice(2 * index, 2 * index + 2);
         resolve({ first, count, previous });
@@ -260,10 +238,9 @@ function reserver(reserve: Reserve): NonceStore['reserve'] {
     }
   };
   const sendWaiting = (): void => {
-    const batch = waiting;
+    const batches = isTogether ? [waiting] : waiting.map((one) => [one]);
     waiting = [];
-    if (isTogether) void send(batch);
-    else for (const one of batch) void send([one]);
+    for (const batch of batches) void send(batch);
   };
   return (key, floor, count) =>
     new Promise((resolve, reject) => {
@@ -273,7 +250,7 @@ function reserver(reserve: Reserve): NonceStore['reserve'] {
 }
 
 /** One subscription per store, opened with the first listener; a lost message costs time, never order. */
-function createLaneSignals(redis: Redis, channel: string) {
+function createSignals(redis: Redis, channel: string) {
   const listeners = new Set<(signal: MutexSignal) => void>();
   let subscriber: Redis | undefined;
   const receive = (_channel: string, message: string) => {

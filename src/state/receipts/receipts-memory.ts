@@ -8,16 +8,14 @@ interface Thread {
   touchedMs: number;
 }
 
-export interface MemoryReceiptOptions {
-  /** How long a thread is remembered after it was last used, milliseconds. */
-  readonly keepMs?: number;
-}
-
+/** How long a thread is remembered after it was last used. */
 export const KEEP_RECEIPTS_MS = 14 * 24 * 3600 * 1000;
 
 /** Receipts in the memory of one process: what it delivered is known until it ends. */
-export function createMemoryReceiptStore(clock: Clock, options: MemoryReceiptOptions = {}): ReceiptStore {
-  const keepMs = options.keepMs ?? KEEP_RECEIPTS_MS;
+export function createMemoryReceiptStore(
+  clock: Clock,
+  { keepMs = KEEP_RECEIPTS_MS }: { readonly keepMs?: number } = {},
+): ReceiptStore {
   // In the order of last use.
   const threads = new Map<string, Thread>();
   const use = (name: string): Thread => {

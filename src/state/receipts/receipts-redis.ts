@@ -1,20 +1,18 @@
 import type { Redis } from 'ioredis';
 import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { Receipt, ReceiptStore, Receipts, ThreadHold } from '../../core/ports/delivery.ts';
-import { prepareScripts, type RedisScript } from '../redis-scripts.ts';
+import { LUA_NOW, pairsOf, prepareScripts, type RedisScript } from '../redis-scripts.ts';
 import { KEEP_RECEIPTS_MS } from './receipts-memory.ts';
 
 /** One hash per thread: `m:<message id>` to the receipt as JSON, and who holds the thread until when. */
-const NOW = `
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+const OWNER = `${LUA_NOW}
 local owner = redis.call('HGET', KEYS[1], 'owner')
 local till = tonumber(redis.call('HGET', KEYS[1], 'until') or '0')`;
 
 const HOLD: RedisScript = {
   name: 'bwReceiptHold',
   numberOfKeys: 1,
-  lua: `${NOW}
+  lua: `${OWNER}
 if owner and owner ~= ARGV[1] and till > now then return { 0, till - now } end
 redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', now + tonumber(ARGV[2])))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -24,7 +22,7 @@ return { 1, redis.call('HGETALL', KEYS[1]) }`,
 const SETTLE: RedisScript = {
   name: 'bwReceiptSettle',
   numberOfKeys: 1,
-  lua: `${NOW}
+  lua: `${OWNER}
 for index = 3, #ARGV, 2 do redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1]) end
 if owner == ARGV[1] then redis.call('HDEL', KEYS[1], 'owner', 'until') end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -56,15 +54,11 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
       const reply = await run(HOLD, keyOf(thread), owner, Math.ceil(leaseMs), keepMs);
       const [held, rest] = reply as [number, number | string[]];
       if (held === 0) return { kind: 'busy', retryInMs: Number(rest) };
-      const flat = rest as string[];
-      const fields = flat.flatMap((field, index): [string, string][] =>
-        index % 2 === 0 ? [[field, flat[index + 1] ?? '']] : [],
-      );
-      return { kind: 'held', receipts: receiptsOf(fields) };
+      return { kind: 'held', receipts: receiptsOf(pairsOf(rest as string[])) };
     },
     async settle(thread, owner, receipts) {
       const fields = Object.entries(receipts).flatMap(([id, receipt]) => [
-        `${FIELD}${id}`,
+        FIELD + id,
         JSON.stringify(receipt),
       ]);
       return (await run(SETTLE, keyOf(thread), owner, keepMs, ...fields)) === 1;
@@ -73,9 +67,8 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
 }
 
 function receiptsOf(fields: readonly (readonly [string, string])[]): Receipts {
+  const receipts = fields.filter(([field]) => field.startsWith(FIELD));
   return Object.fromEntries(
-    fields
-      .filter(([field]) => field.startsWith(FIELD))
-      .map(([field, text]) => [field.slice(FIELD.length), JSON.parse(text) as Receipt]),
+    receipts.map(([field, text]) => [field.slice(FIELD.length), JSON.parse(text) as Receipt]),
   );
 }

@@ -7,9 +7,9 @@ export interface StressStore {
   /** `undefined`: nothing was kept yet, or by another version. */
   read(): Promise<StoredStress | undefined>;
   write(stored: StoredStress): Promise<void>;
-  /** Whether the run of this name is this process's: true for exactly one of all that ask. */
+  /** Whether this process may run it: true for exactly one of all that ask. */
   claim(run: string, owner: string): Promise<boolean>;
-  /** The run of this name did not come to its end, and may be claimed again. */
+  /** The run did not come to its end and may be claimed again. */
   release(run: string): Promise<void>;
 }
 
@@ -17,13 +17,11 @@ export interface StressStore {
 const CLAIM_MS = 3_600_000;
 
 /** Shared by all processes with the same prefix. */
-export function createRedisStressStore({
-  redis,
-  prefix,
-}: {
+export function createRedisStressStore(place: {
   readonly redis: Redis;
   readonly prefix: string;
 }): StressStore {
+  const { redis, prefix } = place;
   const key = `${prefix}:{stress}:latest`;
   const claimKey = (run: string): string => `${prefix}:{stress}:run:${run}`;
   return {

@@ -163,6 +163,11 @@ const OPERATION_METRICS = {
     ['queue', 'problem'],
     'Jobs that failed, stalled or were refused, errors of workers, and queues that somebody had paused.',
   ),
+  controlsRefused: counter(
+    'controls_refused_total',
+    [],
+    'Stored pauses and silences that do not hold, as they lack the seal of `operators.key`.',
+  ),
   schedules: counter('schedules_asserted_total', ['why'], 'Schedules of buckets that were set up, by cause.'),
   degraded: gauge(
     'degraded',

@@ -14,7 +14,7 @@ import {
   priceLevels,
   safeIntervalMs,
 } from '../../../src/core/risk/cadence.ts';
-import { crossingProbability } from '../../../src/core/risk/forecast.ts';
+import { outlookOf, passageProbability } from '../../../src/core/risk/forecast.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { compileCondition } from '../../../src/core/rules/condition.ts';
@@ -55,12 +55,10 @@ describe('how long it is safe to look away', () => {
         (distance, sigma, drift) => {
           const motion = { variancePerMs: sigma ** 2 / DAY, driftPerMs: -drift / DAY };
           const safe = safeIntervalMs(distance, motion, 'fall');
-          const crossing = {
-            logDistance: distance,
-            variancePerMs: motion.variancePerMs,
-            adverseDriftPerMs: drift / DAY,
-          };
-          const chance = crossingProbability(crossing, safe);
+          const chance = passageProbability(distance, {
+            variance: motion.variancePerMs * safe,
+            adverseMove: (drift / DAY) * safe,
+          });
           expect(chance).toBeLessThanOrEqual(CROSSING_CHANCE * (1 + 1e-6));
           // With drift only one of the formula's two terms is left, so it may be half of the bound.
           expect(chance).toBeGreaterThan(CROSSING_CHANCE * 0.49);
@@ -208,7 +206,9 @@ describe('next due', () => {
 
   test('near the point where a forecast would cross its threshold, with what is known of the motion', () => {
     const day = 86_400_000;
-    const motion = known({ variancePerMs: 0.02 ** 2 / day, driftPerMs: -0.01 / day });
+    const falling = { variancePerMs: 0.02 ** 2 / day, driftPerMs: -0.01 / day };
+    const { variance, adverseMove } = outlookOf(falling, 'fall', day);
+    const motion = known(falling);
     const price = new PositionQuantities(position(), settings());
     const prices = priceLevels(
       price,
@@ -221,13 +221,13 @@ describe('next due', () => {
       ],
       motion,
     );
-    expect(prices?.lower).toBeCloseTo(81 * Math.exp(0.01 + 0.02), 9);
+    expect(prices?.lower).toBeCloseTo(81 * Math.exp(adverseMove + Math.sqrt(variance)), 9);
     const ltvs = ltvLevels(
       new CreditLineQuantities(LOAN, settings()),
       [{ field: 'marginCallProbability', threshold: 0.3, reach: { deviations: 1, windowMs: day } }],
       known({ variancePerMs: 0.02 ** 2 / day, driftPerMs: 0.01 / day }),
     );
-    expect(ltvs?.upper).toBeCloseTo(0.75 * Math.exp(-0.03), 9);
+    expect(ltvs?.upper).toBeCloseTo(0.75 * Math.exp(-adverseMove - Math.sqrt(variance)), 9);
   });
 
   test('thresholds of conditions are found with their reach, each once', () => {

@@ -2,25 +2,26 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import {
-  type Crossing,
   crossingOf,
-  crossingProbability,
   type ForecastState,
   MIN_RETURNS,
-  medianCrossingMs,
+  type Motion,
   medianWithin,
   motionOf,
+  type Outlook,
   observe,
+  outlookOf,
+  passageProbability,
   probabilityWithin,
 } from '../../../src/core/risk/forecast.ts';
 import { erfc, erfcx, normalCdf } from '../../../src/core/risk/normal.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const crossing = (logDistance: number, sigmaPerDay: number, driftPerDay = 0): Crossing => ({
-  logDistance,
-  variancePerMs: sigmaPerDay ** 2 / DAY,
-  adverseDriftPerMs: driftPerDay / DAY,
+/** Of a walk with this volatility and drift a day, after some days. */
+const walk = (sigmaPerDay: number, driftPerDay: number, days: number): Outlook => ({
+  variance: sigmaPerDay ** 2 * days,
+  adverseMove: driftPerDay * days,
 });
 
 /** A reproducible uniform stream (mulberry32) and normal deviates from it. */
@@ -92,7 +93,7 @@ describe('first passage', () => {
         fc.double({ min: 1e3, max: 30 * DAY, noNaN: true }),
         (b, sigma, horizonMs) => {
           const expected = 2 * normalCdf(-b / (sigma * Math.sqrt(horizonMs / DAY)));
-          expect(crossingProbability(crossing(b, sigma), horizonMs)).toBeCloseTo(expected, 12);
+          expect(passageProbability(b, walk(sigma, 0, horizonMs / DAY))).toBeCloseTo(expected, 12);
         },
       ),
     );
@@ -111,7 +112,7 @@ describe('first passage', () => {
           fc.pre(exponent < 300);
           const expected =
             normalCdf((drift * days - b) / s) + Math.exp(exponent) * normalCdf((-b - drift * days) / s);
-          expect(crossingProbability(crossing(b, sigma, drift), days * DAY)).toBeCloseTo(expected, 9);
+          expect(passageProbability(b, walk(sigma, drift, days))).toBeCloseTo(expected, 9);
         },
       ),
     );
@@ -140,7 +141,7 @@ describe('first passage', () => {
     }
     const estimate = crossed / paths;
     const error = Math.sqrt((estimate * (1 - estimate)) / paths);
-    const exact = crossingProbability(crossing(b, sigma, drift), DAY);
+    const exact = passageProbability(b, walk(sigma, drift, 1));
     expect(Math.abs(estimate - exact)).toBeLessThan(4 * error);
   });
 
@@ -151,43 +152,43 @@ describe('first passage', () => {
         positive(3),
         positive(2),
         positive(3),
-        positive(10 * DAY),
+        positive(10),
         fc.double({ min: 1, max: 4, noNaN: true }),
-        (b, sigma, drift, t, more) => {
-          const p = crossingProbability(crossing(b, sigma, drift), t);
+        (b, sigma, drift, days, more) => {
+          const p = passageProbability(b, walk(sigma, drift, days));
           const tolerance = 1e-12;
           expect(p).toBeGreaterThanOrEqual(0);
           expect(p).toBeLessThanOrEqual(1);
-          expect(crossingProbability(crossing(b, sigma, drift), t * more)).toBeGreaterThanOrEqual(
+          expect(passageProbability(b, walk(sigma, drift, days * more))).toBeGreaterThanOrEqual(
             p - tolerance,
           );
-          expect(crossingProbability(crossing(b, sigma, drift * more), t)).toBeGreaterThanOrEqual(
+          expect(passageProbability(b, walk(sigma, drift * more, days))).toBeGreaterThanOrEqual(
             p - tolerance,
           );
-          expect(crossingProbability(crossing(b * more, sigma, drift), t)).toBeLessThanOrEqual(p + tolerance);
-          expect(crossingProbability(crossing(b, sigma, 0), t)).toBeLessThanOrEqual(p + tolerance);
+          expect(passageProbability(b * more, walk(sigma, drift, days))).toBeLessThanOrEqual(p + tolerance);
+          expect(passageProbability(b, walk(sigma, 0, days))).toBeLessThanOrEqual(p + tolerance);
         },
       ),
     );
   });
 
   test('extremes neither overflow nor become NaN', () => {
-    // Here exp(2ab / sigma^2) alone would be exp(2e11).
-    expect(crossingProbability(crossing(1, 1e-5, 10), DAY)).toBeCloseTo(1, 12);
-    expect(crossingProbability(crossing(1, 1e-5, 10), DAY / 20)).toBe(0);
-    expect(crossingProbability(crossing(0, 0.1), 0)).toBe(1);
-    expect(crossingProbability(crossing(0.1, 0.1), 0)).toBe(0);
-    expect(crossingProbability(crossing(0.1, 0, 0.1), DAY * 1.001)).toBe(1);
-    expect(crossingProbability(crossing(0.1, 0, 0.1), DAY / 2)).toBe(0);
-    expect(crossingProbability(crossing(0.1, 0), 1e300)).toBe(0);
+    // Here exp(2mb / s^2) alone would be exp(2e11).
+    expect(passageProbability(1, walk(1e-5, 10, 1))).toBeCloseTo(1, 12);
+    expect(passageProbability(1, walk(1e-5, 10, 0.05))).toBe(0);
+    expect(passageProbability(0, walk(0.1, 0, 0))).toBe(1);
+    expect(passageProbability(0.1, walk(0.1, 0, 0))).toBe(0);
+    expect(passageProbability(0.1, walk(0, 0.1, 1.001))).toBe(1);
+    expect(passageProbability(0.1, walk(0, 0.1, 0.5))).toBe(0);
+    expect(passageProbability(0.1, walk(0, 0, 1e300))).toBe(0);
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 1e6, noNaN: true }),
         fc.double({ min: 0, max: 1e3, noNaN: true }),
         fc.double({ min: 0, max: 1e6, noNaN: true }),
-        fc.double({ min: 0, max: 1e15, noNaN: true }),
-        (b, sigma, drift, t) => {
-          const p = crossingProbability(crossing(b, sigma, drift), t);
+        fc.double({ min: 0, max: 1e7, noNaN: true }),
+        (b, sigma, drift, days) => {
+          const p = passageProbability(b, walk(sigma, drift, days));
           expect(p >= 0 && p <= 1).toBe(true);
         },
       ),
@@ -196,21 +197,69 @@ describe('first passage', () => {
   });
 });
 
+const rate = fc.double({ min: -1e-6, max: 1e-6, noNaN: true });
+const variance = fc.double({ min: 1e-12, max: 1e-9, noNaN: true });
+const motions: fc.Arbitrary<Motion> = fc
+  .record({
+    variancePerMs: variance,
+    driftPerMs: rate,
+    recentVariance: variance,
+    recentDrift: rate,
+    minutes: variance,
+  })
+  .map(({ variancePerMs, driftPerMs, recentVariance, recentDrift, minutes }) => ({
+    variancePerMs,
+    driftPerMs,
+    recent: { variancePerMs: recentVariance, driftPerMs: recentDrift, minutesVariancePerMs: minutes },
+  }));
+
+describe('an outlook', () => {
+  test('is what the last seconds say at first, and what the hour says in the end', () => {
+    const motion: Motion = {
+      variancePerMs: 1,
+      driftPerMs: 0,
+      recent: { variancePerMs: 100, driftPerMs: -3, minutesVariancePerMs: 10 },
+    };
+    const soon = outlookOf(motion, 'fall', 1);
+    const late = outlookOf(motion, 'fall', 30 * DAY);
+    const still = outlookOf({ variancePerMs: 1, driftPerMs: 0 }, 'fall', 1);
+    expect(soon.variance / still.variance).toBeCloseTo(100, 1);
+    expect(late.variance / (30 * DAY) / still.variance).toBeCloseTo(1, 1);
+    expect(soon.adverseMove).toBeCloseTo(3, 3);
+    expect(outlookOf(motion, 'rise', 1).adverseMove).toBe(0);
+    // A move of the last seconds ends.
+    expect(late.adverseMove).toBeCloseTo(outlookOf(motion, 'fall', DAY).adverseMove, 6);
+  });
+
+  test('only grows with time', () => {
+    fc.assert(
+      fc.property(
+        motions,
+        fc.constantFrom('fall', 'rise'),
+        fc.double({ min: 1, max: 1e9, noNaN: true }),
+        fc.double({ min: 1, max: 100, noNaN: true }),
+        (motion, dangerous, horizonMs, more) => {
+          const one = outlookOf(motion, dangerous, horizonMs);
+          const two = outlookOf(motion, dangerous, horizonMs * more);
+          expect(two.variance).toBeGreaterThanOrEqual(one.variance * (1 - 1e-9));
+          expect(two.adverseMove).toBeGreaterThanOrEqual(one.adverseMove * (1 - 1e-9));
+        },
+      ),
+    );
+  });
+});
+
 describe('a barrier', () => {
-  const rising = { variancePerMs: 1, driftPerMs: 2 };
   test('lies below for what may fall and above for what may rise, and is not reached again once passed', () => {
-    expect(crossingOf(110, 100, 'fall', rising)).toEqual({
+    const motion: Motion = { variancePerMs: 1, driftPerMs: 2 };
+    expect(crossingOf(110, 100, 'fall', motion)).toEqual({
       logDistance: Math.log(1.1),
-      variancePerMs: 1,
-      adverseDriftPerMs: 0,
+      motion,
+      dangerous: 'fall',
     });
-    expect(crossingOf(90, 100, 'rise', rising)).toEqual({
-      logDistance: -Math.log(0.9),
-      variancePerMs: 1,
-      adverseDriftPerMs: 2,
-    });
-    expect(crossingOf(90, 100, 'fall', rising).logDistance).toBe(0);
-    expect(crossingOf(110, 100, 'rise', rising).logDistance).toBe(0);
+    expect(crossingOf(90, 100, 'rise', motion).logDistance).toBe(-Math.log(0.9));
+    expect(crossingOf(90, 100, 'fall', motion).logDistance).toBe(0);
+    expect(crossingOf(110, 100, 'rise', motion).logDistance).toBe(0);
   });
 });
 
@@ -218,25 +267,29 @@ describe('median crossing time', () => {
   test('is the time at which the chance is one half', () => {
     fc.assert(
       fc.property(
-        fc.double({ min: 1e-4, max: 2, noNaN: true }),
-        fc.double({ min: 1e-4, max: 1, noNaN: true }),
-        fc.double({ min: 0, max: 2, noNaN: true }),
-        (b, sigma, drift) => {
-          const median = medianCrossingMs(crossing(b, sigma, drift));
+        fc.double({ min: 1e-4, max: 0.5, noNaN: true }),
+        motions,
+        fc.constantFrom('fall', 'rise'),
+        (logDistance, motion, dangerous) => {
+          const crossing = { logDistance, motion, dangerous };
+          const median = medianWithin(crossing);
           if (median.kind !== 'value') throw new Error('something moves');
-          expect(crossingProbability(crossing(b, sigma, drift), median.value)).toBeCloseTo(0.5, 5);
+          const chance = probabilityWithin(crossing, median.value);
+          expect(chance.kind === 'value' && chance.value).toBeCloseTo(0.5, 5);
         },
       ),
       { numRuns: 1_000 },
     );
   });
 
-  test('closed forms: driftless, volatility-less, at the barrier, nothing moving', () => {
-    const driftless = medianCrossingMs(crossing(0.067_448_975_019_608_17, 0.1));
-    expect(driftless.kind === 'value' && driftless.value / DAY).toBeCloseTo(1, 9);
-    expect(medianCrossingMs(crossing(0.1, 0, 0.05))).toEqual(known(2 * DAY));
-    expect(medianCrossingMs(crossing(0, 0.1))).toEqual(known(0));
-    expect(medianCrossingMs(crossing(0.1, 0))).toEqual(NONE);
+  test('closed forms: drift alone, at the barrier, nothing moving', () => {
+    const of = (logDistance: number, driftPerMs: number) =>
+      medianWithin({ logDistance, motion: { variancePerMs: 0, driftPerMs }, dangerous: 'rise' });
+    const drifting = of(0.1, 0.05 / DAY);
+    expect(drifting.kind === 'value' && drifting.value / DAY).toBeCloseTo(2, 6);
+    expect(of(0, 0)).toEqual(known(0));
+    expect(of(0.1, 0)).toEqual(NONE);
+    expect(of(0.1, -1)).toEqual(NONE);
   });
 });
 
@@ -264,7 +317,7 @@ describe('estimates from irregular samples', () => {
 
   test('a steady rise has its drift, whatever the spacing of the samples', () => {
     const rise = (days: number): number => 100 * Math.exp(0.1 * days);
-    const at = [0, 0.001, 0.0025, 0.003, 0.0041, 0.005, 0.0063, 0.0071, 0.0085, 0.009, 0.0101, 0.011];
+    const at = [0, 0.001, 0.0025, 0.003, 0.0041, 0.005, 0.0063, 0.0071, 0.0085, 0.009, 0.0101, 0.011, 0.0118];
     const state = feed(
       at.map((days, i) => [rise(days), i === 0 ? undefined : (days - (at[i - 1] ?? 0)) * DAY]),
     );
@@ -275,10 +328,15 @@ describe('estimates from irregular samples', () => {
   test('too few samples, or too short a time, say nothing', () => {
     const steps = (count: number, ms: number) =>
       feed([[100, undefined], ...Array.from({ length: count }, (_, i) => [100 + i, ms] as const)]);
-    expect(motionOf(steps(MIN_RETURNS - 1, 60_000)).kind).toBe('unknown');
-    expect(motionOf(steps(MIN_RETURNS, 60_000)).kind).toBe('value');
-    // Polls that are far apart say nothing of the last seconds, polls that are near nothing of the hour.
-    expect(motionOf(steps(5, 10_000)).kind).toBe('unknown');
+    const reach = (count: number, ms: number) => {
+      const motion = motionOf(steps(count, ms));
+      return motion.kind === 'value' ? (motion.value.reachMs ?? 'any') : 'none';
+    };
+    expect(reach(MIN_RETURNS - 1, 60_000)).toBe(60_000);
+    expect(reach(MIN_RETURNS, 60_000)).toBe('any');
+    expect(reach(2, 10_000)).toBe('none');
+    expect(reach(MIN_RETURNS, 200)).toBe('none');
+    // A few seconds tell of a minute, and of nothing beyond it.
     const seconds = motionOf(steps(MIN_RETURNS, 1_000));
     if (seconds.kind !== 'value') return expect.fail();
     const ahead = crossingOf(100, 90, 'fall', seconds.value);

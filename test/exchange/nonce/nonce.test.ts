@@ -25,6 +25,7 @@ describe('nonces of a sequence', () => {
               store: createMemoryNonceStore(clock),
               key: 'key',
               owner: 'test',
+              start: 0,
               ordinal,
               ordinals: 100,
               storeTimeoutMs: 1_000,

@@ -27,7 +27,11 @@ const notifying = rule('position', below('liquidationDistance', 0.01));
 const acting = rule('position', below('liquidationDistance', 0.01), { id: 'acts', actions: [half] });
 
 function accountWith(rules: readonly (typeof acting)[]): WatchedAccount {
-  return { id: 'desk-1', rules: compileRules(rules, settings()) } as unknown as WatchedAccount;
+  return {
+    id: 'desk-1',
+    rules: compileRules(rules, settings()),
+    orderFault: () => undefined,
+  } as unknown as WatchedAccount;
 }
 
 const quiet = (market: string, epoch = LIFE): LaneState => newLane('desk-1', market, epoch, NOW_MS - 5_000);

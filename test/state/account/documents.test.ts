@@ -7,9 +7,14 @@ import {
   LANE_CODEC,
   readDocument,
 } from '../../../src/state/account/documents.ts';
-import { type Header, readHeader, writeHeader } from '../../../src/state/account/header.ts';
+import {
+  type Header,
+  readEpoch,
+  readHeader,
+  writeEpoch,
+  writeHeader,
+} from '../../../src/state/account/header.ts';
 import { bucketKeys } from '../../../src/state/account/keys.ts';
-import { readEpoch, writeEpoch } from '../../../src/state/account/store-epoch-text.ts';
 
 interface Third {
   readonly version: 3;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import type { AccountState, RuleSlot } from '../../../src/core/rules/account-state.ts';
 import { prepareChange } from '../../../src/state/account/change.ts';
 import { DocumentError, readDocuments, textsOf } from '../../../src/state/account/documents.ts';
@@ -20,7 +21,13 @@ const forecast = fc.record(
     lastLog: figure,
     returns: fc.nat(),
     ...sums,
-    recent: fc.record({ ...sums, sumFourth: figure, count: figure }),
+    recent: fc.record({
+      stray: figure,
+      sumSquare: figure,
+      sumTimeMs: figure,
+      minutesSquare: figure,
+      minutesTimeMs: figure,
+    }),
   },
   // One stored before there was such a thing has no `recent`.
   { requiredKeys: ['lastLog', 'returns', 'sumReturn', 'sumSquare', 'sumTimeMs'] },
@@ -120,6 +127,7 @@ const LATER: AccountState = {
 
 const LIFE = { id: 'life1', why: 'empty', sinceMs: 1 } as const;
 const CONTEXT = {
+  trust: TRUSTING,
   writer: 'abcdefghijkl',
   nowMs: 9,
   historyEveryMs: 10_000,
@@ -140,14 +148,14 @@ test('of an account in which nothing happens only the figures that move are writ
   expect(first.fields).toEqual([RESTING, MOVING]);
   const second = written(first.next, LATER);
   expect(second.fields).toEqual([MOVING]);
-  expect(readDocuments('acc', second.next).documents.evaluation).toEqual(LATER);
+  expect(readDocuments('acc', second.next.texts).documents.evaluation).toEqual(LATER);
   const fired = { ...LATER, rules: [{ ...LATER.rules[0]!, mode: 'enforce' as const }] };
   const third = written(second.next, fired);
   expect(third.fields).toEqual([RESTING]);
-  expect(readDocuments('acc', third.next).documents.evaluation).toEqual(fired);
+  expect(readDocuments('acc', third.next.texts).documents.evaluation).toEqual(fired);
   const gone = written(third.next, null);
   expect(gone.remove.toSorted()).toEqual([RESTING, MOVING]);
-  expect(readDocuments('acc', gone.next).documents.evaluation).toBeUndefined();
+  expect(readDocuments('acc', gone.next.texts).documents.evaluation).toBeUndefined();
 });
 
 test('a state of the first version is read, whatever lies beside it, and rewritten in two parts', () => {
@@ -160,10 +168,10 @@ test('a state of the first version is read, whatever lies beside it, and rewritt
   const { documents, lanes } = readDocuments('acc', stored);
   expect(documents.evaluation).toEqual(SAMPLE);
   const empty = emptyEntry('acc', LIFE);
-  const entry: Entry = { ...empty, account: { ...empty.account, documents, lanes }, ...stored };
+  const entry: Entry = { ...empty, account: { ...empty.account, documents, lanes }, texts: stored };
   const next = written(entry, { ...LATER, rules: documents.evaluation!.rules });
   expect(next.fields).toEqual([RESTING, MOVING]);
-  expect(readDocuments('acc', next.next).documents.evaluation).toEqual(LATER);
+  expect(readDocuments('acc', next.next.texts).documents.evaluation).toEqual(LATER);
 });
 
 test('another process is given the new figures, also when what rests is known to it', () => {
@@ -172,8 +180,8 @@ test('another process is given the new figures, also when what rests is known to
     [MOVING, movingText(SAMPLE)],
   ]);
   const stored = textsOf(texts);
-  const known = { ...readDocuments('acc', stored), ...stored };
-  const later = { ...stored, moving: movingText(LATER) };
+  const known = { ...readDocuments('acc', stored), texts: stored };
+  const later = new Map([...stored, [MOVING, movingText(LATER)]]);
   expect(readDocuments('acc', later, known).documents.evaluation).toEqual(LATER);
   expect(readDocuments('acc', stored, known).documents.evaluation).toBe(known.documents.evaluation);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RateLimitStore } from '../../../src/core/ports/rate-limit-store.ts';
+import { type RateLimitStore, WINDOW_BUCKETS } from '../../../src/core/ports/rate-limit-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../../../src/state/limits/limiter-redis.ts';
@@ -115,4 +115,38 @@ test('no sliding window ever holds more than the limit', async () => {
       },
     ),
   );
+});
+
+describe('what somebody else wrote to Redis', () => {
+  const opening = () => {
+    prefixes += 1;
+    const redis = server.connect();
+    const store = createRedisRateLimitStore({ redis, prefix: `limits${prefixes}` });
+    return { redis, store, tag: `limits${prefixes}:{limit/x}` };
+  };
+
+  test.each([
+    ['blocks for ever', { factor: '1', at: '1', recovery: '1', blockedUntil: '9e15' }],
+    [
+      'blocks for an hour',
+      { factor: '1', at: '1', recovery: '1', blockedUntil: String(Date.now() + 3_600_000) },
+    ],
+    [
+      'shrinks the budget for ever',
+      { factor: '0', at: String(Date.now() - 120_000), recovery: '9e15', blockedUntil: '0' },
+    ],
+    ['is no numbers', { factor: 'none', at: 'now', recovery: 'never', blockedUntil: 'always' }],
+    ['lacks fields', { factor: '0.1' }],
+  ])('a penalty that %s freezes no budget', async (_what, penalty) => {
+    const { redis, store, tag } = opening();
+    await redis.hset(`${tag}:penalty`, penalty);
+    expect((await store.take(BUDGET)).granted).toBe(1);
+  });
+
+  test('permits that are no numbers, or fewer than none, are not counted', async () => {
+    const { redis, store, tag } = opening();
+    const now = Math.floor(Date.now() / Math.ceil(BUDGET.periodMs / WINDOW_BUCKETS));
+    await redis.hset(`${tag}:window`, { [now]: 'many', [now + 1]: '-1000000', soon: '100' });
+    expect((await store.take({ ...BUDGET, count: 1_000 })).granted).toBe(100);
+  });
 });

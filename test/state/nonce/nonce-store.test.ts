@@ -42,7 +42,10 @@ describe.each([
     await fc.assert(
       fc.asyncProperty(
         fc.array(
-          fc.record({ floor: fc.integer({ min: 1, max: 1e12 }), count: fc.integer({ min: 1, max: 50 }) }),
+          fc.record({
+            floor: fc.integer({ min: 1e12, max: 1e12 + 5e6 }),
+            count: fc.integer({ min: 1, max: 50 }),
+          }),
           {
             maxLength: 15,
           },
@@ -67,7 +70,11 @@ describe.each([
     const [a] = open();
     const floor = 17_600_000_000_001;
     expect(await a.reserve('large', floor, 3)).toEqual({ first: floor, count: 3, previous: 0 });
-    expect(await a.reserve('large', 5, 1)).toEqual({ first: floor + 3, count: 1, previous: floor + 2 });
+    expect(await a.reserve('large', floor - 5, 1)).toEqual({
+      first: floor + 3,
+      count: 1,
+      previous: floor + 2,
+    });
   });
 
   test('a value that came with the mutex is the previous one of the next reservation, too', async () => {
@@ -193,4 +200,44 @@ test('a mutex whose holder and wisher stem from before the Redis server stepped 
   const left = { holder: 'dead', holderUntil: until, urgent: 'dead', urgentUntil: until };
   await redis.hset('stepped:{nonce/mutex}:mutex', left);
   expect((await store.enterMutex('mutex', { ...LEASE, owner: 'a' })).kind).toBe('granted');
+});
+
+describe('what somebody else wrote to Redis', () => {
+  const now = 1_763_000_000_000;
+  const floor = now * 10;
+  const opening = () => {
+    prefixes += 1;
+    const prefix = `test${prefixes}`;
+    const redis = server.connect();
+    const store = createRedisNonceStore({ redis, prefix });
+    opened.push(store);
+    return { redis, store, tag: `${prefix}:{nonce/key}` };
+  };
+
+  test.each(['9e20', '900000000000000000000', String(floor + 7_000_000), '-5', 'nan', 'many'])(
+    'a sequence of %s is overwritten: no nonce is moved beyond what the exchange takes',
+    async (written) => {
+      const { redis, store, tag } = opening();
+      await redis.set(`${tag}:sequence`, written);
+      expect(await store.reserve('key', floor, 2)).toEqual({ first: floor, count: 2, previous: 0 });
+      await redis.set(`${tag}:sequence`, written);
+      expect(await store.enterMutex('key', { ...LEASE, owner: 'a', floor })).toMatchObject({
+        kind: 'granted',
+        sequence: floor,
+      });
+      expect(await store.reserve('key', floor, 1)).toEqual({ first: floor + 1, count: 1, previous: floor });
+    },
+  );
+
+  test('a run of milliseconds that reaches far ahead is not taken', async () => {
+    const { redis, store, tag } = opening();
+    await redis.set(`${tag}:runs`, '0 900000000000000000000');
+    expect(await store.reserveWindow('key', now - 1_000, now + 2_000, 3)).toMatchObject({ kind: 'reserved' });
+  });
+
+  test('a mutex whose holder has no time is free', async () => {
+    const { redis, store, tag } = opening();
+    await redis.hset(`${tag}:mutex`, { holder: 'nobody', holderUntil: 'for ever', contendedUntil: 'always' });
+    expect(await store.enterMutex('key', { ...LEASE, owner: 'a', floor })).toMatchObject({ kind: 'granted' });
+  });
 });

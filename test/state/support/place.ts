@@ -4,7 +4,7 @@ import type { AccountCommit, CommitResult, StoredAccount } from '../../../src/co
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import type { Backend } from '../../../src/state/account/account-backend.ts';
-import { createRedisBackend } from '../../../src/state/account/backend-redis.ts';
+import { RedisBackend } from '../../../src/state/account/backend-redis.ts';
 import {
   createMemoryPlace,
   createMemoryState,
@@ -63,7 +63,7 @@ async function redisPlaces(): Promise<Places> {
     open() {
       places += 1;
       const prefix = `${server.prefix}${places}`;
-      const raw = createRedisBackend({
+      const raw = new RedisBackend({
         redis: connect(),
         prefix,
         timeoutMs: 5_000,

@@ -1,0 +1,41 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+import { parsePrices, priceFaultText } from '../../src/simulator/prices/price-file.ts';
+import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
+import { measure, newTallies, type Tallies } from './measure.ts';
+
+/** Candles of real crashes: a folder beside the checkout, or as the environment says. */
+export const CANDLES =
+  process.env['BREAKWATER_CANDLES'] ?? resolve(import.meta.dirname, '../../../shared/data/crashes');
+
+/** The constants of forecasts were chosen on these; all figures are of the others. */
+const FITTED: ReadonlySet<string> = new Set([
+  '2020-03-12_BTCUSDT-PERP_1m.csv',
+  '2021-05-19_ETHUSDT_1m.csv',
+  '2022-11-08_BTCUSDT-PERP_5m.csv',
+  '2025-10-10_BTCUSDT-PERP_5m.csv',
+]);
+
+/** Files that nothing was fitted to. */
+export function freshFiles(): readonly string[] {
+  if (!existsSync(CANDLES)) return [];
+  return readdirSync(CANDLES).filter((file) => file.endsWith('.csv') && !FITTED.has(file));
+}
+
+export type Model = (typeof PATH_MODELS)[number];
+
+/** Per model of how a candle was walked through, what became of all forecasts. */
+export function measureFiles(files: readonly string[], sampleMs: number): ReadonlyMap<Model, Tallies> {
+  return new Map(
+    PATH_MODELS.map((model) => {
+      const tallies = newTallies();
+      for (const file of files) {
+        const parsed = parsePrices(readFileSync(join(CANDLES, file), 'utf8'));
+        if (!parsed.ok) throw new Error(priceFaultText(file, parsed.fault));
+        measure({ series: parsed.series, model, seed: 1, sampleMs }, tallies);
+      }
+      return [model, tallies];
+    }),
+  );
+}

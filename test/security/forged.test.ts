@@ -1,0 +1,129 @@
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
+import { createRedisState, type State } from '../../src/state/state.ts';
+import { type OperatorWorld, openOperatorWorld } from '../cli/operator.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { OPERATORS_KEY } from '../daemon/config.ts';
+import { polls } from '../daemon/scene.ts';
+import { eventually } from '../daemon/world.ts';
+
+const FORGED = { author: 'ann', reason: 'sell everything at any price', expiresAtMs: Date.now() + 3_600_000 };
+const CLOSE = {
+  ...FORGED,
+  kind: 'reduce' as const,
+  markets: ['*'],
+  target: { kind: 'to' as const, fraction: 0 },
+  slippageSteps: [0.5],
+  flatten: true,
+};
+
+/** Somebody who can write to Redis, with the key given or none. */
+function writer({ redisUrl, prefix }: OperatorWorld, key?: string): State {
+  const redis = new Redis(redisUrl, { maxRetriesPerRequest: 1 });
+  const operators = createOperatorTrust({ key: () => key, isGuarded: false });
+  const state = createRedisState({ redis, prefix, clock: systemClock, operators });
+  closeAfterTest(async () => {
+    state.close();
+    redis.disconnect();
+  });
+  return state;
+}
+
+const orders = ({ simulator }: OperatorWorld): number =>
+  simulator.requestLog().filter(({ path }) => path.includes('order')).length;
+
+const alarms = ({ events }: OperatorWorld): readonly string[] =>
+  events.flatMap((event) =>
+    event.kind === 'audited' && event.event.alarm ? [`${event.event.kind}: ${event.event.words}`] : [],
+  );
+
+test.each([
+  ['without a seal', undefined],
+  ['with the seal of another key', 'another-operators-key-another-operators-key'],
+])('an order written to Redis under a forged name %s sends nothing, and a person is told', async (_, key) => {
+  const world = await openOperatorWorld();
+  await world.start();
+  await writer(world, key).controls.submit('long', CLOSE);
+  await eventually(() => alarms(world).some((words) => words.startsWith('operatorOrderRefused')), 'an alarm');
+  await polls(world, 'long', 3);
+  expect(orders(world)).toBe(0);
+  const records = await world.state.audit.tail('long', 20);
+  expect(JSON.stringify(records)).toContain('lacks the seal of operators.key');
+  // The key makes the same order.
+  await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
+  await eventually(() => orders(world) > 0, 'an order');
+});
+
+test('a sealed order of one account is not taken for another', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  const said = await writer(world, OPERATORS_KEY).controls.submit('hedged', {
+    ...CLOSE,
+    markets: ['NONE_PERP'],
+  });
+  const state = writer(world);
+  const { load } = await state.store.read('long');
+  if (load.kind === 'refused') return expect.fail();
+  await state.store.commit([
+    { base: load.account, documents: { inbox: { version: 1, orders: [said] } }, due: { inMs: 0, danger: 0 } },
+  ]);
+  await eventually(() => alarms(world).some((words) => words.startsWith('operatorOrderRefused')), 'an alarm');
+  expect(orders(world)).toBe(0);
+});
+
+test.each([
+  ['more slippage than any config may have', { slippageSteps: [0.9] }],
+  ['a target beyond the position', { target: { kind: 'by', fraction: 7 } }],
+  ['an id that is a client order id of somebody else', { id: '../../x' }],
+  ['a kind that does not exist', { kind: 'buy' }],
+])(
+  'what stands in the inbox with %s is left out, and the account is judged all the same',
+  async (_, wrong) => {
+    const world = await openOperatorWorld();
+    await world.start();
+    await polls(world, 'long', 1);
+    const state = writer(world);
+    const order = { ...CLOSE, id: 'forged1', atMs: Date.now(), ...wrong } as never;
+    await eventually(async () => {
+      const { load } = await state.store.read('long');
+      if (load.kind === 'refused') return expect.fail();
+      const [result] = await state.store.commit([
+        {
+          base: load.account,
+          documents: { inbox: { version: 1, orders: [order] } },
+          due: { inMs: 0, danger: 0 },
+        },
+      ]);
+      return result?.kind === 'committed';
+    }, 'written');
+    await eventually(() => alarms(world).some((words) => words.includes('no orders')), 'an alarm');
+    await polls(world, 'long', 3);
+    expect(orders(world)).toBe(0);
+    expect(world.events.filter(({ kind }) => kind === 'accountRefused')).toEqual([]);
+  },
+);
+
+test('a pause written to Redis without a seal does not hold, and is told of', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  await polls(world, 'long', 1);
+  const pause = { kind: 'pause' as const, accountId: null, ...FORGED, expiresAtMs: null };
+  await writer(world).controls.put(pause);
+  await eventually(() => world.events.some(({ kind }) => kind === 'controlRefused'), 'told');
+  expect(await world.state.controls.list()).toEqual([]);
+  await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
+  await eventually(() => orders(world) > 0, 'an order');
+});
+
+test('without operators.key no order by hand is taken from a Redis that asks for no password', async () => {
+  const world = await openOperatorWorld();
+  const { readFile } = await import('node:fs/promises');
+  const text = await readFile(world.configFile, 'utf8');
+  await world.write(text.replace(/^operators:.*\n/m, ''));
+  await world.start();
+  await writer(world).controls.submit('long', CLOSE);
+  await eventually(() => alarms(world).some((words) => words.includes('asks for no password')), 'an alarm');
+  expect(orders(world)).toBe(0);
+});

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
+import { systemClock } from '../../../src/exchange/system-clock.ts';
+import { verifyAuditFile } from '../../../src/state/audit/audit-file.ts';
+import { sha256Hex } from '../../../src/state/canonical.ts';
+import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
+import { createMemoryPlace, createMemoryState } from '../../../src/state/state.ts';
+
+const KEY = 'a key of operators with 32 characters or more';
+const trustOf = (key?: string) => createOperatorTrust({ key: () => key, isGuarded: false });
+
+/** Some pauses of one account, each a record; without a key at first. */
+async function openTrail(sealedFrom: number) {
+  const place = createMemoryPlace({ clock: systemClock });
+  for (let number = 1; number <= 6; number++) {
+    const operators = number >= sealedFrom ? trustOf(KEY) : TRUSTING;
+    const state = createMemoryState({ clock: systemClock, operators }, place);
+    await state.controls.put({
+      kind: 'pause',
+      accountId: 'a',
+      author: 'ann',
+      reason: `r${number}`,
+      expiresAtMs: null,
+    });
+  }
+  const open = (key?: string) => createMemoryState({ clock: systemClock, operators: trustOf(key) }, place);
+  const records = await open().audit.read('a', { from: 1, limit: 100 });
+  return { open, texts: records.map(({ text }) => text) };
+}
+
+/** Lines of an export with the chain made anew, as somebody with access to Redis can. */
+function rechained(texts: readonly string[]): readonly string[] {
+  let previous = '0'.repeat(64);
+  return texts.map((text) => {
+    const linked = text.replace(/"previous":"[0-9a-f]{64}"/, `"previous":"${previous}"`);
+    previous = sha256Hex(linked);
+    return `${previous} ${linked}`;
+  });
+}
+
+const withoutSeal = (text: string): string => text.replace(/,"seal":"[0-9a-f]{64}","seq"/, ',"seq"');
+
+test('a sealed trail is intact with the key, and without one', async () => {
+  const { open } = await openTrail(1);
+  expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'intact' });
+  expect(await open().audit.verify('a')).toMatchObject({ kind: 'intact' });
+});
+
+test.each([
+  [
+    'a record is changed and the chain made anew',
+    (texts: string[]) => texts.map((text) => text.replace('"r3"', '"rX"')),
+  ],
+  ['a record is taken out and the rest numbered anew', (texts: string[]) => texts.slice(0, 5)],
+  [
+    'the seal of a record is taken off',
+    (texts: string[]) => texts.map((text, at) => (at === 3 ? withoutSeal(text) : text)),
+  ],
+  ['all seals are taken off', (texts: string[]) => texts.map(withoutSeal)],
+])('audit rewritten with access to Redis is found with the key: %s', async (what, change) => {
+  const { texts } = await openTrail(1);
+  expect(texts.every((text) => text.includes('"seal":"'))).toBe(true);
+  const forged = rechained(change([...texts]));
+  expect(await verifyAuditFile(forged)).toMatchObject({ kind: 'intact' });
+  const verdict = await verifyAuditFile(forged, { trust: trustOf(KEY) });
+  // What is missing at the end of a part, the next part or the account's state tells.
+  if (what.includes('taken out')) expect(verdict).toMatchObject({ kind: 'intact', lastSeq: 5 });
+  // A part from before there was a key looks the same: it is said, and the account's own chain has to end sealed.
+  else if (what.startsWith('all')) expect(verdict).toMatchObject({ kind: 'intact', isSealed: false });
+  else expect(verdict).toMatchObject({ kind: 'broken', why: 'seal' });
+});
+
+test('records from before there was a key are no fault, a chain that ends without a seal is', async () => {
+  const { open } = await openTrail(4);
+  expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'intact' });
+  const other = await open('another key of operators with 32 characters').audit.verify('a');
+  expect(other).toMatchObject({ kind: 'broken', why: 'seal' });
+  const plain = await openTrail(99);
+  expect(await plain.open(KEY).audit.verify('a')).toMatchObject({ kind: 'broken', why: 'seal' });
+});
