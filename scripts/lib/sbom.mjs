@@ -102,7 +102,8 @@ function neededBy(path, entry, packages) {
     ...entry.peerDependencies,
   });
   const folders = [path];
-  for (let at = path; at !== ''; folders.push(at)) at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')));
+  for (let at = path; at !== ''; folders.push(at))
+    at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')));
   const found = names.flatMap((name) => {
     const candidates = folders.map((folder) => `${folder === '' ? '' : `${folder}/`}node_modules/${name}`);
     const place = candidates.find((candidate) => packages[candidate] !== undefined);
