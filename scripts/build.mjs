@@ -1,7 +1,8 @@
-import { chmodSync, copyFileSync, cpSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { sbomOf } from './lib/sbom.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
 /** Behind `npm run build`: JavaScript in dist/, with nothing left from before, and the program executable. */
@@ -20,6 +21,9 @@ if (exitCode === 0) {
     recursive: true,
     filter: (file) => !/\.(ts|json)$/.test(file),
   });
+  // What comes with it, for whoever has to know.
+  const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8'));
+  writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbomOf(lock), undefined, 2)}\n`);
   chmodSync(path.join(dist, 'src', 'cli', 'main.js'), 0o755);
 }
 process.exitCode = exitCode;

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { judgeAudit } from './lib/audit.mjs';
 import { countTests } from './lib/count.mjs';
 import { ensureInstalled } from './lib/install.mjs';
 import { findNode } from './lib/node.mjs';
@@ -14,6 +15,7 @@ import { say } from './lib/say.mjs';
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** Long enough for tests on a slow machine that first installs what they need. */
 const STEP_TIMEOUT_MS = 1_800_000;
+const AUDIT_TIMEOUT_MS = 120_000;
 
 /** @typedef {{ passed: number, failed: number }} Count */
 
@@ -25,6 +27,7 @@ async function main() {
   for (const check of ['check:types', 'check:lint', 'check:format', 'check:unused']) {
     counts.push(await attempt(check, () => npm(['run', '--silent', check])));
   }
+  counts.push(await auditPackages());
   counts.push(await attempt('build', () => npm(['run', '--silent', 'build'])));
   counts.push(await attempt('the built program answers', smoke));
   return {
@@ -56,6 +59,18 @@ function readReport(file) {
   } catch {
     return undefined;
   }
+}
+
+/** A registry that does not answer neither passes nor fails; it is said. */
+async function auditPackages() {
+  const { stdout } = spawnSync('npm', ['audit', '--json'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: AUDIT_TIMEOUT_MS,
+  });
+  const { kind, words } = judgeAudit(stdout ?? '');
+  say(`npm audit: ${words}`);
+  return { passed: kind === 'clean' ? 1 : 0, failed: kind === 'found' ? 1 : 0 };
 }
 
 async function smoke() {

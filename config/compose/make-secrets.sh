@@ -1,12 +1,13 @@
 #!/bin/sh
-# Makes the secrets of the demo at its first start: random, and kept after that. Each reader has a folder of its own
-# with what it needs and nothing else: the daemon, Prometheus, Grafana. Readable for their owner and its group, which
-# Prometheus and Grafana are put into.
+# Makes the secrets of the demo at its first start: random, and kept after that; and who may do what in Redis. Each reader has a folder of its own
+# with what it needs and nothing else: the daemon, Prometheus, Grafana, Redis. Readable for their owner and its group, which
+# the others are put into.
 set -eu
 umask 027
 daemon=$1
 prometheus=$2
 grafana=$3
+redis=$4
 for file in "$daemon/read-token" "$daemon/control-token" "$grafana/grafana-admin-password"; do
   if [ ! -s "$file" ]; then
     od -An -N24 -tx1 /dev/urandom | tr -d ' \n' >"$file.new"
@@ -15,3 +16,14 @@ for file in "$daemon/read-token" "$daemon/control-token" "$grafana/grafana-admin
 done
 cp "$daemon/read-token" "$prometheus/read-token.new"
 mv "$prometheus/read-token.new" "$prometheus/read-token"
+if [ ! -s "$daemon/redis-url" ]; then
+  password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
+  # Nobody comes in without the password, and the daemon can touch its own keys alone.
+  {
+    echo 'user default off resetpass'
+    echo "user breakwater on >$password ~breakwater:* &breakwater:* +@all -@admin -@dangerous +info +config|get"
+  } >"$redis/users.acl.new"
+  mv "$redis/users.acl.new" "$redis/users.acl"
+  printf 'redis://breakwater:%s@redis:6379' "$password" >"$daemon/redis-url.new"
+  mv "$daemon/redis-url.new" "$daemon/redis-url"
+fi

@@ -22,7 +22,9 @@ export function exampleOutput(yaml: string, surroundings: ConfigSurroundings): r
     ...surroundings,
     env: { API_KEY: 'key', API_SECRET: 'secret' },
     readFile: (path) =>
-      path === EXAMPLE_FILE ? { kind: 'read', text, worldReadable: false } : surroundings.readFile(path),
+      path === EXAMPLE_FILE
+        ? { kind: 'read', text, worldReadable: false, othersMayWrite: false }
+        : surroundings.readFile(path),
   });
   const errors = checked.problems.filter(({ severity }) => severity === 'error');
   if (checked.accounts === undefined) return errors.map(formatProblem);
@@ -43,7 +45,8 @@ function idsOf(yaml: string): readonly string[] {
 
 const EXAMPLE_FILE = 'example.yaml';
 
-const EXAMPLE_FRAME = `exchange: { baseUrls: [https://api.exchange.example] }
+const EXAMPLE_FRAME = `redis: { url: { env: REDIS_URL } }
+exchange: { baseUrls: [https://api.exchange.example] }
 acting: { cancel: always }
 markets:
   "*": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3% }

@@ -15,6 +15,7 @@ import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import type { State } from '../state/state.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
+import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
 import { type Base, openBase } from './open-base.ts';
@@ -88,6 +89,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   try {
     const warnings = loaded.warnings.map(problemWords);
     telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, changed: true, warnings });
+    await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
     // First of all: a port in use must keep it from doing anything else.
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
     const web = stress === undefined ? undefined : await openWeb(base, config, options, stress);
@@ -282,6 +284,7 @@ async function adopt(
   try {
     await setUpSchedules(base, schedules, 'reload');
     await makeChangedDue(state.store, change);
+    await auditConfig(state, { config, change, instance: base.instance, atMs: base.clock.nowMs() });
   } catch (error) {
     // It is in force, also where Redis is lost just now: the watchdog sets up the schedules when it is back.
     base.telemetry.emit({ kind: 'workerError', queue: 'poll', error });

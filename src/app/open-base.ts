@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
+import { openRedisLevel } from '../config/warnings/exposure.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
@@ -63,7 +64,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   };
   try {
-    await checkRedis(redis, surroundings);
+    await checkRedis(redis, config, surroundings);
     const key = config.operators.key?.reveal();
     const operators = createOperatorTrust({ key: () => key, isGuarded: asksForPassword(url) });
     const state = createRedisState({
@@ -106,8 +107,12 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   }
 }
 
-async function checkRedis(redis: Redis, { telemetry, strictRedis }: Surroundings): Promise<void> {
-  const { errors, warnings } = await examineRedis(redis);
+async function checkRedis(
+  redis: Redis,
+  config: CompiledConfig,
+  { telemetry, strictRedis }: Surroundings,
+): Promise<void> {
+  const { errors, warnings } = await examineRedis(redis, openRedisLevel(config));
   const refused = strictRedis ? [...errors, ...warnings] : errors;
   if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
   telemetry.emit({ kind: 'redis', available: true });

@@ -105,7 +105,10 @@ function addOptions(command: Command): void {
     .addOption(oneOf('--nonce <mode>', 'nonce mode of the key', ['unique', 'increasing', 'window']))
     .addOption(oneOf('--dialect <name>', 'spelling of request fields', ['spec', 'camel']))
     .option('--timeout-ms <ms>', 'bound on the whole call', whole(1, 600_000), 15_000)
-    .option('--redis <url>', `nonces and limits shared with daemons (${redisUrl})`)
+    .option(
+      '--redis <url>',
+      `nonces and limits shared with daemons (${redisUrl}); with a password: env:NAME or file:PATH`,
+    )
     .option('--redis-prefix <text>', 'in front of the keys there', 'breakwater');
 }
 

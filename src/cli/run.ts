@@ -127,7 +127,8 @@ function whereToLook(program: Command, args: readonly string[]): string {
 }
 
 function oneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ').trim();
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines.filter((line) => line !== '').join(' ');
 }
 
 function isSet(value: string | undefined): boolean {

@@ -23,7 +23,7 @@ import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeValue } from './yaml/value.ts';
 
 /** A compiled config that still knows where things are written; secrets that are missing are empty. */
-export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts'> {
+export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts' | 'checksum'> {
   readonly document: YamlDocument;
   readonly ruleSets: readonly RuleSet[];
   /** By market or pattern; for judging steps only. */
@@ -59,6 +59,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     return schema.parse(instead);
   };
   const mode = read('mode', ROOT_KEYS.mode, 'observe');
+  const insecure = read('insecure', ROOT_KEYS.insecure, []);
   const exchange = read('exchange', ROOT_KEYS.exchange, { baseUrls: ['https://exchange.invalid'] });
   const redis = read('redis', ROOT_KEYS.redis);
   const egress = read('egress', ROOT_KEYS.egress, { default: {} });
@@ -100,6 +101,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     file: document.file,
     document,
     mode,
+    insecure,
     exchange: compiledExchange,
     redis: { url: NO_SECRET, ...resolved(redis, ['redis'], context) },
     egress: Object.fromEntries(

@@ -4,6 +4,7 @@ import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { CompiledChannel } from './channels.ts';
 import type { CompiledDepositLink } from './deposit-link.ts';
 import type { EgressSettings, ExchangeSettings } from './exchange.ts';
+import type { Exposure } from './exposures.ts';
 import type { NotifySettings } from './notify.ts';
 import type { OperatorSettings } from './operators.ts';
 import type { Secret } from './secret.ts';
@@ -13,7 +14,11 @@ import type { LogSettings, WebSettings } from './web.ts';
 /** The whole config, checked, with defaults filled in, references resolved, and frozen. */
 export interface CompiledConfig {
   readonly file: string;
+  /** SHA-256 of the file's bytes, in hex. */
+  readonly checksum: string;
   readonly mode: Mode;
+  /** What may go in plain text or without a password. */
+  readonly insecure: readonly Exposure[];
   readonly exchange: ExchangeSettings;
   readonly redis: { readonly url: Secret; readonly prefix: string };
   readonly egress: Readonly<Record<string, EgressSettings>>;

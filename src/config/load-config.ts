@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto';
 import { compileConfig, type UncheckedConfig } from './compile-config.ts';
 import type { CompiledConfig } from './compiled-config.ts';
-import { type Problem, sortProblems } from './problem.ts';
+import { type Problem, type ProblemCode, type ProblemSeverity, sortProblems } from './problem.ts';
 import { sectionsSchema } from './root.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
-import { withMeantKeys } from './shape/read.ts';
+import { problemAt, withMeantKeys } from './shape/read.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
+import { mayAct } from './warnings/accounts.ts';
 import { warningsOf } from './warnings.ts';
 import { parseYaml } from './yaml/parse.ts';
 
@@ -54,21 +56,24 @@ export type UsableResult =
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
 /**
- * For an operator's hands: as `loadConfig`, but a secret that is not at hand is only a warning, because pausing or
- * looking must not need the keys of the exchange.
+ * For an operator's hands: as `loadConfig`, but a secret that is not at hand and what is not protected is only a warning,
+ * because pausing or looking must not need the keys of the exchange, nor wait until a file is in order.
  */
 export function loadWithoutSecrets(file: string, surroundings: ConfigSurroundings): UsableResult {
-  const { config, problems } = examine(file, surroundings, 'warning');
+  const { config, problems } = examine(file, surroundings, 'warning', 'warning');
   if (config === undefined) return { kind: 'refused', problems };
   return { kind: 'usable', config: deepFreeze(withoutSources(config)), problems };
 }
+
+type CompiledFrom = UncheckedConfig & Pick<CompiledConfig, 'checksum'>;
 
 /** `config` is absent when there is an error. */
 function examine(
   file: string,
   surroundings: ConfigSurroundings,
-  missingSecrets: 'error' | 'warning',
-): { config?: UncheckedConfig; problems: readonly Problem[] } {
+  missingSecrets: ProblemSeverity,
+  unprotected: ProblemSeverity = 'error',
+): { config?: CompiledFrom; problems: readonly Problem[] } {
   const reading = surroundings.readFile(file);
   if (reading.kind === 'failed') {
     const message = `expected a config file here, got ${reading.why}`;
@@ -83,10 +88,34 @@ function examine(
   };
   const meant = withMeantKeys(sectionsSchema, document, report);
   const config = compileConfig({ document: meant, surroundings, missing: missingSecrets, report });
-  if (config !== undefined) for (const warning of warningsOf(config, surroundings.env)) report(warning);
-  const sorted = sortProblems(unique(problems), [file]);
+  if (config !== undefined) {
+    if (reading.othersMayWrite) report(problemAt(document, [], WRITABLE));
+    for (const warning of warningsOf(config, surroundings.env)) report(warning);
+  }
+  const acts = config?.accounts.some(mayAct) === true && unprotected === 'error';
+  const judged = problems.map((problem) => judgeProtection(problem, acts));
+  const sorted = sortProblems(unique(judged), [file]);
   const isRefused = config === undefined || sorted.some(({ severity }) => severity === 'error');
-  return isRefused ? { problems: sorted } : { config, problems: sorted };
+  if (isRefused) return { problems: sorted };
+  const checksum = createHash('sha256').update(reading.text).digest('hex');
+  return { config: { ...config, checksum }, problems: sorted };
+}
+
+const WRITABLE = {
+  code: 'writable-by-others',
+  message: 'expected a config file that only its owner can change, got one that others can: chmod go-w',
+} as const;
+const OF_PROTECTION: ReadonlySet<ProblemCode> = new Set([
+  'unencrypted',
+  'redis-without-password',
+  'secret-world-readable',
+  WRITABLE.code,
+]);
+
+/** What others can read or change is refused where orders are sent, and warned of elsewhere. */
+function judgeProtection(problem: Problem, acts: boolean): Problem {
+  if (!OF_PROTECTION.has(problem.code)) return problem;
+  return { ...problem, severity: acts ? 'error' : 'warning' };
 }
 
 /** Several accounts can meet the same mistake. */
@@ -97,7 +126,7 @@ function unique(problems: readonly Problem[]): readonly Problem[] {
   return [...seen.values()];
 }
 
-function withoutSources(config: UncheckedConfig): CompiledConfig {
+function withoutSources(config: CompiledFrom): CompiledConfig {
   const { document: _document, ruleSets: _ruleSets, referencePrices: _prices, accounts, ...rest } = config;
   return {
     ...rest,

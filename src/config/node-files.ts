@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { type ConfigSurroundings, type FileReading, MAX_FILE_BYTES } from './surroundings.ts';
 
 const OTHERS_MAY_READ = 0o004;
+const OTHERS_MAY_WRITE = 0o002;
+const GROUP_MAY_WRITE = 0o020;
 
 /** The real files of this machine; `env` is what `process.env` is. */
 export function nodeSurroundings(env: ConfigSurroundings['env']): ConfigSurroundings {
@@ -27,13 +29,27 @@ function readFileWithin(file: string): FileReading {
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) return { kind: 'failed', why: 'a folder' };
     if (stats.size > MAX_FILE_BYTES) return { kind: 'failed', why: `a file of ${stats.size} bytes` };
-    const worldReadable = process.platform !== 'win32' && (stats.mode & OTHERS_MAY_READ) !== 0;
-    return { kind: 'read', text: readFileSync(descriptor, 'utf8'), worldReadable };
+    const hasModes = process.platform !== 'win32';
+    return {
+      kind: 'read',
+      text: readFileSync(descriptor, 'utf8'),
+      worldReadable: hasModes && (stats.mode & OTHERS_MAY_READ) !== 0,
+      othersMayWrite: hasModes && othersMayWrite(stats),
+    };
   } catch (error) {
     return { kind: 'failed', why: reason(error) };
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** A group of the owner's number is the owner's own: most systems make one for each user. */
+export function othersMayWrite({
+  mode,
+  uid,
+  gid,
+}: Readonly<Record<'mode' | 'uid' | 'gid', number>>): boolean {
+  return (mode & OTHERS_MAY_WRITE) !== 0 || ((mode & GROUP_MAY_WRITE) !== 0 && uid !== gid);
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -41,7 +41,7 @@ export function compileNotify(
   { document, report }: SecretContext,
 ): NotifySettings {
   for (const [title, link] of Object.entries(links)) {
-    for (const [, placeholder = ''] of link.matchAll(/\{(.*?)\}/g)) {
+    for (const [, placeholder = ''] of link.matchAll(/\{([^{}]*)\}/g)) {
       if (PLACEHOLDERS.includes(placeholder)) continue;
       const message = `expected placeholders among ${PLACEHOLDERS.map((known) => `{${known}}`).join(', ')}, got ${describeText(`{${placeholder}}`)}`;
       complain({ document, report }, ['notify', 'links', title], 'wrong-value', message);

@@ -32,6 +32,7 @@ export type ProblemCode =
   | 'secret-in-file'
   | 'secret-missing'
   | 'secret-world-readable'
+  | 'writable-by-others'
   | 'duplicate-id'
   | 'unknown-reference'
   | 'one-key-two-accounts'
@@ -49,6 +50,7 @@ export type ProblemCode =
   | 'timing'
   | 'unused'
   | 'unencrypted'
+  | 'redis-without-password'
   | 'nothing-acts';
 
 /** `file:line:col path: message`, the form editors and terminals make clickable. */

@@ -4,13 +4,14 @@ import { actingSchema, cadenceSchema } from './acting.ts';
 import { channelsSchema } from './channels.ts';
 import { depositLinkSchema } from './deposit-link.ts';
 import { egressSchema, exchangeSchema } from './exchange.ts';
+import { EXPOSURES } from './exposures.ts';
 import { marketsSchema } from './markets.ts';
 import { notifySchema } from './notify.ts';
 import { operatorsSchema } from './operators.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
 import { urlOrRef } from './shape/references.ts';
-import { name } from './shape/scalars.ts';
-import { section } from './shape/shape.ts';
+import { name, oneOf } from './shape/scalars.ts';
+import { list, section } from './shape/shape.ts';
 import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
 
@@ -23,6 +24,11 @@ export const ROOT_KEYS = {
     .prefault('observe')
     .describe(
       '`observe`: judge, and record the exact orders it would send. `enforce`: send them. Accounts and rules can differ.',
+    ),
+  insecure: list(oneOf(...EXPOSURES))
+    .prefault([])
+    .describe(
+      'What may go in plain text beyond this machine, or without a password, because the network is private: `exchange` (http://), `redis` (redis://, no password), `channels` (http://), `web` (another `web.host` than loopback, where a proxy ends TLS). In enforce mode anything else is refused.',
     ),
   exchange: exchangeSchema,
   redis: section(

@@ -52,7 +52,7 @@ export function resolveLines(
 ): readonly string[] | undefined {
   return resolveText(reference, path, context)
     ?.split(/[\r\n,]+/)
-    .map((line) => line.replace(/#.*$/, '').trim())
+    .map((line) => line.split('#', 1).join('').trim())
     .filter((line) => line !== '');
 }
 

@@ -9,7 +9,12 @@ export interface ConfigSurroundings {
 }
 
 export type FileReading =
-  | { readonly kind: 'read'; readonly text: string; readonly worldReadable: boolean }
+  | {
+      readonly kind: 'read';
+      readonly text: string;
+      readonly worldReadable: boolean;
+      readonly othersMayWrite: boolean;
+    }
   /** `why` completes "got ...": `no such file`. */
   | { readonly kind: 'failed'; readonly why: string };
 

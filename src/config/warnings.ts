@@ -1,6 +1,7 @@
 import type { UncheckedConfig } from './compile-config.ts';
 import type { Problem } from './problem.ts';
 import { accountWarnings, exchangeWarnings, sharedKeys, tlsProblems } from './warnings/accounts.ts';
+import { exposureProblems } from './warnings/exposure.ts';
 import { marketWarnings } from './warnings/markets.ts';
 import { ruleWarnings } from './warnings/rules.ts';
 import { stressWarnings } from './warnings/stress.ts';
@@ -16,6 +17,7 @@ export function warningsOf(
   return [
     ...tlsProblems(config, env),
     ...sharedKeys(config),
+    ...exposureProblems(config),
     ...exchangeWarnings(config),
     ...marketWarnings(config),
     ...stressWarnings(config),

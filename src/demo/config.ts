@@ -37,6 +37,8 @@ export function demoConfigText(config: DemoConfig): string {
     ),
   ]);
   return `mode: enforce
+# On this machine only, and gone when the demo ends.
+insecure: [redis]
 exchange:
   baseUrls: ${JSON.stringify(baseUrls)}
   lateArrival: ${scaled(5)}

@@ -1,8 +1,9 @@
 import { connectRedisOnce } from '../app/connect-redis-once.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
-import { loadWithoutSecrets } from '../config/load-config.ts';
+import { checkConfig, loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
+import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-sanity.ts';
@@ -21,8 +22,11 @@ export interface DoctorOptions {
 
 /** Looks at everything that the daemon needs, without changing anything at the exchange. */
 export async function examineSetup(options: DoctorOptions): Promise<DoctorReport> {
-  const result = loadWithoutSecrets(options.config, nodeSurroundings(options.env));
-  const checks: DoctorCheck[] = [...examineConfig(options.config, result.problems)];
+  const surroundings = nodeSurroundings(options.env);
+  const result = loadWithoutSecrets(options.config, surroundings);
+  // What only a start refuses is a warning to an operator's commands, and a failure here.
+  const { problems } = checkConfig(options.config, surroundings);
+  const checks: DoctorCheck[] = [...examineConfig(options.config, problems)];
   if (result.kind === 'usable') {
     const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
     checks.push(...(await examineServices(result.config, signal)));
@@ -72,7 +76,7 @@ async function examineServices(config: CompiledConfig, signal: AbortSignal): Pro
     // The exchange is read with nonces from the shared store, so that no daemon is disturbed.
     const stores: SharedStores | undefined = redis && { redis, prefix: config.redis.prefix };
     const found = await Promise.all([
-      redis === undefined ? [] : examineServer(redis, signal),
+      redis === undefined ? [] : examineServer(redis, config, signal),
       redis === undefined ? [] : examineQueues(redis, config),
       redis === undefined ? [] : examineState(redis, config),
       examineExchange(config, stores, signal),
@@ -113,9 +117,13 @@ function shownAddress(address: string): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-async function examineServer(redis: Connection, signal: AbortSignal): Promise<readonly DoctorCheck[]> {
+async function examineServer(
+  redis: Connection,
+  config: CompiledConfig,
+  signal: AbortSignal,
+): Promise<readonly DoctorCheck[]> {
   try {
-    const { findings } = await inTime(examineRedis(redis), signal);
+    const { findings } = await inTime(examineRedis(redis, openRedisLevel(config)), signal);
     return findings.map(checkOf);
   } catch (error) {
     return [{ name: 'redis.settings', status: 'failed', why: (error as Error).message }];

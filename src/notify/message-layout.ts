@@ -55,6 +55,20 @@ function capital(text: string): string {
 
 /** `position:42` as `position 42`, with its market where it is known. */
 export function subjectWords({ subject, market }: Pick<Message, 'subject' | 'market'>): string {
+  return inert(inSubjectWords(subject, market));
+}
+
+/**
+ * What comes from outside (names of markets, texts of errors, reasons of operators) makes no link, mention or line of its
+ * own, whatever a receiver reads as one: Markdown, bare addresses, names of hosts, names of people.
+ */
+function inert(text: string): string {
+  return text
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, ' ')
+    .replaceAll(/:(?=\/\/)|\](?=[[(:])|@(?=\S)|\.(?=\p{L})/gu, '$&\u200b');
+}
+
+function inSubjectWords(subject: string, market: string | undefined): string {
   const [kind, rest] = splitSubject(subject);
   if (kind === 'market') return `market ${rest}`;
   if (kind === 'creditLine') return `credit line in ${assetOf(subject) ?? rest}`;
@@ -78,7 +92,9 @@ export function assetOf(subject: string): string | undefined {
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
   const lines = [
     ...(message.kind === 'resolved' ? ['The rule does not fire any more.'] : []),
-    ...(message.kind === 'resolved' && message.words === RESOLVED ? [] : [capital(sentence(message.words))]),
+    ...(message.kind === 'resolved' && message.words === RESOLVED
+      ? []
+      : [capital(sentence(inert(message.words)))]),
   ];
   if (message.kind === 'resolved' && beginningUntold) {
     lines.push(`It began at ${timeWords(message.sinceMs)}; that could not be told here.`);
@@ -88,7 +104,7 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
     lines.push('Observe mode: Breakwater records what it would do and sends no order.');
   }
   for (const { channel, words } of insteadOf) {
-    lines.push(`Told here because the channel ${channel} could not be reached (${words}).`);
+    lines.push(`Told here because the channel ${channel} could not be reached (${inert(words)}).`);
   }
   return lines.filter((line) => line !== '');
 }

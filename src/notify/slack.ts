@@ -67,7 +67,7 @@ export function escapeSlack(text: string): string {
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
-    .replaceAll('@', '@\u200b');
+    .replaceAll(/@(?!\u200b)/g, '@\u200b');
 }
 
 function slackUrl(url: string): string {

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { QueueName } from '../core/ports/telemetry.ts';
 import { queuePrefix } from './names.ts';
 
-export type RedisAspect = 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
+export type RedisAspect = 'access' | 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
 
 export interface RedisFinding {
   readonly aspect: RedisAspect;
@@ -30,7 +30,7 @@ type Texts = Readonly<Record<string, string | undefined>>;
 type Verdict = Omit<RedisFinding, 'aspect'>;
 
 /** What INFO and CONFIG GET say; `_` in names from INFO, `-` in names of settings. */
-const EXAMINATIONS: Readonly<Record<RedisAspect, (server: Texts) => Verdict>> = {
+const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access'>, (server: Texts) => Verdict>> = {
   version({ redis_version: version = '' }) {
     const words = `Redis is version ${version || 'unknown'}`;
     if (isOlder(version))
@@ -84,17 +84,52 @@ const EXAMINATIONS: Readonly<Record<RedisAspect, (server: Texts) => Verdict>> = 
 };
 
 /** Asks the server how it is set up; what it does not tell (managed services hide settings) is a warning. */
-export async function examineRedis(redis: Redis): Promise<RedisFindings> {
+export async function examineRedis(redis: Redis, openLevel: RedisFinding['level']): Promise<RedisFindings> {
   const info = readInfo(await redis.info());
   const server = { ...(await readSettings(redis)), ...info };
   const findings = Object.entries(EXAMINATIONS).map(([aspect, examine]) =>
     Object.assign({ aspect: aspect as RedisAspect }, examine(server)),
   );
+  findings.unshift({ aspect: 'access', ...(await examineAccess(redis, openLevel)) });
   const said = (level: RedisFinding['level']): readonly string[] =>
     findings
       .filter((finding) => finding.level === level)
       .map(({ words, cure }) => (cure === undefined ? words : `${words}: ${cure}`));
   return { findings, errors: said('error'), warnings: said('warning'), version: info['redis_version'] ?? '' };
+}
+
+/**
+ * Tries to come in without a password, since one that is sent to a server that asks for none proves nothing.
+ * `openLevel`: how bad it is when that works.
+ */
+async function examineAccess(redis: Redis, openLevel: RedisFinding['level']): Promise<Verdict> {
+  const stranger = redis.duplicate({
+    username: undefined,
+    password: undefined,
+    // The newer one begins with a greeting that itself needs the password.
+    protocol: 2,
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+  });
+  stranger.on('error', () => undefined);
+  try {
+    await stranger.connect();
+    await stranger.ping();
+  } catch (error) {
+    if (/^(NOAUTH|NOPERM|DENIED)/.test((error as Error).message)) {
+      return { level: 'ok', words: 'Redis asks for a password' };
+    }
+    const words = `whether Redis asks for a password could not be found out (${(error as Error).message})`;
+    return { level: openLevel === 'ok' ? 'ok' : 'warning', words };
+  } finally {
+    stranger.disconnect();
+  }
+  const words = 'Redis asks for no password, so whoever can connect can give orders';
+  if (openLevel === 'ok') return { level: 'ok', words: `${words}; the config allows it` };
+  const cure = 'give it one (docs/deployment.md), or say insecure: [redis] on a private network';
+  return { level: openLevel, words, cure };
 }
 
 function isOlder(version: string): boolean {

@@ -31,7 +31,7 @@ export function price(value: number): string {
 
 function grouped(digits: string): string {
   const [whole = '', rest] = digits.split('.');
-  const text = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  const text = whole.replaceAll(/\B(?=(?:\d{3}){1,20}$)/g, ',');
   return rest === undefined ? text : `${text}.${rest}`;
 }
 

@@ -25,11 +25,11 @@ const SECRET_KEY =
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // Credentials in addresses.
-  [/(\w+:\/\/)[^/\s@]+@/g, `$1${HIDDEN}@`],
+  [/(\w{1,40}:\/\/)[^/\s@]+@/g, `$1${HIDDEN}@`],
   [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, `$1 ${HIDDEN}`],
   // Telegram's address of a bot, and incoming webhooks.
   [/(\/bot)\d+:[\w-]+/g, `$1${HIDDEN}`],
-  [/(https?:\/\/[^\s"']*?\/(?:services|hooks|webhooks?)\/)[^\s"']+/gi, `$1${HIDDEN}`],
+  [/(https?:\/\/[^\s"']{0,200}?\/(?:services|hooks|webhooks?)\/)[^\s"']+/gi, `$1${HIDDEN}`],
   [
     /((?:secret|passw(?:or)?d|passphrase|token|api[-_]?key|signature)["']?\s*[:=]\s*["']?)[^\s"',;&]{4,}/gi,
     `$1${HIDDEN}`,

@@ -36,7 +36,9 @@ export function loadWorldConfig(text: string, { file, accessOf }: WorldConfigs):
   const loaded = loadWithoutSecrets(file, {
     ...surroundings,
     readFile: (path) =>
-      path === file ? { kind: 'read', text, worldReadable: false } : surroundings.readFile(path),
+      path === file
+        ? { kind: 'read', text, worldReadable: false, othersMayWrite: false }
+        : surroundings.readFile(path),
   });
   if (loaded.kind === 'refused') throw new WorldConfigError(loaded.problems);
   const { config } = loaded;

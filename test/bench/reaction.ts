@@ -192,6 +192,7 @@ function config(): string {
       `  - { id: ${id}, apiKey: { env: KEY_${id} }, apiSecret: { env: SECRET_${id} }, watch: { positions: true }, rules: [near] }`,
   );
   return `mode: enforce
+insecure: [redis]
 exchange:
   baseUrls: ["${simulator.baseUrl}"]
   limits: { positions: ${huge}, order: ${huge} }

@@ -113,12 +113,8 @@ test('needs neither the secrets of the exchange nor a config, and says when Redi
   // An account that nobody knows may be a typing error.
   const unknown = await runCommandLine(['pause', '--account', 'nobody', ...BY, ...place]);
   expect(unknown).toMatchObject({ exitCode: EXIT.usage });
-  const gone = await runCommandLine([
-    'pause',
-    ...BY,
-    '--redis',
-    `redis://u:hidden@127.0.0.1:${await freePort()}`,
-  ]);
+  const GONE = `redis://u:hidden@127.0.0.1:${await freePort()}`;
+  const gone = await runCommandLine(['pause', ...BY, '--redis', 'env:GONE'], { env: { GONE } });
   expect(gone.exitCode).toBe(EXIT.failed);
   expect(gone.stderr).toMatch(
     /^breakwater: the Redis server cannot be used: ECONNREFUSED\. Start it, or name/,

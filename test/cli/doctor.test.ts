@@ -42,6 +42,7 @@ test('passes where everything is right, names every check, and changes nothing a
       'config',
       'secrets',
       'redis',
+      'redis.access',
       'redis.version',
       'redis.role',
       'redis.eviction',

@@ -82,7 +82,7 @@ describe('sums in a currency that a market does not name', () => {
   const perp =
     'BTC_PERP: { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3%MONEY }';
   const text = (when: string, market = perp) =>
-    rule({ on: 'account', when }).replace(/ {2}"\*": .*\n/, `  ${market}\n`);
+    rule({ on: 'account', when }).replace(/markets: .*\n/, `markets: { ${market} }\n`);
 
   test.each(['totalNotional', 'totalMargin', 'freeMargin', 'marginUsage'])('%s: warned of', (field) => {
     const found = problemsOf(

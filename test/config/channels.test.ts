@@ -100,7 +100,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
   });
 
   test('a placeholder that does not exist, and a web server for everybody without a token, are errors', () => {
-    const text = (more: string) => `${more}\n${withRules(RULE(), ['r'])}`;
+    const text = (more: string) => `${more}\n${withRules(RULE(), ['r']).replace('[redis]', '[redis, web]')}`;
     expect(linesOf(text('notify: { links: { Book: "https://wiki.example/{acount}" } }'))).toEqual([
       expect.stringContaining('notify.links.Book: expected placeholders among {account}, {rule}'),
     ]);

@@ -9,6 +9,7 @@ export const FILE = 'breakwater.yaml';
 export interface Given {
   readonly files?: Readonly<Record<string, string>>;
   readonly worldReadable?: readonly string[];
+  readonly othersMayWrite?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -23,7 +24,12 @@ export function surroundings(text: string, given: Given = {}): ConfigSurrounding
     readFile: (path): FileReading => {
       const own = Object.hasOwn(files, path) ? files[path] : undefined;
       if (own !== undefined) {
-        return { kind: 'read', text: own, worldReadable: given.worldReadable?.includes(path) ?? false };
+        return {
+          kind: 'read',
+          text: own,
+          worldReadable: given.worldReadable?.includes(path) ?? false,
+          othersMayWrite: given.othersMayWrite?.includes(path) ?? false,
+        };
       }
       return path.includes('/rulesets/') ? real.readFile(path) : { kind: 'failed', why: 'no such file' };
     },
@@ -52,8 +58,8 @@ export function checked(text: string, given?: Given): ReturnType<typeof checkCon
 /** A config without any problem, with room for rules of an account. */
 export const BASE = `exchange: { baseUrls: [https://api.exchange.example] }
 acting: { cancel: always }
-markets:
-  "*": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3% }
+markets: { "*": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3% } }
+insecure: [redis]
 `;
 
 export function withRules(rules: string, use: readonly string[], account = ''): string {

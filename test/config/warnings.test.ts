@@ -152,7 +152,7 @@ describe('actions', () => {
 describe('markets', () => {
   const markets = (entries: string, where: string): string =>
     rule({ do: '[{ reduce: { by: 10%, slippage: 0.5% } }]', more: `where: { market: ${where} }` }).replace(
-      /markets:\n.*\n/,
+      /markets: .*\n/,
       `markets: ${entries}\n`,
     );
   const entry = (step: string, more = ''): string =>
@@ -173,7 +173,7 @@ describe('markets', () => {
   });
 
   test('are not needed by rules that only watch or cancel', () => {
-    const text = rule({ do: '[{ cancelAll: {} }, { notify: {} }]' }).replace(/markets:\n.*\n/, '');
+    const text = rule({ do: '[{ cancelAll: {} }, { notify: {} }]' }).replace(/markets: .*\n/, '');
     expect(codes(text)).toEqual([]);
   });
 

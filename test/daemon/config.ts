@@ -36,6 +36,7 @@ ${more}`,
       ? ''
       : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}" }\n`;
   return `mode: ${parts.mode ?? 'enforce'}
+insecure: [redis]
 exchange:
   baseUrls: ["${simulator.baseUrl}"]
   lateArrival: 200ms
@@ -71,7 +72,9 @@ export function loadText(text: string, env: Readonly<Record<string, string>>): C
   const loaded = loadConfig('test.yaml', {
     ...surroundings,
     readFile: (file) =>
-      file === 'test.yaml' ? { kind: 'read', text, worldReadable: false } : surroundings.readFile(file),
+      file === 'test.yaml'
+        ? { kind: 'read', text, worldReadable: false, othersMayWrite: false }
+        : surroundings.readFile(file),
   });
   if (loaded.kind === 'refused') {
     throw new Error(loaded.problems.map(({ place, message }) => `${place.line}: ${message}`).join('\n'));

@@ -213,7 +213,10 @@ describe('the image', () => {
       expect(await shell(health, { BREAKWATER_HEALTH_URL: 'http://127.0.0.1:1/' })).toBe(1);
       const config = here(read('config/compose/breakwater.yaml'))
         .replace('[http://exchange:8080, http://exchange:8082]', JSON.stringify(baseUrls))
-        .replace('redis://redis:6379', `${redis.url}, prefix: "${redis.prefix.replace(/:$/, '')}"`)
+        .replace(
+          /redis: \{ url: .*/,
+          `redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }`,
+        )
         .replace('health: { port: 9644 }', 'health: { port: 0 }')
         .replace('host: 0.0.0.0', 'host: 127.0.0.1\n  port: 0');
       const file = path.join(folder, 'breakwater.yaml');

@@ -532,3 +532,54 @@ describe('the words', () => {
     expect(text).toContain('Told here because the channel phone could not be reached (HTTP 403: blocked).');
   });
 });
+
+describe('text from outside', () => {
+  const HOSTILE =
+    'BTC[pay](https://evil.example/p) ![x](//evil.example/i) <https://evil.example|pay> evil.example t.me/evil @everyone <!channel> <a href="https://evil.example">x</a> [r]: evil.example\n# Resolved\u2028\u202edlrow';
+
+  test.each(KINDS)('%s: makes no link, mention or line of its own', async (kind) => {
+    receiver.answer({ status: 200, body: FINE[kind] });
+    const told = outgoing({
+      message: message({ market: HOSTILE, words: `the exchange says ${HOSTILE}; paused by ${HOSTILE}` }),
+      insteadOf: [{ channel: 'phone', words: HOSTILE }],
+    });
+    expect(await open4[kind]().send(told)).toMatchObject({ kind: 'delivered' });
+    const shown = SHOWN[kind](receiver.received[0]?.json);
+    expect(shown.length).toBeGreaterThan(0);
+    for (const text of shown) {
+      expect(text).toContain('BTC');
+      // What receivers turn into links and mentions; our own links are left out before.
+      expect(text).not.toMatch(/:\/\/evil|\.example|\.me\b|\]\(|\]:|@everyone|\u2028|\u202e|^# /m);
+      if (kind === 'slack' || kind === 'telegram') expect(text).not.toMatch(/<[!ah]/);
+    }
+  });
+});
+
+type Json = Readonly<Record<string, unknown>>;
+/** The texts that people are shown. */
+const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
+  webhook: (json) => {
+    const { title, text, subjectWords } = json as Record<string, string>;
+    return [title ?? '', withoutLinks(text ?? ''), subjectWords ?? ''];
+  },
+  slack: (json) => {
+    const { text, attachments } = json as { text: string; attachments: readonly Json[] };
+    const [{ fallback, text: body, fields } = {}] = attachments as readonly Record<string, string>[];
+    const values = (fields as unknown as readonly { title: string; value: string }[])
+      .filter(({ title }) => title === 'subject')
+      .map(({ value }) => value);
+    return [text, fallback ?? '', withoutLinks(body ?? ''), ...values];
+  },
+  telegram: (json) => [withoutLinks((json as { text: string }).text)],
+  alertmanager: (json) => {
+    const [{ annotations } = { annotations: {} }] = json as readonly {
+      annotations: Record<string, string>;
+    }[];
+    return [annotations['summary'] ?? '', annotations['description'] ?? ''];
+  },
+};
+
+/** Without the links that the config asks for. */
+function withoutLinks(text: string): string {
+  return text.replaceAll(/<?(a href=")?https:\/\/wiki\.example[^\s]*/g, '');
+}

@@ -53,6 +53,7 @@ export function crowdConfig(parts: {
       `  ${name}: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }`,
   );
   return `mode: enforce
+insecure: [redis]
 exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 500ms }
 redis: { url: "${redis.url}", prefix: "${redis.prefix}" }
 web: { port: ${parts.webPort ?? 0} }

@@ -26,7 +26,7 @@ export function baseUrlsOf(flags: readonly string[] | undefined, env: Env): read
   if (!given.every(isWebAddress)) {
     throw new UsageError('--base-url: expected an http or https address without user, query or fragment.');
   }
-  return given.map((url) => url.replace(/\/+$/, ''));
+  return given.map((url) => url.replace(/(?<!\/)\/+$/, ''));
 }
 
 function isWebAddress(text: string): boolean {
@@ -59,8 +59,9 @@ export async function credentialsOf(
 
 /** A Redis address from the flag, else from the environment. @throws UsageError */
 export function redisUrlOf(flag: string | undefined, env: Env): string | undefined {
-  const url = flag ?? env[ENVIRONMENT.redisUrl];
-  return url === undefined || url === '' ? undefined : redisAddress(url);
+  if (flag !== undefined) return redisAddress(flag, env);
+  const name = ENVIRONMENT.redisUrl;
+  return env[name] === undefined || env[name] === '' ? undefined : redisAddress(`env:${name}`, env);
 }
 
 const CUSTOMER = ['firstName', 'lastName', 'email', 'birthDate', 'address'];

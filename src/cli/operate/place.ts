@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Operations, OperationsPlace } from '../../app.ts';
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
@@ -22,18 +23,44 @@ export function withPlace(command: Command): Command {
       '-c, --config <file>',
       `the daemon's config (default: ${DEFAULT_CONFIG}, unless --redis is given)`,
     )
-    .option('--redis <url>', 'its Redis, instead of what the config says; suffices without a config')
+    .option(
+      '--redis <url>',
+      'its Redis, instead of what the config says; suffices without a config. With a password: env:NAME or file:PATH',
+    )
     .option('--redis-prefix <text>', 'in front of the keys there, instead of what the config says');
 }
 
-/** May hold a password, so it is never shown. @throws UsageError */
-export function redisAddress(url: string): string {
-  if (URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol)) return url;
-  throw new UsageError('--redis: expected an address such as redis://127.0.0.1:6379/0.');
+/**
+ * The address that `--redis` means: itself, or what is in a variable (`env:NAME`) or a file (`file:PATH`). It may hold a
+ * password, so it is never shown. @throws UsageError also where a password is on the command line
+ */
+export function redisAddress(written: string, env: CliIo['env']): string {
+  const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
+  const url = kind === undefined ? written : kind === 'env' ? (env[name] ?? '').trim() : addressIn(name);
+  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
+    const where = kind === undefined ? '' : ` ${kind === 'env' ? `in the variable ${name}` : 'in its file'}`;
+    throw new UsageError(`--redis: expected an address such as redis://127.0.0.1:6379/0${where}.`);
+  }
+  if (kind === undefined && new URL(url).password !== '') {
+    throw new UsageError(
+      '--redis: every user of this machine can read a password on a command line.',
+      'Replace that password, put the address into a variable or a file, and say --redis env:NAME or file:PATH.',
+    );
+  }
+  return url;
+}
+
+function addressIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new UsageError(`--redis: cannot read the file that it names (${code}).`);
+  }
 }
 
 function placeOf(flags: PlaceFlags, { env }: Pick<CliIo, 'env'>): OperationsPlace {
-  const redisUrl = flags.redis === undefined ? undefined : redisAddress(flags.redis);
+  const redisUrl = flags.redis === undefined ? undefined : redisAddress(flags.redis, env);
   const config = flags.config ?? (redisUrl === undefined ? DEFAULT_CONFIG : undefined);
   return {
     env,

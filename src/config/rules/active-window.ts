@@ -15,7 +15,7 @@ function days(): z.ZodType<readonly number[]> {
       const found = new Set<number>();
       for (const part of parts) {
         if (typeof part !== 'string' || part.length > 100) return { ok: false };
-        for (const piece of part.toLowerCase().split(/\s*,\s*/)) {
+        for (const piece of part.toLowerCase().split(',')) {
           const range = dayRange(piece.trim());
           if (range === undefined) return { ok: false };
           for (const day of range) found.add(day);

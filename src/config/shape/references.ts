@@ -99,7 +99,6 @@ function readReference(written: unknown, protocols?: readonly string[]): Reading
 /** A hexadecimal key pasted in place of a name starts with a letter often enough: names that look secret are none. */
 function isEnvName(text: string): boolean {
   return (
-    /^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(text) &&
-    !(looksSecret(text) && !/^[A-Z0-9_]*_[A-Z0-9_]*$/.test(text))
+    /^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(text) && !(looksSecret(text) && !/^[A-Z0-9]*_[A-Z0-9_]*$/.test(text))
   );
 }

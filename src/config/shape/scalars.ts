@@ -254,7 +254,7 @@ export function url(...protocols: readonly string[]): z.ZodType<string> {
 
 /** An address to which paths are added: read without slashes at its end. */
 export function baseUrl(...protocols: readonly string[]): z.ZodType<string> {
-  return urlScalar(protocols, (written) => written.replace(/\/+$/, ''));
+  return urlScalar(protocols, (written) => written.replace(/(?<!\/)\/+$/, ''));
 }
 
 function urlScalar(protocols: readonly string[], read: (written: string) => string): z.ZodType<string> {

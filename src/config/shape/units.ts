@@ -16,7 +16,7 @@ export function parseDuration(text: string): number | undefined {
   const compact = text.trim().replaceAll(/(\d)\s+(?=[a-z])|([a-z])\s+(?=\d)/g, '$1$2');
   if (compact.length > 60 || !DURATION.test(compact)) return undefined;
   let total = decimal('0');
-  for (const [, amount = '', unit = ''] of compact.matchAll(/([\d.]+)([a-z]+)/g)) {
+  for (const [, amount = '', unit = ''] of compact.matchAll(/(?<![\d.])([\d.]+)([a-z]+)/g)) {
     const number = parseDecimal(amount);
     if (number === undefined || !isUnit(unit)) return undefined;
     total = total.plus(number.times(decimal(String(UNIT_MS[unit]))));
@@ -103,6 +103,6 @@ export function valueInWords(field: Pick<NumberField, 'unit'>, value: number): s
 
 export function numberInWords(value: number | string): string {
   const [whole = '', fraction] = String(value).split('.');
-  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  const grouped = whole.replaceAll(/\B(?=(?:\d{3}){1,20}$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

@@ -25,22 +25,21 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
   );
 }
 
-function mayAct({ settings, rules }: UncheckedAccount): boolean {
+/** Whether any rule of the account sends orders or cancels. */
+export function mayAct({ settings, rules }: Pick<UncheckedAccount, 'settings' | 'rules'>): boolean {
   return rules.some((rule) => (rule.mode ?? settings.mode) === 'enforce');
 }
 
 /** Whoever is on the way could answer for the exchange: no order is built on that. */
 export function tlsProblems(
-  { document, exchange, accounts }: UncheckedConfig,
+  { document, exchange }: UncheckedConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): readonly Problem[] {
   const isEncrypted = exchange.baseUrls.some((url) => url.startsWith('https:'));
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || !isEncrypted) return [];
   const message =
     'expected certificates to be checked, got NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment: remove it, and name an authority of your own in exchange.ca';
-  const problem = { code: 'unencrypted', message } as const;
-  const severity = accounts.some(mayAct) ? {} : ({ severity: 'warning' } as const);
-  return [problemAt(document, ['exchange', 'baseUrls'], { ...severity, ...problem })];
+  return [problemAt(document, ['exchange', 'baseUrls'], { code: 'unencrypted', message })];
 }
 
 export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {
@@ -50,10 +49,7 @@ export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {
   const seen = new Set<string>();
   for (const [index, url] of config.exchange.baseUrls.entries()) {
     const path = ['exchange', 'baseUrls', index];
-    const { protocol, hostname, host } = new URL(url);
-    if (protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) {
-      warn(path, 'unencrypted', 'expected https://, got http://: the API key travels readably');
-    }
+    const { host } = new URL(url);
     if (seen.has(host)) warn(path, 'unused', 'expected different addresses, got one twice');
     seen.add(host);
   }

@@ -85,7 +85,7 @@ const PHRASES: Readonly<Record<string, string | { readonly above: string }>> = {
 function phraseOf(field: string, op: 'below' | 'above'): string | undefined {
   const phrase = PHRASES[field];
   if (typeof phrase === 'object') return op === 'above' ? phrase.above : undefined;
-  return phrase?.replaceAll(/\{([^|}]+)\|([^}]+)\}/g, op === 'below' ? '$1' : '$2');
+  return phrase?.replaceAll(/\{([^{|}]+)\|([^{}]+)\}/g, op === 'below' ? '$1' : '$2');
 }
 
 const LOOKS_AHEAD: ReadonlySet<string> = new Set(['liquidationProbability', 'marginCallProbability']);

@@ -140,7 +140,11 @@ export class Connections {
 
   #open(baseUrl: string, settings: TransportSettings): Origin {
     const { origin, pathname } = new URL(baseUrl);
-    return { dispatcher: this.#ways.open(origin, settings), origin, prefix: pathname.replace(/\/+$/, '') };
+    return {
+      dispatcher: this.#ways.open(origin, settings),
+      origin,
+      prefix: pathname.replace(/(?<!\/)\/+$/, ''),
+    };
   }
 }
 

@@ -1,0 +1,95 @@
+import type { AccountConfigChange, ConfigChange } from '../config/compare-configs.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
+import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
+import type { State } from '../state/state.ts';
+
+const ABOUT = 'configInForce';
+/** How far back the last such note is looked for; one that is older is written again. */
+const LOOKED_AT = 100;
+const ATTEMPTS = 20;
+/** Within this all processes have taken a changed file over. */
+const SAME_CHANGE_MS = 60_000;
+
+interface InForce {
+  readonly config: CompiledConfig;
+  /** Absent at a start. */
+  readonly change?: ConfigChange;
+  readonly instance: string;
+  readonly atMs: number;
+}
+
+/**
+ * Notes in the operators' chain which config is in force from now on. Several processes take the same file over: the
+ * first of them notes it. @throws StoreLostError
+ */
+export async function auditConfig(
+  { store, audit }: Pick<State, 'store' | 'audit'>,
+  { config, change, instance, atMs }: InForce,
+): Promise<void> {
+  const { checksum, file } = config;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    // Before the look at what was noted: another process that notes in between makes the commit a conflict.
+    const { load } = await store.read(OPERATOR_CHAIN);
+    if (load.kind === 'refused') return;
+    const before = await lastNoted(audit);
+    const changes = change === undefined ? [] : changesOf(change);
+    if (before?.detail['checksum'] === checksum) {
+      const { detail, atMs: notedMs } = before;
+      const isOfOther = detail['instance'] !== instance && atMs - notedMs < SAME_CHANGE_MS;
+      // The same file with other secrets is a change as well.
+      if (changes.length === 0 || (isOfOther && String(detail['changes']) === String(changes))) return;
+    }
+    const how =
+      change === undefined && before !== undefined
+        ? 'changed while no daemon read it'
+        : changes.join('; ') || 'first seen';
+    const detail = { checksum, file, changes, instance };
+    const words = `${file}, SHA-256 ${checksum}: ${how}`;
+    const [result] = await store.commit([
+      { base: load.account, audit: [{ kind: 'note', atMs, about: ABOUT, words, detail }] },
+    ]);
+    if (result?.kind === 'committed') return;
+  }
+}
+
+interface Noted {
+  readonly atMs: number;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+async function lastNoted(audit: State['audit']): Promise<Noted | undefined> {
+  const records = await audit.tail(OPERATOR_CHAIN, LOOKED_AT);
+  return records
+    .map(({ record: { content } }) =>
+      content.kind === 'note' && content.about === ABOUT
+        ? { atMs: content.atMs, detail: content.detail ?? {} }
+        : undefined,
+    )
+    .findLast((noted) => noted !== undefined);
+}
+
+/** What a reload changes, one line for each account and section; no value of a secret is in it. */
+function changesOf({ added, removed, changed, sections }: ConfigChange): readonly string[] {
+  return [
+    ...added.map((id) => `account ${id} added`),
+    ...removed.map((id) => `account ${id} removed`),
+    ...changed.map((account) => `account ${account.accountId}: ${accountWords(account)}`),
+    ...sections.map((section) => `section ${section}`),
+  ];
+}
+
+function accountWords(change: AccountConfigChange): string {
+  const { rules, settings, credentials, watch, egress, depositLink } = change;
+  const listed = (what: string, names: readonly string[]): readonly string[] =>
+    names.length === 0 ? [] : [`${what} ${names.join(', ')}`];
+  return [
+    ...listed('rules added', rules.added),
+    ...listed('rules removed', rules.removed),
+    ...listed('rules changed', rules.changed),
+    ...listed('rules relabelled', rules.relabelled),
+    ...listed('settings', settings),
+    ...Object.entries({ keys: credentials, watch, egress, depositLink }).flatMap(([name, differs]) =>
+      differs ? [name] : [],
+    ),
+  ].join(', ');
+}

@@ -1,0 +1,137 @@
+import type { UncheckedConfig } from '../compile-config.ts';
+import type { CompiledConfig } from '../compiled-config.ts';
+import type { Exposure } from '../exposures.ts';
+import type { Path, Problem, ProblemCode } from '../problem.ts';
+import type { Secret } from '../secret.ts';
+import { problemAt } from '../shape/read.ts';
+import { nodeAt } from '../yaml/document.ts';
+import { mayAct } from './accounts.ts';
+
+interface Exposed {
+  readonly exposure: Exposure;
+  readonly path: Path;
+  readonly message: string;
+  readonly code?: ProblemCode;
+}
+
+/**
+ * Secrets and messages that cross a network in plain text, and a Redis that everybody may write to. As errors; the
+ * loader makes warnings of them where nothing acts.
+ */
+export function exposureProblems(config: UncheckedConfig): readonly Problem[] {
+  return [...ofExchange(config), ...ofRedis(config), ...ofChannels(config), ...ofWeb(config)]
+    .filter(({ exposure }) => !config.insecure.includes(exposure))
+    .map(({ exposure, path, message, code = 'unencrypted' }) => {
+      const cure = `on a private network, insecure: [${exposure}] allows it`;
+      return problemAt(config.document, path, { code, message: `${message}; ${cure}` });
+    });
+}
+
+function ofExchange({ exchange, egress, document }: UncheckedConfig): readonly Exposed[] {
+  const exposure = 'exchange';
+  const proxies: readonly (readonly [Path, Secret | undefined])[] = [
+    [['exchange', 'proxy'], exchange.proxy],
+    ...Object.entries(egress).map(([group, { proxy }]) => [['egress', group, 'proxy'], proxy] as const),
+  ];
+  return [
+    ...exchange.baseUrls.flatMap((url, index) =>
+      isPlain(url)
+        ? [
+            {
+              exposure,
+              path: ['exchange', 'baseUrls', index],
+              message: `${PLAIN}: the API key travels readably`,
+            } as const,
+          ]
+        : [],
+    ),
+    // A group has the proxy of the exchange unless it names one.
+    ...proxies.flatMap(([path, proxy]) =>
+      sendsPassword(proxy) && nodeAt(document.root, path) !== undefined
+        ? [{ exposure, path, message: PROXY } as const]
+        : [],
+    ),
+  ];
+}
+
+function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
+  const url = parsed(redis.url);
+  if (url === undefined) return [];
+  const isNear = isLoopback(url.hostname);
+  const found: Exposed[] = [];
+  const shared = { exposure: 'redis', path: ['redis', 'url'] } as const;
+  if (url.protocol === 'redis:' && !isNear) {
+    const message =
+      'expected rediss:// beyond this machine, got redis://: password and state travel readably, and can be changed on the way';
+    found.push({ ...shared, message });
+  }
+  // On one machine it matters once orders are sent.
+  if (url.password === '' && (!isNear || accounts.some(mayAct))) {
+    const message =
+      'expected an address with a password (as a reference), got one without: whoever can connect can give orders';
+    found.push({ ...shared, message, code: 'redis-without-password' });
+  }
+  return found;
+}
+
+function ofChannels({ channels }: UncheckedConfig): readonly Exposed[] {
+  const exposure = 'channels';
+  return channels.flatMap((channel) => {
+    const path = ['channels', channel.name];
+    const addresses: readonly (readonly [Path, string | Secret | undefined])[] =
+      channel.type === 'telegram'
+        ? [[[...path, 'api'], channel.apiUrl]]
+        : channel.type === 'alertmanager'
+          ? channel.urls.map((url, index) => [[...path, 'urls', index], url] as const)
+          : [[[...path, 'url'], channel.url]];
+    const message = `${PLAIN}: messages and tokens travel readably`;
+    const found = addresses.flatMap(([at, url]) =>
+      isPlain(url) ? [{ exposure, path: at, message } as const] : [],
+    );
+    if (!sendsPassword(channel.proxy)) return found;
+    return [...found, { exposure, path: [...path, 'proxy'], message: PROXY } as const];
+  });
+}
+
+function ofWeb({ web: { host, publicUrl } }: UncheckedConfig): readonly Exposed[] {
+  const found: Exposed[] = [];
+  if (!isLoopback(host)) {
+    const message = `expected a loopback address (a proxy in front ends TLS), got ${host}: tokens travel readably`;
+    found.push({ exposure: 'web', path: ['web', 'host'], message });
+  }
+  if (isPlain(publicUrl)) {
+    const message = `${PLAIN}: tokens travel readably`;
+    found.push({ exposure: 'web', path: ['web', 'publicUrl'], message });
+  }
+  return found;
+}
+
+const PLAIN = 'expected https:// beyond this machine, got http://';
+const PROXY = 'expected https:// for a proxy with a password, got http://: the password travels readably';
+
+/** A secret that is not at hand is empty; what is no address is reported elsewhere. */
+function parsed(address: string | Secret | undefined): URL | undefined {
+  const text = typeof address === 'object' ? address.reveal() : (address ?? '');
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+function isPlain(address: string | Secret | undefined): boolean {
+  const url = parsed(address);
+  return url?.protocol === 'http:' && !isLoopback(url.hostname);
+}
+
+function sendsPassword(address: Secret | undefined): boolean {
+  return isPlain(address) && parsed(address)?.password !== '';
+}
+
+function isLoopback(host: string): boolean {
+  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[?::1\]?)$/.test(host);
+}
+
+/** How bad it is that a Redis lets everybody in. */
+export function openRedisLevel(
+  config: Pick<CompiledConfig, 'accounts' | 'insecure'>,
+): 'ok' | 'warning' | 'error' {
+  if (config.insecure.includes('redis')) return 'ok';
+  return config.accounts.some(mayAct) ? 'error' : 'warning';
+}

@@ -1,0 +1,81 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import type { CliIo } from '../../src/cli/io.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { type CliRun, runCommandLine } from '../support/cli.ts';
+import { openOperatorWorld } from './operator.ts';
+
+const BY = ['--reason', 'a test'];
+/** What each command with `--redis` needs besides. */
+const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  call: ['balance', '--base-url', 'http://127.0.0.1:1'],
+  status: [],
+  pause: BY,
+  resume: BY,
+  silence: ['--rule', 'r', '--account', 'a', '--for', '1h', ...BY],
+  reduce: ['--account', 'a', '--position', '1', '--by', '10%', '--yes', ...BY],
+  flatten: ['--account', 'a', '--yes', ...BY],
+  'audit tail': ['--account', 'a'],
+  'audit show': ['--account', 'a', '1'],
+  'audit verify': [],
+  'audit export': ['--account', 'a'],
+  'audit prune': ['--account', 'a', '--keep', '1', '--out', '/nowhere/a', '--yes', ...BY],
+};
+const WITH_REDIS = withOption('--redis');
+
+/** Names of all commands that have an option. */
+function withOption(name: string): readonly string[] {
+  const program = new Command();
+  for (const register of COMMANDS) register(program, {} as CliIo);
+  const walk = (command: Command, parents: readonly string[]): readonly string[] => {
+    const names = [...parents, command.name()];
+    const own = command.options.some(({ long }) => long === name) ? [names.join(' ')] : [];
+    return [...own, ...command.commands.flatMap((child) => walk(child, names))];
+  };
+  return program.commands.flatMap((command) => walk(command, []));
+}
+
+test.each(WITH_REDIS)('%s refuses a password on its command line, and says the cure', async (name) => {
+  const needed = NEEDS[name] ?? expect.fail(`what does ${name} need?`);
+  const env = { BREAKWATER_API_KEY: 'k', BREAKWATER_API_SECRET: 's' };
+  const args = [...name.split(' '), ...needed, '--redis', 'redis://u:sesame@127.0.0.1:1'];
+  const run = await runCommandLine(args, { env });
+  expect([run.exitCode, run.stderr]).toEqual([
+    EXIT.usage,
+    expect.stringMatching(/password.*env:NAME or file:PATH/s),
+  ]);
+  expect(run.stdout + run.stderr).not.toContain('sesame');
+});
+
+test('replay refuses one too', async () => {
+  const world = await openOperatorWorld();
+  const run = await world.cli(['replay', '--history', 'redis://u:sesame@127.0.0.1:1']);
+  expect(run).toMatchObject({ exitCode: EXIT.usage, stderr: expect.stringContaining('password') as string });
+  expect(run.stdout + run.stderr).not.toContain('sesame');
+});
+
+test('a variable and a file serve instead, and what is wrong with them is said without them', async () => {
+  const world = await openOperatorWorld();
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-cli-'));
+  closeAfterTest(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, 'redis-url');
+  await writeFile(file, `${world.redisUrl}\n`);
+  await chmod(file, 0o600);
+  const list = async (redis: string, env = {}): Promise<CliRun> =>
+    await runCommandLine(['pause', '--list', '--redis', redis, '--redis-prefix', world.prefix], { env });
+  expect(await list(`file:${file}`)).toMatchObject({ exitCode: EXIT.ok });
+  expect(await list('env:REDIS_URL', { REDIS_URL: world.redisUrl })).toMatchObject({ exitCode: EXIT.ok });
+  await writeFile(file, 'sesame');
+  for (const run of [await list(`file:${file}`), await list('env:REDIS_URL'), await list('file:/nowhere')]) {
+    expect(run).toMatchObject({
+      exitCode: EXIT.usage,
+      stderr: expect.stringContaining('--redis: ') as string,
+    });
+    expect(run.stderr).not.toContain('sesame');
+  }
+});

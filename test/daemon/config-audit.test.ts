@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
+import type { State } from '../../src/state/state.ts';
+import { environment } from './config.ts';
+import { openScene } from './scene.ts';
+import { openDaemonWorld } from './world.ts';
+
+const rules = (above: number) => `  - id: rule
+    on: position
+    when: { amount: { above: ${above} } }
+    do: [{ notify: {} }]
+`;
+const ACCOUNTS = { long: { rules: ['rule'] } };
+
+async function noted({ audit }: Pick<State, 'audit'>) {
+  const records = await audit.tail(OPERATOR_CHAIN, 100);
+  expect(await audit.verify(OPERATOR_CHAIN)).toMatchObject({ kind: 'intact' });
+  return records.flatMap(({ record: { content } }) => (content.kind === 'note' ? [content.detail] : []));
+}
+
+const checksumOf = async (file: string): Promise<string> =>
+  createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex');
+
+test('the audit names the checksum of each config in force, what changed, and by which process', async () => {
+  const simulator = await openScene();
+  const env: Record<string, string> = { ...environment(simulator), SECRET_short: 'planted-secret' };
+  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rules(10) });
+  const first = await world.start({ env });
+  const second = await world.start({ env, ordinal: 1 });
+  const before = { checksum: await checksumOf(world.configFile), changes: [], instance: first.instance };
+  expect(await noted(first.state)).toMatchObject([before]);
+
+  const accounts = { long: { rules: ['rule'], more: '    mode: observe\n' }, short: { rules: ['rule'] } };
+  await world.write({ accounts, rules: rules(11), acting: '{ fillWithin: 2s }' });
+  await Promise.all([first.reload(), second.reload()]);
+  const checksum = await checksumOf(world.configFile);
+  const changes = ['account short added', 'account long: rules changed rule, settings mode, fillWithinMs'];
+  expect(await noted(first.state)).toMatchObject([before, { checksum, changes }]);
+
+  // Another secret in the same file is a change each time.
+  for (const secret of ['planted-secret-2', 'planted-secret-3']) {
+    env['SECRET_short'] = secret;
+    expect((await first.reload()).kind).toBe('adopted');
+  }
+  const after = await noted(first.state);
+  const rotated = { checksum, changes: ['account short: keys'] };
+  expect(after.slice(2)).toMatchObject([rotated, rotated]);
+  expect(JSON.stringify(after)).not.toContain('planted');
+});
+
+test('a file that was changed while no daemon ran is noted at the start, and one that was not is not', async () => {
+  const world = await openDaemonWorld(await openScene(), { accounts: ACCOUNTS, rules: rules(10) });
+  for (const above of [10, 10, 12]) {
+    await world.write({ accounts: ACCOUNTS, rules: rules(above) });
+    const daemon = await world.start();
+    if (above === 12) expect(await noted(daemon.state)).toHaveLength(2);
+    await daemon.stop('the test', 10_000);
+  }
+});

@@ -1,0 +1,35 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+const ROOT = new URL('../../', import.meta.url);
+const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8');
+
+test('every defence names a test, and every test that is named is there', () => {
+  const page = read('docs/security.md');
+  const named = [...page.matchAll(/`(test\/[^`]+)`/g)].map(([, file = '']) => file);
+  expect(new Set(named).size).toBeGreaterThan(20);
+  expect(named.filter((file) => !file.endsWith('.test.ts') || !existsSync(new URL(file, ROOT)))).toEqual([]);
+  const rows = page.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| Attack'));
+  expect(rows.length).toBeGreaterThan(20);
+  expect(rows.filter((row) => !/`test\/[^`]+\.test\.ts` \|$/.test(row))).toEqual([]);
+});
+
+test('every part says what is left, and the way to report leads here and back', () => {
+  const parts = read('docs/security.md').split('\n## ').slice(1);
+  expect(parts).toHaveLength(7);
+  for (const part of parts) expect(part).toContain('\nLeft: ');
+  expect(read('docs/security.md')).toContain('(../SECURITY.md)');
+  expect(read('SECURITY.md')).toContain('(docs/security.md)');
+});
+
+test('docs/dependencies.md names exactly the dependencies of package.json', () => {
+  const manifest = JSON.parse(read('package.json')) as Record<string, Readonly<Record<string, string>>>;
+  const kinds = ['dependencies', 'optionalDependencies', 'devDependencies'];
+  const wanted = kinds.flatMap((kind) => Object.keys(manifest[kind] ?? {}));
+  const rows = [...read('docs/dependencies.md').matchAll(/^\| `([^`]+)` \|(.*)\|$/gm)];
+  expect(rows.map(([, name]) => name).sort()).toEqual(wanted.sort());
+  // What for, who keeps it, what instead, what it may do, what happens when it goes away.
+  for (const [, name, cells = ''] of rows) {
+    expect([name, cells.split('|').filter((cell) => cell.trim() !== '').length]).toEqual([name, 5]);
+  }
+});

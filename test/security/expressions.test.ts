@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { DURATION_PATTERN } from '../../src/config/shape/units.ts';
+import { expressionsIn, worstText } from './expressions.ts';
+
+const FOUND = ['src', 'workers'].map(expressionsIn);
+const WRITTEN = FOUND.flatMap(({ written }) => written);
+
+test.each([
+  ['\\/+$', ''],
+  ['#.*$', ''],
+  ['\\s*\\n\\s*', 'g'],
+  ['(\\w+:\\/\\/)[^/\\s@]+@', 'g'],
+  ['\\B(?=(\\d{3})+$)', 'g'],
+])('the search finds the worst case of %s', (source, flags) => {
+  expect(worstText({ source, flags })).toBeDefined();
+});
+
+test('every expression of the project takes time in proportion to the text, on its worst case too', () => {
+  expect(WRITTEN.length).toBeGreaterThan(150);
+  const slow = WRITTEN.filter((written) => worstText(written) !== undefined);
+  expect(slow.map(({ file, source }) => `${file}: ${source}`)).toEqual([]);
+});
+
+test('few files build expressions from texts: those are known, and so are what they build', () => {
+  expect(FOUND.flatMap(({ builders }) => builders)).toEqual([
+    // A constant.
+    'src/config/shape/units.ts',
+    // A constant.
+    'src/demo/view.ts',
+    // Alternatives of plain texts; what is searched is cut to 10,000 characters before.
+    'src/exchange/call/errors.ts',
+  ]);
+  expect(worstText({ source: DURATION_PATTERN, flags: '' })).toBeUndefined();
+});

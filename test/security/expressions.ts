@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseAst } from 'vitest/node';
+
+/** A regular expression as it is written in a file. */
+export interface Written {
+  readonly file: string;
+  readonly source: string;
+  readonly flags: string;
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Every regular expression that is written in the files of a folder, and the files that build some from texts. */
+export function expressionsIn(folder: string): { written: readonly Written[]; builders: readonly string[] } {
+  const files = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+  const found = files
+    .filter((file) => /\.(ts|js|mjs)$/.test(file) && !file.endsWith('.d.ts'))
+    .map((file) => {
+      const name = path.join(folder, file);
+      const text = readFileSync(path.join(ROOT, name), 'utf8');
+      const nodes = nodesOf(parseAst(text, { lang: name.endsWith('.ts') ? 'ts' : 'js' }));
+      const literals = nodes.flatMap(({ regex }) => (regex === undefined ? [] : [regex as Literal]));
+      const builds = nodes.some(({ callee }) => (callee as Node | undefined)?.['name'] === 'RegExp');
+      return {
+        written: literals.map(({ pattern, flags }) => ({ file: name, source: pattern, flags })),
+        builders: builds ? [name] : [],
+      };
+    });
+  return {
+    written: found.flatMap(({ written }) => written),
+    builders: found.flatMap(({ builders }) => builders).sort(),
+  };
+}
+
+interface Literal {
+  readonly pattern: string;
+  readonly flags: string;
+}
+type Node = Readonly<Record<string, unknown>>;
+
+/** A tree of syntax as a list. */
+function nodesOf(node: unknown): readonly Node[] {
+  if (typeof node !== 'object' || node === null) return [];
+  return [node as Node, ...Object.values(node).flatMap(nodesOf)];
+}
+
+/** One of each kind of character that expressions tell apart. */
+const KINDS = ['a', 'A', '0', ' ', '\n', '.', '-', '_', '/', ':', '@', '"', '\u0001', 'é'];
+const LENGTH = 6_000;
+
+/**
+ * Texts on which an expression may try every start and every end: each short piece of what it looks for, over and over,
+ * after what it begins with, and before what it does not want.
+ */
+export function hostileTexts(source: string, length: number): readonly string[] {
+  const words = [...source.matchAll(/(?:[A-Za-z0-9]|\\?[ /:@"<>#=.,;&!{}|+*-])+/g)].map(([word]) =>
+    word.replaceAll('\\', ''),
+  );
+  const phrases = words.flatMap((_, index) =>
+    [2, 3].map((count) => words.slice(index, index + count).join('')),
+  );
+  const characters = new Set([...KINDS, ...(words.join('').match(/[^A-Za-z0-9]/g) ?? [])]);
+  const pairs = [...characters].flatMap((one) => [...characters].map((other) => one + other));
+  const pumps = new Set([...characters, ...pairs, ...words.filter((word) => word !== ''), ...phrases]);
+  return [...pumps].flatMap((pump) => {
+    const body = pump.repeat(Math.ceil(length / pump.length)).slice(0, length);
+    const starts = ['', ...words.filter((word) => word.length > 1 && word.length < 20)];
+    return starts.flatMap((start) => [`${start}${body}\u0000`, `${start}${body}\n!`]);
+  });
+}
+
+/** Processor time of one search through a text, in milliseconds: the least of three. */
+function costMs(expression: RegExp, text: string): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const before = process.threadCpuUsage();
+    text.replace(expression, '');
+    const { user, system } = process.threadCpuUsage(before);
+    least = Math.min(least, (user + system) / 1000);
+    if (least < NOTICEABLE_MS) break;
+  }
+  return least;
+}
+
+/** What takes less for the longest text cannot be told from noise, and holds nothing up. */
+const NOTICEABLE_MS = 3;
+/** A linear search takes four times as long for four times the text, a quadratic one sixteen times. */
+const MOST_TIMES = 9;
+
+/** The text on which an expression takes more than in proportion to its length; `undefined`: there is none. */
+export function worstText(
+  { source, flags }: Pick<Written, 'source' | 'flags'>,
+  length = LENGTH,
+): string | undefined {
+  const expression = new RegExp(source, flags.includes('g') ? flags : `${flags}g`);
+  const short = hostileTexts(source, length / 4);
+  return hostileTexts(source, length).find((long, index) => {
+    const cost = costMs(expression, long);
+    if (cost < NOTICEABLE_MS) return false;
+    return cost / Math.max(costMs(expression, short[index] ?? ''), 0.001) > MOST_TIMES;
+  });
+}
