@@ -17,9 +17,9 @@ export interface Metrics extends EventMetrics {
 /** The table's metrics in a registry of their own: nothing is global, so one process can have several. */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
-  const made = Object.entries(EVENT_METRICS).map(([key, spec]) => [key, create(spec, registry)]);
+  const made = Object.values(EVENT_METRICS).map((spec) => [spec.name, create(spec, registry)]);
   const metrics = Object.fromEntries(made) as EventMetrics;
-  metrics.build.set({ version, node_version: process.version }, 1);
+  metrics.build_info.set({ version, node_version: process.version }, 1);
   collectProcess(registry);
   return { ...metrics, registry };
 }

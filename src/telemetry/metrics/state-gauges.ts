@@ -88,7 +88,7 @@ export class StateSeries {
   /** Writes the lines of a metric, accounts in their order; yields what has become a part. */
   *write(metric: StateMetric, text: TextParts): Generator<Uint8Array> {
     const name = `${PREFIX}${STATE_METRICS[metric].name}`;
-    if (metric === 'pausedEverywhere') text.text(`${name} ${Number(this.isPausedEverywhere)}\n`);
+    if (metric === 'paused') text.text(`${name} ${Number(this.isPausedEverywhere)}\n`);
     const start = Buffer.from(`${name}{`);
     const number = NUMBERS[metric];
     const [metrics, sets, values, ends] = [this.#metrics, this.#sets, this.#values, this.#ends];
@@ -133,25 +133,26 @@ function labelText(value: string): string {
 
 function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTimes): void {
   const account = series.labels.begin().label('account="', labelText(view.accountId)).end();
-  series.add('refused', account, Number(view.refused !== null));
-  if (view.mode !== null) series.add('enforcing', account, Number(view.mode === 'enforce'));
-  series.add('paused', account, Number(view.pause !== null));
+  series.add('account_refused', account, Number(view.refused !== null));
+  if (view.mode !== null) series.add('account_enforcing', account, Number(view.mode === 'enforce'));
+  series.add('account_paused', account, Number(view.pause !== null));
   const pausedMs = view.pause === null ? 0 : Math.max(0, times.nowMs - view.pause.atMs);
-  series.add('pauseTime', account, pausedMs / MS);
+  series.add('account_pause_seconds', account, pausedMs / MS);
   // Nothing else is known of an account that cannot be read, not even that nothing is open.
   if (view.refused !== null) return;
-  series.add('danger', account, view.danger);
+  series.add('account_danger', account, view.danger);
   const jointDistance = valueOf(view.jointDistance, Number.POSITIVE_INFINITY);
-  if (jointDistance !== undefined) series.add('jointDistance', account, jointDistance);
-  if (view.judgedAtMs !== null) series.add('lastJudged', account, view.judgedAtMs / MS);
+  if (jointDistance !== undefined) series.add('account_joint_distance_ratio', account, jointDistance);
+  if (view.judgedAtMs !== null)
+    series.add('account_last_judged_timestamp_seconds', account, view.judgedAtMs / MS);
   for (const { source, ageMs } of view.sources) {
-    series.add('dataAge', series.labels.begin(account).label(',source="', source).end(), ageMs / MS);
+    series.add('data_age_seconds', series.labels.begin(account).label(',source="', source).end(), ageMs / MS);
   }
   writeIntents(series, account, view.intents, times.laneMs);
   writeRules(series, account, view, times.nowMs);
-  series.add('positions', account, view.positions.length);
+  series.add('account_positions', account, view.positions.length);
   for (const line of view.positions.slice(0, MOST_SUBJECTS)) writePosition(series, account, line);
-  series.add('creditLines', account, view.creditLines.length);
+  series.add('account_credit_lines', account, view.creditLines.length);
   for (const line of view.creditLines.slice(0, MOST_SUBJECTS)) writeCreditLine(series, account, line);
 }
 
@@ -172,9 +173,9 @@ function writeIntents(
       overdueMs = Math.max(overdueMs, laneMs - intent.deadlineMs);
     }
     const labels = series.labels.begin(account).label(',mode="', mode).end();
-    series.add('intentsOpen', labels, count);
-    series.add('intentAge', labels, oldestMs / MS);
-    series.add('intentOverdue', labels, overdueMs / MS);
+    series.add('intents_open', labels, count);
+    series.add('oldest_intent_age_seconds', labels, oldestMs / MS);
+    series.add('intent_overdue_seconds', labels, overdueMs / MS);
   }
 }
 
@@ -190,13 +191,13 @@ function writeRules(series: StateSeries, account: number, view: AccountFigures, 
     if (phase === 'firing') firing += 1;
     if (hidden.has(subject)) continue;
     const labels = ruleLabels(series.labels.begin(account), line);
-    series.add('ruleState', labels, PHASE_VALUES[phase]);
-    series.add('ruleFrozen', labels, Number(frozen));
+    series.add('rule_state', labels, PHASE_VALUES[phase]);
+    series.add('rule_frozen', labels, Number(frozen));
     if (phase !== 'inactive' && sinceMs !== null) {
-      series.add('ruleStateTime', labels, Math.max(0, nowMs - sinceMs) / MS);
+      series.add('rule_state_seconds', labels, Math.max(0, nowMs - sinceMs) / MS);
     }
   }
-  series.add('firing', account, firing);
+  series.add('rules_firing', account, firing);
 }
 
 function ruleLabels(labels: LabelSets, { ruleId, subject, severity }: RuleFigures): number {
@@ -214,23 +215,20 @@ function writePosition(series: StateSeries, account: number, line: PositionFigur
   const add = (metric: StateMetric, value: number | undefined): void => {
     if (value !== undefined) series.add(metric, labels, value);
   };
-  add('liquidationDistance', valueOf(line.liquidationDistance, Number.POSITIVE_INFINITY));
+  add('position_liquidation_distance_ratio', valueOf(line.liquidationDistance, Number.POSITIVE_INFINITY));
   if (line.liquidationState !== null) {
-    series.add(
-      'liquidationState',
-      series.labels.begin(labels).label(',state="', line.liquidationState).end(),
-      1,
-    );
+    const state = series.labels.begin(labels).label(',state="', line.liquidationState).end();
+    series.add('position_liquidation_state', state, 1);
   }
   if (line.stopCover !== null) {
-    series.add('stopCover', series.labels.begin(labels).label(',cover="', line.stopCover).end(), 1);
+    series.add('position_stop_cover', series.labels.begin(labels).label(',cover="', line.stopCover).end(), 1);
   }
-  add('notional', valueOf(line.notional));
-  add('unrealizedPnl', valueOf(line.unrealizedPnl));
-  add('positionMarginUsage', valueOf(line.marginUsage));
-  add('liquidationProbability', valueOf(line.liquidationProbability1h, 0));
-  add('unprotected', unprotectedMs === null ? undefined : unprotectedMs / MS);
-  add('disagreement', disagreement === null ? undefined : Number(disagreement));
+  add('position_notional', valueOf(line.notional));
+  add('position_unrealized_pnl', valueOf(line.unrealizedPnl));
+  add('position_margin_usage_ratio', valueOf(line.marginUsage));
+  add('position_liquidation_probability_ratio', valueOf(line.liquidationProbability1h, 0));
+  add('position_unprotected_seconds', unprotectedMs === null ? undefined : unprotectedMs / MS);
+  add('position_disagreement', disagreement === null ? undefined : Number(disagreement));
 }
 
 const SECONDS_PER_MINUTE = 60;
@@ -243,14 +241,14 @@ function writeCreditLine(series: StateSeries, account: number, line: CreditLineF
   const add = (metric: StateMetric, value: number | undefined): void => {
     if (value !== undefined) series.add(metric, labels, value);
   };
-  add('currentLtv', valueOf(line.currentLtv));
-  add('initialLtv', valueOf(line.initialLtv));
-  add('marginCallLtv', valueOf(line.marginCallLtv));
-  add('liquidationLtv', valueOf(line.liquidationLtv));
-  add('headroom', valueOf(line.collateralMayFall));
+  add('credit_line_ltv_ratio', valueOf(line.currentLtv));
+  add('credit_line_initial_ltv_ratio', valueOf(line.initialLtv));
+  add('credit_line_margin_call_ltv_ratio', valueOf(line.marginCallLtv));
+  add('credit_line_liquidation_ltv_ratio', valueOf(line.liquidationLtv));
+  add('credit_line_headroom_ratio', valueOf(line.collateralMayFall));
   const minutes = valueOf(minutesToMarginCall, Number.POSITIVE_INFINITY);
-  add('marginCallIn', minutes === undefined ? undefined : minutes * SECONDS_PER_MINUTE);
-  add('debt', debt === null ? undefined : Number(debt));
+  add('credit_line_margin_call_seconds', minutes === undefined ? undefined : minutes * SECONDS_PER_MINUTE);
+  add('credit_line_debt', debt === null ? undefined : Number(debt));
 }
 
 /** What is unknown has no series; a "there is none" only where it means a number. */
