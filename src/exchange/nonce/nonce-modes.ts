@@ -23,18 +23,18 @@ export interface NonceSettings {
   readonly onStoreChange: (available: boolean) => void;
 }
 
-export interface NonceSource {
-  readonly mode: NonceMode;
-  /** Has fresh ones at hand soon, unless it has or they come with the mutex. */
-  prefetch(): void;
-  take(request: NonceRequest): Promise<NonceResult>;
+export abstract class NonceSource {
+  abstract readonly mode: NonceMode;
+  abstract take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
-  refused(repeats: number): void;
+  abstract refused(repeats: number): void;
+  /** Has fresh ones at hand soon, unless it has or they come with the mutex. */
+  prefetch(): void {}
   /** A refusal was taken for a limit's; were it the nonce's after all, the next one must not be as old. */
-  doubted(): void;
+  doubted(): void {}
   /** What a reply says of the exchange's clock: its Date header, and when the request was sent and answered. */
-  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void;
-  close(): void;
+  observeDate(_serverDateMs: number, _sentAtMs: number, _receivedAtMs: number): void {}
+  close(): void {}
 }
 
 /** Milliseconds reserved in advance lapse after this time: they have to arrive near the exchange's time. */
@@ -71,15 +71,16 @@ const ticketOf = (nonce: string): NonceTicket => ({
   release: nothing,
 });
 
-class UniqueSource implements NonceSource {
+class UniqueSource extends NonceSource {
   readonly mode = 'unique';
   readonly #sequences: Sequences;
 
   constructor(sequences: Sequences) {
+    super();
     this.#sequences = sequences;
   }
 
-  prefetch(): void {
+  override prefetch(): void {
     this.#sequences.prefetch();
   }
 
@@ -92,16 +93,12 @@ class UniqueSource implements NonceSource {
     this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
   }
 
-  doubted(): void {
+  override doubted(): void {
     this.#sequences.doubt();
   }
-
-  observeDate(): void {}
-
-  close(): void {}
 }
 
-class IncreasingSource implements NonceSource {
+class IncreasingSource extends NonceSource {
   readonly mode = 'increasing';
   readonly #sequences: Sequences;
   readonly #mutex: NonceMutex;
@@ -112,6 +109,7 @@ class IncreasingSource implements NonceSource {
     settings: NonceSettings,
     store: BoundedStore<NonceStore>,
   ) {
+    super();
     this.#sequences = sequences;
     this.#mutex = new NonceMutex(time, store, {
       key: settings.key,
@@ -123,8 +121,6 @@ class IncreasingSource implements NonceSource {
     });
   }
 
-  prefetch(): void {}
-
   take(request: NonceRequest): Promise<NonceResult> {
     return this.#mutex.take(request);
   }
@@ -133,16 +129,12 @@ class IncreasingSource implements NonceSource {
     this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
   }
 
-  doubted(): void {}
-
-  observeDate(): void {}
-
-  close(): void {
+  override close(): void {
     this.#mutex.close();
   }
 }
 
-class WindowSource implements NonceSource {
+class WindowSource extends NonceSource {
   readonly mode = 'window';
   readonly #clock: Clock;
   readonly #settings: NonceSettings;
@@ -162,13 +154,14 @@ class WindowSource implements NonceSource {
   #floor = 0;
 
   constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+    super();
     this.#clock = clock;
     this.#settings = settings;
     this.#store = store;
     this.#anchorMs = clock.nowMs() - clock.monotonicMs();
   }
 
-  prefetch(): void {
+  override prefetch(): void {
     if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
     void (this.#refilling ??= this.#refill());
   }
@@ -200,9 +193,7 @@ class WindowSource implements NonceSource {
     if (repeats > 1) this.#floor = Math.max(this.#floor, this.#now() + WINDOW_AHEAD_MS / 2);
   }
 
-  doubted(): void {}
-
-  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
+  override observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
     const least = serverDateMs - (this.#anchorMs + receivedAtMs);
     const most = serverDateMs + 1000 - (this.#anchorMs + sentAtMs);
     const skewMs = Math.min(most, Math.max(least, this.#skewMs));
@@ -210,8 +201,6 @@ class WindowSource implements NonceSource {
     this.#skewMs = skewMs;
     this.#end = this.#next;
   }
-
-  close(): void {}
 
   #now(): number {
     return Math.floor(this.#anchorMs + this.#clock.monotonicMs() + this.#skewMs);
