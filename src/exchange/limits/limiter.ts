@@ -8,9 +8,8 @@ import { limitsOf, type RateLimit, type RateLimitTable } from './rate-limit-tabl
 
 export interface LimiterSettings {
   readonly store: RateLimitStore;
-  /** Used while the shared store is lost, with `fallbackShare` of each limit. */
+  /** Used while the shared store is lost, with a part of each limit. */
   readonly fallback: RateLimitStore;
-  readonly fallbackShare: number;
   readonly table: RateLimitTable;
   /** Processes behind one IP address name the same group. */
   readonly egress: string;
@@ -29,6 +28,8 @@ const MAX_STORE_MS = 250;
 /** ...and travel time varies: the window kept is longer than the exchange's by both. */
 const TRAVEL_MARGIN_MS = 250;
 const MAX_BLOCK_SHARE = 0.02;
+/** The part of each limit that this process allows itself while the shared store is lost. */
+const FALLBACK_SHARE = 0.25;
 const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, defaultBlockMs: 1000, mostBlockMs: 60_000 };
 
 /**
@@ -156,7 +157,7 @@ export class Limiter {
     };
     const shared = await this.#store.use((store) => store.take(request));
     if (shared !== undefined) return shared;
-    const share = request.share * this.#settings.fallbackShare;
+    const share = request.share * FALLBACK_SHARE;
     return this.#settings.fallback.take({ ...request, share });
   }
 

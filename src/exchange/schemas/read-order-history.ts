@@ -1,4 +1,4 @@
-import type { ReadOutcome, RecordList, SpotOrderQuery, SpotOrderRecord } from '../../core/ports/exchange.ts';
+import type { ReadOutcome, RecordList, ReplyTiming, SpotOrderRecord } from '../../core/ports/exchange.ts';
 import type { Caller } from '../call/caller.ts';
 import { type HistoryPlan, joinTimings, readHistory } from './read-history.ts';
 import { SetAside } from './set-aside.ts';
@@ -16,8 +16,8 @@ const REACH_S = 180 * DAY_S;
 export async function readDatedOrders(
   caller: Caller,
   plan: HistoryPlan<SpotOrderRecord>,
-  { since, maxRecords = Infinity }: SpotOrderQuery,
 ): Promise<ReadOutcome<RecordList<SpotOrderRecord>>> {
+  const { since, maxRecords = Infinity } = plan.query;
   if (since === undefined) return cutAtMonth(await readHistory(caller, plan));
   const { clock } = caller;
   const deadlineMs = clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
@@ -27,14 +27,14 @@ export async function readDatedOrders(
   const aside = new SetAside();
   let cut: RecordList<unknown>['cut'] = oldestS > since ? 'period' : undefined;
   let complete = cut === undefined;
-  let before: (ReadOutcome<unknown> & { kind: 'ok' })['timing'] | undefined;
+  let before: ReplyTiming | undefined;
   for (let endS = nowS; ; ) {
     const startDate = Math.max(oldestS, endS - WINDOW_S);
     const outcome = await readHistory(caller, {
       ...plan,
       params: { ...plan.params, startDate, ...(endS === nowS ? {} : { endDate: endS }) },
       options: { ...plan.options, timeoutMs: Math.max(1, deadlineMs - clock.monotonicMs()) },
-      maxRecords: Number.isFinite(maxRecords) ? maxRecords - byId.size : undefined,
+      query: { since, maxRecords: maxRecords - byId.size },
     });
     if (outcome.kind === 'failed') {
       return { ...outcome, attempts: outcome.attempts + (before?.attempts ?? 0) };
