@@ -8,7 +8,7 @@ import type {
 } from '../../core/ports/exchange.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Slots } from '../limits/slots.ts';
-import type { NonceTicket } from '../nonce/nonce-ticket.ts';
+import type { NonceTicket } from '../nonce/nonce-mutex.ts';
 import type { CallPlan } from './call-plan.ts';
 import { CallScope } from './call-scope.ts';
 import { isOnTheWay } from './error-catalogue.ts';

@@ -25,22 +25,15 @@ const MAX_NONCE_REPEATS = 2;
 const NEAR_LIMIT = 0.5;
 
 /** Counts of one call, for the observer. */
-export interface Progress {
-  attempts: number;
-  noncesRefused: number;
-  nonceRepeats: number;
-  limitsHit: number;
-  budgetWaitMs: number;
-  baseUrlIndex: number | undefined;
-}
+export type Progress = ReturnType<typeof newProgress>;
 
-export const newProgress = (): Progress => ({
+export const newProgress = () => ({
   attempts: 0,
   noncesRefused: 0,
   nonceRepeats: 0,
   limitsHit: 0,
   budgetWaitMs: 0,
-  baseUrlIndex: undefined,
+  baseUrlIndex: undefined as number | undefined,
 });
 
 type After = 'stop' | 'backoff' | 'nonce' | 'preempted';

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Endpoint } from '../endpoints.ts';
 import type { NonceSource } from '../nonce/nonce-modes.ts';
-import type { NonceTicket } from '../nonce/nonce-ticket.ts';
+import type { NonceTicket } from '../nonce/nonce-mutex.ts';
 import type { BaseUrls } from './base-urls.ts';
 import type { CallPlan } from './call-plan.ts';
 import type { CallScope } from './call-scope.ts';
@@ -25,20 +25,17 @@ export class Sender {
   readonly #parts: SenderParts;
   readonly #judge: Judge;
   readonly #unsigned: { readonly headers: string[]; readonly body: null };
+  /** Headers that all signed requests share. */
+  readonly #common: readonly string[];
 
   constructor(parts: SenderParts, judge: Judge) {
     this.#parts = parts;
     this.#judge = judge;
     // Without a name some gateways challenge the client; without "identity" they may compress.
-    const common = [
-      'Accept',
-      'application/json',
-      'Accept-Encoding',
-      'identity',
-      'User-Agent',
-      parts.userAgent,
-    ];
-    this.#unsigned = { headers: common, body: null };
+    const headers = ['Accept', 'application/json', 'Accept-Encoding', 'identity'];
+    headers.push('User-Agent', parts.userAgent);
+    this.#unsigned = { headers, body: null };
+    this.#common = [...headers, 'Content-Type', 'application/json', 'X-TXC-APIKEY', parts.apiKey];
   }
 
   /** How long the next request of the call may take. */
@@ -78,7 +75,7 @@ export class Sender {
   }
 
   #signed<T>(plan: CallPlan<T>, nonce: string): { headers: string[]; body: Buffer } {
-    const { apiKey, signingKey, nonces } = this.#parts;
+    const { signingKey, nonces } = this.#parts;
     const params = JSON.stringify(plan.params);
     const rest = params === '{}' ? '}' : `,${params.slice(1)}`;
     const window = nonces.mode === 'window' ? ',"nonceWindow":true' : '';
@@ -86,24 +83,14 @@ export class Sender {
     const { payload, signature } = sign(body, signingKey);
     return {
       body,
-      headers: [
-        ...this.#unsigned.headers,
-        'Content-Type',
-        'application/json',
-        'X-TXC-APIKEY',
-        apiKey,
-        'X-TXC-PAYLOAD',
-        payload,
-        'X-TXC-SIGNATURE',
-        signature,
-      ],
+      headers: [...this.#common, 'X-TXC-PAYLOAD', payload, 'X-TXC-SIGNATURE', signature],
     };
   }
 }
 
 /**
- * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange
- * answered (a redirect, a maintenance page). A deposit provider that is away says nothing of the address.
+ * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange answered (a
+ * redirect, a maintenance page). A deposit provider that is away says nothing about the address.
  */
 function isIll({ id }: Endpoint, status: number, attempt: Attempt<unknown>): boolean {
   const error = attempt.kind === 'error' ? attempt.error : undefined;

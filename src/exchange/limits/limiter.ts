@@ -33,9 +33,9 @@ const FALLBACK_SHARE = 0.25;
 const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, defaultBlockMs: 1000, mostBlockMs: 60_000 };
 
 /**
- * Keeps the requests of this client, and of all that share the store and egress group, within the
- * exchange's limits. Permits come in small blocks that lapse soon, so that most requests need no round trip;
- * since the window is longer by the lapse time, no sliding window of the exchange can see too many.
+ * Keeps the requests of all that share the store and egress group within the exchange's limits. Permits come in small
+ * blocks that lapse soon, so that most requests need no round trip. The window is longer by the lapse time: no sliding
+ * window of the exchange can see too many.
  */
 export class Limiter {
   readonly #clock: Clock;
@@ -61,10 +61,9 @@ export class Limiter {
   prefetch(path: string): void {
     const now = this.#clock.monotonicMs();
     for (const budget of this.#budgetsOf(path)) {
-      if (budget.atHand('protective', now)) continue;
-      void budget
-        .refill('protective', (count) => this.#take(budget, 'protective', count))
-        .catch(() => undefined);
+      if (budget.blockWith('protective', now) !== undefined) continue;
+      const refilling = budget.refill('protective', (count) => this.#take(budget, 'protective', count));
+      void refilling.catch(() => undefined);
     }
   }
 
@@ -102,10 +101,7 @@ export class Limiter {
     this.#penalize(this.#budgetsOf(path), retryAfterMs ?? PENALTY.defaultBlockMs);
   }
 
-  /**
-   * A gateway answered 429: its limit counts every path. All processes that share the store stop polling; each keeps
-   * the pace of its own protective calls.
-   */
+  /** A gateway's 429 counts every path: all that share the store stop polling; each paces its protective calls. */
   refusedByGateway(retryAfterMs: number | undefined, sentAtMs: number): void {
     const pauseMs = this.#gateway.refused(retryAfterMs, sentAtMs, this.#clock.monotonicMs());
     if (pauseMs === undefined) return;
@@ -213,18 +209,14 @@ class Budget {
     this.#clock = clock;
   }
 
-  atHand(priority: CallPriority, now: number): boolean {
-    return this.#blockWith(priority, now) !== undefined;
-  }
-
   /** Takes one permit, if one is at hand; answers the block it came from. */
   use(priority: CallPriority, now: number): Block | undefined {
-    const block = this.#blockWith(priority, now);
+    const block = this.blockWith(priority, now);
     if (block !== undefined) block.left -= 1;
     return block;
   }
 
-  #blockWith(priority: CallPriority, now: number): Block | undefined {
+  blockWith(priority: CallPriority, now: number): Block | undefined {
     const { normal, [priority]: own } = this.#blocks;
     return [normal, own].find(({ left, untilMs }) => left > 0 && untilMs > now);
   }
@@ -233,8 +225,7 @@ class Budget {
   async refill(kind: CallPriority, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
     this.#waiting += 1;
     try {
-      const refilling = (this.#refilling[kind] ??= this.#refill(kind, take));
-      return await refilling;
+      return await (this.#refilling[kind] ??= this.#refill(kind, take));
     } finally {
       this.#waiting -= 1;
     }

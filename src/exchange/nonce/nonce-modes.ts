@@ -2,9 +2,8 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
-import { NonceMutex } from './nonce-mutex.ts';
+import { NonceMutex, type NonceRequest, type NonceResult, type NonceTicket } from './nonce-mutex.ts';
 import { Sequences } from './nonce-sequences.ts';
-import { type NonceRequest, type NonceResult, type NonceTicket, needsFresh } from './nonce-ticket.ts';
 
 export type NonceMode = 'unique' | 'increasing' | 'window';
 
@@ -85,7 +84,9 @@ class UniqueSource extends NonceSource {
   }
 
   async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
-    const nonce = await scope.within(this.#sequences.next(needsFresh(kind, protective)));
+    // A command that is refused for its nonce may have to be given up, and what protects has no time to lose.
+    const needsFresh = kind === 'command' || protective;
+    const nonce = await scope.within(this.#sequences.next(needsFresh));
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 

@@ -43,14 +43,11 @@ export interface RecordReader<T> {
       };
 }
 
-const sideField = enumeratedField(asEnumerated<OrderSide>({ buy: 'buy', sell: 'sell' }));
-const positionSideField = enumeratedField(
-  asEnumerated<PositionSide>({ LONG: 'LONG', SHORT: 'SHORT', BOTH: 'BOTH' }),
-);
-const asLiquidationState = asEnumerated<LiquidationState>({
-  margin_call: 'margin_call',
-  liquidation: 'liquidation',
-});
+const same = <T extends string>(...values: readonly T[]) =>
+  asEnumerated<T>(Object.fromEntries(values.map((value) => [value, value])) as Record<T, T>);
+const sideField = enumeratedField<OrderSide>(same('buy', 'sell'));
+const positionSideField = enumeratedField<PositionSide>(same('LONG', 'SHORT', 'BOTH'));
+const asLiquidationState = same<LiquidationState>('margin_call', 'liquidation');
 const orderStatusField = enumeratedField(
   asEnumerated<OrderStatus>({
     NEW: 'NEW',
@@ -61,6 +58,16 @@ const orderStatusField = enumeratedField(
   }),
 );
 const methodField = enumeratedField(asEnumerated<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' }));
+
+/** What of an order was filled, in either spelling. */
+const deals = {
+  deal_stock: optional(decimalField),
+  dealStock: optional(decimalField),
+  deal_money: optional(decimalField),
+  dealMoney: optional(decimalField),
+  deal_fee: optional(decimalField),
+  dealFee: optional(decimalField),
+};
 
 /** Generated code for the valid case; what is not valid is read again by the interpreting parser. */
 const compiled = <T extends z.ZodType>(schema: T): T => z.compile(schema, { strict: true });
@@ -210,12 +217,7 @@ const spotOrder = z
     price: optional(decimalField),
     ctime: timeField,
     ftime: optional(timeField),
-    deal_stock: optional(decimalField),
-    dealStock: optional(decimalField),
-    deal_money: optional(decimalField),
-    dealMoney: optional(decimalField),
-    deal_fee: optional(decimalField),
-    dealFee: optional(decimalField),
+    ...deals,
     takerFee: optional(decimalField),
     makerFee: optional(decimalField),
     feeAsset: optional(textField),
@@ -263,12 +265,7 @@ const placedOrder = z.object({
   price: optional(decimalField),
   activation_price: optional(decimalField),
   activationPrice: optional(decimalField),
-  deal_stock: optional(decimalField),
-  dealStock: optional(decimalField),
-  deal_money: optional(decimalField),
-  dealMoney: optional(decimalField),
-  deal_fee: optional(decimalField),
-  dealFee: optional(decimalField),
+  ...deals,
   timestamp: optional(timeField),
   positionSide: optional(positionSideField),
   reduceOnly: optional(booleanField),
