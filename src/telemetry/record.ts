@@ -156,6 +156,11 @@ function boundedValues(): (value: string) => string {
 
 type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>, recording: Recording) => void };
 
+const problem =
+  (name: string) =>
+  ({ queue }: { readonly queue: string }, { metrics }: Recording): void =>
+    metrics.queue_problems_total.inc({ queue, problem: name });
+
 const HANDLERS: Handlers = {
   ticked({ lagMs, inFlight }, { metrics }) {
     metrics.schedule_lag_seconds.observe(Math.max(0, lagMs) / MS);
@@ -235,12 +240,11 @@ const HANDLERS: Handlers = {
     metrics.notification_retries_total.inc({ channel, reason });
   },
 
-  workerError: ({ queue }, { metrics }) =>
-    metrics.queue_problems_total.inc({ queue, problem: 'workerError' }),
-  jobFailed: ({ queue }, { metrics }) => metrics.queue_problems_total.inc({ queue, problem: 'failed' }),
-  jobStalled: ({ queue }, { metrics }) => metrics.queue_problems_total.inc({ queue, problem: 'stalled' }),
-  jobRefused: ({ queue }, { metrics }) => metrics.queue_problems_total.inc({ queue, problem: 'refused' }),
-  queueResumed: ({ queue }, { metrics }) => metrics.queue_problems_total.inc({ queue, problem: 'paused' }),
+  workerError: problem('workerError'),
+  jobFailed: problem('failed'),
+  jobStalled: problem('stalled'),
+  jobRefused: problem('refused'),
+  queueResumed: problem('paused'),
   schedulesAsserted: ({ why, buckets }, { metrics }) =>
     metrics.schedules_asserted_total.inc({ why }, buckets.length),
   redis: ({ available }, { metrics }) => metrics.redis_available.set(available ? 1 : 0),
@@ -271,28 +275,20 @@ function setQueues(metrics: Metrics, queues: SharedFigures['queues']): void {
 }
 
 function removeChannels(metrics: Metrics, seen: Set<string>, kept: ReadonlySet<string>): void {
-  const gone = [...seen].filter((channel) => !kept.has(channel));
-  if (gone.length === 0) return;
-  for (const channel of gone) seen.delete(channel);
-  for (const metric of [
-    metrics.notifications_total,
-    metrics.notification_retries_total,
-    metrics.notification_duration_seconds,
-  ]) {
-    removeSeries(metric, gone);
-  }
-}
-
-interface WithSeries {
-  remove(labels: Record<string, string | number>): void;
+  for (const channel of seen) if (!kept.has(channel)) seen.delete(channel);
+  const { notifications_total: sent, notification_retries_total: retries } = metrics;
+  for (const metric of [sent, retries, metrics.notification_duration_seconds]) removeSeries(metric, seen);
 }
 
 /** prom-client removes one series at a time, by all of its labels; what exists only its own map knows. */
-function removeSeries(metric: WithSeries, channels: readonly string[]): void {
+function removeSeries(
+  metric: { remove(labels: Record<string, string>): void },
+  kept: ReadonlySet<string>,
+): void {
   const { hashMap } = metric as unknown as {
     readonly hashMap: Readonly<Record<string, { readonly labels: Record<string, string> }>>;
   };
   for (const { labels } of Object.values(hashMap)) {
-    if (channels.includes(labels['channel'] ?? '')) metric.remove(labels);
+    if (!kept.has(labels['channel'] ?? '')) metric.remove(labels);
   }
 }

@@ -13,9 +13,8 @@ export abstract class Deadline {
 }
 
 /**
- * Deadlines of what nearly always ends before them, as of requests in flight, kept with one timer of the platform: a
- * timer for each would cost more than a tenth of a request. Most are as far ahead as the others, so a new one is the
- * last, or nearly.
+ * Deadlines that are rarely reached, such as those of requests in flight, on one timer of the platform: a timer for each
+ * would cost more than a tenth of a request. Most are equally far ahead, so a new one is the last, or nearly.
  */
 export class Deadlines {
   readonly #nowMs: () => number;

@@ -34,14 +34,7 @@ import {
 } from './fields.ts';
 
 /** What one record is read with: checks and converts, or says where it is wrong. */
-export interface RecordReader<T> {
-  safeParse(value: unknown):
-    | { success: true; data: T }
-    | {
-        success: false;
-        error: { issues: readonly { path: readonly PropertyKey[]; message: string; code?: string }[] };
-      };
-}
+export type RecordReader<T> = Pick<z.ZodType<T>, 'safeParse'>;
 
 const same = <T extends string>(...values: readonly T[]) =>
   asEnumerated<T>(Object.fromEntries(values.map((value) => [value, value])) as Record<T, T>);
@@ -193,17 +186,8 @@ export const transferReader: RecordReader<TransferRecord> = z
     };
   });
 
-/** Specification 2.1, in either spelling; the market is the key of the list that the record stands in. */
-export function spotOrderReader(market: string): RecordReader<SpotOrderRecord> {
-  return {
-    safeParse(value) {
-      const parsed = spotOrder.safeParse(value);
-      return parsed.success ? { success: true, data: { market, ...parsed.data } } : parsed;
-    },
-  };
-}
-
-const spotOrder = z
+/** Specification 2.1, in either spelling, without the market: that is the key of the list that the record stands in. */
+export const spotOrderReader: RecordReader<Omit<SpotOrderRecord, 'market'>> = z
   .object({
     id: optional(idField),
     order_id: optional(idField),

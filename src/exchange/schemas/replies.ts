@@ -252,8 +252,8 @@ export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>>
   for (const [market, items] of Object.entries(value)) {
     if (market === '' || market.length > 100) return invalid('', 'names of markets as keys', market);
     if (!Array.isArray(items)) return invalid(`.${pathKey(market)}`, 'an array of orders', items);
-    const list = readRecords(items, spotOrderReader(market), { at: `.${pathKey(market)}` });
-    for (const record of list.records) records.push(record);
+    const list = readRecords(items, spotOrderReader, { at: `.${pathKey(market)}` });
+    for (const record of list.records) records.push({ market, ...record });
     aside.addAll(list);
     received += items.length;
     longest = Math.max(longest, items.length);
