@@ -13,10 +13,7 @@ interface BoundedStoreOptions {
   readonly onChange: (available: boolean) => void;
 }
 
-/**
- * Calls to a store that may be lost, each bounded in time. After a failure the store is left alone for a
- * while: callers get `undefined` at once and use what this process knows.
- */
+/** Bounds calls to a store in time. For a while after a failure callers get `undefined` at once and go by themselves. */
 export class BoundedStore<S> {
   readonly #store: S;
   readonly #options: BoundedStoreOptions;

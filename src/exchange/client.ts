@@ -100,8 +100,8 @@ export class ExchangeOptionsError extends Error {
 }
 
 /**
- * A client of the V4 API (specification 4) for one account. Expected failures are outcomes, never
- * exceptions. Nothing in the object gives the credentials away: they live in closures and a key object.
+ * A client of the V4 API (specification 4) for one account. Expected failures are outcomes, never exceptions. The
+ * credentials live in closures and a key object: nothing in the object gives them away.
  */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   checkOptions(options);
@@ -165,14 +165,13 @@ function timeOf({
 function createNonces(options: ExchangeClientOptions, time: ScopeTime, observer: ExchangeObserver) {
   const { nonce, credentials, timeouts } = options;
   return createNonceSource(time, {
-    mode: nonce.mode,
-    store: nonce.store,
+    owner: randomUUID(),
+    ordinal: 0,
+    ordinals: 10,
+    leaseMs: 3000,
+    ...nonce,
     key: createHash('sha256').update(credentials.apiKey).digest('hex').slice(0, 32),
-    owner: nonce.owner ?? randomUUID(),
-    ordinal: nonce.ordinal ?? 0,
-    ordinals: nonce.ordinals ?? 10,
     storeTimeoutMs: timeouts?.storeMs ?? 250,
-    leaseMs: nonce.leaseMs ?? 3000,
     onStoreChange: (available) => safely(() => observer.onStore?.({ store: 'nonce', available })),
   });
 }

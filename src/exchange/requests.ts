@@ -24,7 +24,7 @@ const MARKET = /^[^\s_"\\]{1,50}_[^\s"\\]{1,50}$/;
 const TICKER = /^[^\s"\\]{1,50}$/;
 const MAX_ADDRESSES = 20;
 
-/** Collects every fault of a request, so that all are told at once; values stay out of the texts. */
+/** Collects every fault of a request, without its values. */
 class Check {
   readonly #endpoint: EndpointId;
   readonly #faults: Record<string, string[]> = {};

@@ -29,7 +29,7 @@ class Callback extends Deadline {
   }
 }
 
-/** Timers of this machine, in a list of their own: cheapest where all of a list are about equally long. */
+/** Timers of this machine in one list: cheapest where all of them are about equally long. */
 export function createSystemTimers(): Timers {
   const callbacks = new Deadlines();
   return {
@@ -45,5 +45,4 @@ export function createSystemTimers(): Timers {
   };
 }
 
-/** The timers of this machine. */
 export const systemTimers: Timers = createSystemTimers();

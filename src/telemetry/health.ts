@@ -56,7 +56,7 @@ export class Health {
     if (reason === 'redis') return this.#isRedisLost;
     if (reason === 'exchange_store') return this.#lostStores.size > 0;
     if (reason === 'notify') return this.#failedChannels.size > 0;
-    const troubleMs = reason === 'schedule' ? this.#scheduleTroubleMs : this.#logLostMs;
+    const troubleMs = { schedule: this.#scheduleTroubleMs, log: this.#logLostMs }[reason];
     return this.#clock.monotonicMs() - troubleMs < MEMORY_MS;
   }
 

@@ -128,17 +128,14 @@ function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Ar
 
 /** Counters that every poll adds to. */
 function talliesOf(metrics: Metrics) {
+  const { exchange_requests_total: requests } = metrics;
   return {
     /** By endpoint and outcome; those with an error are counted one by one. */
-    requests: new Tally<string, string>(metrics.exchange_requests_total, (endpoint, outcome) => ({
-      endpoint,
-      outcome,
-      error: '',
-    })),
-    attempts: new Tally<string, ''>(metrics.exchange_attempts_total, (endpoint) => ({ endpoint })),
-    reads: new Tally<string, string>(metrics.reads_total, (source, outcome) => ({ source, outcome })),
-    polls: new Tally<string, ''>(metrics.polls_total, (outcome) => ({ outcome })),
-    commits: new Tally<string, string>(metrics.commits_total, (by, result) => ({ by, result })),
+    requests: new Tally(requests, (endpoint, outcome) => ({ endpoint, outcome, error: '' })),
+    attempts: new Tally(metrics.exchange_attempts_total, (endpoint) => ({ endpoint })),
+    reads: new Tally(metrics.reads_total, (source, outcome) => ({ source, outcome })),
+    polls: new Tally(metrics.polls_total, (outcome) => ({ outcome })),
+    commits: new Tally(metrics.commits_total, (by, result) => ({ by, result })),
   };
 }
 
@@ -171,7 +168,7 @@ const HANDLERS: Handlers = {
     if (setAside > 0) metrics.records_set_aside_total.inc({ source }, setAside);
   },
   evaluated({ accountId, evaluation, durationMs }, { metrics, tallies, breachesOf }) {
-    tallies.polls.add('ok', '');
+    tallies.polls.add('ok');
     metrics.poll_duration_seconds.observe(durationMs / MS);
     for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
       metrics.rule_transitions_total.inc({ to, reason });
@@ -179,7 +176,7 @@ const HANDLERS: Handlers = {
       else if (from !== 'firing') noteBreach(breachesOf(accountId), ruleId, atMs);
     }
   },
-  pollFailed: ({ why }, { tallies }) => tallies.polls.add(why, ''),
+  pollFailed: ({ why }, { tallies }) => tallies.polls.add(why),
   commit: ({ by, result }, { tallies }) => tallies.commits.add(by, result),
   accountRefused: ({ problem: { document } }, { metrics }) =>
     metrics.accounts_refused_total.inc({ document: document.startsWith('lane:') ? 'lane' : document }),

@@ -22,17 +22,15 @@ export function setStress(metrics: Metrics, stored: StoredStress | undefined, no
   metrics.stress_duration_seconds.set(result.durationMs / MS);
   metrics.stress_accounts.set(result.accounts);
   metrics.stress_left_out.set(result.leftOutCount);
-  for (const one of result.cases) {
-    const { scenario, conditions } = one;
-    for (const { protection, liquidated, kept } of bothOf(one)) {
+  for (const { scenario, conditions, ...effect } of result.cases) {
+    for (const [protection, liquidated, kept] of bothOf(effect)) {
       const labels = { scenario, conditions, protection };
       metrics.stress_liquidated_accounts.set(labels, liquidated);
       metrics.stress_equity_kept_ratio.set(labels, kept);
     }
   }
-  for (const one of result.accountCases) {
-    const { accountId: account, scenario, conditions } = one;
-    for (const { protection, liquidated, kept } of bothOf(one)) {
+  for (const { accountId: account, scenario, conditions, ...effect } of result.accountCases) {
+    for (const [protection, liquidated, kept] of bothOf(effect)) {
       const labels = { account, scenario, conditions, protection };
       metrics.stress_account_liquidated.set(labels, liquidated);
       metrics.stress_account_equity_kept_ratio.set(labels, kept);
@@ -47,7 +45,7 @@ interface Effect extends StressEffect {
 
 function bothOf({ liquidatedWithout, liquidatedWith, keptWithout, keptWith }: Effect) {
   return [
-    { protection: 'none', liquidated: Number(liquidatedWithout), kept: keptWithout },
-    { protection: 'rules', liquidated: Number(liquidatedWith), kept: keptWith },
-  ];
+    ['none', Number(liquidatedWithout), keptWithout],
+    ['rules', Number(liquidatedWith), keptWith],
+  ] as const;
 }

@@ -8,7 +8,7 @@ import type { CallScope } from './call-scope.ts';
 import { type Attempt, isAboutAddress, type Judge, type Progress } from './judge.ts';
 import { REPLY_BOUNDS } from './reply-bounds.ts';
 import { sign } from './signer.ts';
-import type { Flight, Transport, WireResult } from './transport.ts';
+import type { HttpFlight, Transport, WireResult } from './transport.ts';
 
 export interface SenderParts {
   readonly apiKey: string;
@@ -49,7 +49,7 @@ export class Sender {
     plan: CallPlan<T>,
     scope: CallScope,
     progress: Progress,
-  ): Flight {
+  ): HttpFlight {
     const { transport, baseUrls } = this.#parts;
     const { id, method, path, kind } = plan.endpoint;
     const baseUrlIndex = baseUrls.pick(kind);

@@ -56,19 +56,6 @@ export interface WireFailure {
 
 export type WireResult = WireReply | WireFailure;
 
-/** An exchange of bytes in progress. */
-export interface Flight {
-  readonly result: Promise<WireResult>;
-  /** Ends it; the result says whether the request may have left. */
-  end(reason: WireFailureReason): void;
-}
-
-export interface Transport {
-  send(request: WireRequest, scope: CallScope): Flight;
-  /** Lets requests in flight end, then closes the connections. */
-  close(): Promise<void>;
-}
-
 /** How connections are made, and how their timeouts are kept. */
 export interface ConnectionWays {
   readonly open: (origin: string, settings: TransportSettings) => WireDispatcher;
@@ -135,11 +122,7 @@ export class Connections {
 }
 
 /** HTTP/1.1 over undici pools, one per base URL. */
-export function createTransport(
-  settings: TransportSettings,
-  clock: Clock,
-  connections = new Connections(),
-): Transport {
+export function createTransport(settings: TransportSettings, clock: Clock, connections = new Connections()) {
   const { origins, release } = connections.take(settings);
   let inFlight = 0;
   let onIdle: (() => void) | undefined;
@@ -148,7 +131,7 @@ export function createTransport(
     if (inFlight === 0) onIdle?.();
   };
   return {
-    send(request, scope) {
+    send(request: WireRequest, scope: CallScope) {
       const target = origins[request.baseUrlIndex];
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
       inFlight += 1;
@@ -156,6 +139,7 @@ export function createTransport(
       flight.dispatch(target, connections.timers);
       return flight;
     },
+    /** Lets requests in flight end, then closes the connections. */
     async close() {
       if (inFlight > 0) {
         await new Promise<void>((resolve) => {
@@ -167,6 +151,8 @@ export function createTransport(
   };
 }
 
+export type Transport = ReturnType<typeof createTransport>;
+
 interface FlightParts {
   readonly settings: TransportSettings;
   readonly request: WireRequest;
@@ -175,7 +161,8 @@ interface FlightParts {
   readonly ended: () => void;
 }
 
-class HttpFlight implements Flight, Dispatcher.DispatchHandler {
+/** An exchange of bytes in progress. */
+export class HttpFlight implements Dispatcher.DispatchHandler {
   readonly result: Promise<WireResult>;
   readonly #parts: FlightParts;
   readonly #maxBytes: number;
@@ -210,6 +197,7 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     }
   }
 
+  /** Ends it; the result says whether the request may have left. */
   end(reason: WireFailureReason): void {
     if (this.#settle === undefined) return;
     this.#lose(reason);

@@ -208,8 +208,7 @@ export class NonceMutex {
     };
     renewLater();
     try {
-      const sequence = entry.kind === 'granted' ? entry.sequence : undefined;
-      const nonce = this.#settings.nonceOf(sequence);
+      const nonce = this.#settings.nonceOf(entry.kind === 'granted' ? entry.sequence : undefined);
       await new Promise<void>((released) => waiter.resolve(this.#ticket(nonce, holder, released)));
     } finally {
       callOff();

@@ -10,15 +10,20 @@ const WINDOW_S = 30 * DAY_S;
 const REACH_S = 180 * DAY_S;
 
 /**
- * Reads the order history of the live service, which shows one month unless a request names its dates: one window
- * after another, the newest first, back to `since`. A list that ends where the service shows no more says so.
+ * Reads the order history of the live service, which shows one month unless a request names its dates: window by
+ * window, newest first, back to `since`. A list that ends where the service shows no more says so.
  */
 export async function readDatedOrders(
   caller: Caller,
   plan: HistoryPlan<SpotOrderRecord>,
 ): Promise<ReadOutcome<RecordList<SpotOrderRecord>>> {
   const { since, maxRecords = Infinity } = plan.query;
-  if (since === undefined) return cutAtMonth(await readHistory(caller, plan));
+  if (since === undefined) {
+    const outcome = await readHistory(caller, plan);
+    if (outcome.kind === 'failed') return outcome;
+    const { value } = outcome;
+    return { ...outcome, value: { ...value, complete: false, cut: value.cut ?? 'period' } };
+  }
   const { clock } = caller;
   const deadlineMs = clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
   const nowS = Math.floor(clock.nowMs() / 1000);
@@ -55,12 +60,4 @@ export async function readDatedOrders(
     }
     endS = startDate;
   }
-}
-
-function cutAtMonth(
-  outcome: ReadOutcome<RecordList<SpotOrderRecord>>,
-): ReadOutcome<RecordList<SpotOrderRecord>> {
-  if (outcome.kind === 'failed') return outcome;
-  const { value } = outcome;
-  return { ...outcome, value: { ...value, complete: false, cut: value.cut ?? 'period' } };
 }

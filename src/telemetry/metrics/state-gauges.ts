@@ -33,9 +33,8 @@ const MS = 1000;
 const FIRST_SERIES = 64;
 
 /**
- * All series of the state gauges, tens of thousands. As objects of a metrics library, or as one text, they would take
- * more memory than everything else in a scrape. Here a series is three numbers: its metric, its value, and a label set
- * that other series share. The text is made when it is sent.
+ * All series of the state gauges, tens of thousands. As objects of a metrics library they would take more memory than
+ * all else in a scrape. Here a series is three numbers: metric, value, and a label set that other series share.
  */
 export class StateSeries {
   /** A pause for all accounts is in force. */
@@ -207,10 +206,8 @@ function ruleLabels(labels: LabelSets, { ruleId, subject, severity }: RuleFigure
 
 function writePosition(series: StateSeries, account: number, line: PositionFigures): void {
   const { market, positionId, direction, unprotectedMs, disagreement } = line;
-  series.labels
-    .begin(account)
-    .label(',market="', labelText(market))
-    .label(',position="', labelText(positionId));
+  series.labels.begin(account).label(',market="', labelText(market));
+  series.labels.label(',position="', labelText(positionId));
   const labels = series.labels.label(',direction="', direction ?? 'unknown').end();
   const add = (metric: StateMetric, value: number | undefined): void => {
     if (value !== undefined) series.add(metric, labels, value);
