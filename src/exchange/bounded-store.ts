@@ -5,11 +5,13 @@ class StoreLost extends Error {
   readonly code = 'STORE_LOST';
 }
 
+/** How long a store is left alone after a failure. */
+const PAUSE_MS = 1000;
+
 interface BoundedStoreOptions {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly timeoutMs: number;
-  readonly pauseMs: number;
   readonly onChange: (available: boolean) => void;
 }
 
@@ -26,14 +28,14 @@ export class BoundedStore<S> {
   }
 
   async use<T>(action: (store: S) => Promise<T>): Promise<T | undefined> {
-    const { clock, pauseMs } = this.#options;
+    const { clock } = this.#options;
     if (clock.monotonicMs() < this.#pausedUntilMs) return undefined;
     try {
       const result = await this.#within(action(this.#store));
       this.#report(true);
       return result;
     } catch {
-      this.#pausedUntilMs = clock.monotonicMs() + pauseMs;
+      this.#pausedUntilMs = clock.monotonicMs() + PAUSE_MS;
       this.#report(false);
       return undefined;
     }

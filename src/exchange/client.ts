@@ -183,11 +183,10 @@ function createLimiter(
 ): Limiter {
   const { limiter, timeouts } = options;
   return new Limiter(time, {
-    store: limiter.store,
-    fallback: limiter.fallback,
+    egress: 'default',
+    reservedShare: 0.1,
+    ...limiter,
     table: overrideLimits(limiter.limits),
-    egress: limiter.egress ?? 'default',
-    reservedShare: limiter.reservedShare ?? 0.1,
     storeTimeoutMs: timeouts?.storeMs ?? 250,
     onStoreChange: (available) => safely(() => observer.onStore?.({ store: 'limiter', available })),
   });

@@ -2,14 +2,18 @@
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Something that has a deadline; its place in the list is kept in itself. */
-export abstract class Deadline {
+export class Deadline {
   deadlineMs = 0;
   before: Deadline | undefined;
   after: Deadline | undefined;
   isListed = false;
 
-  /** The deadline has passed; it is off the list already. */
-  abstract expire(): void;
+  /** Called when the deadline has passed; it is off the list already. */
+  readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    this.expire = expire;
+  }
 }
 
 /**

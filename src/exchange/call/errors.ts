@@ -124,7 +124,8 @@ function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement
   if (said.code === 36 && endpoint === 'stopLimit' && namesInvalidId(said)) return INVALID_ID;
   if (said.code === undefined)
     return entryForStatus(status) ?? { ...FINDINGS.unexpectedStatus, effect: 'none' };
-  return entryForCode(endpoint, said.code) ?? unknownCode(said.code);
+  const unknown = `unknown code ${said.code}`;
+  return entryForCode(endpoint, said.code) ?? { name: unknown, effect: 'none', meaning: unknown };
 }
 
 /** Meanings that the exchange gives in words only. */
@@ -153,12 +154,10 @@ function deniesPermission({ success, message }: ErrorBody): boolean {
     : /permission|access|not enabled|not allowed/i.test(message);
 }
 
+const USED_BEFORE = /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i;
+
 /** A validation error that only its field tells to be a client order id used before. */
-function namesDuplicateId(said: ErrorBody): boolean {
-  return idTexts(said).some((text) =>
-    /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i.test(text),
-  );
-}
+const namesDuplicateId = (said: ErrorBody): boolean => idTexts(said).some((text) => USED_BEFORE.test(text));
 
 /**
  * Code 36 is about the id in any way. A duplicate means that an order was accepted once: an id that is wrong in itself
@@ -170,10 +169,6 @@ function namesInvalidId(said: ErrorBody): boolean {
 
 function idTexts({ fields }: ErrorBody): string[] {
   return Object.entries(fields).flatMap(([name, said]) => (/^client_?order_?id$/i.test(name) ? said : []));
-}
-
-function unknownCode(code: number): Judgement {
-  return { name: `unknown code ${code}`, effect: 'none', meaning: `unknown code ${code}` };
 }
 
 function readErrorBody(body: unknown, redact: Conceal): ErrorBody {

@@ -21,16 +21,17 @@ export interface LimiterSettings {
 
 export type Permit = { readonly kind: 'granted' } | { readonly kind: 'wait'; readonly retryInMs: number };
 
-/** Permits taken in advance lapse after this time... */
-const BLOCK_VALIDITY_MS = 300;
 /** A store that answers later than this is lost: its permits would have lapsed. */
 const MAX_STORE_MS = 250;
-/** ...and travel time varies: the window kept is longer than the exchange's by both. */
+/** The window kept is longer than the exchange's by the time after which permits lapse, and variations of travel time. */
+const BLOCK_VALIDITY_MS = 300;
 const TRAVEL_MARGIN_MS = 250;
 const MAX_BLOCK_SHARE = 0.02;
 /** The part of each limit that this process allows itself while the shared store is lost. */
 const FALLBACK_SHARE = 0.25;
-const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, defaultBlockMs: 1000, mostBlockMs: 60_000 };
+const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000 };
+const DEFAULT_BLOCK_MS = 1000;
+const MOST_BLOCK_MS = 60_000;
 
 /**
  * Keeps the requests of all that share the store and egress group within the exchange's limits. Permits come in small
@@ -52,7 +53,6 @@ export class Limiter {
       clock,
       timers,
       timeoutMs: Math.min(settings.storeTimeoutMs, MAX_STORE_MS),
-      pauseMs: 1000,
       onChange: settings.onStoreChange,
     });
   }
@@ -98,7 +98,7 @@ export class Limiter {
 
   /** The exchange answered 429 for the path because a limit was reached. */
   refused(path: string, retryAfterMs: number | undefined): void {
-    this.#penalize(this.#budgetsOf(path), retryAfterMs ?? PENALTY.defaultBlockMs);
+    this.#penalize(this.#budgetsOf(path), retryAfterMs ?? DEFAULT_BLOCK_MS);
   }
 
   /** A gateway's 429 counts every path: all that share the store stop polling; each paces its protective calls. */
@@ -117,11 +117,10 @@ export class Limiter {
   }
 
   #penalize(budgets: readonly Budget[], pauseMs: number): void {
-    const { factor, floor, recoveryMs, mostBlockMs } = PENALTY;
-    const blockMs = Math.min(pauseMs, mostBlockMs);
+    const blockMs = Math.min(pauseMs, MOST_BLOCK_MS);
     for (const budget of budgets) {
       budget.drop();
-      const penalty = { scope: budget.scope, factor, floor, recoveryMs, blockMs };
+      const penalty = { scope: budget.scope, ...PENALTY, blockMs };
       void this.#settings.fallback.penalize(penalty);
       void this.#store.use((store) => store.penalize(penalty));
     }
@@ -169,10 +168,10 @@ export class Limiter {
     return budgets;
   }
 
-  #budgetNamed(name: string, { limit, periodMs }: RateLimit): Budget {
+  #budgetNamed(name: string, limit: RateLimit): Budget {
     let budget = this.#byName.get(name);
     if (budget === undefined) {
-      budget = new Budget(`${this.#settings.egress}/${name}`, limit, periodMs, this.#clock);
+      budget = new Budget(`${this.#settings.egress}/${name}`, limit, this.#clock);
       this.#byName.set(name, budget);
     }
     return budget;
@@ -202,7 +201,7 @@ class Budget {
   /** Uses in the current and the previous period: enough to judge how near the limit this client is. */
   #uses = { period: 0, current: 0, previous: 0 };
 
-  constructor(scope: string, limit: number, periodMs: number, clock: Clock) {
+  constructor(scope: string, { limit, periodMs }: RateLimit, clock: Clock) {
     this.scope = scope;
     this.limit = limit;
     this.periodMs = periodMs;

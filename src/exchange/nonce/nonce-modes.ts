@@ -51,7 +51,6 @@ export function createNonceSource(time: ScopeTime, settings: NonceSettings): Non
   const store = new BoundedStore(settings.store, {
     ...time,
     timeoutMs: settings.storeTimeoutMs,
-    pauseMs: 1000,
     onChange: settings.onStoreChange,
   });
   if (settings.mode === 'window') return new WindowSource(clock, settings, store);

@@ -106,15 +106,13 @@ export class NonceMutex {
   }
 
   #onSignal(kind: 'free' | 'urgent'): void {
-    if (kind === 'urgent') {
-      this.#urgentAsked = true;
-      this.#makeWay();
-    }
+    if (kind === 'urgent') this.#makeWay();
     this.#wake?.();
   }
 
   /** Something urgent waits in another process: it goes first, unless something here is urgent, too. */
   #makeWay(): void {
+    this.#urgentAsked = true;
     if (this.#urgentCount > 0) return;
     this.#yieldWanted = true;
     this.#preemptRead();
@@ -234,10 +232,7 @@ export class NonceMutex {
     const renewal = await this.#store.use((store) => store.renewMutex(key, owner, leaseMs));
     if (renewal === undefined || renewal === 'lost') return;
     this.#leaseUntilMs = askedAtMs + leaseMs;
-    if (renewal === 'urgentWaiting') {
-      this.#urgentAsked = true;
-      this.#makeWay();
-    }
+    if (renewal === 'urgentWaiting') this.#makeWay();
   }
 
   #leave(): void {

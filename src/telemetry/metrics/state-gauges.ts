@@ -65,7 +65,9 @@ export class StateSeries {
     this.#ends[index] = this.#count;
   }
 
-  add(metric: StateMetric, labels: number, value: number): void {
+  /** Adds a series, unless its value is not known. */
+  add(metric: StateMetric, labels: number, value: number | undefined): void {
+    if (value === undefined) return;
     if (this.#count === this.#metrics.length) this.#grow();
     this.#metrics[this.#count] = NUMBERS[metric];
     this.#sets[this.#count] = labels;
@@ -141,7 +143,7 @@ function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTime
   if (view.refused !== null) return;
   series.add('account_danger', account, view.danger);
   const jointDistance = valueOf(view.jointDistance, Number.POSITIVE_INFINITY);
-  if (jointDistance !== undefined) series.add('account_joint_distance_ratio', account, jointDistance);
+  series.add('account_joint_distance_ratio', account, jointDistance);
   if (view.judgedAtMs !== null)
     series.add('account_last_judged_timestamp_seconds', account, view.judgedAtMs / MS);
   for (const { source, ageMs } of view.sources) {
@@ -209,10 +211,11 @@ function writePosition(series: StateSeries, account: number, line: PositionFigur
   series.labels.begin(account).label(',market="', labelText(market));
   series.labels.label(',position="', labelText(positionId));
   const labels = series.labels.label(',direction="', direction ?? 'unknown').end();
-  const add = (metric: StateMetric, value: number | undefined): void => {
-    if (value !== undefined) series.add(metric, labels, value);
-  };
-  add('position_liquidation_distance_ratio', valueOf(line.liquidationDistance, Number.POSITIVE_INFINITY));
+  series.add(
+    'position_liquidation_distance_ratio',
+    labels,
+    valueOf(line.liquidationDistance, Number.POSITIVE_INFINITY),
+  );
   if (line.liquidationState !== null) {
     const state = series.labels.begin(labels).label(',state="', line.liquidationState).end();
     series.add('position_liquidation_state', state, 1);
@@ -220,12 +223,12 @@ function writePosition(series: StateSeries, account: number, line: PositionFigur
   if (line.stopCover !== null) {
     series.add('position_stop_cover', series.labels.begin(labels).label(',cover="', line.stopCover).end(), 1);
   }
-  add('position_notional', valueOf(line.notional));
-  add('position_unrealized_pnl', valueOf(line.unrealizedPnl));
-  add('position_margin_usage_ratio', valueOf(line.marginUsage));
-  add('position_liquidation_probability_ratio', valueOf(line.liquidationProbability1h, 0));
-  add('position_unprotected_seconds', unprotectedMs === null ? undefined : unprotectedMs / MS);
-  add('position_disagreement', disagreement === null ? undefined : Number(disagreement));
+  series.add('position_notional', labels, valueOf(line.notional));
+  series.add('position_unrealized_pnl', labels, valueOf(line.unrealizedPnl));
+  series.add('position_margin_usage_ratio', labels, valueOf(line.marginUsage));
+  series.add('position_liquidation_probability_ratio', labels, valueOf(line.liquidationProbability1h, 0));
+  series.add('position_unprotected_seconds', labels, unprotectedMs === null ? undefined : unprotectedMs / MS);
+  series.add('position_disagreement', labels, disagreement === null ? undefined : Number(disagreement));
 }
 
 const SECONDS_PER_MINUTE = 60;
@@ -235,17 +238,18 @@ function writeCreditLine(series: StateSeries, account: number, line: CreditLineF
   const creditLine = subject.slice(subject.lastIndexOf('@') + 1);
   series.labels.begin(account).label(',asset="', labelText(asset));
   const labels = series.labels.label(',loan="', labelText(creditLine)).end();
-  const add = (metric: StateMetric, value: number | undefined): void => {
-    if (value !== undefined) series.add(metric, labels, value);
-  };
-  add('credit_line_ltv_ratio', valueOf(line.currentLtv));
-  add('credit_line_initial_ltv_ratio', valueOf(line.initialLtv));
-  add('credit_line_margin_call_ltv_ratio', valueOf(line.marginCallLtv));
-  add('credit_line_liquidation_ltv_ratio', valueOf(line.liquidationLtv));
-  add('credit_line_headroom_ratio', valueOf(line.collateralMayFall));
+  series.add('credit_line_ltv_ratio', labels, valueOf(line.currentLtv));
+  series.add('credit_line_initial_ltv_ratio', labels, valueOf(line.initialLtv));
+  series.add('credit_line_margin_call_ltv_ratio', labels, valueOf(line.marginCallLtv));
+  series.add('credit_line_liquidation_ltv_ratio', labels, valueOf(line.liquidationLtv));
+  series.add('credit_line_headroom_ratio', labels, valueOf(line.collateralMayFall));
   const minutes = valueOf(minutesToMarginCall, Number.POSITIVE_INFINITY);
-  add('credit_line_margin_call_seconds', minutes === undefined ? undefined : minutes * SECONDS_PER_MINUTE);
-  add('credit_line_debt', debt === null ? undefined : Number(debt));
+  series.add(
+    'credit_line_margin_call_seconds',
+    labels,
+    minutes === undefined ? undefined : minutes * SECONDS_PER_MINUTE,
+  );
+  series.add('credit_line_debt', labels, debt === null ? undefined : Number(debt));
 }
 
 /** What is unknown has no series; a "there is none" only where it means a number. */

@@ -61,7 +61,6 @@ function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
     clock,
     timers: systemTimers,
     timeoutMs: 5_000,
-    pauseMs: 1_000,
     onChange: () => undefined,
   });
   const sequences = new Sequences(own, { key: KEY, ordinal }, bounded);
