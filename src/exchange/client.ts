@@ -210,7 +210,7 @@ function checkOptions(options: ExchangeClientOptions): void {
   checkNumbers(options, fail);
 }
 
-/** Numbers that would not fail but make calls hang, end at once or never be sent. */
+/** Numbers with which calls would hang, end at once or never be sent. */
 function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => never): void {
   const { nonce, limiter } = options;
   const { ordinal = 0, ordinals = 10 } = nonce;

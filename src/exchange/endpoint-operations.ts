@@ -9,7 +9,6 @@ import type {
   PositionList,
   ReadOutcome,
   RecordList,
-  SetAsideRecord,
   SpotOrderRecord,
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
@@ -34,6 +33,7 @@ import {
 import { type HistoryPlan, readHistory } from './schemas/read-history.ts';
 import { readDatedOrders } from './schemas/read-order-history.ts';
 import {
+  NO_RECORDS,
   type Parsed,
   type PlacedOrderReply,
   readCreditLines,
@@ -53,11 +53,8 @@ export interface OperationSettings extends DepositSettings {
 
 const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });
 const refusedCommand = (error: ExchangeError): CommandOutcome<never> => ({ kind: 'rejected', error });
-const setAsideOf = ({ setAside }: RecordList<unknown>): readonly SetAsideRecord[] => setAside;
-const faultsOf = ({ setAside, nulls = [] }: PositionList): readonly SetAsideRecord[] => [
-  ...setAside,
-  ...nulls,
-];
+const setAsideOf = ({ setAside }: RecordList<unknown>) => setAside;
+const faultsOf = ({ setAside, nulls = [] }: PositionList) => [...setAside, ...nulls];
 const anyReply = (): Parsed<null> => ({ ok: true, value: null });
 
 /** One method for each endpoint: what is sent, and how the reply is read. */
@@ -65,15 +62,9 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
   return {
     ...createReads(caller, settings),
     ...createCommands(caller, settings),
-    prefetch: (call) => caller.prefetch(CALLED[call]),
+    prefetch: (call) => caller.prefetch(ENDPOINTS[call === 'reduceOnlyStop' ? 'stopLimit' : call]),
   };
 }
-
-const CALLED = {
-  openPositions: ENDPOINTS.openPositions,
-  cancelAll: ENDPOINTS.cancelAll,
-  reduceOnlyStop: ENDPOINTS.stopLimit,
-} as const;
 
 /** Specification 8 bounds offset + limit of histories; the live service bounds it more. */
 const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_000 };
@@ -99,10 +90,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
         options,
         read: readCreditLines,
         setAside: setAsideOf,
-        recover: (error) =>
-          error.name === 'noActiveLoan'
-            ? { value: { records: [], setAside: [], complete: true } }
-            : undefined,
+        recover: ({ name }) => (name === 'noActiveLoan' ? { value: NO_RECORDS } : undefined),
       }),
     mainBalance: (options) =>
       caller.read({ endpoint: ENDPOINTS.mainBalance, params: {}, options, read: readMainBalance }),

@@ -40,11 +40,6 @@ export function redactor(secrets: readonly string[]): Conceal {
 
 const REDACTED = '[redacted]';
 
-export interface ErrorContext {
-  readonly endpoint: EndpointId;
-  readonly redact: Conceal;
-}
-
 /** A failure that the client found itself. */
 export function finding(
   name: FindingName,
@@ -72,7 +67,7 @@ interface ErrorBody {
  * @param body `undefined` for one that is no JSON: the exchange always answers in JSON, so a gateway wrote it
  */
 export function errorOfReply(
-  context: ErrorContext,
+  context: { readonly endpoint: EndpointId; readonly redact: Conceal },
   status: number,
   body: unknown,
   retryAfterMs?: number,

@@ -37,7 +37,7 @@ import {
 export type RecordReader<T> = Pick<z.ZodType<T>, 'safeParse'>;
 
 const same = <T extends string>(...values: readonly T[]) =>
-  asEnumerated<T>(Object.fromEntries(values.map((value) => [value, value])) as Record<T, T>);
+  asEnumerated<T>(Object.fromEntries(values.map((value) => [value, value])));
 const sideField = enumeratedField<OrderSide>(same('buy', 'sell'));
 const positionSideField = enumeratedField<PositionSide>(same('LONG', 'SHORT', 'BOTH'));
 const asLiquidationState = same<LiquidationState>('margin_call', 'liquidation');

@@ -118,7 +118,7 @@ const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.key
 
 const ok = <T>(value: T): Parsed<T> => ({ ok: true, value });
 
-const NO_RECORDS: RecordList<never> = { records: [], setAside: [], complete: true };
+export const NO_RECORDS: RecordList<never> = { records: [], setAside: [], complete: true };
 
 /** Specification 1: an array holding the single string `pong`. */
 export function readPing(value: unknown): Parsed<true> {

@@ -12,9 +12,7 @@ const STRESS_CASE = ['scenario', 'conditions', 'protection'] as const;
 /** In the order of the documentation. */
 export const EVENT_GROUPS = {
   polls: {
-    ...counters(['outcome'], {
-      polls_total: 'Polls of an account, by how they ended.',
-    }),
+    ...counters(['outcome'], { polls_total: 'Polls of an account, by how they ended.' }),
     ...histograms([], REQUEST_BUCKETS, {
       poll_duration_seconds: 'From the beginning of the reads of an account to its durable decision.',
     }),
@@ -24,15 +22,11 @@ export const EVENT_GROUPS = {
     ...counters([], {
       polls_skipped_in_flight_total: 'Accounts that were due while their poll before was still going on.',
     }),
-    ...counters(['source', 'outcome'], {
-      reads_total: 'Reads of a source of an account, by outcome.',
-    }),
+    ...counters(['source', 'outcome'], { reads_total: 'Reads of a source of an account, by outcome.' }),
     ...counters(['source'], {
       records_set_aside_total: 'Records of replies that were not valid and were left out.',
     }),
-    ...counters(['by', 'result'], {
-      commits_total: 'Commits of an account, by who made them and result.',
-    }),
+    ...counters(['by', 'result'], { commits_total: 'Commits of an account, by who made them and result.' }),
     ...counters(['to', 'reason'], {
       rule_transitions_total: 'Changes of the state of rules, by new state and reason.',
     }),
@@ -48,21 +42,15 @@ export const EVENT_GROUPS = {
     ...counters(['kind', 'outcome', 'reason'], {
       actions_total: 'Requests that act at the exchange, by kind, outcome and error.',
     }),
-    ...counters(['kind', 'reason'], {
-      audit_events_total: 'What order sets recorded, by kind and reason.',
-    }),
-    ...counters(['kind'], {
-      alarms_total: 'Events that must reach a person, by kind.',
-    }),
+    ...counters(['kind', 'reason'], { audit_events_total: 'What order sets recorded, by kind and reason.' }),
+    ...counters(['kind'], { alarms_total: 'Events that must reach a person, by kind.' }),
     ...counters(['how', 'why'], {
       intents_ended_total: 'Intents that ended: reached, resolved, superseded, expired or failed, and why.',
     }),
     ...counters(['end'], {
       lane_runs_total: 'Runs of a lane (one market of an account), by how they ended.',
     }),
-    ...histograms([], REQUEST_BUCKETS, {
-      lane_run_duration_seconds: 'Duration of a run of a lane.',
-    }),
+    ...histograms([], REQUEST_BUCKETS, { lane_run_duration_seconds: 'Duration of a run of a lane.' }),
     ...histograms([], ORDER_BUCKETS, {
       breach_to_order_seconds:
         'From the evaluation in which a rule began to fire to its first order accepted by the exchange.',
@@ -102,9 +90,7 @@ export const EVENT_GROUPS = {
     }),
   },
   operation: {
-    ...counters(['kind', 'severity'], {
-      notices_total: 'Things said to people, by kind and severity.',
-    }),
+    ...counters(['kind', 'severity'], { notices_total: 'Things said to people, by kind and severity.' }),
     ...counters(['channel', 'kind', 'outcome', 'reason'], {
       notifications_total: 'Messages on a channel, by outcome; the reason says why one failed.',
     }),
@@ -114,9 +100,7 @@ export const EVENT_GROUPS = {
     ...histograms(['channel'], DELIVERY_BUCKETS, {
       notification_duration_seconds: 'From the first attempt at a message to its end, its waiting included.',
     }),
-    ...gauges(['queue', 'state'], {
-      queue_jobs: 'Jobs in a queue, by state.',
-    }),
+    ...gauges(['queue', 'state'], { queue_jobs: 'Jobs in a queue, by state.' }),
     ...gauges(['queue'], {
       queue_oldest_job_seconds:
         'For how long the oldest of the jobs that no worker has taken has been waiting; 0 without any.',
@@ -125,9 +109,7 @@ export const EVENT_GROUPS = {
       queue_problems_total:
         'Jobs that failed, stalled or were refused, errors of workers, and queues that somebody had paused.',
     }),
-    ...counters(['why'], {
-      schedules_asserted_total: 'Schedules of buckets that were set up, by cause.',
-    }),
+    ...counters(['why'], { schedules_asserted_total: 'Schedules of buckets that were set up, by cause.' }),
     ...gauges(['reason'], {
       degraded:
         '1 while this process does not work as it should: redis, exchange_store, schedule, notify, log.',
@@ -138,16 +120,12 @@ export const EVENT_GROUPS = {
       redis_available: '1 while Redis answers.',
       accounts: 'Accounts in the config of this process.',
     }),
-    ...counters(['result'], {
-      config_reloads_total: 'Reloads of the config, by result.',
-    }),
+    ...counters(['result'], { config_reloads_total: 'Reloads of the config, by result.' }),
     ...counters(['why'], {
       log_lines_lost_total:
         'Lines of the log that were not written: full (the output takes none, and too many wait) or failed.',
     }),
-    ...gauges(['version', 'node_version'], {
-      build_info: 'Version of Breakwater and of Node.js; always 1.',
-    }),
+    ...gauges(['version', 'node_version'], { build_info: 'Version of Breakwater and of Node.js; always 1.' }),
   },
   stress: {
     ...counters(['outcome'], {

@@ -86,9 +86,7 @@ export const STATE_METRICS = {
     intent_overdue_seconds:
       'For how long the most overdue intent that is not finished has been past its deadline; 0 without any.',
   }),
-  ...gauges([], {
-    paused: '1 while a pause holds back all actions of all accounts.',
-  }),
+  ...gauges([], { paused: '1 while a pause holds back all actions of all accounts.' }),
 } as const satisfies MetricTable;
 
 export type StateMetric = keyof typeof STATE_METRICS;
