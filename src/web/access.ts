@@ -21,12 +21,12 @@ declare module 'fastify' {
     access?: Access;
   }
   interface FastifyRequest {
-    caller: Caller;
+    caller: Asker;
   }
 }
 
 /** Who asks. */
-export interface Caller {
+export interface Asker {
   /** Without the proxies that are trusted. */
   readonly address: string;
   /** Absent: nobody in particular. */
@@ -34,7 +34,7 @@ export interface Caller {
 }
 
 /** Who the audit says it was: the name that the caller is known by, else what they say; and where they are. */
-export function authorWords({ identity, address }: Caller, said = 'somebody'): string {
+export function authorWords({ identity, address }: Asker, said = 'somebody'): string {
   if (identity?.isOwn === true) return `${identity.name} (${address})`;
   return `${said} (${[identity?.name, address].filter((part) => part !== undefined).join(', ')})`;
 }
@@ -108,7 +108,7 @@ export class AccessControl {
   }
 
   /** Who asks, and whether a token came of which nothing is said. */
-  identify(request: FastifyRequest): { readonly caller: Caller; readonly isSlowedDown: boolean } {
+  identify(request: FastifyRequest): { readonly caller: Asker; readonly isSlowedDown: boolean } {
     const address = plainAddress(request.ip);
     const given = givenToken(request.headers.authorization ?? '', request.url.startsWith('/queues'));
     if (given === undefined) {
@@ -132,7 +132,7 @@ export class AccessControl {
     return named.length === 1 ? this.#byName.get(named[0] ?? '') : undefined;
   }
 
-  mayRead({ identity }: Caller): boolean {
+  mayRead({ identity }: Asker): boolean {
     return this.isReadOpen || identity !== undefined;
   }
 

@@ -600,6 +600,17 @@ export const CASES: readonly AlertCase[] = [
       'The queue poll has been paused for 30s. A daemon with the role poll resumes it within seconds: none runs. A paused queue watches, acts and tells nothing.',
   },
   {
+    alert: 'BreakwaterControlRefused',
+    firing: { [`breakwater_controls_refused_total{${WHERE}}`]: APPEARED(1) },
+    calm: { [`breakwater_controls_refused_total{${WHERE}}`]: APPEARED(0) },
+    at: '13m',
+    labels: {},
+    severity: 'critical',
+    summary: "Somebody without the operators' key writes to Redis",
+    description:
+      'A stored pause or silence lacks the seal of operators.key and does not hold. The log says who claims to have said it.',
+  },
+  {
     alert: 'BreakwaterWebRefused',
     firing: { [`breakwater_web_refused_total{reason="wrongToken",${WHERE}}`]: APPEARED(100) },
     calm: { [`breakwater_web_refused_total{reason="wrongToken",${WHERE}}`]: APPEARED(99) },

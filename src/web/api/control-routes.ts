@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import { authorWords, type Caller } from '../access.ts';
+import { type Asker, authorWords } from '../access.ts';
 import { ApiError } from './errors.ts';
 import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
@@ -23,7 +23,7 @@ const by = {
   reason: line(300).describe('Why; goes into the audit trail.'),
 };
 
-function authorOf(caller: Caller, said: string | undefined): string {
+function authorOf(caller: Asker, said: string | undefined): string {
   if (caller.identity?.isOwn !== true && said === undefined)
     throw new ApiError(400, 'badRequest', 'author: say who you are');
   return authorWords(caller, said);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Caller, Scope } from '../access.ts';
+import type { Asker, Scope } from '../access.ts';
 import type { ActionFeed } from '../events/action-feed.ts';
 import type { OverviewSource } from '../overview.ts';
 import type { WebSources } from '../sources.ts';
@@ -41,7 +41,7 @@ interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
   readonly reply: z.ZodType<R>;
   readonly answer: (
     context: ApiContext,
-    input: { readonly params: P; readonly query: Q; readonly body: B; readonly caller: Caller },
+    input: { readonly params: P; readonly query: Q; readonly body: B; readonly caller: Asker },
   ) => Promise<Immutable<R>>;
 }
 
