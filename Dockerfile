@@ -30,7 +30,8 @@ RUN ln -s /opt/breakwater/dist/src/cli/main.js /usr/local/bin/breakwater \
   && chmod 750 /var/lib/breakwater/*
 USER node
 EXPOSE 9642
-# Whether the process answers, without a token. For one without the role `web`: --no-healthcheck.
+# Whether the process answers, without a token. A listener of its own (web.health) is better, and for processes without
+# the role `web` the only one.
 ENV BREAKWATER_HEALTH_URL=http://127.0.0.1:9642/healthz
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(process.env.BREAKWATER_HEALTH_URL).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -157,6 +157,9 @@ export const renderStressReport = lazy(
 /** The shared state in an operator's hands. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
 
+/** A token for the web server, and its hash. */
+export const makeToken = lazy(async () => (await import('./web/token.ts')).makeToken);
+
 /** Everything that has to be right for the daemon to run with this config. */
 export const examineSetup = lazy(async () => (await import('./doctor/examine-setup.ts')).examineSetup);
 

@@ -25,6 +25,7 @@ import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
 import { setUpSchedules, startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
+import { HealthListener } from './web/health-listener.ts';
 import type { WebListener } from './web/listener.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
@@ -43,6 +44,8 @@ export interface DaemonOptions {
   readonly telemetry?: readonly Telemetry[];
   /** Wins over the config's `web.port`; 0: a free one. */
   readonly webPort?: number;
+  /** Wins over the config's `web.health.port`, and makes a listener for probes where the config has none. */
+  readonly healthPort?: number;
   readonly clock?: Clock;
   readonly random?: Random;
   /** Refuses what a Redis server should be, too, and not only what it must be. */
@@ -59,6 +62,8 @@ export interface Daemon {
   readonly time: LaneTime;
   /** Where its web server is; undefined without the role `web`. */
   webUrl(): string | undefined;
+  /** Where its listener for probes is; undefined without one. */
+  healthUrl(): string | undefined;
   config(): CompiledConfig;
   /** Reads the config and its secrets again. */
   reload(): Promise<ReloadResult>;
@@ -89,7 +94,10 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
     const web = stress === undefined ? undefined : await openWeb(base, config, options, stress);
     if (web !== undefined) closers.push(() => web.close());
-    const running = await runRoles({ base, options, roles, web, stress }, config);
+    const health = new HealthListener(base, options.healthPort);
+    closers.push(() => health.close());
+    await health.adopt(config.web);
+    const running = await runRoles({ base, options, roles, web, health, stress }, config);
     await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
     return running;
@@ -151,11 +159,12 @@ interface Parts {
   readonly options: DaemonOptions;
   readonly roles: readonly Role[];
   readonly web: WebListener | undefined;
+  readonly health: HealthListener;
   readonly stress: StressSchedule | undefined;
 }
 
 async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
-  const { base, options, roles, web } = parts;
+  const { base, options, roles, web, health } = parts;
   const { telemetry, redis, queues, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
   // A process that polls sets up the schedules that its config needs.
@@ -192,7 +201,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     await deliverer.close();
     throw error;
   }
-  const watchdog = startWatchdog({ ...base, watch, schedules });
+  const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
   const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over };
   let stopping: Promise<boolean> | undefined;
   return {
@@ -203,6 +212,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     redis,
     time: base.time,
     webUrl: () => web?.url,
+    healthUrl: () => health.url,
     config: () => watch.config,
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
@@ -256,7 +266,7 @@ interface Adopting extends Parts {
 }
 
 async function adopt(
-  { base, deliverer, web, stress, schedules }: Adopting,
+  { base, deliverer, web, health, stress, schedules }: Adopting,
   config: CompiledConfig,
   change: ConfigChange,
 ): Promise<void> {
@@ -264,6 +274,7 @@ async function adopt(
   process.hide(config);
   // What can be refused comes first, while everything is as it was.
   await web?.adopt(config.web);
+  await health.adopt(config.web);
   const next = await openDeliverer(base, config);
   accounts.adopt(config);
   await deliverer.replace(next);
@@ -314,13 +325,13 @@ const WAITED_FOR_REDIS = 0.5;
 
 /** After `giveUp` nothing waits for a lost Redis any more: what needs it is left as after a crash. */
 async function end(
-  { base, pipeline, workers, watchdog, watch, deliverer, web, stress, over }: Running,
+  { base, pipeline, workers, watchdog, watch, deliverer, web, health, stress, over }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
   await watchdog.stop();
   over.abort(new Error('the daemon is stopping'));
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
-  const closed = watch.close().then(() => Promise.all([web?.close(), stress?.stop()]));
+  const closed = watch.close().then(() => Promise.all([web?.close(), health.close(), stress?.stop()]));
   // Readiness probes fail from now on.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();

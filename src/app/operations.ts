@@ -8,11 +8,13 @@ import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
+import type { QueueName } from '../core/ports/telemetry.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
+import { pausedQueues } from '../queues/redis-sanity.ts';
 import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
@@ -43,6 +45,8 @@ export interface Operations {
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
+  /** The queues that somebody has paused as a whole: what goes through them stands still. */
+  pausedQueues(): Promise<readonly QueueName[]>;
   /** Whether what is said here bears a seal. */
   readonly canSeal: boolean;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
@@ -73,6 +77,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     controls: state.controls,
     canSeal: config?.operators.key !== undefined,
     history: state.history,
+    pausedQueues: () => pausedQueues(redis, prefix),
     view: (accountId) => viewOf(state.store, config, accountId),
     async close() {
       state.close();

@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
 import { schedule } from 'node-cron';
+import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
+import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
@@ -15,6 +17,7 @@ export interface WatchdogParts {
   readonly queues: Queues;
   readonly time: SharedTime;
   readonly watch: ConfigWatch;
+  readonly audit: Pick<AuditReader, 'head'>;
   /** Absent: others see to the schedules. */
   readonly schedules: WantedSchedules | undefined;
 }
@@ -35,6 +38,7 @@ const EVERY_SECOND = '* * * * * *';
 const CLOCK_EVERY_LOOKS = 10;
 /** Long enough for the process before this one, in a roll-out, to have ended between two of them. */
 const LEFTOVERS_EVERY_LOOKS = 30;
+const HEADS_EVERY_LOOKS = 3_600;
 
 /** Looks every second, apart from the queues: do they run, are the schedules alive, is the config the one in force? */
 export function startWatchdog(parts: WatchdogParts): Watchdog {
@@ -71,9 +75,18 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
       await resumeQueues(parts);
       await lookAtSchedules(parts, schedules, looks);
     }
+    if (schedules !== undefined && looks % HEADS_EVERY_LOOKS === 1) await tellHeads(parts);
     if (looks % CLOCK_EVERY_LOOKS === 0) await followClock(redis, clock, time);
   } catch (error) {
     telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+  }
+}
+
+/** Once an hour and at the start, so that the log has what somebody with access to Redis cannot change. */
+async function tellHeads({ watch, audit, telemetry }: WatchdogParts): Promise<void> {
+  for (const accountId of [...watch.config.accounts.map(({ id }) => id), OPERATOR_CHAIN]) {
+    const head = await audit.head(accountId);
+    if (head !== undefined) telemetry.emit({ kind: 'auditHead', accountId, head });
   }
 }
 

@@ -16,6 +16,7 @@ import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
 import { registerSimulate } from './simulate.ts';
 import { registerStatus } from './status.ts';
+import { registerToken } from './token.ts';
 
 /**
  * Adds a command from the file of its name: summary, options, examples (`withExamples`); loads what it runs in its
@@ -41,4 +42,5 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerReduce,
   registerFlatten,
   registerAudit,
+  registerToken,
 ];

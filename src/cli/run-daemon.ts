@@ -14,6 +14,7 @@ interface Flags {
   readonly strictRedis?: boolean;
   readonly logLevel?: LogLevel;
   readonly port?: number;
+  readonly healthPort?: number;
   readonly stopWithin: number;
   readonly json?: boolean;
 }
@@ -34,7 +35,8 @@ export function registerRun(program: Command, io: CliIo): void {
         'One process does everything, or several share the work through one Redis.\n\n' +
         'The role web serves /metrics (Prometheus), /healthz (the process lives) and /readyz (Redis answers, every ' +
         'account has been judged, the data are fresh) at web.host and web.port of the config, http://127.0.0.1:9642 ' +
-        'unless it says otherwise. What a process counts only its own /metrics tells.',
+        'unless it says otherwise. Counters are per process: scrape every one. Where others than you reach the web ' +
+        'server, run it in a process of its own (the last example): what is done to it then slows nothing else down.',
     )
     .option('-c, --config <file>', 'config file', 'breakwater.yaml')
     .option('--roles <roles>', `what this process does, some of ${ROLES.join(',')}`, readRoles, ROLES)
@@ -43,6 +45,11 @@ export function registerRun(program: Command, io: CliIo): void {
     .option(
       '--port <port>',
       'port of the web server, before web.port of the config; 0: a free one',
+      whole(0, MAX_PORT),
+    )
+    .option(
+      '--health-port <port>',
+      'port of a listener for probes alone, before web.health.port of the config; 0: a free one',
       whole(0, MAX_PORT),
     )
     .addOption(
@@ -55,7 +62,8 @@ export function registerRun(program: Command, io: CliIo): void {
   withExamples(command, {
     'everything in one process': 'run --config breakwater.yaml',
     'a second host that watches and acts': 'run --roles poll,act --instance 1',
-    'metrics and health of the shared state alone': 'run --roles web --port 9643',
+    'the status page and API apart from what acts, with a listener for probes':
+      'run --roles web --instance 2 --port 9643 --health-port 9644',
   });
   command.addHelpText(
     'after',
@@ -101,6 +109,7 @@ async function start(io: CliIo, flags: Flags): Promise<Daemon> {
     strictRedis: flags.strictRedis === true,
     log: logOutput(io, flags),
     ...(flags.port === undefined ? {} : { webPort: flags.port }),
+    ...(flags.healthPort === undefined ? {} : { healthPort: flags.healthPort }),
   });
 }
 

@@ -76,10 +76,14 @@ function addPlaces(command: Command): void {
     .option('--port <port>', 'port of the first base address; 0 takes a free one', port, 0)
     .option('--eu-port <port>', 'port of the second base address', port, 0)
     .option('--control-port <port>', 'port of the control API', port, 0)
-    .option('--host <address>', 'where it listens: 0.0.0.0 in a container (default: 127.0.0.1)', ipv4)
+    .option(
+      '--host <address>',
+      'where it listens: 0.0.0.0 in a container; off 127.0.0.1 the control API needs a token (default: 127.0.0.1)',
+      ipv4,
+    )
     .option(
       '--keys-dir <folder>',
-      'also writes the keys there, as ID.key and ID.secret, readable for you alone',
+      'also writes the keys there, as ID.key, ID.secret and control.token, readable for you alone',
     )
     .option('--seed <number>', 'keys, prices and faults follow from it', whole(0, 0xff_ff_ff_ff), 1)
     .option('--accounts <number>', 'how many accounts, each with open positions', whole(0, 10_000), 3);
@@ -177,15 +181,18 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
 }
 
 /** Each file is there as a whole or not at all: a daemon that waits for it never reads a half. */
-async function writeKeys(folder: string, { accounts }: RunningSimulator): Promise<void> {
+async function writeKeys(folder: string, { accounts, controlToken }: RunningSimulator): Promise<void> {
+  const files = accounts.flatMap(({ id, apiKey, apiSecret }) => [
+    [`${id}.key`, apiKey],
+    [`${id}.secret`, apiSecret],
+  ]);
+  if (controlToken !== undefined) files.push(['control.token', controlToken]);
   try {
     await mkdir(folder, { recursive: true });
-    for (const { id, apiKey, apiSecret } of accounts) {
-      for (const [kind, text] of [['key', apiKey] as const, ['secret', apiSecret] as const]) {
-        const file = path.join(folder, `${id}.${kind}`);
-        await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600 });
-        await rename(`${file}.new`, file);
-      }
+    for (const [name = '', text] of files) {
+      const file = path.join(folder, name);
+      await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600 });
+      await rename(`${file}.new`, file);
     }
   } catch (error) {
     throw new CliError('file-unwritable', `cannot write keys to ${folder}: ${(error as Error).message}.`, {
@@ -219,11 +226,11 @@ function readingsOf(flags: Flags): Record<string, unknown> {
   return readings;
 }
 
-function listeningEvent({ baseUrl, baseUrls, controlUrl, accounts }: RunningSimulator): object {
-  return { event: 'listening', baseUrl, baseUrls, controlUrl, accounts };
+function listeningEvent({ baseUrl, baseUrls, controlUrl, controlToken, accounts }: RunningSimulator): object {
+  return { event: 'listening', baseUrl, baseUrls, controlUrl, controlToken, accounts };
 }
 
-function welcome(io: CliIo, { baseUrls, controlUrl, accounts }: RunningSimulator): string {
+function welcome(io: CliIo, { baseUrls, controlUrl, controlToken, accounts }: RunningSimulator): string {
   const bold = (text: string) => paint(io, 'stdout', 'bold', text);
   const keys = accounts.map(
     ({ id, apiKey, apiSecret }) => `  ${id.padEnd(12)} key ${apiKey}\n  ${''.padEnd(12)} secret ${apiSecret}`,
@@ -233,6 +240,7 @@ function welcome(io: CliIo, { baseUrls, controlUrl, accounts }: RunningSimulator
     '',
     `  API          ${baseUrls.join('\n               ')}`,
     `  control API  ${controlUrl}`,
+    ...(controlToken === undefined ? [] : [`  its token    ${controlToken} (Authorization: Bearer ...)`]),
     '',
     bold('Accounts'),
     ...keys,

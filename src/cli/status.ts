@@ -67,11 +67,12 @@ async function statusOf(
   }
   if (wanted !== undefined) for (const id of wanted) await requireAccount(operations, id);
   const atMs = Date.now();
-  const [controls, accounts] = await Promise.all([
+  const [controls, pausedQueues, accounts] = await Promise.all([
     operations.controls.list(),
+    operations.pausedQueues(),
     Promise.all(ids.map((id) => statusAccount(operations, id))),
   ]);
-  return { atMs, controls, accounts };
+  return { atMs, controls, pausedQueues, accounts };
 }
 
 /** Newest audit records that are looked through for actions. */

@@ -1,10 +1,20 @@
-import type { z } from 'zod';
+import { isIP } from 'node:net';
+import { z } from 'zod';
 import type { Secret } from './secret.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
 import { secretRef } from './shape/references.ts';
-import { baseUrl, number, oneOf, text } from './shape/scalars.ts';
+import { baseUrl, name, number, oneOf, scalar, text } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
+
+/** Not larger than what one organisation has: everybody in it is trusted. */
+function isNetwork(written: string): boolean {
+  const [address = '', bits, ...rest] = written.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  const [least, most] = family === 4 ? [8, 32] : [32, 128];
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= least && Number(bits) <= most);
+}
 
 const hostText = (expected: string): ReturnType<typeof text> =>
   text({ expected, pattern: /^[A-Za-z0-9_.:-]+$/, maxLength: 255 });
@@ -12,7 +22,7 @@ const hostText = (expected: string): ReturnType<typeof text> =>
 export const webSchema = section(
   {
     host: hostText('an IP address such as 127.0.0.1, or localhost').describe(
-      'Address on which the status page, the API, /metrics, /healthz and /readyz are served. Any other than a loopback address needs `token`.',
+      'Address on which the status page, the API, /metrics, /healthz and /readyz are served. Any other than a loopback address needs `token` or `users`.',
     ),
     port: number({ min: 0, max: 65_535, integer: true, expected: 'a port from 0 to 65535' }).describe(
       'Its port; 0 takes a free one, which the log names.',
@@ -32,11 +42,62 @@ export const webSchema = section(
       .describe(
         'Address under which people reach it; notifications then link to the page of what they are about.',
       ),
+    users: z
+      .record(
+        name('a user name'),
+        section(
+          {
+            scopes: list(oneOf('read', 'control', 'operate'), 1).describe(
+              '`read`: look. `control`: pause, resume, silence. `operate`: make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
+            ),
+            tokenHash: text({
+              expected: 'sha256: and 64 hexadecimal digits, as `breakwater token` prints it',
+              pattern: /^sha256:[0-9a-f]{64}$/,
+            })
+              .exactOptional()
+              .describe(
+                'Hash of the token of this user; `breakwater token NAME` makes both. Default: none, and only a proxy of `trustedProxies` can name this user.',
+              ),
+          },
+          { scopes: ['read'] },
+        ),
+      )
+      .describe(
+        'People and programs with a token of their own, by name. The audit trail has the name, and the address beside it.',
+      ),
+    trustedProxies: list(
+      scalar({
+        expected: 'an IP address such as 10.0.0.2, or a network such as 10.0.0.0/24 (at least /8, IPv6 /32)',
+        read: (written) =>
+          typeof written === 'string' && isNetwork(written) ? { ok: true, value: written } : { ok: false },
+        json: { type: 'string', examples: ['10.0.0.2', '10.0.0.0/24'] },
+      }),
+    ).describe(
+      'Addresses of reverse proxies. `X-Forwarded-For` and `identityHeader` count only from these, so whoever can connect from such an address can claim to be anybody.',
+    ),
+    identityHeader: text({ expected: 'a header such as X-Forwarded-User', pattern: /^[A-Za-z0-9-]+$/ })
+      .exactOptional()
+      .describe(
+        'Header in which `trustedProxies` name one of `users`; the proxy has to remove it from what it is sent. Default: none, and only tokens count.',
+      ),
+    health: section(
+      {
+        host: hostText('an IP address such as 127.0.0.1, or localhost').describe('Address of this listener.'),
+        port: number({ min: 0, max: 65_535, integer: true, expected: 'a port from 0 to 65535' }).describe(
+          'Its port; 0 takes a free one, which the log names.',
+        ),
+      },
+      { host: '127.0.0.1' },
+    )
+      .exactOptional()
+      .describe(
+        'A listener with /healthz and /readyz alone, in every process whatever its roles: what fills the connections of the web server cannot starve the probes on it. It answers yes or no and needs no token. Default: none.',
+      ),
     names: list(hostText('a host name such as breakwater.internal')).describe(
       'Further names under which it is reached: requests for other names are refused (DNS rebinding).',
     ),
   },
-  { host: '127.0.0.1', port: 9642, names: [] },
+  { host: '127.0.0.1', port: 9642, users: {}, trustedProxies: [], names: [] },
 );
 
 export const logSchema = section(
@@ -71,11 +132,36 @@ export function compileWeb(written: z.output<typeof webSchema>, context: SecretC
     const message = 'expected another token than web.token, whose owners may only read, got the same';
     complain(context, ['web', 'controlToken'], 'wrong-value', message);
   }
-  if (written.token === undefined && !isLoopback(host)) {
+  if (written.token === undefined && Object.keys(web.users).length === 0 && !isLoopback(host)) {
     const message = `expected web.token, since everybody who reaches ${host} could read it, got none`;
     complain(context, ['web', 'host'], 'missing-key', message);
   }
+  checkUsers(web, context);
   return web;
+}
+
+function checkUsers(
+  { users, trustedProxies, identityHeader }: Pick<WebSettings, 'users' | 'trustedProxies' | 'identityHeader'>,
+  context: SecretContext,
+): void {
+  if (identityHeader !== undefined && trustedProxies.length === 0) {
+    const message = 'expected web.trustedProxies, since nobody else may name users in a header, got none';
+    complain(context, ['web', 'identityHeader'], 'missing-key', message);
+  }
+  const owners = new Map<string, string>();
+  for (const [user, { tokenHash }] of Object.entries(users)) {
+    const path = ['web', 'users', user, ...(tokenHash === undefined ? [] : ['tokenHash'])];
+    if (tokenHash === undefined && identityHeader === undefined) {
+      const message = `expected tokenHash, since nobody can come in as ${user}, got none: run breakwater token ${user}`;
+      complain(context, path, 'missing-key', message);
+    }
+    const owner = tokenHash === undefined ? undefined : owners.get(tokenHash);
+    if (owner !== undefined) {
+      const message = `expected a token of their own for each user, got the one of ${owner}`;
+      complain(context, path, 'wrong-value', message);
+    }
+    if (tokenHash !== undefined) owners.set(tokenHash, user);
+  }
 }
 
 function isLoopback(host: string): boolean {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { type Decimal, parseDecimal, ZERO } from '../core/quantities/decimal.ts';
 import type { AccountAccess } from './accounts.ts';
@@ -40,7 +41,7 @@ export interface SimulatorOptions {
   readonly port?: number;
   readonly euPort?: number;
   readonly controlPort?: number;
-  /** Address to listen on, such as 0.0.0.0 in a container; 127.0.0.1 if absent. Nobody has to say who he is. */
+  /** Address to listen on, such as 0.0.0.0 in a container; 127.0.0.1 if absent. */
   readonly host?: string;
   /** Exchange time per real time; 1 if absent, 0 stands still until stepped. */
   readonly speed?: number;
@@ -94,7 +95,10 @@ export async function startSimulatedExchange(options: SimulatorOptions = {}): Pr
   const exchange = assembleExchange(options, SYSTEM_TIME);
   const server = new ExchangeServer(exchange.front);
   const baseUrls: string[] = [];
-  const control = new ControlServer(exchange, () => describe(exchange, baseUrls));
+  const host = options.host ?? LOOPBACK;
+  // Nothing that follows from the seed: that is no secret.
+  const controlToken = host.startsWith('127.') ? undefined : randomBytes(24).toString('base64url');
+  const control = new ControlServer(exchange, () => describe(exchange, baseUrls), controlToken);
   let ticker: NodeJS.Timeout | undefined;
   let closing: Promise<unknown> | undefined;
   const close = async (): Promise<void> => {
@@ -102,14 +106,13 @@ export async function startSimulatedExchange(options: SimulatorOptions = {}): Pr
     closing ??= Promise.all([server.close(), control.close()]);
     await closing;
   };
-  const host = options.host ?? LOOPBACK;
   try {
     baseUrls.push(reachable(await server.listen(options.port ?? 0, host)));
     baseUrls.push(reachable(await server.listen(options.euPort ?? 0, host)));
     exchange.baseUrl = baseUrls[0] ?? '';
     const controlUrl = reachable(await control.listen(options.controlPort ?? 0, host));
     ticker = setInterval(() => exchange.catchUp(), TICK_MS);
-    return running(exchange, { baseUrls, controlUrl, close });
+    return running(exchange, { baseUrls, controlUrl, controlToken, close });
   } catch (error) {
     await close();
     throw error;
@@ -190,6 +193,8 @@ function running(
   where: {
     readonly baseUrls: readonly string[];
     readonly controlUrl: string;
+    /** What the control API needs, made at the start; undefined on 127.0.0.1. */
+    readonly controlToken: string | undefined;
     /** Closes every listener and connection and drops what still waits. Safe to call twice. */
     readonly close: () => Promise<void>;
   },

@@ -162,6 +162,15 @@ const WRITERS: Writers = {
     const words = `a job of the queue ${queue} cannot be used`;
     line('error', 'jobRefused', words, { queue, job, reason: why });
   },
+  auditHead: ({ accountId, head: { seq, hash } }, { line }) =>
+    line('info', 'auditHead', `the audit of ${accountId} ends with ${seq}:${hash}`, { account: accountId }),
+  jobChanged({ queue, job, change, author }, { line }) {
+    line('warn', 'jobChanged', `${author} ${change} a failed job of the queue ${queue}`, {
+      queue,
+      job,
+      author,
+    });
+  },
   controlRefused: ({ words }, { rarely }) => rarely('control refused')('error', 'controlRefused', words, {}),
   queueResumed: ({ queue }, { line }) =>
     line('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),
@@ -186,8 +195,13 @@ const WRITERS: Writers = {
     line('error', 'configRefused', 'the new config has errors; the one before stays in force');
     for (const problem of problems) line('error', 'configProblem', problem);
   },
-  listening: ({ url }, { line }) =>
-    line('info', 'listening', `/metrics, /healthz and /readyz are at ${url}`, { url }),
+  listening: ({ url, probesOnly = false }, { line }) =>
+    line('info', 'listening', `${probesOnly ? '' : '/metrics, '}/healthz and /readyz are at ${url}`, { url }),
+  webRefused: ({ why, client }, { rarely }) =>
+    rarely(`web ${why} ${client}`)('warn', 'webRefused', `${client} was turned away: ${REFUSALS[why]}`, {
+      reason: why,
+      client,
+    }),
   webError: ({ error }, { rarely }) =>
     rarely('web')('error', 'webError', 'a request to the web server could not be answered', { error }),
   redisChecked({ warnings }, { line }) {
@@ -225,6 +239,13 @@ const WRITERS: Writers = {
 function whatOf({ accountId, subject, ruleId, kind, severity }: Message) {
   return { account: accountId, subject, rule: ruleId === '' ? undefined : ruleId, kind, severity };
 }
+
+const REFUSALS = {
+  wrongToken: 'its token is not known',
+  slowedDown: 'it has sent too many wrong tokens, and has to wait',
+  connections: 'it has too many connections',
+  scrapes: 'too many ask for metrics at the same time',
+} as const;
 
 const LEVELS = { critical: 'error', warning: 'warn', info: 'info' } as const;
 

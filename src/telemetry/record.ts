@@ -22,6 +22,8 @@ export interface QueueFigures {
   readonly jobs: Readonly<Record<string, number>>;
   /** Age of the oldest job that no worker has taken; 0 without any. */
   readonly oldestAgeMs: number;
+  /** Nothing is taken out of it. */
+  readonly isPaused: boolean;
 }
 
 /** A request budget, and how much of it this process used within its last period, a fraction. */
@@ -235,9 +237,11 @@ const HANDLERS: Handlers = {
   jobFailed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'failed' }),
   jobStalled: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'stalled' }),
   jobRefused: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
+  auditHead: () => undefined,
   controlRefused: (_event, { metrics }) => metrics.controlsRefused.inc(),
   queueResumed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'paused' }),
   schedulesAsserted: ({ why, buckets }, { metrics }) => metrics.schedules.inc({ why }, buckets.length),
+  webRefused: ({ why }, { metrics }) => metrics.webRefused.inc({ reason: why }),
   redis: ({ available }, { metrics }) => metrics.redis.set(available ? 1 : 0),
   started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
   configReloaded({ accounts, changed }, { metrics }) {
@@ -255,11 +259,12 @@ function noteBreach(breaches: Map<string, number>, ruleId: string, atMs: number)
   breaches.set(ruleId, atMs);
 }
 
-function setQueues({ queueJobs, queueAge }: Metrics, queues: SharedFigures['queues']): void {
-  for (const gauge of [queueJobs, queueAge]) gauge.reset();
-  for (const [queue, { jobs, oldestAgeMs }] of Object.entries(queues)) {
+function setQueues({ queueJobs, queueAge, queuePaused }: Metrics, queues: SharedFigures['queues']): void {
+  for (const gauge of [queueJobs, queueAge, queuePaused]) gauge.reset();
+  for (const [queue, { jobs, oldestAgeMs, isPaused }] of Object.entries(queues)) {
     for (const [state, count] of Object.entries(jobs)) queueJobs.set({ queue, state }, count);
     queueAge.set({ queue }, Math.max(0, oldestAgeMs) / MS);
+    queuePaused.set({ queue }, Number(isPaused));
   }
 }
 

@@ -1,63 +1,171 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from './api/errors.ts';
+import { clientOf, type ProxyList, plainAddress } from './connections.ts';
+import { ANOTHER_AFTER_MS, type TokenGuesses } from './guesses.ts';
+import { tokenHashOf } from './token.ts';
+
+/** What somebody may do: look; pause and silence; make deposit links and repeat failed jobs. */
+export const SCOPES = ['read', 'control', 'operate'] as const;
+export type Scope = (typeof SCOPES)[number];
 
 /**
- * Who may use a route. `open`: everybody, as it shows nothing of the accounts (the page's files, health). `read`: with
- * the read token, where one is set. `control`: with the control token, from a page of this server or from no page.
+ * Who may use a route. `open`: everybody, as it shows nothing of the accounts (the page's files, health). Otherwise
+ * who has the scope; what changes something is also only taken from a page of this server or from no page.
  */
-export type Access = 'open' | 'read' | 'control';
+export type Access = 'open' | Scope;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** A route without one keeps the server from starting. */
     access?: Access;
   }
+  interface FastifyRequest {
+    caller: Caller;
+  }
 }
 
-/** Current secrets; a reload of the config may change them. */
-export interface WebTokens {
-  readonly read?: string | undefined;
-  /** Absent: nothing can be changed through this server. */
-  readonly control?: string | undefined;
+/** Who asks. */
+export interface Caller {
+  /** Without the proxies that are trusted. */
+  readonly address: string;
+  /** Absent: nobody in particular. */
+  readonly identity?: Identity;
+}
+
+/** Who the audit says it was: the name that the caller is known by, else what they say; and where they are. */
+export function authorWords({ identity, address }: Caller, said = 'somebody'): string {
+  if (identity?.isOwn === true) return `${identity.name} (${address})`;
+  return `${said} (${[identity?.name, address].filter((part) => part !== undefined).join(', ')})`;
+}
+
+export interface Identity {
+  readonly name: string;
+  /** Whether it is somebody's own; otherwise several share a token, and say who they are. */
+  readonly isOwn: boolean;
+  readonly scopes: readonly Scope[];
+}
+
+export interface WebUser {
+  readonly scopes: readonly Scope[];
+  /** `sha256:` and 64 hexadecimal digits. Absent: known by the header of a proxy only. */
+  readonly tokenHash?: string | undefined;
+}
+
+/** Who there is; a reload of the config may change it. */
+export interface AccessOptions {
+  /** Read token. */
+  readonly token?: string | undefined;
+  /** Control token: every scope. */
+  readonly controlToken?: string | undefined;
+  readonly users?: Readonly<Record<string, WebUser>>;
+  readonly proxies?: ProxyList | undefined;
+  /** In which trusted proxies say who asks. */
+  readonly identityHeader?: string | undefined;
+  readonly guesses: TokenGuesses;
+  readonly onRefused: (why: 'wrongToken' | 'slowedDown', client: string) => void;
 }
 
 const MESSAGES = {
   origin: 'this was asked for by a page of another site',
   read: 'this needs the read token: Authorization: Bearer ...',
   controlOff:
-    'this server changes nothing: set web.controlToken to at least 16 characters from the environment or a file',
+    'this server changes nothing: set web.controlToken to at least 16 characters from the environment or a file, or ' +
+    'give somebody in web.users the scope',
   control: 'this needs the control token: Authorization: Bearer ...',
+  slowedDown: 'too many wrong tokens came from this address: try again later',
 } as const;
 
-/** Why a request may not have its route; undefined: it may. */
-export function admit(
-  request: FastifyRequest,
-  access: Access,
-  tokens: WebTokens,
-  ownOrigin: string | undefined,
-): ApiError | undefined {
-  if (access === 'open') return undefined;
-  const isNavigation = request.headers['sec-fetch-mode'] === 'navigate' && request.method === 'GET';
-  if (!isNavigation && !isFromHere(request, ownOrigin)) {
-    return new ApiError(403, 'originRefused', MESSAGES.origin);
+/** Who may do what on this server. */
+export class AccessControl {
+  readonly #options: AccessOptions;
+  readonly #byHash = new Map<string, Identity>();
+  readonly #byName = new Map<string, Identity>();
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+    const { token, controlToken, users = {} } = options;
+    for (const [name, { scopes, tokenHash }] of Object.entries(users)) {
+      const identity: Identity = { name, isOwn: true, scopes: [...new Set<Scope>(['read', ...scopes])] };
+      this.#byName.set(name, identity);
+      if (tokenHash !== undefined) this.#byHash.set(tokenHash, identity);
+    }
+    const share = (name: string, text: string | undefined, scopes: readonly Scope[]): void => {
+      if (text !== undefined) this.#byHash.set(tokenHashOf(text), { name, isOwn: false, scopes });
+    };
+    share('read token', token, ['read']);
+    share('control token', controlToken, SCOPES);
   }
-  if (access === 'read') {
-    return mayRead(request, tokens) ? undefined : new ApiError(401, 'readTokenNeeded', MESSAGES.read);
+
+  /** Whether everybody may read: nobody is known who could be told apart. */
+  get isReadOpen(): boolean {
+    return this.#options.token === undefined && this.#byName.size === 0;
   }
-  if (tokens.control === undefined) return new ApiError(403, 'controlOff', MESSAGES.controlOff);
-  return mayControl(request, tokens) ? undefined : new ApiError(401, 'controlTokenNeeded', MESSAGES.control);
+
+  /** Whether somebody may. */
+  can(scope: Scope): boolean {
+    return [...this.#byHash.values(), ...this.#byName.values()].some(({ scopes }) => scopes.includes(scope));
+  }
+
+  /** Who asks, and whether a token came of which nothing is said. */
+  identify(request: FastifyRequest): { readonly caller: Caller; readonly isSlowedDown: boolean } {
+    const address = plainAddress(request.ip);
+    const given = givenToken(request.headers.authorization ?? '', request.url.startsWith('/queues'));
+    if (given === undefined) {
+      const identity = this.#namedByProxy(request);
+      return { caller: identity === undefined ? { address } : { address, identity }, isSlowedDown: false };
+    }
+    const identity = this.#byHash.get(tokenHashOf(given));
+    const client = clientOf(address);
+    const verdict = this.#options.guesses.judge(client, identity?.name);
+    if (verdict === 'right' && identity !== undefined)
+      return { caller: { address, identity }, isSlowedDown: false };
+    if (verdict !== 'right') this.#options.onRefused(verdict === 'wrong' ? 'wrongToken' : verdict, client);
+    return { caller: { address }, isSlowedDown: verdict === 'slowedDown' };
+  }
+
+  /** A header that anybody can send counts where it comes from somebody who is trusted, and only once. */
+  #namedByProxy({ raw, socket }: FastifyRequest): Identity | undefined {
+    const { identityHeader, proxies } = this.#options;
+    if (identityHeader === undefined || proxies?.has(socket.remoteAddress) !== true) return undefined;
+    const named = raw.headersDistinct[identityHeader.toLowerCase()] ?? [];
+    return named.length === 1 ? this.#byName.get(named[0] ?? '') : undefined;
+  }
+
+  mayRead({ identity }: Caller): boolean {
+    return this.isReadOpen || identity !== undefined;
+  }
+
+  /** Why a request may not have its route; undefined: it may. */
+  admit(
+    request: FastifyRequest,
+    access: Access,
+    isSlowedDown: boolean,
+    ownOrigin: string | undefined,
+  ): ApiError | undefined {
+    if (access === 'open') return undefined;
+    const isNavigation = request.headers['sec-fetch-mode'] === 'navigate' && request.method === 'GET';
+    if (!isNavigation && !isFromHere(request, ownOrigin)) {
+      return new ApiError(403, 'originRefused', MESSAGES.origin);
+    }
+    const { caller } = request;
+    if (access === 'read' && this.mayRead(caller)) return undefined;
+    if (access !== 'read' && !this.can(access)) return new ApiError(403, 'controlOff', MESSAGES.controlOff);
+    if (isSlowedDown) return new ApiError(429, 'slowedDown', MESSAGES.slowedDown);
+    const { identity } = caller;
+    if (identity?.scopes.includes(access) === true) return undefined;
+    if (identity?.isOwn === true) {
+      const message = `${identity.name} may ${identity.scopes.join(' and ')}; this needs the scope ${access}`;
+      return new ApiError(403, 'scopeMissing', message);
+    }
+    return access === 'read'
+      ? new ApiError(401, 'readTokenNeeded', MESSAGES.read)
+      : new ApiError(401, 'controlTokenNeeded', MESSAGES.control);
+  }
 }
 
-/** The control token also permits reading. */
-export function mayRead(request: FastifyRequest, tokens: WebTokens): boolean {
-  return tokens.read === undefined || isGiven(request, tokens.read) || mayControl(request, tokens);
-}
-
-export function mayControl(request: FastifyRequest, { control }: WebTokens): boolean {
-  return control !== undefined && isGiven(request, control);
-}
+/** Seconds after which one more token is looked at. */
+export const RETRY_AFTER = String(Math.ceil(ANOTHER_AFTER_MS / 1000));
 
 /** Browsers say where a request comes from. `same-site` is refused too: another program on another port. */
 function isFromHere({ headers }: FastifyRequest, ownOrigin: string | undefined): boolean {
@@ -70,11 +178,6 @@ function isFromHere({ headers }: FastifyRequest, ownOrigin: string | undefined):
 }
 
 /** As `Bearer TOKEN`, or as the password of `Basic` for the queues' page, whose token a browser asks people for. */
-function isGiven({ headers, url }: FastifyRequest, token: string): boolean {
-  const given = givenToken(headers.authorization ?? '', url.startsWith('/queues'));
-  return given !== undefined && timingSafeEqual(digest(given), digest(token));
-}
-
 function givenToken(authorization: string, takesBasic: boolean): string | undefined {
   const bearer = /^Bearer +(.+)$/i.exec(authorization)?.[1];
   if (bearer !== undefined) return bearer.trimEnd();
@@ -83,11 +186,6 @@ function givenToken(authorization: string, takesBasic: boolean): string | undefi
   if (basic === undefined) return undefined;
   const text = Buffer.from(basic, 'base64').toString();
   return text.slice(text.indexOf(':') + 1);
-}
-
-/** The same length for every text. */
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 export function isLoopback(host: string): boolean {

@@ -3,6 +3,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { authorWords } from './access.ts';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { BOARD_POLICY } from './headers.ts';
 
@@ -17,22 +18,35 @@ const CONTROL_PATH = `${BOARD_PATH}/control`;
 export async function registerBoard(
   app: FastifyInstance,
   queues: readonly Queue[],
-  onError: (error: unknown) => void,
+  observer: BoardObserver,
 ): Promise<void> {
-  await registerOne(app, queues, { prefix: BOARD_PATH, readOnly: true, onError });
-  await registerOne(app, queues, { prefix: CONTROL_PATH, readOnly: false, onError });
+  await registerOne(app, queues, { prefix: BOARD_PATH, readOnly: true, ...observer });
+  await registerOne(app, queues, { prefix: CONTROL_PATH, readOnly: false, ...observer });
 }
 
-interface BoardKind {
+interface BoardObserver {
+  readonly onError: (error: unknown) => void;
+  readonly onJobChanged: (change: JobChange) => void;
+}
+
+/** Somebody repeated or removed a job that had failed. */
+export interface JobChange {
+  readonly queue: string;
+  readonly job: string;
+  readonly change: 'repeated' | 'removed';
+  /** Who, and from where. */
+  readonly author: string;
+}
+
+interface BoardKind extends BoardObserver {
   readonly prefix: string;
   readonly readOnly: boolean;
-  readonly onError: (error: unknown) => void;
 }
 
 async function registerOne(
   app: FastifyInstance,
   queues: readonly Queue[],
-  { prefix, readOnly, onError }: BoardKind,
+  { prefix, readOnly, onError, onJobChanged }: BoardKind,
 ): Promise<void> {
   const serverAdapter = new FastifyAdapter();
   serverAdapter.setBasePath(prefix);
@@ -52,8 +66,14 @@ async function registerOne(
     async (scope) => {
       scope.addHook('onRoute', (route) => {
         const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
-        route.config = { ...route.config, access: readOnly && isRead ? 'read' : 'control' };
-        if (!isRead && !readOnly) route.preHandler = onlyOfFailedJobs(queues, OF_ONE_JOB.test(route.url));
+        route.config = { ...route.config, access: readOnly && isRead ? 'read' : 'operate' };
+        if (isRead || readOnly) return;
+        route.preHandler = onlyOfFailedJobs(queues, OF_ONE_JOB.test(route.url));
+        const change = route.url.endsWith('/retry') ? 'repeated' : 'removed';
+        route.onResponse = async ({ params, caller }, { statusCode }) => {
+          const { queueName: queue, jobId: job } = params as { queueName: string; jobId: string };
+          if (statusCode < 300) onJobChanged({ queue, job, change, author: authorWords(caller) });
+        };
       });
       scope.addHook('onRequest', async ({ query }, reply) => {
         reply.header('content-security-policy', BOARD_POLICY);

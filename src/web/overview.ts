@@ -1,5 +1,6 @@
 import type { Control } from '../core/controls/controls.ts';
 import type { AccountView } from '../core/view/account-view.ts';
+import type { Scope } from './access.ts';
 import type { Immutable, OverviewReply } from './api/schemas.ts';
 import { inTime } from './in-time.ts';
 import type { Readiness, WebSources } from './sources.ts';
@@ -19,7 +20,7 @@ export interface OverviewSource {
 
 export function createOverview(
   sources: WebSources,
-  mayControl: () => boolean,
+  can: (scope: Scope) => boolean,
   views: () => Promise<readonly AccountView[]>,
 ): OverviewSource {
   const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues(), ANSWER_MS));
@@ -49,7 +50,7 @@ export function createOverview(
         health: found,
         degraded: process.degraded(),
         queues: lines,
-        may: { control: mayControl(), topUp: mayControl() && offers },
+        may: { control: can('control'), topUp: can('operate') && offers },
       };
     },
   };

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import { isIP } from 'node:net';
 import type { Queue } from 'bullmq';
 import {
@@ -7,18 +8,30 @@ import {
   fastify,
   type RouteOptions,
 } from 'fastify';
-import { type Access, admit, allowedNames, isLoopback, mayRead, type WebTokens } from './access.ts';
+import {
+  type Access,
+  AccessControl,
+  allowedNames,
+  isLoopback,
+  RETRY_AFTER,
+  type Scope,
+  type WebUser,
+} from './access.ts';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
 import type { ApiContext } from './api/route.ts';
-import { BOARD_PATH, registerBoard } from './board.ts';
+import { BOARD_PATH, type JobChange, registerBoard } from './board.ts';
+import { boundConnections, clientOf, proxyList } from './connections.ts';
 import { ActionFeed } from './events/action-feed.ts';
 import { registerEvents } from './events/register.ts';
+import { TokenGuesses } from './guesses.ts';
 import { SECURITY_HEADERS } from './headers.ts';
-import { inTime } from './in-time.ts';
+import { readinessInTime } from './health.ts';
+import { listenError, WebServerError } from './listen-error.ts';
 import { createOverview } from './overview.ts';
 import { registerPage } from './page.ts';
-import { sendParts } from './parts.ts';
+import { sendShared } from './parts.ts';
+import { SharedScrapes } from './scrapes.ts';
 import type { Readiness, WebSources } from './sources.ts';
 
 export type { Readiness } from './sources.ts';
@@ -34,8 +47,14 @@ export interface WebOptions {
   readonly publicUrl?: string;
   /** For reading. */
   readonly token?: string;
-  /** For changing; without one nothing can be changed. */
+  /** For changing; without one, and without users who may, nothing can be changed. */
   readonly controlToken?: string;
+  /** People and programs with a token of their own, or whom a trusted proxy names. */
+  readonly users?: Readonly<Record<string, WebUser>>;
+  /** Addresses and networks of reverse proxies: they say for whom they ask, and are not bounded like a client. */
+  readonly trustedProxies?: readonly string[];
+  /** In which they name a user. */
+  readonly identityHeader?: string;
   readonly metrics: { readonly contentType: string; scrape(): Promise<Iterable<Uint8Array>> };
   readonly readiness: () => Promise<Readiness>;
   /** What the API shows; without it there are metrics and health only. */
@@ -45,7 +64,12 @@ export interface WebOptions {
   /** Shown under `/queues/`. */
   readonly queues?: readonly Queue[];
   readonly onError?: (error: unknown) => void;
+  readonly onJobChanged?: (change: JobChange) => void;
+  /** Somebody was turned away; `client` is an address, or a network of one. */
+  readonly onRefused?: (why: WebRefusal, client: string) => void;
 }
+
+export type WebRefusal = 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
 
 export interface WebServer {
   /** `http://127.0.0.1:9642`. */
@@ -63,37 +87,22 @@ export interface ServedRoute {
   readonly access: Access;
 }
 
-/** What keeps a server from starting; `message` says what to change. */
-export class WebServerError extends Error {
-  readonly code: 'WEB_TOKEN_MISSING' | 'WEB_ADDRESS_IN_USE' | 'WEB_ADDRESS_REFUSED';
-
-  constructor(code: WebServerError['code'], message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'WebServerError';
-    this.code = code;
-  }
-}
+export { WebServerError };
 
 /** For a connection on which nothing moves: its reader does not read, or waits for an answer. */
 export const CONNECTION_TIMEOUT_MS = 15_000;
 
-const LIMITS = {
-  /** The largest request is a pause with its reason. */
-  bodyLimit: 8192,
-  connectionTimeout: CONNECTION_TIMEOUT_MS,
-  requestTimeout: 10_000,
-  keepAliveTimeout: 5000,
-  maxRequestsPerSocket: 1000,
-} as const;
 const HTTP_LIMITS = {
   maxHeaderSize: 8192,
-  headersTimeout: 10_000,
-  /** How often the two timeouts above are looked at. */
+  headersTimeout: 3000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5000,
+  /** How often the timeouts are looked at. */
   connectionsCheckingInterval: 1000,
 } as const;
-const MAX_CONNECTIONS = 1000;
-const READINESS_TIMEOUT_MS = 3000;
-const METRICS_TIMEOUT_MS = 8000;
+/** The largest request is a pause with its reason. */
+const BODY_LIMIT = 8192;
+const MAX_REQUESTS_PER_SOCKET = 1000;
 const CLOSE_TIMEOUT_MS = 2000;
 
 /**
@@ -101,22 +110,22 @@ const CLOSE_TIMEOUT_MS = 2000;
  * @throws WebServerError
  */
 export async function startWebServer(options: WebOptions): Promise<WebServer> {
-  const { host, port, token } = options;
-  if (token === undefined && !isLoopback(host)) {
+  const { host, port } = options;
+  const control = accessOf(options);
+  if (control.isReadOpen && !isLoopback(host)) {
     const message = `web.host ${host} can be reached from other machines: set web.token, or listen on 127.0.0.1`;
     throw new WebServerError('WEB_TOKEN_MISSING', message);
   }
-  const app = createApp(options);
-  app.server.maxConnections = MAX_CONNECTIONS;
+  const app = createApp(options, control);
   const collected = collectRoutes(app);
-  const closeEvents = await registerAll(app, options);
+  const closeEvents = await registerAll(app, options, control);
   await app.ready();
   const routes = collected();
   try {
     await app.listen({ host, port });
   } catch (error) {
     await app.close();
-    throw listenError(error, host, port);
+    throw listenError(error, 'web', { host, port });
   }
   const bound = boundPort(app.server.address());
   return {
@@ -132,12 +141,33 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   };
 }
 
-function createApp(options: WebOptions): FastifyInstance {
-  const { host, token: read, controlToken: control, publicUrl, onError } = options;
+function accessOf({ token, controlToken, users, trustedProxies, identityHeader, onRefused }: WebOptions) {
+  return new AccessControl({
+    token,
+    controlToken,
+    users: users ?? {},
+    proxies: proxyList(trustedProxies ?? []),
+    identityHeader,
+    guesses: new TokenGuesses({ monotonicMs: () => performance.now() }),
+    onRefused: (why, client) => onRefused?.(why, client),
+  });
+}
+
+function createApp(options: WebOptions, control: AccessControl): FastifyInstance {
+  const { host, publicUrl, onError, onRefused, trustedProxies = [] } = options;
+  const proxies = proxyList(trustedProxies);
   const app = fastify({
     logger: false,
-    ...LIMITS,
-    http: HTTP_LIMITS,
+    bodyLimit: BODY_LIMIT,
+    // A name such as localhost has several addresses, and a server on each.
+    serverFactory(handler) {
+      const server = createServer(HTTP_LIMITS, handler);
+      server.setTimeout(CONNECTION_TIMEOUT_MS);
+      server.maxRequestsPerSocket = MAX_REQUESTS_PER_SOCKET;
+      boundConnections(server, { proxies, onRefused: (client) => onRefused?.('connections', client) });
+      return server;
+    },
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     forceCloseConnections: 'idle',
     // An address that cannot be read, before anything else has looked at the request.
     frameworkErrors: (_error, _request, reply: FastifyReply) => {
@@ -145,7 +175,7 @@ function createApp(options: WebOptions): FastifyInstance {
     },
   });
   app.removeContentTypeParser('text/plain');
-  const tokens: WebTokens = { read, control };
+  app.decorateRequest('caller');
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl);
   const ownNames = [...(options.names ?? []), ...(publicOrigin === undefined ? [] : [publicOrigin.hostname])];
   const names = allowedNames(host, ownNames);
@@ -155,9 +185,12 @@ function createApp(options: WebOptions): FastifyInstance {
     if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
     // Only those who may read learn which routes exist.
     const { access = 'read' } = request.routeOptions.config;
-    const refused = admit(request, access, tokens, publicOrigin?.origin);
+    const { caller, isSlowedDown } = control.identify(request);
+    request.caller = caller;
+    const refused = control.admit(request, access, isSlowedDown, publicOrigin?.origin);
     if (refused === undefined) return;
     if (refused.status === 401) reply.header('www-authenticate', challengeFor(request.url));
+    if (refused.status === 429) reply.header('retry-after', RETRY_AFTER);
     throw refused;
   });
   app.setNotFoundHandler((_request, reply) => {
@@ -201,17 +234,26 @@ function collectRoutes(app: FastifyInstance): () => readonly ServedRoute[] {
 }
 
 /** Returns what ends those who listen. */
-async function registerAll(app: FastifyInstance, options: WebOptions): Promise<() => void> {
+async function registerAll(
+  app: FastifyInstance,
+  options: WebOptions,
+  control: AccessControl,
+): Promise<() => void> {
   const { sources, page, queues } = options;
-  registerHealth(app, options);
+  registerHealth(app, options, control);
   if (page !== undefined) await registerPage(app, page);
-  if (queues !== undefined) await registerBoard(app, queues, (error) => options.onError?.(error));
+  if (queues !== undefined) {
+    await registerBoard(app, queues, {
+      onError: (error) => options.onError?.(error),
+      onJobChanged: (change) => options.onJobChanged?.(change),
+    });
+  }
   if (sources === undefined) return () => undefined;
-  const mayControl = (): boolean => options.controlToken !== undefined;
+  const can = (scope: Scope): boolean => control.can(scope);
   const views = async () => (await sources.views.read()).map(({ view }) => view);
   const context: ApiContext = {
     ...sources,
-    overview: createOverview(sources, mayControl, views),
+    overview: createOverview(sources, can, views),
     actions: new ActionFeed(sources.audit),
   };
   registerApi(app, context);
@@ -220,37 +262,33 @@ async function registerAll(app: FastifyInstance, options: WebOptions): Promise<(
 
 function registerHealth(
   app: FastifyInstance,
-  { token, controlToken, metrics, readiness, onError }: WebOptions,
+  { metrics, readiness, onError, onRefused }: WebOptions,
+  control: AccessControl,
 ) {
   const open = { config: { access: 'open' } } as const;
   app.get('/healthz', open, (_request, reply) => reply.type('text/plain').send('ok\n'));
   app.get('/readyz', open, async (request, reply) => {
-    const found = await inTime(readiness(), READINESS_TIMEOUT_MS).catch((error: unknown): Readiness => {
-      onError?.(error);
-      return { ready: false, checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }] };
-    });
+    const found = await readinessInTime({ readiness, onError: (error) => onError?.(error) });
     // Why it is not ready is for those who may read; whether it is, for every probe.
-    const shown = mayRead(request, { read: token, control: controlToken }) ? found : { ready: found.ready };
+    const shown = control.mayRead(request.caller) ? found : { ready: found.ready };
     return await reply.code(found.ready ? 200 : 503).send(shown);
   });
+  const scrapes = new SharedScrapes(
+    () => metrics.scrape(),
+    (error) => onError?.(error),
+  );
   app.get('/metrics', { config: { access: 'read' } }, async (request, reply): Promise<FastifyReply> => {
-    const parts = await inTime(metrics.scrape(), METRICS_TIMEOUT_MS);
-    sendParts(request, reply.type(metrics.contentType), { parts, onError: (error) => onError?.(error) });
+    const client = clientOf(request.ip);
+    const leave = scrapes.enter(client);
+    if (leave === undefined) {
+      onRefused?.('scrapes', client);
+      void reply.header('retry-after', '1');
+      throw new ApiError(503, 'tooManyScrapes', 'too many ask for metrics at the same time: try again later');
+    }
+    reply.raw.once('close', leave);
+    await sendShared(request, reply.type(metrics.contentType), () => scrapes.text());
     return reply;
   });
-}
-
-function listenError(error: unknown, host: string, port: number): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code === 'EADDRINUSE') {
-    const message = `port ${port} of ${host} is in use: set another web.port, or stop what uses it`;
-    return new WebServerError('WEB_ADDRESS_IN_USE', message, { cause: error });
-  }
-  if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND') {
-    const message = `this machine cannot listen on ${host}:${port} (${code}): change web.host or web.port`;
-    return new WebServerError('WEB_ADDRESS_REFUSED', message, { cause: error });
-  }
-  return error;
 }
 
 function boundPort(address: ReturnType<FastifyInstance['server']['address']>): number {

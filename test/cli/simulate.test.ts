@@ -123,6 +123,19 @@ describe('breakwater simulate', () => {
     }
   });
 
+  test('off the loopback the token of the control API is written beside the keys', async () => {
+    const keys = await mkdtemp(path.join(tmpdir(), 'breakwater-keys-'));
+    try {
+      await started(['--json', '--host', '0.0.0.0', '--keys-dir', keys], async (line) => {
+        const { controlToken } = JSON.parse(line) as { readonly controlToken: string };
+        expect(await readFile(path.join(keys, 'control.token'), 'utf8')).toBe(`${controlToken}\n`);
+        expect((await stat(path.join(keys, 'control.token'))).mode & 0o777).toBe(0o600);
+      });
+    } finally {
+      await rm(keys, { recursive: true });
+    }
+  });
+
   test.skipIf(process.platform === 'darwin')('--host is where it listens, and nowhere else', async () => {
     await started(['--json', '--host', '127.0.0.2'], async (line) => {
       const { baseUrl, controlUrl } = JSON.parse(line) as Listening;

@@ -97,6 +97,23 @@ test('shows positions, rules with their reason, intents, outcomes and pauses as 
   expect(world.simulator.requestLog()).toHaveLength(before);
 });
 
+test('a queue that somebody paused is said first, while no daemon is there to resume it', async () => {
+  const world = await openOperatorWorld();
+  const daemon = await world.start({ roles: ['web'] });
+  const { poll } = daemon.queues;
+  await poll.pause();
+  const { stdout } = await world.cli(['status']);
+  expect(stdout.split('\n')[0]).toMatch(
+    /^Somebody paused poll: what goes through a paused queue stands still/,
+  );
+  expect(json(await world.cli(['status', '--json']))['pausedQueues']).toEqual(['poll']);
+  const metrics = await (await fetch(`${daemon.webUrl()}/metrics`)).text();
+  expect(metrics).toMatch(/^breakwater_queue_paused\{queue="poll"\} 1$/m);
+  expect(metrics).toMatch(/^breakwater_queue_paused\{queue="act"\} 0$/m);
+  await poll.resume();
+  expect((await world.cli(['status'])).stdout).not.toContain('paused');
+});
+
 test('an account whose stored state is of a newer program is named, and the exit code says so', async () => {
   const world = await openOperatorWorld();
   const daemon = await world.start();

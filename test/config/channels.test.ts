@@ -111,7 +111,13 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
     expect(linesOf(text('web: { host: 0.0.0.0, token: { env: TOKEN } }'), short)).toEqual([
       expect.stringContaining('web.token: expected a token of at least 16 characters, got a shorter one'),
     ]);
-    expect(loaded(text('web: { port: 0 }')).web).toEqual({ host: '127.0.0.1', port: 0, names: [] });
+    expect(loaded(text('web: { port: 0 }')).web).toEqual({
+      host: '127.0.0.1',
+      port: 0,
+      users: {},
+      trustedProxies: [],
+      names: [],
+    });
     expect(loaded(text('')).log).toEqual({ level: 'info', format: 'auto' });
   });
 

@@ -99,6 +99,28 @@ test('an account that is added is polled at once, one that is removed no more', 
   expect(since).toEqual([]);
 });
 
+test('a process without the web server has the listener for probes that its config wants', async () => {
+  const simulator = await openScene();
+  const parts = { accounts: ACCOUNTS, rules: rule(10) };
+  const world = await openDaemonWorld(simulator, { ...parts, web: '{ port: 0, health: { port: 0 } }' });
+  const daemon = await world.start({ roles: ['poll', 'act'] });
+  const url = daemon.healthUrl() ?? '';
+  expect(daemon.webUrl()).toBeUndefined();
+  await polls(world, 'long', 2);
+  expect(await (await fetch(`${url}/healthz`)).text()).toBe('ok\n');
+  await eventually(async () => (await fetch(`${url}/readyz`)).ok, 'ready');
+  // Where the config has none any more, there is none.
+  await world.write(parts);
+  expect((await daemon.reload()).kind).toBe('adopted');
+  expect(daemon.healthUrl()).toBeUndefined();
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  // What cannot listen keeps the new config out.
+  await world.write({ ...parts, web: `{ port: 0, health: { port: ${new URL(simulator.baseUrl).port} } }` });
+  expect(await daemon.reload()).toMatchObject({ kind: 'refused' });
+  const other = await world.start({ roles: ['poll'], ordinal: 1, healthPort: 0 });
+  expect((await fetch(`${other.healthUrl()}/healthz`)).status).toBe(200);
+});
+
 test('a reload that is under way when the daemon stops leaves no web server behind', async () => {
   const simulator = await openScene();
   const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: rule(10) });

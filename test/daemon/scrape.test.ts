@@ -83,6 +83,7 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
     await (await fetch(`${of.webUrl()}/metrics`, { headers: { connection: 'close' } })).text();
   await polls(world, 'long');
   await polls(world, 'borrower');
+  await fetch(`${daemon.webUrl()}/healthz`, { headers: { authorization: 'Bearer of-nobody' } });
 
   simulator.setPrice('BTC_PERP', '43500');
   await drift(simulator, -0.002, () => sizeOf(simulator, 'long') <= 0.251, 'a fill', world);

@@ -23,7 +23,7 @@ const services = Object.entries(compose.services);
 const SECRETS = mountsOf(serviceOf('secrets'))
   .filter(({ ro }) => !ro)
   .map(({ source }) => source);
-const OURS = new Set(['secrets', 'exchange', 'breakwater']);
+const OURS = new Set(['secrets', 'exchange', 'breakwater', 'web']);
 
 /** Where a service listens inside, by what its own config says. */
 const LISTENS: Readonly<Record<string, readonly number[]>> = {
@@ -31,7 +31,8 @@ const LISTENS: Readonly<Record<string, readonly number[]>> = {
   exchange: ['--port', '--eu-port', '--control-port'].map((name) =>
     Number(optionOf(serviceOf('exchange'), name)),
   ),
-  breakwater: [9642],
+  breakwater: [9642, 9644],
+  web: [9642, 9644],
   prometheus: [9090],
   alertmanager: [9093],
   grafana: [3000],
@@ -144,6 +145,19 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  test('who watches and acts is reached by nobody outside, and its probes by nobody else', () => {
+    const { web } = parse(read('config/compose/breakwater.yaml')) as {
+      web: { health: { host?: string; port: number } };
+    };
+    expect(web.health.host ?? '127.0.0.1').toBe('127.0.0.1');
+    for (const name of ['breakwater', 'web']) {
+      const url = serviceOf(name).environment?.['BREAKWATER_HEALTH_URL'];
+      expect([name, url]).toEqual([name, `http://127.0.0.1:${web.health.port}/healthz`]);
+    }
+    expect(serviceOf('breakwater').ports).toBeUndefined();
+    expect(serviceOf('web').command?.join(' ')).toContain('--roles web');
+  });
+
   test('Redis is set up as the daemon wants it', () => {
     const words = serviceOf('redis').command?.join(' ');
     for (const setting of [
@@ -233,6 +247,7 @@ describe('the configs that it mounts', () => {
     expect(made.get('prometheus-secrets')?.['read-token']).toBe(made.get('secrets')?.['read-token']);
     const asked = {
       breakwater: read('config/compose/breakwater.yaml'),
+      web: read('config/compose/breakwater.yaml'),
       prometheus: read('config/prometheus/prometheus.yml'),
       grafana: JSON.stringify(serviceOf('grafana').environment),
       redis: JSON.stringify(serviceOf('redis').command),

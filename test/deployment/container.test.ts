@@ -217,6 +217,7 @@ describe('the image', () => {
           /redis: \{ url: .*/,
           `redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }`,
         )
+        .replace('health: { port: 9644 }', 'health: { port: 0 }')
         .replace('host: 0.0.0.0', 'host: 127.0.0.1\n  port: 0');
       const file = path.join(folder, 'breakwater.yaml');
       await writeFile(file, config);
@@ -236,7 +237,10 @@ async function checkDaemon(file: string, health: readonly string[]): Promise<voi
     const url = (): string | undefined => /"url":"(http:[^"]+)"/.exec(daemon.output())?.[1];
     await until(() => url() !== undefined, daemon);
     await until(async () => (await fetch(`${url()}/readyz`)).ok, daemon);
-    expect(await shell(health, { BREAKWATER_HEALTH_URL: `${url()}/healthz` })).toBe(0);
+    const urls = [...daemon.output().matchAll(/"url":"(http:[^"]+)"/g)].map(([, found]) => found);
+    expect(urls).toHaveLength(2);
+    for (const found of urls)
+      expect(await shell(health, { BREAKWATER_HEALTH_URL: `${found}/healthz` })).toBe(0);
     const token = await readFile(path.join(state, 'secrets', 'read-token'), 'utf8');
     expect((await fetch(`${url()}/metrics`)).status).toBe(401);
     // The page's own files came along.

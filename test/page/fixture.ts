@@ -42,6 +42,8 @@ export interface FixtureState {
   stress: PageStress;
   readToken: string | undefined;
   controlToken: string;
+  /** Whose token the read token is. */
+  knownAs: string | null;
   /** Answers 503 to the stream and to everything else. */
   isDown: boolean;
 }
@@ -72,6 +74,7 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
     stress: { scheduled: false, stored: null },
     readToken: undefined,
     controlToken: 'the-control-token',
+    knownAs: null,
     isDown: false,
     ...state,
   };
@@ -138,7 +141,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, scene:
   const { state } = scene;
   if (state.isDown) return json(response, 503, { error: { code: 'stateLost', message: 'Redis is lost' } });
   const isRead = ask.method === 'GET';
-  const needed = isRead ? state.readToken : state.controlToken;
+  const needed = isRead || state.knownAs !== null ? state.readToken : state.controlToken;
   if (needed !== undefined && ask.authorization !== `Bearer ${needed}`) {
     const code = isRead ? 'readTokenNeeded' : 'controlTokenNeeded';
     return json(response, 401, {
@@ -191,6 +194,7 @@ function send(stream: ServerResponse, name: string, data: unknown): void {
 }
 
 function read({ path: asked, query }: Asked, rawPath: string, state: FixtureState): [number, unknown] {
+  if (asked === '/me') return [200, { name: state.knownAs, scopes: ['read'], address: '127.0.0.1' }];
   if (asked === '/overview') return [200, { ...state.overview, atMs: Date.now() }];
   if (asked === '/actions') return [200, { actions: state.actions }];
   if (asked === '/stress') return [200, state.stress];
@@ -271,7 +275,9 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
       ],
     },
     degraded: [],
-    queues: [{ queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null }],
+    queues: [
+      { queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null, isPaused: false },
+    ],
     may: { control: true, topUp: true },
     ...changed,
   };

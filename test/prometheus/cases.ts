@@ -590,6 +590,27 @@ export const CASES: readonly AlertCase[] = [
       'The queue poll was found paused 1 times within 10 minutes and was resumed. A paused queue watches, acts and tells nothing.',
   },
   {
+    alert: 'BreakwaterQueueStaysPaused',
+    firing: { [`breakwater_queue_paused{queue="poll",${WHERE}}`]: ALWAYS(1) },
+    calm: { [`breakwater_queue_paused{queue="poll",${WHERE}}`]: ALWAYS(0) },
+    labels: { queue: 'poll' },
+    severity: 'critical',
+    summary: 'The queue poll is paused, and nobody resumes it',
+    description:
+      'The queue poll has been paused for 30s. A daemon with the role poll resumes it within seconds: none runs. A paused queue watches, acts and tells nothing.',
+  },
+  {
+    alert: 'BreakwaterWebRefused',
+    firing: { [`breakwater_web_refused_total{reason="wrongToken",${WHERE}}`]: APPEARED(100) },
+    calm: { [`breakwater_web_refused_total{reason="wrongToken",${WHERE}}`]: APPEARED(99) },
+    at: '13m',
+    labels: { reason: 'wrongToken' },
+    severity: 'warning',
+    summary: 'The web server turns somebody away: wrongToken',
+    description:
+      '100 requests or connections were refused within 10 minutes (alert from 100): wrongToken. The log names the addresses.',
+  },
+  {
     alert: 'BreakwaterExchangeUnreachable',
     firing: {
       [`breakwater_exchange_requests_total{endpoint="openPositions",outcome="ok",error="",${WHERE}}`]:

@@ -4,6 +4,7 @@ import { workerConnection } from '../../src/queues/connection.ts';
 import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { errorReply } from '../../src/web/api/schemas.ts';
+import type { JobChange } from '../../src/web/board.ts';
 import type { ServedRoute } from '../../src/web/server.ts';
 import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
 import {
@@ -28,12 +29,14 @@ let guarded: Fixture;
 let local: Fixture;
 let readOnly: Fixture;
 let routes: readonly ServedRoute[];
+/** What the board did to jobs. */
+const changes: JobChange[] = [];
 
 beforeAll(async () => {
   redis = await startPrivateRedis();
   queues = openQueues({ url: redis.url, prefix: redis.prefix.replace(/:$/, ''), onError: () => undefined });
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
-  const web = { queues: queues.all };
+  const web = { queues: queues.all, onJobChanged: (change: JobChange) => changes.push(change) };
   guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
   local = await startFixture({ web });
   readOnly = await startFixture({ web: { ...web, controlToken: undefined as unknown as string } });
@@ -76,10 +79,22 @@ async function call(fixture: Fixture, route: ServedRoute, asking: Asking = {}): 
   const query = TAKEN[operation?.id ?? ''] ?? '';
   return await ask(fixture.server, `${urlOf(route)}${query}`, {
     method: route.method,
+    from: nextAddress(),
     ...(body === undefined ? {} : { body }),
     ...asking,
   });
 }
+
+let asked = 0;
+
+/** Who tries many wrong tokens from one address is slowed down: here each comes from another one. */
+function nextAddress(): string {
+  asked += 1;
+  return `127.1.${asked >> 8}.${asked & 255}`;
+}
+
+/** By its scope: also what only shows where something can be changed. */
+const isChange = ({ access }: ServedRoute): boolean => access === 'control' || access === 'operate';
 
 /** What never ends is asked for only where it is refused. */
 const ends = ({ url }: ServedRoute): boolean => url !== '/api/v1/events';
@@ -124,12 +139,13 @@ describe('the routes', () => {
     expect(of('control').sort()).toEqual([
       'DELETE /api/v1/pauses/:id',
       'DELETE /api/v1/silences/:id',
-      'POST /api/v1/accounts/:id/top-ups',
       'POST /api/v1/pauses',
       'POST /api/v1/silences',
     ]);
+    expect(of('operate')).toEqual(['POST /api/v1/accounts/:id/top-ups']);
     const unsafe = routes.filter(
-      ({ method, access }) => method !== 'GET' && method !== 'HEAD' && access !== 'control',
+      ({ method, access }) =>
+        method !== 'GET' && method !== 'HEAD' && access !== 'control' && access !== 'operate',
     );
     expect(unsafe).toEqual([]);
     expect(routes.length).toBeGreaterThan(60);
@@ -178,7 +194,7 @@ describe('every route', () => {
   test('that only shows takes either token, and one that changes only the one for that', async () => {
     await each(async (route) => {
       const asReader = await call(guarded, route, { token: READ_TOKEN, headers: abort(route) });
-      expect(asReader.status === 401).toBe(route.access === 'control');
+      expect(asReader.status === 401).toBe(isChange(route));
       if (!ends(route)) return;
       const asController = await call(guarded, route, { token: CONTROL_TOKEN });
       expect([401, 403]).not.toContain(asController.status);
@@ -233,7 +249,7 @@ describe('every route', () => {
 
   test('that changes something does nothing while no control token is set', async () => {
     await each(async (route) => {
-      if (route.access !== 'control') return;
+      if (!isChange(route)) return;
       const answer = await call(readOnly, route, { token: CONTROL_TOKEN });
       expect(answer.status).toBe(403);
       if (route.method !== 'HEAD') expect(answer.json).toMatchObject({ error: { code: 'controlOff' } });
@@ -461,6 +477,13 @@ describe('the queues’ page', () => {
     const other = await failedJob(notify);
     expect(await change('/queues/control', `${other}/clean`, control)).toBe(204);
     expect(await notify.getJobState(other)).toBe('unknown');
+    const by = { queue: 'notify', author: 'somebody (control token, 127.0.0.1)' };
+    await expect
+      .poll(() => changes)
+      .toEqual([
+        { ...by, job: failed, change: 'repeated' },
+        { ...by, job: other, change: 'removed' },
+      ]);
     await notify.obliterate({ force: true });
   });
 });

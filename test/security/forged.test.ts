@@ -117,6 +117,22 @@ test('a pause written to Redis without a seal does not hold, and is told of', as
   await eventually(() => orders(world) > 0, 'an order');
 });
 
+test('audit rewritten with Redis access: the log has the head, and verify --head finds that it is another one', async () => {
+  const world = await openOperatorWorld();
+  await writer(world, OPERATORS_KEY).controls.put({ kind: 'pause', accountId: 'long', ...FORGED });
+  await world.start();
+  const heads = () => world.events.flatMap((event) => (event.kind === 'auditHead' ? [event] : []));
+  await eventually(() => heads().some(({ accountId }) => accountId === 'long'), 'a head');
+  const { head } = heads().find(({ accountId }) => accountId === 'long') ?? expect.fail();
+  const verify = (hash: string) =>
+    world.cli(['audit', 'verify', '--account', 'long', '--head', `${head.seq}:${hash}`]);
+  expect(await verify(head.hash)).toMatchObject({ exitCode: 0 });
+  const other = await verify('f'.repeat(64));
+  expect(other).toMatchObject({ exitCode: 1 });
+  expect(other.stdout).toContain('the chain was made anew');
+  expect(await world.cli(['audit', 'verify', '--head', `1:${head.hash}`])).toMatchObject({ exitCode: 2 });
+});
+
 test('without operators.key no order by hand is taken from a Redis that asks for no password', async () => {
   const world = await openOperatorWorld();
   const { readFile } = await import('node:fs/promises');

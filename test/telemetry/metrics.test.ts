@@ -150,9 +150,13 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'jobFailed', queue: 'act', job: 'j', error: new Error('j') },
   { kind: 'jobStalled', queue: 'act', job: 'j' },
   { kind: 'jobRefused', queue: 'notify', job: 'j', why: 'form' },
+  { kind: 'auditHead', accountId: 'a', head: { seq: 1, hash: 'f' } },
+  { kind: 'controlRefused', words: 'the pause x does not hold' },
   { kind: 'schedulesAsserted', buckets: [1, 2], why: 'repair' },
   { kind: 'started', roles: ['poll'], accounts: 7, instance: 'i' },
   { kind: 'listening', url: 'http://127.0.0.1:9642' },
+  { kind: 'webRefused', why: 'wrongToken', client: '192.0.2.7' },
+  { kind: 'jobChanged', queue: 'act', job: 'j', change: 'removed', author: 'ann (192.0.2.7)' },
   { kind: 'webError', error: new Error('a slow reader') },
   { kind: 'configReloaded', accounts: 8, changed: true, warnings: ['w'] },
   { kind: 'configRefused', problems: ['p'] },
@@ -217,6 +221,8 @@ describe('what happens', () => {
       'breakwater_lane_runs_total{end="idle"}': 1,
       'breakwater_actions_total{kind="place",outcome="rejected",reason="notEnoughBalance"}': 1,
       'breakwater_queue_problems_total{queue="act",problem="failed"}': 1,
+      breakwater_controls_refused_total: 1,
+      'breakwater_web_refused_total{reason="wrongToken"}': 1,
       'breakwater_schedules_asserted_total{why="repair"}': 2,
       breakwater_accounts: 8,
       'breakwater_config_reloads_total{result="refused"}': 1,
@@ -260,6 +266,24 @@ describe('what happens', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { repeated?: number });
     expect(lines.map(({ repeated }) => repeated)).toEqual([undefined, 9, 9]);
+  });
+
+  test('40,000 wrong tokens are counted, and said once with the address of each who sends them', async () => {
+    const { telemetry, log } = setUp();
+    for (let index = 0; index < 20_000; index++) {
+      for (const client of ['192.0.2.7', '2001:db8:0:0::/64'])
+        telemetry.emit({ kind: 'webRefused', why: 'wrongToken', client });
+    }
+    const lines = log()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event: string; level: string; client: string; message: string });
+    expect(lines.map(({ event, level, client }) => [event, level, client])).toEqual([
+      ['webRefused', 'warn', '192.0.2.7'],
+      ['webRefused', 'warn', '2001:db8:0:0::/64'],
+    ]);
+    const text = textOf(await telemetry.metrics.scrape());
+    expect(valueOf(text, 'breakwater_web_refused_total{reason="wrongToken"}')).toBe(40_000);
   });
 
   test('messages are counted by channel and outcome; series of channels that are gone are removed', async () => {
@@ -329,7 +353,7 @@ describe('what happens', () => {
       state.isPausedEverywhere = true;
       return {
         state,
-        queues: { act: { jobs: { waiting: 3, active: 1 }, oldestAgeMs: 250 } },
+        queues: { act: { jobs: { waiting: 3, active: 1 }, oldestAgeMs: 250, isPaused: true } },
       };
     });
     telemetry.metrics.budgets(() => [{ egress: 'default', limit: 'positions', used: 0.25 }]);
@@ -340,6 +364,7 @@ describe('what happens', () => {
       'breakwater_queue_jobs{queue="act",state="waiting"}': 3,
       'breakwater_queue_jobs{queue="act",state="active"}': 1,
       'breakwater_queue_oldest_job_seconds{queue="act"}': 0.25,
+      'breakwater_queue_paused{queue="act"}': 1,
       'breakwater_exchange_budget_used_ratio{egress="default",limit="positions"}': 0.25,
     };
     const text = textOf(await telemetry.metrics.scrape());
@@ -349,7 +374,9 @@ describe('what happens', () => {
     fails = true;
     const without = textOf(await telemetry.metrics.scrape());
     expect(valueOf(without, available)).toBe(0);
-    expect(without).not.toMatch(/^breakwater_(paused|account_|intents_open|queue_jobs|queue_oldest).* /m);
+    expect(without).not.toMatch(
+      /^breakwater_(paused|account_|intents_open|queue_jobs|queue_oldest|queue_paused).* /m,
+    );
   });
 
   test('what is wrong with the process is told until it is right again', () => {

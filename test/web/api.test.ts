@@ -324,6 +324,8 @@ describe('what happened', () => {
 });
 
 const BY = { author: 'ann', reason: 'moving collateral' };
+/** As who shares the control token is recorded. */
+const SIGNED = 'ann (control token, 127.0.0.1)';
 const asControl = (body: unknown, method = 'POST') => ({ method, body, token: CONTROL_TOKEN });
 
 describe('what is changed', () => {
@@ -331,7 +333,7 @@ describe('what is changed', () => {
     const { server, state } = await start();
     const body = { accountId: 'desk-1', forMs: 60_000, ...BY };
     const put = expectReply('pause', await ask(server, '/api/v1/pauses', asControl(body))) as { id: string };
-    expect(await pauseOf(state, 'desk-1')).toMatchObject({ id: put.id, ...BY });
+    expect(await pauseOf(state, 'desk-1')).toMatchObject({ id: put.id, ...BY, author: SIGNED });
     const everywhere = { accountId: null, forMs: null, ...BY };
     expectReply('pause', await ask(server, '/api/v1/pauses', asControl(everywhere)));
     expect(await pauseOf(state, 'desk-2')).toMatchObject({ accountId: null, expiresAtMs: null });
@@ -346,8 +348,8 @@ describe('what is changed', () => {
     expect(again.status).toBe(404);
     const trail = (await state.audit.tail('desk-1', 10)).map(({ record: { content } }) => content);
     expect(trail.filter(({ kind }) => kind === 'control')).toMatchObject([
-      { change: 'put', by: { author: 'ann' } },
-      { change: 'lifted', by: { author: 'bob', reason: 'done' } },
+      { change: 'put', by: { author: SIGNED } },
+      { change: 'lifted', by: { author: 'bob (control token, 127.0.0.1)', reason: 'done' } },
     ]);
   });
 
@@ -423,7 +425,8 @@ describe('a top-up', () => {
       uniqueId: 'bw-1',
       opensWith: 'referrer',
     });
-    expect(topUps).toEqual([{ accountId: 'desk-1', subject, ticker: 'USD', amount: '99.5', author: 'ann' }]);
+    const order = { accountId: 'desk-1', subject, ticker: 'USD', amount: '99.5' };
+    expect(topUps).toEqual([{ ...order, author: SIGNED }]);
     expect((await ask(server, '/api/v1/overview')).json).toMatchObject({ may: { topUp: true } });
   });
 

@@ -98,6 +98,7 @@ export interface FixtureOptions {
   readonly offer?: TopUpOffer;
   readonly topUp?: (order: TopUpOrder) => Promise<TopUpOutcome>;
   readonly sources?: Partial<WebSources>;
+  readonly process?: Partial<WebSources['process']>;
 }
 
 export async function startFixture({
@@ -106,6 +107,7 @@ export async function startFixture({
   offer,
   topUp = async ({ amount }) => ({ kind: 'made', url: `https://pay.example/${amount}`, uniqueId: 'bw-1' }),
   sources: own = {},
+  process = {},
 }: FixtureOptions = {}): Promise<Fixture> {
   const state = createMemoryState({ clock: systemClock });
   const views = new Map<string, SourcedView>(accounts.map((view) => [view.accountId, { view, acted: 0 }]));
@@ -131,7 +133,10 @@ export async function startFixture({
       startedAtMs: 1,
       readiness: async () => READY,
       degraded: () => ['notify'],
-      queues: async () => [{ queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null }],
+      queues: async () => [
+        { queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null, isPaused: false },
+      ],
+      ...process,
     },
     stress: async () => ({ scheduled: false, stored: null }),
     deposits: {
@@ -196,6 +201,8 @@ export interface Asking {
   readonly method?: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The address that it comes from, of this machine. */
+  readonly from?: string;
   /** Sent as JSON; a text as it is. */
   readonly body?: unknown;
 }
@@ -206,7 +213,7 @@ export async function ask(
   url: string,
   asking: Asking = {},
 ): Promise<Answer> {
-  const { method = 'GET', token, headers = {}, body } = asking;
+  const { method = 'GET', token, headers = {}, from = '127.0.0.1', body } = asking;
   const sent = body === undefined || typeof body === 'string' ? (body ?? '') : JSON.stringify(body);
   const own: Record<string, string> = { connection: 'close' };
   if (token !== undefined) own['authorization'] = `Bearer ${token}`;
@@ -216,7 +223,14 @@ export async function ask(
   }
   return await new Promise((resolve, reject) => {
     const request = httpRequest(
-      { host: '127.0.0.1', port: server.port, path: url, method, headers: { ...own, ...headers } },
+      {
+        host: '127.0.0.1',
+        localAddress: from,
+        port: server.port,
+        path: url,
+        method,
+        headers: { ...own, ...headers },
+      },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));

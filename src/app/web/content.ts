@@ -30,6 +30,8 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
     metrics: process.metrics,
     readiness,
     onError: (error) => telemetry.emit({ kind: 'webError', error }),
+    onJobChanged: (change) => telemetry.emit({ kind: 'jobChanged', ...change }),
+    onRefused: (why, client) => telemetry.emit({ kind: 'webRefused', why, client }),
     page: pageDirectory(),
     queues: queues.all,
     sources: {
@@ -57,8 +59,8 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   };
 }
 
-function queueLine(queue: string, { jobs, oldestAgeMs }: QueueFigures, clock: Clock): QueueLine {
+function queueLine(queue: string, { jobs, oldestAgeMs, isPaused }: QueueFigures, clock: Clock): QueueLine {
   const { waiting = 0, active = 0, delayed = 0, failed = 0 } = jobs;
   const oldestMs = waiting === 0 ? null : Math.round(clock.nowMs() - oldestAgeMs);
-  return { queue, waiting, active, delayed, failed, oldestMs };
+  return { queue, waiting, active, delayed, failed, oldestMs, isPaused };
 }

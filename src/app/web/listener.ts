@@ -5,7 +5,7 @@ import { startWebServer, type WebOptions, type WebServer } from '../../web/serve
 /** What the server shows; the rest is settings. */
 export type WebContent = Pick<
   WebOptions,
-  'metrics' | 'readiness' | 'onError' | 'sources' | 'page' | 'queues'
+  'metrics' | 'readiness' | 'onError' | 'onJobChanged' | 'onRefused' | 'sources' | 'page' | 'queues'
 >;
 
 export interface WebListenerOptions {
@@ -72,7 +72,7 @@ export class WebListener {
 }
 
 async function listen(
-  { host, names, token, controlToken, publicUrl }: WebSettings,
+  { host, names, token, controlToken, publicUrl, users, trustedProxies, identityHeader }: WebSettings,
   { content, onListening }: WebListenerOptions,
   port: number,
 ): Promise<WebServer> {
@@ -81,6 +81,9 @@ async function listen(
     host,
     port,
     names,
+    users,
+    trustedProxies,
+    ...(identityHeader === undefined ? {} : { identityHeader }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(token === undefined ? {} : { token: token.reveal() }),
     ...(controlToken === undefined ? {} : { controlToken: controlToken.reveal() }),
@@ -93,10 +96,8 @@ function isSame(a: WebSettings, b: WebSettings): boolean {
   return (
     isSameSecret(a.token, b.token) &&
     isSameSecret(a.controlToken, b.controlToken) &&
-    a.host === b.host &&
-    a.port === b.port &&
-    a.publicUrl === b.publicUrl &&
-    JSON.stringify(a.names) === JSON.stringify(b.names)
+    // Secrets look alike in it.
+    JSON.stringify({ ...a, health: undefined }) === JSON.stringify({ ...b, health: undefined })
   );
 }
 

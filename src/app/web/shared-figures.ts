@@ -82,12 +82,13 @@ export async function readQueues(
 }
 
 async function readQueue(queue: Queue, clock: Clock): Promise<readonly [string, QueueFigures]> {
-  const [jobs, [oldest]] = await Promise.all([
+  const [jobs, [oldest], isPaused] = await Promise.all([
     queue.getJobCounts(...STATES),
     queue.getJobs(['waiting'], 0, 0, true),
+    queue.isPaused(),
   ]);
   // A tick was made long before it was meant to begin.
   const meantMs = queue.name === 'poll' ? meantAt(oldest?.id) : undefined;
   const sinceMs = meantMs ?? oldest?.timestamp;
-  return [queue.name, { jobs, oldestAgeMs: sinceMs === undefined ? 0 : clock.nowMs() - sinceMs }];
+  return [queue.name, { jobs, oldestAgeMs: sinceMs === undefined ? 0 : clock.nowMs() - sinceMs, isPaused }];
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { FileVerdict, Operations } from '../../app.ts';
-import { type ChainedRecord, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
+import { type ChainedRecord, type ChainHead, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { CliError, UsageError } from '../errors.ts';
@@ -117,6 +117,7 @@ export function registerShow(audit: Command, io: CliIo): void {
 interface VerifyFlags extends PlaceFlags {
   readonly account?: readonly string[];
   readonly file?: readonly string[];
+  readonly head?: ChainHead;
 }
 
 export function registerVerify(audit: Command, io: CliIo): void {
@@ -129,13 +130,28 @@ export function registerVerify(audit: Command, io: CliIo): void {
         'record that is wrong.',
     )
     .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
+    .option(
+      '--head <seq:hash>',
+      'of one account: a head from the log (auditHead), which has to be in its chain',
+      headOf,
+    )
     .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty);
   withJson(withPlace(command));
   command.addHelpText('after', '\nEnds with 1 when a chain is broken.\n');
   command.action(async (flags: VerifyFlags) => {
+    if (flags.head !== undefined && flags.account?.length !== 1) {
+      throw new UsageError('--head is of one account.', 'Add --account ID.');
+    }
     if (flags.file !== undefined) await verifyFiles(io, flags.file, flags);
     else await verifyChains(io, flags);
   });
+}
+
+function headOf(text: string): ChainHead {
+  const [, seq, hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined)
+    throw new UsageError('--head: expected a number, a colon and 64 hexadecimal digits.');
+  return { seq: Number(seq), hash };
 }
 
 async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
@@ -148,7 +164,7 @@ async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
     for (const id of flags.account ?? []) await requireAccount(operations, id);
     for (const id of ids) {
       io.signal.throwIfAborted();
-      printVerdict(io, id, await operations.audit.verify(id), flags);
+      printVerdict(io, id, await operations.audit.verify(id, flags.head), flags);
     }
   });
 }

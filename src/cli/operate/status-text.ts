@@ -11,6 +11,8 @@ export interface StatusReport {
   /** Unix milliseconds. */
   readonly atMs: number;
   readonly controls: readonly Control[];
+  /** Queues that somebody has paused as a whole. */
+  readonly pausedQueues: readonly string[];
   readonly accounts: readonly StatusAccount[];
 }
 
@@ -33,7 +35,12 @@ export interface StatusEvent {
 
 /** The report for people: a table of the accounts, then what there is to say of each. */
 export function printStatus(io: CliIo, report: StatusReport): void {
-  const { accounts, controls, atMs } = report;
+  const { accounts, controls, pausedQueues, atMs } = report;
+  if (pausedQueues.length > 0) {
+    const words = `Somebody paused ${pausedQueues.join(' and ')}: what goes through a paused queue stands still until a daemon with the role poll runs.`;
+    printLine(io, paint(io, 'stdout', 'red', words));
+    printLine(io, '');
+  }
   for (const control of controls) {
     const what = control.kind === 'pause' ? 'paused' : 'silenced';
     printLine(io, paint(io, 'stdout', 'yellow', printable(`${what}: ${controlWords(control, atMs)}`)));

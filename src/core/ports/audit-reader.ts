@@ -1,4 +1,4 @@
-import type { AuditRecord, ChainedRecord, DecisionInputs } from '../audit/audit-record.ts';
+import type { AuditRecord, ChainedRecord, ChainHead, DecisionInputs } from '../audit/audit-record.ts';
 
 /** What a check of a chain finds. */
 export type ChainVerdict =
@@ -89,7 +89,10 @@ export interface AuditReader {
   /** The inputs of a decision as they were, large parts put back; `undefined` when it is not one. */
   inputs(record: AuditRecord): Promise<DecisionInputs | undefined>;
   attachment(accountId: string, hash: string): Promise<string | undefined>;
-  verify(accountId: string): Promise<ChainVerdict>;
+  /** Where the account's own chain ends, by its state; its hash covers all before, the lanes' chains as last folded in. */
+  head(accountId: string): Promise<ChainHead | undefined>;
+  /** `kept`: a head that was written down elsewhere, which has to be in the account's own chain. */
+  verify(accountId: string, kept?: ChainHead): Promise<ChainVerdict>;
   /** Exports and takes away the oldest records; a checkpoint record in the chain stands for them. */
   prune(accountId: string, request: PruneRequest): Promise<PruneResult>;
 }

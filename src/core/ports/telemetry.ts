@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
+import type { ChainHead } from '../audit/audit-record.ts';
 import type { SourceName } from '../fields/field-catalogue.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { Snapshot } from '../quantities/snapshot.ts';
@@ -142,6 +143,16 @@ export type QueueEvent =
   | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
   | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
   | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
+  /** Where an account's audit chain ends: kept outside of Redis, it tells a chain that was made anew. */
+  | { readonly kind: 'auditHead'; readonly accountId: string; readonly head: ChainHead }
+  /** Somebody did this to a failed job on the queues' page; `author` is who, and from where. */
+  | {
+      readonly kind: 'jobChanged';
+      readonly queue: string;
+      readonly job: string;
+      readonly change: 'repeated' | 'removed';
+      readonly author: string;
+    }
   /** A stored pause or silence does not hold: nobody with the operators' key has said it. */
   | { readonly kind: 'controlRefused'; readonly words: string }
   /** Somebody had paused the whole queue. */
@@ -167,7 +178,13 @@ export type ProcessEvent =
       readonly warnings: readonly string[];
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
-  | { readonly kind: 'listening'; readonly url: string }
+  | { readonly kind: 'listening'; readonly url: string; readonly probesOnly?: boolean }
+  /** The web server turned somebody away; `client` is an address, or a network of one. */
+  | {
+      readonly kind: 'webRefused';
+      readonly why: 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
+      readonly client: string;
+    }
   | { readonly kind: 'webError'; readonly error: unknown }
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
   | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }

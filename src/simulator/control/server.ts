@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import fastify, { type FastifyInstance } from 'fastify';
 import { type Decimal, formatDecimal } from '../../core/quantities/decimal.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
@@ -14,6 +15,7 @@ import { WALLET_ROUTES } from './wallet-routes.ts';
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const STATUS_OF: Readonly<Record<string, number>> = {
+  'token-needed': 401,
   'foreign-page': 403,
   'not-found': 404,
   'account-exists': 409,
@@ -33,16 +35,19 @@ const ROUTES: readonly ControlRoute[] = [
 
 /**
  * The control API: a second port on which a person or a test moves the world that the exchange is in.
- * It has no authentication: it listens on the loopback interface, and pages of other sites are refused.
+ * On the loopback interface it asks nobody who they are; elsewhere it needs a token, but for `/health`. Pages of other
+ * sites are refused everywhere.
  */
 export class ControlServer {
   readonly #app: FastifyInstance;
 
-  constructor(exchange: SimulatedExchange, describe: () => unknown) {
+  constructor(exchange: SimulatedExchange, describe: () => unknown, token: string | undefined) {
     this.#app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
     this.#app.addHook('onRequest', (request, _reply, done) => {
-      const { host, origin } = request.headers;
-      done(isFromHere(host, origin) ? undefined : FOREIGN);
+      const { host, origin, authorization } = request.headers;
+      if (!isFromHere(host, origin)) return done(FOREIGN);
+      const isOpen = token === undefined || request.routeOptions.url === '/health';
+      done(isOpen || isGiven(token, authorization) ? undefined : TOKEN_NEEDED);
     });
     const routes = [...statusRoutes(describe), ...ROUTES];
     const listing = routes.map(({ run: _run, ...listed }) => listed);
@@ -78,6 +83,16 @@ const FOREIGN = new SimulatorError(
   'foreign-page',
   'the control API answers only what addresses it as 127.0.0.1 or localhost, and no page of another site',
 );
+
+const TOKEN_NEEDED = new SimulatorError(
+  'token-needed',
+  'off the loopback the control API needs its token: Authorization: Bearer ...',
+);
+
+function isGiven(token: string, authorization = ''): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(`Bearer ${token}`), digest(authorization));
+}
 
 /** Pages of other sites can reach the port by a form or by a name that points here: browsers say which. */
 function isFromHere(host: string | undefined, origin: string | undefined): boolean {

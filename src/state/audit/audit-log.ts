@@ -1,6 +1,7 @@
 import {
   type AuditRecord,
   type ChainedRecord,
+  type ChainHead,
   type DecisionInputs,
   GENESIS_HASH,
 } from '../../core/audit/audit-record.ts';
@@ -42,7 +43,11 @@ export function createAuditLog(store: AccountStore, backend: Backend, trust: Ope
     inputs: (record: AuditRecord): Promise<DecisionInputs | undefined> =>
       restoreInputs(record, (hash) => attachment(record.accountId, hash)),
     attachment,
-    verify: (accountId) => verifyChain({ store, backend, trust }, accountId),
+    async head(accountId) {
+      const { seq, head } = (await store.trailOf(accountId))?.header ?? { seq: 0, head: GENESIS_HASH };
+      return seq === 0 ? undefined : { seq, hash: head };
+    },
+    verify: (accountId, kept) => verifyChain({ store, backend, trust }, accountId, kept),
     async prune(accountId: string, request: PruneRequest): Promise<PruneResult> {
       if (!(request.keepRecords >= 0)) throw new RangeError('keepRecords is at least 0');
       return (await pruneChain(store, backend, accountId, request)).result;
@@ -57,9 +62,10 @@ async function verifyChain(
     trust,
   }: { readonly store: AccountStore; readonly backend: Backend; readonly trust: OperatorTrust },
   accountId: string,
+  kept: ChainHead | undefined,
 ): Promise<ChainVerdict> {
   const trail = await store.trailOf(accountId);
-  const verifier = new TrailVerifier(accountId, trust);
+  const verifier = new TrailVerifier(accountId, trust, kept);
   // Without a state everything that is there contradicts it; else what came later is not looked at.
   const to = trail?.lastNumber ?? Number.POSITIVE_INFINITY;
   for await (const record of recordsBetween(backend, accountId, 1, to)) {

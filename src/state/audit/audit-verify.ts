@@ -35,6 +35,8 @@ export class TrailVerifier {
   readonly attachments = new Map<string, number>();
   readonly #accountId: string;
   readonly #trust: OperatorTrust;
+  /** A head of the account's own chain that was written down elsewhere. */
+  readonly #kept: ChainHead | undefined;
   /** Whether the last record of a chain is sealed; from the first such on all are. */
   readonly #sealed = new Map<string | undefined, boolean>();
   readonly #chains = new Map<string | undefined, Chain>();
@@ -43,8 +45,9 @@ export class TrailVerifier {
   /** Ends of chains whose records were all taken away. */
   readonly #taken = new Map<string, ChainHead>();
 
-  constructor(accountId: string, trust: OperatorTrust = TRUSTING) {
+  constructor(accountId: string, trust: OperatorTrust = TRUSTING, kept?: ChainHead) {
     this.#accountId = accountId;
+    this.#kept = kept;
     this.#trust = trust;
   }
 
@@ -83,10 +86,15 @@ export class TrailVerifier {
     }
     const isForeign = record.accountId !== this.#accountId;
     if (isForeign) return broken(seq, 'account', 'it is of another account', market);
-    const wrong = this.#judgeSeal(record) ?? this.#link(record, hash);
+    const wrong = this.#judgeSeal(record) ?? this.#compareKept(record, hash) ?? this.#link(record, hash);
     if (wrong !== undefined) return wrong;
     for (const attached of Object.values(record.attachments)) this.attachments.set(attached, seq);
     return market === OWN ? this.#compare(record) : undefined;
+  }
+
+  #compareKept({ market, seq }: AuditRecord, hash: string): Broken | undefined {
+    if (market !== OWN || seq !== this.#kept?.seq || hash === this.#kept.hash) return undefined;
+    return broken(seq, 'head', 'it is not the one that was written down: the chain was made anew');
   }
 
   #judgeSeal(record: AuditRecord): Broken | undefined {
@@ -158,6 +166,13 @@ export class TrailVerifier {
     for (const [market, isSealed] of this.#sealed) {
       const { seq } = this.#chains.get(market)?.last ?? NO_RECORD;
       if (!isSealed) return broken(seq, 'seal', NO_SEAL, market);
+    }
+    const kept = this.#kept;
+    if (kept !== undefined && kept.seq > this.own.lastSeq) {
+      return broken(kept.seq, 'head', 'it was written down and is not there any more');
+    }
+    if (kept !== undefined && kept.seq < this.own.firstSeq) {
+      return broken(kept.seq, 'head', 'it was pruned: compare the head with the exports');
     }
     for (const market of new Set([OWN, ...expected.lanes.keys(), ...this.#chains.keys()])) {
       const end = market === OWN ? expected : (expected.lanes.get(market) ?? NO_RECORD);

@@ -158,6 +158,11 @@ const OPERATION_METRICS = {
     ['queue'],
     'For how long the oldest of the jobs that no worker has taken has been waiting; 0 without any.',
   ),
+  queuePaused: gauge(
+    'queue_paused',
+    ['queue'],
+    '1 while somebody has paused the queue: nothing is taken out of it.',
+  ),
   jobProblems: counter(
     'queue_problems_total',
     ['queue', 'problem'],
@@ -186,6 +191,11 @@ const OPERATION_METRICS = {
     'log_lines_lost_total',
     ['why'],
     'Lines of the log that were not written: full (the output takes none, and too many wait) or failed.',
+  ),
+  webRefused: counter(
+    'web_refused_total',
+    ['reason'],
+    'Requests and connections that the web server turned away: wrongToken, slowedDown (a client that sent too many wrong tokens), connections, scrapes.',
   ),
   build: gauge('build_info', ['version', 'node_version'], 'Version of Breakwater and of Node.js; always 1.'),
 } as const satisfies MetricTable;

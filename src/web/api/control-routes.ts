@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import { authorWords, type Caller } from '../access.ts';
 import { ApiError } from './errors.ts';
 import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
@@ -16,9 +17,18 @@ const line = (max: number) =>
     // Nothing that could forge a line in a log or a terminal.
     .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line');
 const by = {
-  author: line(80).describe('Who.'),
+  author: line(80)
+    .optional()
+    .describe('Who; with a token of your own, or named by a proxy, you are who that says.'),
   reason: line(300).describe('Why; goes into the audit trail.'),
 };
+
+function authorOf(caller: Caller, said: string | undefined): string {
+  if (caller.identity?.isOwn !== true && said === undefined)
+    throw new ApiError(400, 'badRequest', 'author: say who you are');
+  return authorWords(caller, said);
+}
+
 const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
 const byId = z.strictObject({ id: z.string().min(1).max(64) });
@@ -35,10 +45,11 @@ const putPause = route({
   }),
   status: 201,
   reply: pause,
-  async answer({ views, controls, nowMs }, { body: { forMs: duration, ...draft } }) {
+  async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
+    const author = authorOf(caller, said);
     if (draft.accountId !== null) requireAccount(views, draft.accountId);
     const expiresAtMs = duration === null ? null : nowMs() + duration;
-    return (await inForce(() => controls.put({ kind: 'pause', ...draft, expiresAtMs }))) as Pause;
+    return (await inForce(() => controls.put({ kind: 'pause', ...draft, author, expiresAtMs }))) as Pause;
   },
 });
 
@@ -56,12 +67,13 @@ const putSilence = route({
   }),
   status: 201,
   reply: silence,
-  async answer({ views, controls, nowMs }, { body: { forMs: duration, ...draft } }) {
+  async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
+    const author = authorOf(caller, said);
     const { accountId: id, ruleId } = draft;
     if (id !== null) requireAccount(views, id);
     if (!views.ruleIds(id).includes(ruleId)) throw new ApiError(404, 'notFound', 'there is no such rule');
     const expiresAtMs = nowMs() + duration;
-    return (await inForce(() => controls.put({ kind: 'silence', ...draft, expiresAtMs }))) as Silence;
+    return (await inForce(() => controls.put({ kind: 'silence', ...draft, author, expiresAtMs }))) as Silence;
   },
 });
 
@@ -74,10 +86,11 @@ const lift = (kind: Control['kind'], id: string, path: string, summary: string):
     params: byId,
     body: z.strictObject(by),
     reply: liftedReply,
-    async answer({ controls }, { params, body }) {
+    async answer({ controls }, { params, body: { reason, author }, caller }) {
+      const signed = { reason, author: authorOf(caller, author) };
       const lifted = await inForce(async () => {
         const found = (await controls.list()).find((control) => control.id === params.id);
-        return found?.kind === kind ? await controls.lift({ kind: 'id', id: params.id }, body) : [];
+        return found?.kind === kind ? await controls.lift({ kind: 'id', id: params.id }, signed) : [];
       });
       if (lifted.length === 0) throw new ApiError(404, 'notFound', `no such ${kind} is in force`);
       return { lifted };
@@ -105,6 +118,7 @@ const topUp = route({
   id: 'topUp',
   method: 'POST',
   path: '/api/v1/accounts/:id/top-ups',
+  access: 'operate',
   summary: 'Make a link at which a person pays in, for bringing a credit line back.',
   params: z.strictObject({ id: accountId().describe('Id of the account.') }),
   body: z.strictObject({
@@ -115,7 +129,7 @@ const topUp = route({
   }),
   status: 201,
   reply: topUpReply,
-  async answer(context, { params: { id }, body: { subject, amount: text, ticker, author } }) {
+  async answer(context, { params: { id }, body: { subject, amount: text, ticker, author }, caller }) {
     requireAccount(context.views, id);
     const chosen = chooseOffer(context, id, ticker);
     const value = isDecimalString(text) ? parseDecimal(text) : undefined;
@@ -131,7 +145,8 @@ const topUp = route({
       const words = bounds.filter((bound) => bound !== null).join(' and ');
       throw new ApiError(400, 'badRequest', `amount: must be ${words} ${chosen.ticker}`);
     }
-    const order = { accountId: id, subject, ticker: chosen.ticker, amount: text, author };
+    const signed = authorOf(caller, author);
+    const order = { accountId: id, subject, ticker: chosen.ticker, amount: text, author: signed };
     const made = await context.deposits.link(order);
     if (made.kind === 'made')
       return { url: made.url, uniqueId: made.uniqueId, opensWith: 'referrer' as const };

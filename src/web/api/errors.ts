@@ -18,6 +18,8 @@ export const API_ERROR_CODES = [
   'readTokenNeeded',
   'controlTokenNeeded',
   'controlOff',
+  'scopeMissing',
+  'slowedDown',
   'notFound',
   'methodNotAllowed',
   'notOffered',
@@ -28,6 +30,7 @@ export const API_ERROR_CODES = [
   'depositUnknown',
   'stateLost',
   'tooManyListeners',
+  'tooManyScrapes',
   'failed',
 ] as const;
 

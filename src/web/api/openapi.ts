@@ -39,8 +39,13 @@ export function openApi(version: string): Json {
 const bearer = (description: string): Json => ({ type: 'http', scheme: 'bearer', description });
 
 const SECURITY: Json = {
-  readToken: bearer('`web.token`; needed where one is set. The control token is taken as well.'),
-  controlToken: bearer('`web.controlToken`; without one nothing can be changed.'),
+  readToken: bearer(
+    '`web.token`, or that of one of `web.users`; needed where there are any. The control token is taken as well.',
+  ),
+  controlToken: bearer(
+    '`web.controlToken`, or that of one of `web.users` with the scope control (deposit links: operate). Without one ' +
+      'nothing can be changed.',
+  ),
 };
 
 const NOT_DONE: Json = {
@@ -53,7 +58,7 @@ function operationOf(route: ApiRoute): Json {
   return {
     operationId: id,
     summary,
-    ...(access === 'control' ? { security: [{ controlToken: [] }] } : {}),
+    ...(access === 'read' ? {} : { security: [{ controlToken: [] }] }),
     parameters: [...parametersOf(params, 'path'), ...parametersOf(query, 'query')],
     ...(body === undefined
       ? {}

@@ -9,6 +9,7 @@ import {
   actionsReply,
   auditReply,
   historyReply,
+  me,
   overview,
   storyReply,
   subjectKey,
@@ -23,6 +24,17 @@ const byAccount = z.strictObject({ id: accountId().describe('Id of the account.'
 function whole(min: number, max: number, instead: number): z.ZodType<number> {
   return z.coerce.number().int().min(min).max(max).default(instead);
 }
+
+const getMe = route({
+  id: 'getMe',
+  path: '/api/v1/me',
+  summary: 'Who asks, as this server knows them, and what they may do.',
+  reply: me,
+  async answer(_context, { caller: { address, identity } }) {
+    const scopes = identity?.scopes ?? (['read'] as const);
+    return { name: identity?.isOwn === true ? identity.name : null, scopes, address };
+  },
+});
 
 const getOverview = route({
   id: 'getOverview',
@@ -258,6 +270,7 @@ const getStress = route({
 });
 
 export const READ_ROUTES: readonly ApiRoute[] = [
+  getMe,
   getOverview,
   listAccounts,
   getAccount,

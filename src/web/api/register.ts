@@ -24,6 +24,7 @@ function register(app: FastifyInstance, route: ApiRoute, context: ApiContext): v
         params: read(route.params, request.params),
         query: route.query === undefined ? {} : read(route.query, request.query),
         body: route.body === undefined ? undefined : read(route.body, request.body ?? {}),
+        caller: request.caller,
       };
       const answered = await answer(context, input);
       return await reply.code(status).send(answered);

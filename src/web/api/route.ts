@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Access } from '../access.ts';
+import type { Caller, Scope } from '../access.ts';
 import type { ActionFeed } from '../events/action-feed.ts';
 import type { OverviewSource } from '../overview.ts';
 import type { WebSources } from '../sources.ts';
@@ -17,21 +17,22 @@ export interface ApiRoute {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** With `:name` for its parameters. */
   readonly path: string;
-  /** `read` for GET, else `control`. */
-  readonly access: Exclude<Access, 'open'>;
+  /** Default: `read` for GET, else `control`. */
+  readonly access: Scope;
   readonly summary: string;
   readonly params: z.ZodType;
   readonly query: z.ZodType | undefined;
   readonly body: z.ZodType | undefined;
   readonly status: 200 | 201;
   readonly reply: z.ZodType;
-  /** Input as read by the shapes above. @throws ApiError */
+  /** Input as read by the shapes above, and who asks. @throws ApiError */
   readonly answer: (context: ApiContext, input: unknown) => Promise<unknown>;
 }
 
 interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
   /** Default: GET. */
   readonly method?: ApiRoute['method'];
+  readonly access?: Scope;
   /** Default: none. */
   readonly params?: z.ZodType<P>;
   readonly query?: z.ZodType<Q>;
@@ -40,13 +41,13 @@ interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
   readonly reply: z.ZodType<R>;
   readonly answer: (
     context: ApiContext,
-    input: { readonly params: P; readonly query: Q; readonly body: B },
+    input: { readonly params: P; readonly query: Q; readonly body: B; readonly caller: Caller },
   ) => Promise<Immutable<R>>;
 }
 
 export function route<P, Q, B, R>(draft: Draft<P, Q, B, R>): ApiRoute {
   const { method = 'GET', params = NO_PARAMS, query, body, status = 200, answer, ...rest } = draft;
-  const access = method === 'GET' ? 'read' : 'control';
+  const { access = method === 'GET' ? 'read' : 'control' } = draft;
   return { ...rest, method, access, params, query, body, status, answer: answer as ApiRoute['answer'] };
 }
 

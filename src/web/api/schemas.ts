@@ -3,6 +3,7 @@ import type { Pause, Silence } from '../../core/controls/controls.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { ActionLine } from '../../core/view/action-log.ts';
 import type { StoryEntry } from '../../core/view/story.ts';
+import { SCOPES } from '../access.ts';
 import { API_ERROR_CODES } from './errors.ts';
 
 /** Shapes of what the API takes and gives, in one place: requests are read by them, the description is made from them. */
@@ -58,11 +59,18 @@ export const queueLine = named('Queue', {
   delayed: z.number().int(),
   failed: z.number().int(),
   oldestMs: timeMs().nullable().describe('When the oldest waiting job came; null: none waits.'),
+  isPaused: z.boolean().describe('Somebody has paused it: nothing is taken out of it.'),
 });
 
 export const readiness = named('Readiness', {
   ready: z.boolean(),
   checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), why: z.string() })),
+});
+
+export const me = named('Me', {
+  name: z.string().nullable().describe('null: nobody in particular, or a token that several share.'),
+  scopes: z.array(z.enum(SCOPES)),
+  address: z.string().describe('From where.'),
 });
 
 export const overview = named('Overview', {
@@ -82,7 +90,7 @@ export const overview = named('Overview', {
   queues: z.array(queueLine),
   may: z
     .strictObject({ control: z.boolean(), topUp: z.boolean() })
-    .describe('What this server is set up to do for whoever has the control token.'),
+    .describe('What this server is set up to do for those who have the scope or the control token.'),
 });
 
 export type OverviewReply = z.output<typeof overview>;

@@ -1,8 +1,8 @@
-import { kept } from './session.js';
+import { kept, knownAs } from './session.js';
 
 /**
- * What the page asks of the API. Tokens travel in a header only: there is no cookie, so that no other page can
- * make this browser ask for anything.
+ * What the page asks of the API. Tokens travel in a header only: the daemon has no cookie, so that no other page can
+ * make this browser ask for anything. A proxy before it may have one.
  */
 
 /** A refusal, or no answer; `message` is for people. */
@@ -44,7 +44,7 @@ export async function get(path, query = {}) {
 }
 
 /**
- * Changes something, with the control token.
+ * Changes something, with the control token, or as whom the daemon knows anyway.
  * @template T
  * @param {'POST' | 'DELETE'} method
  * @param {string} path below /api/v1
@@ -53,7 +53,8 @@ export async function get(path, query = {}) {
  * @throws ApiError
  */
 export async function change(method, path, body) {
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${kept('control') ?? ''}` };
+  const signed = knownAs() === null ? { authorization: `Bearer ${kept('control') ?? ''}` } : readHeaders();
+  const headers = { 'content-type': 'application/json', ...signed };
   const answer = await ask(`/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
   return /** @type {T} */ (answer);
 }
@@ -69,7 +70,7 @@ async function ask(url, init) {
     response = await fetch(url, {
       ...init,
       cache: 'no-store',
-      credentials: 'omit',
+      credentials: 'same-origin',
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

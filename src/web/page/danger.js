@@ -103,6 +103,21 @@ export function degradedWords(reason) {
   return DEGRADED[reason] ?? `degraded: ${reason}`;
 }
 
+/** @type {Readonly<Record<string, string>>} */
+const STANDS_STILL = {
+  poll: 'nothing is watched',
+  act: 'nothing is sent',
+  notify: 'nobody is told anything',
+};
+
+/** @param {import('./contract.d.ts').PageOverview} overview */
+function pausedQueues({ queues }) {
+  const paused = queues.filter(({ isPaused }) => isPaused);
+  return paused.map(
+    ({ queue }) => `somebody paused the queue ${queue}, ${STANDS_STILL[queue] ?? 'its work stands still'}`,
+  );
+}
+
 /**
  * The state of everything in one sentence.
  * @param {import('./contract.d.ts').PageOverview} overview
@@ -112,7 +127,7 @@ export function degradedWords(reason) {
 export function verdictOf(overview, accounts) {
   if (overview.accounts === 0) return { level: 'unknown', sentence: 'No account is watched.' };
   const blind = overview.health.checks.filter(({ ok }) => !ok).map(({ name, why }) => why || name);
-  const troubles = [...blind, ...overview.degraded.map(degradedWords)];
+  const troubles = [...pausedQueues(overview), ...blind, ...overview.degraded.map(degradedWords)];
   const aside = troubles.length === 0 ? '' : ` Not everything works: ${troubles.join('; ')}.`;
   const { critical, warning, info } = overview.firing;
   if (critical > 0) {

@@ -1,6 +1,6 @@
 import { ApiError, change, wordsOf } from './api.js';
 import { h, setText, show } from './dom.js';
-import { forget, keep, kept } from './session.js';
+import { forget, keep, kept, knownAs } from './session.js';
 
 /**
  * Dialogs: the browser's own, so that focus stays inside, Escape closes and focus goes back to where it was.
@@ -78,8 +78,17 @@ export function openForm({ title, text, fields, action, send, onTrouble, onClose
   return dialog;
 }
 
-/** The fields that every change asks for: who, and the control token if it is not known yet. */
+/**
+ * The fields that every change asks for: who, and the control token if it is not known yet. Nothing, if the daemon knows
+ * who it is.
+ * @returns {{ fields: readonly HTMLElement[], sign: () => { author?: string }, arrange: () => void }}
+ */
 export function signature() {
+  const name = knownAs();
+  if (name !== null) {
+    const words = h('p', { class: 'hint' }, `Recorded as ${name}.`);
+    return { fields: [words], sign: () => ({}), arrange: () => undefined };
+  }
   const author = h('input', { name: 'author', required: true, maxlength: 80, value: kept('author') ?? '' });
   const token = h('input', {
     name: 'token',
@@ -99,7 +108,7 @@ export function signature() {
   arrange();
   return {
     fields: [field('Your name', author), tokenField],
-    /** Remembers them. @returns {{ author: string }} */
+    /** Remembers them. */
     sign() {
       const name = author.value.trim();
       if (name === '') throw new Error('Say who you are.');
@@ -128,6 +137,10 @@ export async function changeOrExplain(method, path, body) {
     return /** @type {T} */ (await change(method, path, body));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
+    if (error.status === 401 && knownAs() !== null)
+      throw new Error('This daemon does not know you any more. Nothing was changed: reload the page.', {
+        cause: error,
+      });
     if (error.status === 401) {
       forget('control');
       throw new Error('The control token is wrong. Nothing was changed; the token is forgotten.', {

@@ -4,7 +4,7 @@ import { verdictOf } from './danger.js';
 import { h, keyedList, onChange, setAttribute, setText, show } from './dom.js';
 import { listed } from './format.js';
 import { drawIcon, faviconOf, icon } from './icons.js';
-import { forget, kept, onKeptChange } from './session.js';
+import { forget, kept, knownAs, onKeptChange } from './session.js';
 import { themeSwitch } from './theme.js';
 import { setTime, timeNode } from './time.js';
 
@@ -34,8 +34,14 @@ export function header(deeds) {
   const node = h('header', { class: 'page-header' }, top, stale.node, verdict.node, pauses);
   const setPauses = keyedList(pauses, ({ control }) => control.id, controlBanner);
   pauseAll.addEventListener('click', () => openPause(null));
-  forgetToken.addEventListener('click', () => forget('control'));
-  const showForget = () => show(forgetToken, kept('control') !== undefined);
+  const hasOwnToken = () => knownAs() !== null && kept('read') !== undefined;
+  forgetToken.addEventListener('click', () => {
+    forget('control');
+    if (!hasOwnToken()) return;
+    forget('read');
+    location.reload();
+  });
+  const showForget = () => show(forgetToken, kept('control') !== undefined || hasOwnToken());
   onKeptChange(showForget);
   showForget();
   return {
@@ -54,7 +60,7 @@ export function header(deeds) {
         'title',
         overview.may.control
           ? 'No order and no cancel is sent while paused'
-          : 'Changing things from here is off: set web.controlToken',
+          : 'Changing things from here is off: set web.controlToken, or web.users',
       );
       const mayLift = overview.may.control;
       setPauses([

@@ -79,8 +79,8 @@ function queueRow() {
   const node = h('tr', {}, name, ...cells, age);
   return {
     node,
-    update({ queue, waiting, active, failed, oldestMs }) {
-      setText(name, queue);
+    update({ queue, waiting, active, failed, oldestMs, isPaused }) {
+      setText(name, isPaused ? `${queue} (paused)` : queue);
       for (const [index, count] of [waiting, active, failed].entries()) {
         const cell = cells[index];
         if (cell !== undefined) setText(cell, String(count));

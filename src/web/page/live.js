@@ -90,7 +90,7 @@ export class Live {
       const response = await fetch(`/api/v1/events${search === '' ? '' : `?accounts=${search}`}`, {
         headers: { ...readHeaders(), accept: 'text/event-stream' },
         cache: 'no-store',
-        credentials: 'omit',
+        credentials: 'same-origin',
         signal: controller.signal,
       });
       if (response.status === 401) {

@@ -7,7 +7,7 @@ import { listView } from './list-view.js';
 import { Live } from './live.js';
 import { EMPTY, onlyAccounts, withActions, withAsked, withEvent } from './page-state.js';
 import { routeOf } from './route.js';
-import { keep, kept } from './session.js';
+import { keep, kept, setKnownAs } from './session.js';
 import { Store } from './store.js';
 import { subjectView } from './subject-view.js';
 import { setServerTime, startTicking } from './time.js';
@@ -60,6 +60,9 @@ function readAnew() {
 
 async function readOverview() {
   await reading(async () => {
+    /** @type {{ name: string | null }} */
+    const { name } = await get('/me');
+    setKnownAs(name);
     /** @type {import('./contract.d.ts').PageOverview} */
     const overview = await get('/overview');
     setServerTime(overview.atMs);

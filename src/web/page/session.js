@@ -27,6 +27,20 @@ export function forget(what) {
   announce();
 }
 
+/** @type {string | null} */
+let ownName = null;
+
+/** Whom the daemon knows by a token of their own, or because a proxy names them; null: nobody in particular. */
+export function knownAs() {
+  return ownName;
+}
+
+/** @param {string | null} name */
+export function setKnownAs(name) {
+  ownName = name;
+  announce();
+}
+
 /** @type {Set<() => void>} */
 const listeners = new Set();
 

@@ -192,6 +192,7 @@ function statusText(...positions: readonly PositionLine[]): string {
   const report: StatusReport = {
     atMs: 1_700_000_000_000,
     controls: [],
+    pausedQueues: [],
     accounts: [
       {
         ...emptyView('desk-1'),

@@ -53,6 +53,33 @@ describe('who may use it', () => {
   });
 });
 
+describe('off the loopback', () => {
+  test('it needs the token of this start, whatever the name; only the probe does not', async () => {
+    const running = await simulator({ accounts: [LONG], host: '0.0.0.0', seed: 7 });
+    const again = await simulator({ accounts: [LONG], host: '0.0.0.0', seed: 7 });
+    const { controlToken } = running;
+    // Who knows the seed knows the keys, and not the token.
+    expect(controlToken).toMatch(/^[\w-]{32}$/);
+    expect(controlToken).not.toBe(again.controlToken);
+    for (const token of [undefined, '', 'x', again.controlToken]) {
+      const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      for (const path of ['/accounts', '/state', '/', '/nothing']) {
+        const answer = await send(`${running.controlUrl}${path}`, { headers });
+        expect([path, answer.status, answer.json.error.code]).toEqual([path, 401, 'token-needed']);
+        expect(answer.text).not.toContain(running.accounts[0]?.apiSecret);
+      }
+      expect((await send(`${running.controlUrl}/scenarios/crash`, { method: 'POST', headers })).status).toBe(
+        401,
+      );
+    }
+    running.advance(600_000);
+    expect(priceOf(running, 'BTC_USDT')).toBe('60000');
+    expect((await send(`${running.controlUrl}/health`)).status).toBe(200);
+    const headers = { authorization: `Bearer ${controlToken}` };
+    expect((await send(`${running.controlUrl}/state`, { headers })).status).toBe(200);
+  });
+});
+
 describe('what there is', () => {
   test('GET / lists every operation with a line of explanation, and every listed one exists', async () => {
     const { at } = await exchange();

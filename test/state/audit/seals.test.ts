@@ -70,6 +70,19 @@ test.each([
   else expect(verdict).toMatchObject({ kind: 'broken', why: 'seal' });
 });
 
+test('a head that was written down tells a chain that was made anew, without any key', async () => {
+  const { open } = await openTrail(99);
+  const { audit } = open();
+  const head = await audit.head('a');
+  if (head === undefined) return expect.fail();
+  expect(await audit.verify('a', head)).toMatchObject({ kind: 'intact' });
+  const another = { ...head, hash: 'f'.repeat(64) };
+  expect(await audit.verify('a', another)).toMatchObject({ kind: 'broken', seq: head.seq, why: 'head' });
+  const later = { ...head, seq: head.seq + 1 };
+  expect(await audit.verify('a', later)).toMatchObject({ kind: 'broken', seq: later.seq, why: 'head' });
+  expect(await audit.head('nobody')).toBeUndefined();
+});
+
 test('records from before there was a key are no fault, a chain that ends without a seal is', async () => {
   const { open } = await openTrail(4);
   expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'intact' });

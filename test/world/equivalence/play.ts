@@ -11,6 +11,7 @@ import { applyEvent } from '../../../src/world/apply-event.ts';
 import { openExchange } from '../../../src/world/exchange.ts';
 import { openWorld, type World } from '../../../src/world/open-world.ts';
 import type { WorldSpec } from '../../../src/world/spec.ts';
+import { OPERATORS_KEY } from '../../daemon/config.ts';
 import { type PrivateRedis, startPrivateRedis } from '../../support/redis.ts';
 import {
   accountIdOf,
@@ -140,7 +141,7 @@ async function playWithDaemon(
     () => exchange.clock.nowMs(),
     () => clockErrorMs(),
   );
-  const env = environmentOf(group, exchange);
+  const env = { ...environmentOf(group, exchange), OPERATORS_KEY };
   const daemon = await startDaemon({ configFile, env, telemetry: [{ emit }, reads] });
   clockErrorMs = () => daemon.time.errorMs;
   try {

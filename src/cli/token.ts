@@ -1,0 +1,59 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { withExamples, withJson } from './help.ts';
+import { type CliIo, printJson, printLine, printNote } from './io.ts';
+
+interface Flags {
+  readonly scopes: readonly string[];
+  readonly json?: boolean;
+}
+
+const SCOPES = ['read', 'control', 'operate'];
+
+/** `breakwater token`: a token for the web server, and what of it the config needs. */
+export function registerToken(program: Command, io: CliIo): void {
+  const command = program
+    .command('token')
+    .summary('make a token for somebody who uses the status page or the API')
+    .description(
+      'Makes a random token and the entry of web.users that lets it in. The config needs its hash only; the token is ' +
+        'shown once and stored nowhere: give it to the person or program, and make another one if it is lost.',
+    )
+    .argument('<name>', 'the person or program; what the audit trail says who it was', readName)
+    .option('--scopes <scopes>', `what they may do, some of ${SCOPES.join(',')}`, readScopes, ['read']);
+  withJson(command);
+  withExamples(command, {
+    'for somebody who looks': 'token ann',
+    'for somebody who also pauses and silences': 'token ann --scopes control',
+    'into a file that Prometheus reads': 'token prometheus > prometheus-token',
+  });
+  command.addHelpText(
+    'after',
+    '\nThe token goes to standard output, the entry for the config to standard error.',
+  );
+  command.action(async (name: string, { scopes, json }: Flags) => {
+    const { makeToken } = await import('../app.ts');
+    const { token, tokenHash } = await makeToken();
+    if (json === true) return printJson(io, { name, scopes, token, tokenHash });
+    printLine(io, token);
+    printNote(
+      io,
+      `Shown only now. For the config:\n\nweb:\n  users:\n    ${name}:\n` +
+        `      scopes: [${scopes.join(', ')}]\n      tokenHash: ${tokenHash}`,
+    );
+  });
+}
+
+/** As names are in the config. */
+function readName(text: string): string {
+  if (/^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'A name has letters, digits, dots, dashes and underscores, at most 48, at least one letter.',
+  );
+}
+
+function readScopes(text: string): readonly string[] {
+  const scopes = text.split(',').map((scope) => scope.trim());
+  const unknown = scopes.find((scope) => !SCOPES.includes(scope));
+  if (unknown === undefined) return [...new Set(scopes)];
+  throw new InvalidArgumentError(`${JSON.stringify(unknown)} is no scope; there are ${SCOPES.join(', ')}.`);
+}

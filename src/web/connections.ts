@@ -1,0 +1,103 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { BlockList, isIPv6, type Socket } from 'node:net';
+
+/** Connections of one client, and of all. A browser keeps six and one for each of its tabs. */
+const MOST_PER_CLIENT = 100;
+const MOST = 1000;
+
+export interface ConnectionBounds {
+  /** Many people share their address: bounded by the total only. */
+  readonly proxies?: ProxyList;
+  /** A connection was closed at once. */
+  readonly onRefused?: (client: string) => void;
+}
+
+/**
+ * Bounds the connections of a server, in all and per client. At a bound a newcomer takes the place of the connection
+ * that has been idle longest; a connection is idle while no whole head of a request has come, and after an answer.
+ * So connections on which nothing is asked keep nobody out. Where all are busy the newcomer is closed.
+ */
+export function boundConnections(server: Server, { proxies, onRefused }: ConnectionBounds = {}): void {
+  /** The longest idle first. */
+  const idle = new Map<Socket, string>();
+  const counts = new Map<string, number>();
+  let total = 0;
+  const displace = (client?: string): boolean => {
+    for (const [socket, owner] of idle) {
+      if (client !== undefined && owner !== client) continue;
+      idle.delete(socket);
+      socket.destroy();
+      return true;
+    }
+    return false;
+  };
+  server.on('connection', (socket: Socket) => {
+    const client = clientOf(socket.remoteAddress);
+    const isBounded = proxies?.has(socket.remoteAddress) !== true;
+    const isFull = isBounded && (counts.get(client) ?? 0) >= MOST_PER_CLIENT;
+    if ((isFull && !displace(client)) || (!isFull && total >= MOST && !displace())) {
+      socket.destroy();
+      onRefused?.(client);
+      return;
+    }
+    total += 1;
+    counts.set(client, (counts.get(client) ?? 0) + 1);
+    idle.set(socket, client);
+    socket.once('close', () => {
+      total -= 1;
+      idle.delete(socket);
+      const left = (counts.get(client) ?? 1) - 1;
+      if (left === 0) counts.delete(client);
+      else counts.set(client, left);
+    });
+  });
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const client = idle.get(socket);
+    if (client === undefined) return;
+    idle.delete(socket);
+    response.once('close', () => {
+      if (!socket.destroyed) idle.set(socket, client);
+    });
+  });
+}
+
+/**
+ * Who is at an address, as limits see it: a network of 64 bits is one client (everybody has at least that many
+ * addresses of IPv6), and an IPv4 address is the same in both notations.
+ */
+export function clientOf(address: string | undefined): string {
+  const plain = plainAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail] = plain.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...after];
+  return `${all.slice(0, 4).join(':')}::/64`;
+}
+
+/** Without what marks an IPv4 address within IPv6, and without a zone. */
+export function plainAddress(address = ''): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
+}
+
+export interface ProxyList {
+  has(address: string | undefined): boolean;
+}
+
+/** Addresses and networks such as `10.0.0.0/8`. */
+export function proxyList(addresses: readonly string[]): ProxyList {
+  const list = new BlockList();
+  for (const address of addresses) {
+    const [net = '', bits] = address.split('/');
+    const family = isIPv6(net) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(net, family);
+    else list.addSubnet(net, Number(bits), family);
+  }
+  return {
+    has(address) {
+      const plain = plainAddress(address);
+      return plain !== '' && list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { boundConnections } from './connections.ts';
+import { SECURITY_HEADERS } from './headers.ts';
+import { inTime } from './in-time.ts';
+import { listenError } from './listen-error.ts';
+import type { Readiness } from './sources.ts';
+
+export interface HealthOptions {
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+  readonly readiness: () => Promise<Readiness>;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface HealthServer {
+  readonly url: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const LIMITS = { maxHeaderSize: 4096, headersTimeout: 3000, requestTimeout: 3000, keepAliveTimeout: 1000 };
+const CHECKED_EVERY_MS = 1000;
+const READINESS_TIMEOUT_MS = 3000;
+
+/** Whether it can do its work, within a bound; why not is in what is returned. */
+export async function readinessInTime({
+  readiness,
+  onError,
+}: Pick<HealthOptions, 'readiness' | 'onError'>): Promise<Readiness> {
+  return await inTime(readiness(), READINESS_TIMEOUT_MS).catch((error: unknown): Readiness => {
+    onError(error);
+    return { ready: false, checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }] };
+  });
+}
+
+/**
+ * `/healthz` and `/readyz` on an address of their own, for probes: whoever fills the connections of the web server does
+ * not fill these. It answers yes or no and nothing else, so it needs no token.
+ * @throws WebServerError
+ */
+export async function startHealthServer(options: HealthOptions): Promise<HealthServer> {
+  const { host, port } = options;
+  const server = createServer(
+    { ...LIMITS, connectionsCheckingInterval: CHECKED_EVERY_MS },
+    (request, response) => void answer(options, request, response),
+  );
+  boundConnections(server);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(listenError(error, 'web.health', { host, port })));
+    server.listen(port, host, resolve);
+  });
+  const bound = (server.address() as AddressInfo).port;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    port: bound,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const READY: [number, string] = [200, 'ready'];
+const NOT_READY: [number, string] = [503, 'not ready'];
+
+async function answer(
+  options: HealthOptions,
+  { method, url }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = method === 'GET' || method === 'HEAD' ? url : undefined;
+  let [status, text] = [404, 'not found'];
+  if (path === '/healthz') [status, text] = [200, 'ok'];
+  if (path === '/readyz') [status, text] = (await readinessInTime(options)).ready ? READY : NOT_READY;
+  response.writeHead(status, { ...SECURITY_HEADERS, 'content-type': 'text/plain' }).end(`${text}\n`);
+}

@@ -1,0 +1,28 @@
+/** What keeps a server from starting; `message` says what to change. */
+export class WebServerError extends Error {
+  readonly code: 'WEB_TOKEN_MISSING' | 'WEB_ADDRESS_IN_USE' | 'WEB_ADDRESS_REFUSED';
+
+  constructor(code: WebServerError['code'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'WebServerError';
+    this.code = code;
+  }
+}
+
+/** `key`: the section of the config with this address, such as `web`. */
+export function listenError(
+  error: unknown,
+  key: string,
+  { host, port }: { readonly host: string; readonly port: number },
+): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'EADDRINUSE') {
+    const message = `port ${port} of ${host} is in use: set another ${key}.port, or stop what uses it`;
+    return new WebServerError('WEB_ADDRESS_IN_USE', message, { cause: error });
+  }
+  if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND') {
+    const message = `this machine cannot listen on ${host}:${port} (${code}): change ${key}.host or ${key}.port`;
+    return new WebServerError('WEB_ADDRESS_REFUSED', message, { cause: error });
+  }
+  return error;
+}
