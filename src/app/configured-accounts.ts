@@ -9,17 +9,11 @@ import { leastIntervalMs } from '../core/risk/cadence.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { ConditionSpec } from '../core/rules/rule.ts';
 import type { ExchangeObserver } from '../exchange/call/observer.ts';
-import { systemWays } from '../exchange/call/transport.ts';
-import {
-  createExchangeClient,
-  createSharedConnections,
-  createSharedLimiter,
-  type ExchangeClient,
-  type SharedConnections,
-  type SharedLimiter,
-} from '../exchange/client.ts';
+import { Connections, systemWays } from '../exchange/call/transport.ts';
+import { createExchangeClient, createSharedLimiter, type ExchangeClient } from '../exchange/client.ts';
 import { fiatDeposit } from '../exchange/fiat-deposit.ts';
 import { guard } from '../exchange/guarded-exchange.ts';
+import type { Limiter } from '../exchange/limits/limiter.ts';
 import { limitsOf, overrideLimits } from '../exchange/limits/rate-limit-table.ts';
 import type { AccountBook, WatchedAccount } from '../pipeline/pipeline-context.ts';
 import type { BudgetUse } from '../telemetry/record.ts';
@@ -40,7 +34,7 @@ export interface AccountParts {
   /** Default: the timers of this machine. */
   readonly timers?: Timers;
   /** How the exchange is reached; default: over sockets. */
-  readonly connections?: SharedConnections;
+  readonly connections?: Connections;
   /** Default: every order by hand is believed. */
   readonly operators?: OperatorTrust;
 }
@@ -50,14 +44,14 @@ interface Entry {
   readonly watched: WatchedAccount;
   readonly client: ExchangeClient;
   /** Shared by the accounts of its egress group. */
-  readonly limiter: SharedLimiter;
+  readonly limiter: Limiter;
   /** See `connectionOf`: a change makes a new client. */
   readonly connection: string;
 }
 
 /** What the accounts of one config have in common. */
 interface Adoption {
-  readonly limiters: Map<string, SharedLimiter>;
+  readonly limiters: Map<string, Limiter>;
   readonly sharing: ReadonlyMap<string, number>;
 }
 
@@ -66,7 +60,7 @@ const LAST_GOOD_ADDRESS = 'the name cannot be resolved (DNS); its last good addr
 /** The configured accounts with their clients, replaced as a whole when a new config is adopted. */
 export class ConfiguredAccounts implements AccountBook {
   readonly #parts: AccountParts;
-  readonly #connections: SharedConnections;
+  readonly #connections: Connections;
   #clients = 0;
   #entries = new Map<string, Entry>();
   #buckets = new Map<number, readonly string[]>();
@@ -81,7 +75,7 @@ export class ConfiguredAccounts implements AccountBook {
         error: 'nameNotResolved',
         words: LAST_GOOD_ADDRESS,
       });
-    this.#connections = parts.connections ?? createSharedConnections(systemWays(nameLost));
+    this.#connections = parts.connections ?? new Connections(systemWays(nameLost));
   }
 
   get size(): number {
@@ -182,7 +176,7 @@ export class ConfiguredAccounts implements AccountBook {
   #connect(
     account: CompiledAccount,
     config: CompiledConfig,
-    limiters: Map<string, SharedLimiter>,
+    limiters: Map<string, Limiter>,
   ): Pick<Entry, 'client' | 'limiter'> {
     const { clock, random, nonces, limits, fallbackLimits, ordinal, instance } = this.#parts;
     const timing = { clock, ...(this.#parts.timers === undefined ? {} : { timers: this.#parts.timers }) };

@@ -5,55 +5,47 @@ class StoreLost extends Error {
   readonly code = 'STORE_LOST';
 }
 
-/**
- * Calls to a store that may be lost, each bounded in time. After a failure the store is left alone for a
- * while: callers get `undefined` at once and use what this process knows.
- */
+/** How long a store is left alone after a failure. */
+const PAUSE_MS = 1000;
+
+interface BoundedStoreOptions {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly timeoutMs: number;
+  readonly onChange: (available: boolean) => void;
+}
+
+/** Bounds calls to a store in time. For a while after a failure callers get `undefined` at once and go by themselves. */
 export class BoundedStore<S> {
   readonly #store: S;
-  readonly #clock: Clock;
-  readonly #timers: Timers;
-  readonly #timeoutMs: number;
-  readonly #pauseMs: number;
-  readonly #onChange: (available: boolean) => void;
+  readonly #options: BoundedStoreOptions;
   #pausedUntilMs = -Infinity;
   #available = true;
 
-  constructor(
-    store: S,
-    options: {
-      clock: Clock;
-      timers: Timers;
-      timeoutMs: number;
-      pauseMs: number;
-      onChange: (available: boolean) => void;
-    },
-  ) {
+  constructor(store: S, options: BoundedStoreOptions) {
     this.#store = store;
-    this.#clock = options.clock;
-    this.#timers = options.timers;
-    this.#timeoutMs = options.timeoutMs;
-    this.#pauseMs = options.pauseMs;
-    this.#onChange = options.onChange;
+    this.#options = options;
   }
 
   async use<T>(action: (store: S) => Promise<T>): Promise<T | undefined> {
-    if (this.#clock.monotonicMs() < this.#pausedUntilMs) return undefined;
+    const { clock } = this.#options;
+    if (clock.monotonicMs() < this.#pausedUntilMs) return undefined;
     try {
       const result = await this.#within(action(this.#store));
       this.#report(true);
       return result;
     } catch {
-      this.#pausedUntilMs = this.#clock.monotonicMs() + this.#pauseMs;
+      this.#pausedUntilMs = clock.monotonicMs() + PAUSE_MS;
       this.#report(false);
       return undefined;
     }
   }
 
   #within<T>(promise: Promise<T>): Promise<T> {
+    const { timers, timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
-      const late = () => reject(new StoreLost(`no answer within ${this.#timeoutMs} ms`));
-      const callOff = this.#timers.after(this.#timeoutMs, late);
+      const late = () => reject(new StoreLost(`no answer within ${timeoutMs} ms`));
+      const callOff = timers.after(timeoutMs, late);
       promise.then(resolve, reject).finally(callOff);
     });
   }
@@ -61,6 +53,6 @@ export class BoundedStore<S> {
   #report(available: boolean): void {
     if (available === this.#available) return;
     this.#available = available;
-    this.#onChange(available);
+    this.#options.onChange(available);
   }
 }

@@ -9,7 +9,7 @@ import { Caller, type RetrySettings } from './call/caller.ts';
 import { redactor } from './call/errors.ts';
 import { type ExchangeObserver, safely } from './call/observer.ts';
 import { signingKey } from './call/signer.ts';
-import { Connections, type ConnectionWays, createTransport } from './call/transport.ts';
+import { type Connections, createTransport } from './call/transport.ts';
 import { createOperations } from './endpoint-operations.ts';
 import { Limiter } from './limits/limiter.ts';
 import { overrideLimits, type RateLimit } from './limits/rate-limit-table.ts';
@@ -42,8 +42,6 @@ export interface ExchangeClientOptions {
     readonly store: RateLimitStore;
     /** Used while the shared store is lost: in the memory of this process. */
     readonly fallback: RateLimitStore;
-    /** The part of each limit that this process allows itself meanwhile; default 0.25. */
-    readonly fallbackShare?: number;
     /** Names the IP address the requests leave from; default `default`. */
     readonly egress?: string;
     /** The part of each limit that only protective calls may use; default 0.1. */
@@ -60,8 +58,6 @@ export interface ExchangeClientOptions {
     readonly attemptMs?: number;
     /** A call with waiting and repeating; default 15000. */
     readonly callMs?: number;
-    /** Opening a connection; default 3000. */
-    readonly connectMs?: number;
     /** A shared store; default 250. */
     readonly storeMs?: number;
   };
@@ -69,8 +65,6 @@ export interface ExchangeClientOptions {
   readonly pool?: {
     /** Most requests in flight, each on a connection of its own; default 128. Protective ones may be a tenth more. */
     readonly connections?: number;
-    /** How long an idle connection is kept; default 30000. */
-    readonly keepAliveMs?: number;
     /** Longest reply accepted, where its endpoint's own bound is not less; default 16 MiB. */
     readonly maxReplyBytes?: number;
   };
@@ -84,42 +78,21 @@ export interface ExchangeClientOptions {
   readonly timers?: Timers;
   readonly random?: Random;
   readonly observer?: ExchangeObserver;
-  /**
-   * Keeps the requests of several clients within the limits together, as made by `createSharedLimiter` with the
-   * same `limiter` options: their permits are taken in one block.
-   */
-  readonly sharedLimiter?: SharedLimiter;
-  /** Connections shared with other clients, as made by `createSharedConnections`; default: connections of its own. */
-  readonly sharedConnections?: SharedConnections;
-}
-
-/** Opaque; see `createSharedLimiter`. */
-export type SharedLimiter = Limiter;
-
-/** Opaque; see `createSharedConnections`. */
-export type SharedConnections = Connections;
-
-/**
- * Connections for all clients of a process: those with the same addresses, proxy, certificates and timeouts share
- * them. They end with the last client.
- * @param ways how connections are made and their timeouts kept; default: sockets, and the timers of this machine
- */
-export function createSharedConnections(ways?: ConnectionWays): SharedConnections {
-  return new Connections(ways);
+  /** Shared with other clients, made with the same `limiter` options: permits of all are taken in one block. */
+  readonly sharedLimiter?: Limiter;
+  /** Shared with other clients; default: connections of its own. */
+  readonly sharedConnections?: Connections;
 }
 
 /** One limiter for all clients of a process behind one IP address. */
 export function createSharedLimiter(
   options: Pick<ExchangeClientOptions, 'limiter' | 'timeouts' | 'clock' | 'timers' | 'observer'>,
-): SharedLimiter {
+): Limiter {
   return createLimiter(options, timeOf(options), options.observer ?? {});
 }
 
 export interface ExchangeClient extends FullExchange {
-  /**
-   * Refuses new calls, lets those in flight end, closes connections. The stores stay the caller's. Calling
-   * it again waits for the same end.
-   */
+  /** Refuses new calls, lets those in flight end, closes connections, but no stores. May be called again. */
   close(): Promise<void>;
 }
 
@@ -129,14 +102,13 @@ export class ExchangeOptionsError extends Error {
 }
 
 /**
- * A client of the V4 API (specification 4) for one account. Expected failures are outcomes, never
- * exceptions. Nothing in the object gives the credentials away: they live in closures and a key object.
+ * A client of the V4 API (specification 4) for one account. Expected failures are outcomes, never exceptions. The
+ * credentials live in closures and a key object: nothing in the object gives them away.
  */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   checkOptions(options);
-  const { credentials, random = Math.random, observer = {} } = options;
-  const { timeouts = {}, pool = {} } = options;
-  const { connections = 128 } = pool;
+  const { credentials, random = Math.random, observer = {}, timeouts = {}, pool = {} } = options;
+  const { connections = 128, maxReplyBytes = 16 * 1024 * 1024 } = pool;
   const time = timeOf(options);
   const redact = redactor([credentials.apiKey, credentials.apiSecret]);
   const nonces = createNonces(options, time, observer);
@@ -145,9 +117,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
       baseUrls: options.baseUrls,
       // Of shared ones there are as many as all clients' slots together ask for.
       ...(options.sharedConnections === undefined ? { connections: withReserve(connections) } : {}),
-      keepAliveTimeoutMs: pool.keepAliveMs ?? 30_000,
-      connectTimeoutMs: timeouts.connectMs ?? 3000,
-      maxReplyBytes: pool.maxReplyBytes ?? 16 * 1024 * 1024,
+      maxReplyBytes,
       proxy: options.proxy,
       ca: options.ca,
     },
@@ -184,7 +154,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   });
 }
 
-/** Bounds on stores and waits of all clients, apart from longer timers behind which they would have to be sorted in. */
+/** Bounds on stores and waits of all clients: a list apart, so that none has to be sorted in behind longer timers. */
 const clientTimers = createSystemTimers();
 
 function timeOf({
@@ -197,15 +167,14 @@ function timeOf({
 function createNonces(options: ExchangeClientOptions, time: ScopeTime, observer: ExchangeObserver) {
   const { nonce, credentials, timeouts } = options;
   return createNonceSource(time, {
-    mode: nonce.mode,
-    store: nonce.store,
+    owner: randomUUID(),
+    start: 0,
+    ordinal: 0,
+    ordinals: 10,
+    leaseMs: 3000,
+    ...nonce,
     key: createHash('sha256').update(credentials.apiKey).digest('hex').slice(0, 32),
-    owner: nonce.owner ?? randomUUID(),
-    start: nonce.start ?? 0,
-    ordinal: nonce.ordinal ?? 0,
-    ordinals: nonce.ordinals ?? 10,
     storeTimeoutMs: timeouts?.storeMs ?? 250,
-    leaseMs: nonce.leaseMs ?? 3000,
     onStoreChange: (available) => safely(() => observer.onStore?.({ store: 'nonce', available })),
   });
 }
@@ -217,12 +186,10 @@ function createLimiter(
 ): Limiter {
   const { limiter, timeouts } = options;
   return new Limiter(time, {
-    store: limiter.store,
-    fallback: limiter.fallback,
-    fallbackShare: limiter.fallbackShare ?? 0.25,
+    egress: 'default',
+    reservedShare: 0.1,
+    ...limiter,
     table: overrideLimits(limiter.limits),
-    egress: limiter.egress ?? 'default',
-    reservedShare: limiter.reservedShare ?? 0.1,
     storeTimeoutMs: timeouts?.storeMs ?? 250,
     onStoreChange: (available) => safely(() => observer.onStore?.({ store: 'limiter', available })),
   });
@@ -246,7 +213,7 @@ function checkOptions(options: ExchangeClientOptions): void {
   checkNumbers(options, fail);
 }
 
-/** Numbers that would not fail but make calls hang, end at once or never be sent. */
+/** Numbers with which calls would hang, end at once or never be sent. */
 function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => never): void {
   const { nonce, limiter } = options;
   const { ordinal = 0, ordinals = 10 } = nonce;
@@ -254,22 +221,19 @@ function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => ne
   if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= ordinals) {
     fail(`nonce.ordinal: must be a whole number from 0 to ${ordinals - 1}`);
   }
-  for (const name of ['reservedShare', 'fallbackShare'] as const) {
-    const share = limiter[name];
-    if (share !== undefined && !(share >= 0 && share < 1))
-      fail(`limiter.${name}: must be at least 0 and below 1`);
-  }
+  const { reservedShare = 0 } = limiter;
+  if (!(reservedShare >= 0 && reservedShare < 1))
+    fail('limiter.reservedShare: must be at least 0 and below 1');
   for (const [name, ms] of Object.entries(options.timeouts ?? {})) {
     if (ms !== undefined && !(ms > 0)) fail(`timeouts.${name}: must be milliseconds greater than zero`);
   }
-  const { connections, maxReplyBytes } = options.pool ?? {};
-  if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
+  const { connections = 1, maxReplyBytes = 1 } = options.pool ?? {};
+  if (!(Number.isInteger(connections) && connections > 0)) {
     fail('pool.connections: must be a whole number greater than zero');
   }
-  if (maxReplyBytes !== undefined && !(maxReplyBytes > 0))
-    fail('pool.maxReplyBytes: must be greater than zero');
-  const { maxAttempts } = options.retry ?? {};
-  if (maxAttempts !== undefined && !(maxAttempts >= 1)) fail('retry.maxAttempts: must be at least 1');
+  if (!(maxReplyBytes > 0)) fail('pool.maxReplyBytes: must be greater than zero');
+  const { maxAttempts = 1 } = options.retry ?? {};
+  if (!(maxAttempts >= 1)) fail('retry.maxAttempts: must be at least 1');
 }
 
 const HEADER_TEXT = /^[\x21-\x7e]+$/;

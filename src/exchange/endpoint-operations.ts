@@ -9,7 +9,6 @@ import type {
   PositionList,
   ReadOutcome,
   RecordList,
-  SetAsideRecord,
   SpotOrderRecord,
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
@@ -19,6 +18,7 @@ import type { Caller } from './call/caller.ts';
 import { finding, redactor } from './call/errors.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import {
+  type DepositSettings,
   type Dialect,
   type Prepared,
   personalTexts,
@@ -30,15 +30,10 @@ import {
   prepareStopLimit,
   prepareTransfers,
 } from './requests.ts';
-import {
-  type HistoryPlan,
-  LIVE_BOUNDS,
-  readHistory,
-  SPEC_ORDER_BOUNDS,
-  SPEC_TRANSFER_BOUNDS,
-} from './schemas/read-history.ts';
+import { type HistoryPlan, readHistory } from './schemas/read-history.ts';
 import { readDatedOrders } from './schemas/read-order-history.ts';
 import {
+  NO_RECORDS,
   type Parsed,
   type PlacedOrderReply,
   readCreditLines,
@@ -51,21 +46,15 @@ import {
   readTransferPage,
 } from './schemas/replies.ts';
 
-export interface OperationSettings {
-  readonly dialect: Dialect;
-  /** Names of the provider with which USD and EUR need customer data. */
-  readonly cardProviders: readonly string[];
-  /** What the client takes out of every text; the deposit link takes out the customer's data besides. */
+export interface OperationSettings extends DepositSettings {
+  /** Takes the client's secrets out of a text; the deposit link also hides the customer's data. */
   readonly redact: Conceal;
 }
 
 const refusedRead = (error: ExchangeError): ReadOutcome<never> => ({ kind: 'failed', error, attempts: 0 });
 const refusedCommand = (error: ExchangeError): CommandOutcome<never> => ({ kind: 'rejected', error });
-const setAsideOf = ({ setAside }: RecordList<unknown>): readonly SetAsideRecord[] => setAside;
-const faultsOf = ({ setAside, nulls = [] }: PositionList): readonly SetAsideRecord[] => [
-  ...setAside,
-  ...nulls,
-];
+const setAsideOf = ({ setAside }: RecordList<unknown>) => setAside;
+const faultsOf = ({ setAside, nulls = [] }: PositionList) => [...setAside, ...nulls];
 const anyReply = (): Parsed<null> => ({ ok: true, value: null });
 
 /** One method for each endpoint: what is sent, and how the reply is read. */
@@ -73,22 +62,14 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
   return {
     ...createReads(caller, settings),
     ...createCommands(caller, settings),
-    prefetch: (call) => caller.prefetch(CALLED[call]),
+    prefetch: (call) => caller.prefetch(ENDPOINTS[call === 'reduceOnlyStop' ? 'stopLimit' : call]),
   };
 }
 
-const CALLED = {
-  openPositions: ENDPOINTS.openPositions,
-  cancelAll: ENDPOINTS.cancelAll,
-  reduceOnlyStop: ENDPOINTS.stopLimit,
-} as const;
+/** Specification 8 bounds offset + limit of histories; the live service bounds it more. */
+const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_000 };
 
-type Reads = Pick<
-  FullExchange,
-  'ping' | 'openPositions' | 'creditLines' | 'mainBalance' | 'transfers' | 'spotOrders'
->;
-
-function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
+function createReads(caller: Caller, { dialect }: OperationSettings) {
   return {
     ping: (options) => caller.read({ endpoint: ENDPOINTS.ping, params: {}, options, read: readPing }),
     openPositions(query = {}, options) {
@@ -109,75 +90,59 @@ function createReads(caller: Caller, { dialect }: OperationSettings): Reads {
         options,
         read: readCreditLines,
         setAside: setAsideOf,
-        recover: (error) =>
-          error.name === 'noActiveLoan'
-            ? { value: { records: [], setAside: [], complete: true } }
-            : undefined,
+        recover: ({ name }) => (name === 'noActiveLoan' ? { value: NO_RECORDS } : undefined),
       }),
     mainBalance: (options) =>
       caller.read({ endpoint: ENDPOINTS.mainBalance, params: {}, options, read: readMainBalance }),
     async transfers(query = {}, options) {
       const prepared = prepareTransfers(query);
       if (!prepared.ok) return refusedRead(prepared.error);
-      const endpoint = ENDPOINTS.transfers;
       const outcome = await readHistory(caller, {
-        endpoint,
+        endpoint: ENDPOINTS.transfers,
         params: prepared.params,
         options,
-        since: query.since,
-        maxRecords: query.maxRecords,
-        bounds: dialect === 'camel' ? LIVE_BOUNDS : SPEC_TRANSFER_BOUNDS,
+        query,
+        maxReach: MAX_REACH[dialect],
         readPage: readTransferPage,
         idOf: (record) => record.transactionId,
         timeOf: (record) => record.createdAt,
         groupOf: () => '',
       });
-      return reported(caller, { endpoint }, outcome);
+      return reported(caller, ENDPOINTS.transfers, outcome);
     },
     async spotOrders(query = {}, options) {
       const prepared = prepareSpotOrders(query);
       if (!prepared.ok) return refusedRead(prepared.error);
-      const endpoint = ENDPOINTS.spotOrders;
       const plan: HistoryPlan<SpotOrderRecord> = {
-        endpoint,
+        endpoint: ENDPOINTS.spotOrders,
         params: prepared.params,
         options,
-        since: query.since,
-        maxRecords: query.maxRecords,
-        bounds: dialect === 'camel' ? LIVE_BOUNDS : SPEC_ORDER_BOUNDS,
+        query,
+        maxReach: MAX_REACH[dialect],
         readPage: readSpotOrderPage,
         idOf: (record) => `${record.market}/${record.orderId}`,
         timeOf: (record) => record.ctime,
         groupOf: (record) => record.market,
       };
       // The dates of the live service's requests are in no specification.
-      const outcome = await (dialect === 'camel'
-        ? readDatedOrders(caller, plan, query)
-        : readHistory(caller, plan));
-      return reported(caller, { endpoint }, outcome);
+      const read = dialect === 'camel' ? readDatedOrders : readHistory;
+      return reported(caller, ENDPOINTS.spotOrders, await read(caller, plan));
     },
-  };
+  } satisfies Partial<FullExchange>;
 }
 
 /** Tells the observer of records that were set aside. */
 function reported<T>(
   caller: Caller,
-  plan: { readonly endpoint: Endpoint },
+  endpoint: Endpoint,
   outcome: ReadOutcome<RecordList<T>>,
 ): ReadOutcome<RecordList<T>> {
-  if (outcome.kind === 'ok' && outcome.value.setAside.length > 0) {
-    caller.drift(plan.endpoint, 'record', outcome.value.setAside);
-  }
+  if (outcome.kind === 'ok') caller.drift(endpoint, 'record', outcome.value.setAside);
   return outcome;
 }
 
-type Commands = Pick<
-  FullExchange,
-  'cancelAll' | 'reduceOnlyStop' | 'stopLimit' | 'setHedgeMode' | 'fiatDepositLink'
->;
-
-function createCommands(caller: Caller, settings: OperationSettings): Commands {
-  const placeStop = (request: StopLimitRequest, options: CallOptions | undefined) =>
+function createCommands(caller: Caller, settings: OperationSettings) {
+  const placeStop = (request: StopLimitRequest, options?: CallOptions) =>
     place(caller, request, options, settings.dialect);
   return {
     cancelAll: (request, options) =>
@@ -190,10 +155,8 @@ function createCommands(caller: Caller, settings: OperationSettings): Commands {
       return placeStop({ ...stop, reduceOnly: true }, options);
     },
     stopLimit: placeStop,
-    async fiatDepositLink(request, options) {
-      return depositLink(caller, request, options, settings);
-    },
-  };
+    fiatDepositLink: (request, options) => depositLink(caller, request, options, settings),
+  } satisfies Partial<FullExchange>;
 }
 
 /** A command whose success says nothing: any JSON or an empty body under a 2xx status. */
@@ -251,17 +214,15 @@ function sameOrder(parsed: Parsed<PlacedOrderReply>, request: StopLimitRequest):
  * Specification 3.1: the reply to a creation can say that the order is cancelled already. The live service has more
  * words for it, such as `CANCELED_STP`.
  */
-function cancelled(reply: PlacedOrderReply): ExchangeError | undefined {
-  if (!saysCancelled(reply.status)) return undefined;
-  const { left, dealStock } = reply.optional;
+function cancelled({ status, amount, optional }: PlacedOrderReply): ExchangeError | undefined {
+  const isCancelled = status.known ? status.value === 'CANCELLED' : /cancel/i.test(String(status.raw));
+  if (!isCancelled) return undefined;
+  const { left, dealStock } = optional;
   const isZero = (text: string | undefined) => text !== undefined && parseDecimal(text)?.eq(ZERO) === true;
-  const unfilled = dealStock === undefined ? left === reply.amount : isZero(dealStock);
+  const unfilled = dealStock === undefined ? left === amount : isZero(dealStock);
   const name = unfilled ? 'cancelledOnCreation' : 'cancelledPartlyFilled';
   return finding(name, 'stopLimit', { httpStatus: 200 });
 }
-
-const saysCancelled = (status: PlacedOrderReply['status']): boolean =>
-  status.known ? status.value === 'CANCELLED' : /cancel/i.test(String(status.raw));
 
 function placedOrder(reply: PlacedOrderReply, request: StopLimitRequest): PlacedOrder {
   const accepted = parseDecimal(reply.amount);

@@ -1,15 +1,18 @@
 /** The endpoints of specification 4 and the public liveness check of specification 1. */
-export type EndpointId =
-  | 'ping'
-  | 'openPositions'
-  | 'creditLines'
-  | 'mainBalance'
-  | 'transfers'
-  | 'spotOrders'
-  | 'cancelAll'
-  | 'stopLimit'
-  | 'hedgeMode'
-  | 'fiatDeposit';
+const ROWS = {
+  ping: ['read', 'public/ping', '1'],
+  fiatDeposit: ['command', 'main-account/fiat-deposit-url', '4.1'],
+  transfers: ['read', 'main-account/history', '4.2'],
+  openPositions: ['read', 'collateral-account/positions/open', '4.3'],
+  stopLimit: ['command', 'order/collateral/stop-limit', '4.4'],
+  spotOrders: ['read', 'trade-account/order/history', '4.5'],
+  cancelAll: ['command', 'order/cancel/all', '4.6'],
+  creditLines: ['read', 'credit-line/loans/info', '4.6b'],
+  hedgeMode: ['command', 'collateral-account/hedge-mode/update', '4.7'],
+  mainBalance: ['read', 'main-account/balance', '4.8'],
+} as const;
+
+export type EndpointId = keyof typeof ROWS;
 
 export interface Endpoint {
   readonly id: EndpointId;
@@ -20,23 +23,9 @@ export interface Endpoint {
   readonly section: string;
 }
 
-const endpoint = (id: EndpointId, kind: Endpoint['kind'], path: string, section: string): Endpoint => ({
-  id,
-  method: id === 'ping' ? 'GET' : 'POST',
-  path: `/api/v4/${path}`,
-  kind,
-  section,
-});
-
-export const ENDPOINTS: Readonly<Record<EndpointId, Endpoint>> = {
-  ping: endpoint('ping', 'read', 'public/ping', '1'),
-  fiatDeposit: endpoint('fiatDeposit', 'command', 'main-account/fiat-deposit-url', '4.1'),
-  transfers: endpoint('transfers', 'read', 'main-account/history', '4.2'),
-  openPositions: endpoint('openPositions', 'read', 'collateral-account/positions/open', '4.3'),
-  stopLimit: endpoint('stopLimit', 'command', 'order/collateral/stop-limit', '4.4'),
-  spotOrders: endpoint('spotOrders', 'read', 'trade-account/order/history', '4.5'),
-  cancelAll: endpoint('cancelAll', 'command', 'order/cancel/all', '4.6'),
-  creditLines: endpoint('creditLines', 'read', 'credit-line/loans/info', '4.6b'),
-  hedgeMode: endpoint('hedgeMode', 'command', 'collateral-account/hedge-mode/update', '4.7'),
-  mainBalance: endpoint('mainBalance', 'read', 'main-account/balance', '4.8'),
-};
+export const ENDPOINTS = Object.fromEntries(
+  Object.entries(ROWS).map(([id, [kind, path, section]]) => [
+    id,
+    { id, method: id === 'ping' ? 'GET' : 'POST', path: `/api/v4/${path}`, kind, section },
+  ]),
+) as Readonly<Record<EndpointId, Endpoint>>;

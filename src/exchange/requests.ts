@@ -10,10 +10,7 @@ import { type DecimalString, formatDecimal, parseDecimal, ZERO } from '../core/q
 import { finding } from './call/errors.ts';
 import type { EndpointId } from './endpoints.ts';
 
-/**
- * How requests spell the fields that newer requests of the live service name differently: the client order id and
- * the unique id of a deposit link. Everything else has one name, `activation_price` of an order too.
- */
+/** How requests spell the client order id and the unique id of a deposit link; other fields have one name. */
 export type Dialect = 'spec' | 'camel';
 
 /** A request body as it will be sent, or what is wrong with it. */
@@ -27,7 +24,7 @@ const MARKET = /^[^\s_"\\]{1,50}_[^\s"\\]{1,50}$/;
 const TICKER = /^[^\s"\\]{1,50}$/;
 const MAX_ADDRESSES = 20;
 
-/** Collects every fault of a request, so that all are told at once; values stay out of the texts. */
+/** Collects every fault of a request, without its values. */
 class Check {
   readonly #endpoint: EndpointId;
   readonly #faults: Record<string, string[]> = {};
@@ -125,24 +122,19 @@ export function prepareHedgeMode(hedgeMode: boolean): Prepared {
   return check.done({ hedgeMode });
 }
 
-export function preparePositions(query: { readonly market?: string }): Prepared {
+export function preparePositions({ market }: { readonly market?: string }): Prepared {
   const check = new Check('openPositions');
-  if (query.market !== undefined) check.market(query.market);
-  return check.done(query.market === undefined ? {} : { market: query.market });
+  if (market !== undefined) check.market(market);
+  return check.done(market === undefined ? {} : { market });
 }
-
-const positiveCount = (value: number | undefined) =>
-  value === undefined || (Number.isSafeInteger(value) && value > 0);
-const time = (value: number | undefined) => value === undefined || (Number.isFinite(value) && value >= 0);
 
 /** Filters of specification 4.2; one address goes by the field named there, several by the live name. */
 export function prepareTransfers(query: TransferQuery): Prepared {
   const check = new Check('transfers');
   const { method, ticker, addresses, uniqueId, status } = query;
   const methods = { deposit: 1, withdrawal: 2 };
-  if (method !== undefined) {
-    check.that('method', Object.hasOwn(methods, method), 'must be deposit or withdrawal');
-  }
+  const isMethod = method === undefined || Object.hasOwn(methods, method);
+  check.that('method', isMethod, 'must be deposit or withdrawal');
   if (ticker !== undefined) check.text('ticker', ticker, TICKER, 'must be a ticker');
   if (addresses !== undefined) {
     const bounded = addresses.length > 0 && addresses.length <= MAX_ADDRESSES;
@@ -167,14 +159,16 @@ export function prepareTransfers(query: TransferQuery): Prepared {
 
 export function prepareSpotOrders(query: SpotOrderQuery): Prepared {
   const check = new Check('spotOrders');
-  if (query.market !== undefined) check.market(query.market);
+  const { market } = query;
+  if (market !== undefined) check.market(market);
   checkPaging(check, query);
-  return check.done(query.market === undefined ? {} : { market: query.market });
+  return check.done(market === undefined ? {} : { market });
 }
 
-function checkPaging(check: Check, query: { since?: number; maxRecords?: number }): void {
-  check.that('maxRecords', positiveCount(query.maxRecords), 'must be a whole number greater than zero');
-  check.that('since', time(query.since), 'must be a Unix time in seconds');
+function checkPaging(check: Check, { since = 0, maxRecords = 1 }: SpotOrderQuery): void {
+  const isCount = Number.isSafeInteger(maxRecords) && maxRecords > 0;
+  check.that('maxRecords', isCount, 'must be a whole number greater than zero');
+  check.that('since', Number.isFinite(since) && since >= 0, 'must be a Unix time in seconds');
 }
 
 /** Specification 4.1: the exchange demands https of the first two, and asks nothing of the third. */

@@ -16,25 +16,12 @@ export const systemClock: Clock = {
   },
 };
 
-class Callback extends Deadline {
-  readonly #call: () => void;
-
-  constructor(call: () => void) {
-    super();
-    this.#call = call;
-  }
-
-  override expire(): void {
-    this.#call();
-  }
-}
-
-/** Timers of this machine, in a list of their own: cheapest where all of a list are about equally long. */
+/** Timers of this machine in one list: cheapest where all of them are about equally long. */
 export function createSystemTimers(): Timers {
   const callbacks = new Deadlines();
   return {
     after(delayMs, call) {
-      const callback = new Callback(call);
+      const callback = new Deadline(call);
       callbacks.add(callback, delayMs);
       return () => callbacks.remove(callback);
     },
@@ -45,5 +32,4 @@ export function createSystemTimers(): Timers {
   };
 }
 
-/** The timers of this machine. */
 export const systemTimers: Timers = createSystemTimers();

@@ -14,8 +14,8 @@ const MEMORY_MS = 60_000;
 export class Health {
   readonly #clock: Clock;
   #isRedisLost = false;
-  /** Stores of the exchange's clients that do not answer, by account. */
-  readonly #lostStores = new Map<string, Set<string>>();
+  /** Stores of the exchange's clients that do not answer: their account, by both names. */
+  readonly #lostStores = new Map<string, string>();
   #scheduleTroubleMs = Number.NEGATIVE_INFINITY;
   #logLostMs = Number.NEGATIVE_INFINITY;
   /** Channels whose last message could not be delivered. */
@@ -26,62 +26,38 @@ export class Health {
   }
 
   note(event: DaemonEvent): void {
-    switch (event.kind) {
-      case 'redis':
-        this.#isRedisLost = !event.available;
-        return;
-      case 'exchangeStore':
-        this.#noteStore(event.accountId, event.store, event.available);
-        return;
-      case 'ticked':
-        if (event.lagMs > LATE_TICK_MS) this.#scheduleTroubleMs = this.#clock.monotonicMs();
-        return;
-      case 'schedulesAsserted':
-        if (event.why === 'repair') this.#scheduleTroubleMs = this.#clock.monotonicMs();
-        return;
-      case 'logLost':
-        this.#logLostMs = this.#clock.monotonicMs();
-        return;
-      case 'delivered':
-        this.#noteDelivery(event.report.channel, event.report.delivery.kind);
-        return;
-      default:
+    if (event.kind === 'redis') this.#isRedisLost = !event.available;
+    else if (event.kind === 'exchangeStore') {
+      const key = `${event.store} ${event.accountId}`;
+      if (event.available) this.#lostStores.delete(key);
+      else this.#lostStores.set(key, event.accountId);
+    } else if (event.kind === 'ticked' && event.lagMs > LATE_TICK_MS) this.#noteSchedule();
+    else if (event.kind === 'schedulesAsserted' && event.why === 'repair') this.#noteSchedule();
+    else if (event.kind === 'logLost') this.#logLostMs = this.#clock.monotonicMs();
+    else if (event.kind === 'delivered') {
+      const { channel, delivery } = event.report;
+      if (delivery.kind === 'failed') this.#failedChannels.add(channel);
+      else if (delivery.kind === 'delivered') this.#failedChannels.delete(channel);
     }
   }
 
-  #noteStore(accountId: string, store: string, available: boolean): void {
-    const lost = this.#lostStores.get(accountId) ?? new Set();
-    if (available) lost.delete(store);
-    else lost.add(store);
-    if (lost.size === 0) this.#lostStores.delete(accountId);
-    else this.#lostStores.set(accountId, lost);
-  }
-
-  #noteDelivery(channel: string, outcome: string): void {
-    if (outcome === 'failed') this.#failedChannels.add(channel);
-    else if (outcome === 'delivered') this.#failedChannels.delete(channel);
+  #noteSchedule(): void {
+    this.#scheduleTroubleMs = this.#clock.monotonicMs();
   }
 
   retain(accountIds: ReadonlySet<string>, channels: ReadonlySet<string>): void {
-    for (const id of this.#lostStores.keys()) if (!accountIds.has(id)) this.#lostStores.delete(id);
+    for (const [key, id] of this.#lostStores) if (!accountIds.has(id)) this.#lostStores.delete(key);
     for (const channel of this.#failedChannels) {
       if (!channels.has(channel)) this.#failedChannels.delete(channel);
     }
   }
 
   has(reason: DegradedReason): boolean {
-    switch (reason) {
-      case 'redis':
-        return this.#isRedisLost;
-      case 'exchange_store':
-        return this.#lostStores.size > 0;
-      case 'schedule':
-        return this.#clock.monotonicMs() - this.#scheduleTroubleMs < MEMORY_MS;
-      case 'notify':
-        return this.#failedChannels.size > 0;
-      case 'log':
-        return this.#clock.monotonicMs() - this.#logLostMs < MEMORY_MS;
-    }
+    if (reason === 'redis') return this.#isRedisLost;
+    if (reason === 'exchange_store') return this.#lostStores.size > 0;
+    if (reason === 'notify') return this.#failedChannels.size > 0;
+    const troubleMs = { schedule: this.#scheduleTroubleMs, log: this.#logLostMs }[reason];
+    return this.#clock.monotonicMs() - troubleMs < MEMORY_MS;
   }
 
   reasons(): readonly DegradedReason[] {

@@ -34,7 +34,7 @@ const FLUSH_WITHIN_MS = 1_000;
 interface Outlet {
   readonly isOpen: boolean;
   readonly waitingBytes: number;
-  write(text: string, done: (error?: Error | null) => void): void;
+  write(text: string, done: Done): void;
 }
 
 export function createLogSink(stream: Writable, options: LogSinkOptions): LogSink {
@@ -70,8 +70,8 @@ export function createLogSink(stream: Writable, options: LogSinkOptions): LogSin
 }
 
 /**
- * Node writes to pipes and sockets without waiting. To files and terminals its standard streams wait for each line: a
- * stopped terminal or a hanging disk would stop the process. Those are written to in the background.
+ * Node's standard streams wait for each line to a file or terminal: a stopped terminal or a hanging disk would stop the
+ * process. Those are written to in the background.
  */
 function outletOf(stream: Writable, writeFile: FileWrite): Outlet {
   const { fd } = stream as { readonly fd?: unknown };
@@ -98,10 +98,7 @@ function isPipe(fd: number): boolean {
   }
 }
 
-interface Waiting {
-  readonly bytes: Buffer;
-  readonly done: (error?: Error | null) => void;
-}
+type Done = (error?: Error | null) => void;
 
 const LARGEST_WRITE_BYTES = 64 * 1024;
 const BUSY_MS = 100;
@@ -113,7 +110,7 @@ class FileOutlet implements Outlet {
   waitingBytes = 0;
   readonly #fd: number;
   readonly #writeFile: FileWrite;
-  #waiting: Waiting[] = [];
+  #waiting: { readonly bytes: Buffer; readonly done: Done }[] = [];
   #isWriting = false;
   /** A write that failed left a part of a line. */
   #isTorn = false;
@@ -123,7 +120,7 @@ class FileOutlet implements Outlet {
     this.#writeFile = writeFile;
   }
 
-  write(text: string, done: (error?: Error | null) => void): void {
+  write(text: string, done: Done): void {
     const bytes = Buffer.from(text);
     this.#waiting.push({ bytes, done });
     this.waitingBytes += bytes.length;

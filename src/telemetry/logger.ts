@@ -95,10 +95,6 @@ function plain(redactor: Redactor, fields: LogFields): Readonly<Record<string, u
   if (entries.every(([, value]) => typeof value === 'number')) return Object.fromEntries(entries);
   const shown = redactor.value(Object.fromEntries(entries));
   if (typeof shown !== 'object' || shown === null) return { fields: shown };
-  return Object.fromEntries(
-    Object.entries(shown).map(([key, value]): [string, unknown] => [
-      RESERVED.has(key) ? `${key}_` : key,
-      value,
-    ]),
-  );
+  const renamed = Object.entries(shown).map(([key, value]) => [RESERVED.has(key) ? `${key}_` : key, value]);
+  return Object.fromEntries(renamed) as Record<string, unknown>;
 }

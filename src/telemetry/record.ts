@@ -111,9 +111,10 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
       // Nothing else is done until the text is made, so that two scrapes at once do not mix.
       setQueues(metrics, figures?.queues ?? {});
       setStress(metrics, figures?.stress, clock.nowMs());
-      metrics.shared.set(figures === undefined ? 0 : 1);
-      metrics.budgetUsed.reset();
-      for (const { egress, limit, used } of budgets()) metrics.budgetUsed.set({ egress, limit }, used);
+      metrics.shared_state_available.set(figures === undefined ? 0 : 1);
+      metrics.exchange_budget_used_ratio.reset();
+      for (const { egress, limit, used } of budgets())
+        metrics.exchange_budget_used_ratio.set({ egress, limit }, used);
       for (const reason of DEGRADED_REASONS) metrics.degraded.set({ reason }, Number(health.has(reason)));
       const own = await metrics.registry.metrics();
       return textOf(figures?.state, own);
@@ -129,17 +130,14 @@ function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Ar
 
 /** Counters that every poll adds to. */
 function talliesOf(metrics: Metrics) {
+  const { exchange_requests_total: requests } = metrics;
   return {
     /** By endpoint and outcome; those with an error are counted one by one. */
-    requests: new Tally<string, string>(metrics.requests, (endpoint, outcome) => ({
-      endpoint,
-      outcome,
-      error: '',
-    })),
-    attempts: new Tally<string, ''>(metrics.attempts, (endpoint) => ({ endpoint })),
-    reads: new Tally<string, string>(metrics.reads, (source, outcome) => ({ source, outcome })),
-    polls: new Tally<string, ''>(metrics.polls, (outcome) => ({ outcome })),
-    commits: new Tally<string, string>(metrics.commits, (by, result) => ({ by, result })),
+    requests: new Tally(requests, (endpoint, outcome) => ({ endpoint, outcome, error: '' })),
+    attempts: new Tally(metrics.exchange_attempts_total, (endpoint) => ({ endpoint })),
+    reads: new Tally(metrics.reads_total, (source, outcome) => ({ source, outcome })),
+    polls: new Tally(metrics.polls_total, (outcome) => ({ outcome })),
+    commits: new Tally(metrics.commits_total, (by, result) => ({ by, result })),
   };
 }
 
@@ -157,100 +155,109 @@ function boundedValues(): (value: string) => string {
 
 type Handlers = { readonly [K in DaemonEvent['kind']]?: (event: EventOf<K>, recording: Recording) => void };
 
+const problem =
+  (name: string) =>
+  ({ queue }: { readonly queue: string }, { metrics }: Recording): void =>
+    metrics.queue_problems_total.inc({ queue, problem: name });
+
 const HANDLERS: Handlers = {
   ticked({ lagMs, inFlight }, { metrics }) {
-    metrics.scheduleLag.observe(Math.max(0, lagMs) / MS);
-    if (inFlight > 0) metrics.overlapping.inc(inFlight);
+    metrics.schedule_lag_seconds.observe(Math.max(0, lagMs) / MS);
+    if (inFlight > 0) metrics.polls_skipped_in_flight_total.inc(inFlight);
   },
   read({ source, outcome, setAside }, { metrics, tallies }) {
     tallies.reads.add(source, outcome);
-    if (setAside > 0) metrics.setAside.inc({ source }, setAside);
+    if (setAside > 0) metrics.records_set_aside_total.inc({ source }, setAside);
   },
   evaluated({ accountId, evaluation, durationMs }, { metrics, tallies, breachesOf }) {
-    tallies.polls.add('ok', '');
-    metrics.pollDuration.observe(durationMs / MS);
+    tallies.polls.add('ok');
+    metrics.poll_duration_seconds.observe(durationMs / MS);
     for (const { ruleId, from, to, reason, atMs } of evaluation.transitions) {
-      metrics.transitions.inc({ to, reason });
+      metrics.rule_transitions_total.inc({ to, reason });
       if (to !== 'firing') breachesOf(accountId).delete(ruleId);
       else if (from !== 'firing') noteBreach(breachesOf(accountId), ruleId, atMs);
     }
   },
-  pollFailed: ({ why }, { tallies }) => tallies.polls.add(why, ''),
+  pollFailed: ({ why }, { tallies }) => tallies.polls.add(why),
   commit: ({ by, result }, { tallies }) => tallies.commits.add(by, result),
   accountRefused: ({ problem: { document } }, { metrics }) =>
-    metrics.refusedAccounts.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
-  epochStarted: ({ why }, { metrics }) => metrics.storeEpochs.inc({ why }),
+    metrics.accounts_refused_total.inc({ document: document.startsWith('lane:') ? 'lane' : document }),
+  epochStarted: ({ why }, { metrics }) => metrics.store_epochs_started_total.inc({ why }),
 
   laneRun({ end, durationMs }, { metrics }) {
-    metrics.laneRuns.inc({ end });
-    metrics.laneRunDuration.observe(durationMs / MS);
+    metrics.lane_runs_total.inc({ end });
+    metrics.lane_run_duration_seconds.observe(durationMs / MS);
   },
   step({ step, outcome, error = '' }, { metrics, bounded }) {
     if (step === 'readPositions') return;
-    metrics.actions.inc({ kind: step, outcome, reason: error === '' ? '' : bounded(error) });
+    metrics.actions_total.inc({ kind: step, outcome, reason: error === '' ? '' : bounded(error) });
   },
   audited({ event }, { metrics, bounded, breachesOf }) {
     const { kind, reason, alarm, accountId, ruleId, atMs, openedMs } = event;
-    metrics.audited.inc({ kind, reason: bounded(reason) });
-    if (alarm) metrics.alarms.inc({ kind });
+    metrics.audit_events_total.inc({ kind, reason: bounded(reason) });
+    if (alarm) metrics.alarms_total.inc({ kind });
     if (kind === 'intentEnded' && openedMs !== undefined) {
       const [how = '', ...why] = reason.split(':');
-      metrics.intentsEnded.inc({ how, why: bounded(why.join(':')) });
-      if (how === 'reached') metrics.timeToTarget.observe(Math.max(0, atMs - openedMs) / MS);
+      metrics.intents_ended_total.inc({ how, why: bounded(why.join(':')) });
+      if (how === 'reached') metrics.time_to_target_seconds.observe(Math.max(0, atMs - openedMs) / MS);
     }
     if (kind !== 'accepted' || ruleId === undefined) return;
     const breaches = breachesOf(accountId);
     const sinceMs = breaches.get(ruleId);
     if (sinceMs === undefined) return;
     breaches.delete(ruleId);
-    metrics.breachToOrder.observe(Math.max(0, atMs - sinceMs) / MS);
+    metrics.breach_to_order_seconds.observe(Math.max(0, atMs - sinceMs) / MS);
   },
 
   call({ call }, { metrics, tallies, bounded }) {
     const { endpoint, outcome, error = '' } = call;
     if (error === '') tallies.requests.add(endpoint, outcome);
-    else metrics.requests.inc({ endpoint, outcome, error: bounded(error) });
-    metrics.requestDuration.observe({ endpoint }, call.durationMs / MS);
+    else metrics.exchange_requests_total.inc({ endpoint, outcome, error: bounded(error) });
+    metrics.exchange_request_duration_seconds.observe({ endpoint }, call.durationMs / MS);
     tallies.attempts.add(endpoint, '', call.attempts);
-    if (call.noncesRefused > 0) metrics.noncesRefused.inc({ endpoint }, call.noncesRefused);
-    if (call.limitsHit > 0) metrics.limitsHit.inc({ endpoint }, call.limitsHit);
-    if (call.budgetWaitMs > 0) metrics.budgetWait.inc({ endpoint }, call.budgetWaitMs / MS);
+    if (call.noncesRefused > 0) metrics.exchange_nonces_refused_total.inc({ endpoint }, call.noncesRefused);
+    if (call.limitsHit > 0) metrics.exchange_limits_hit_total.inc({ endpoint }, call.limitsHit);
+    if (call.budgetWaitMs > 0)
+      metrics.exchange_budget_wait_seconds_total.inc({ endpoint }, call.budgetWaitMs / MS);
   },
   exchangePath: ({ host, error }, { metrics, bounded }) =>
-    metrics.pathFailures.inc({ host, error: bounded(error) }),
-  contractDrift: ({ endpoint }, { metrics }) => metrics.drift.inc({ endpoint }),
-  exchangeStore: ({ store, available }, { metrics }) => metrics.stores.set({ store }, available ? 1 : 0),
+    metrics.exchange_path_failures_total.inc({ host, error: bounded(error) }),
+  contractDrift: ({ endpoint }, { metrics }) => metrics.contract_drift_total.inc({ endpoint }),
+  exchangeStore: ({ store, available }, { metrics }) =>
+    metrics.exchange_store_available.set({ store }, available ? 1 : 0),
 
-  notice: ({ notice: { kind, severity } }, { metrics }) => metrics.notices.inc({ kind, severity }),
+  notice: ({ notice: { kind, severity } }, { metrics }) => metrics.notices_total.inc({ kind, severity }),
   delivered({ message: { kind }, report: { channel, delivery } }, { metrics, channelsSeen }) {
     channelsSeen.add(channel);
     const reason = delivery.kind === 'failed' ? delivery.reason : '';
-    metrics.notifications.inc({ channel, kind, outcome: delivery.kind, reason });
-    if ('durationMs' in delivery) metrics.notificationDuration.observe({ channel }, delivery.durationMs / MS);
+    metrics.notifications_total.inc({ channel, kind, outcome: delivery.kind, reason });
+    if ('durationMs' in delivery)
+      metrics.notification_duration_seconds.observe({ channel }, delivery.durationMs / MS);
   },
   deliveryRetried({ channel, reason }, { metrics, channelsSeen }) {
     channelsSeen.add(channel);
-    metrics.notificationRetries.inc({ channel, reason });
+    metrics.notification_retries_total.inc({ channel, reason });
   },
 
-  workerError: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'workerError' }),
-  jobFailed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'failed' }),
-  jobStalled: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'stalled' }),
-  jobRefused: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'refused' }),
+  workerError: problem('workerError'),
+  jobFailed: problem('failed'),
+  jobStalled: problem('stalled'),
+  jobRefused: problem('refused'),
   auditHead: () => undefined,
-  controlRefused: (_event, { metrics }) => metrics.controlsRefused.inc(),
-  queueResumed: ({ queue }, { metrics }) => metrics.jobProblems.inc({ queue, problem: 'paused' }),
-  schedulesAsserted: ({ why, buckets }, { metrics }) => metrics.schedules.inc({ why }, buckets.length),
-  webRefused: ({ why }, { metrics }) => metrics.webRefused.inc({ reason: why }),
-  redis: ({ available }, { metrics }) => metrics.redis.set(available ? 1 : 0),
+  controlRefused: (_event, { metrics }) => metrics.controls_refused_total.inc(),
+  queueResumed: problem('paused'),
+  schedulesAsserted: ({ why, buckets }, { metrics }) =>
+    metrics.schedules_asserted_total.inc({ why }, buckets.length),
+  webRefused: ({ why }, { metrics }) => metrics.web_refused_total.inc({ reason: why }),
+  redis: ({ available }, { metrics }) => metrics.redis_available.set(available ? 1 : 0),
   started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
   configReloaded({ accounts, changed }, { metrics }) {
     metrics.accounts.set(accounts);
-    metrics.reloads.inc({ result: changed ? 'changed' : 'unchanged' });
+    metrics.config_reloads_total.inc({ result: changed ? 'changed' : 'unchanged' });
   },
-  configRefused: (_event, { metrics }) => metrics.reloads.inc({ result: 'refused' }),
-  logLost: ({ why }, { metrics }) => metrics.logLost.inc({ why }),
-  stressed: ({ outcome }, { metrics }) => metrics.stressRuns.inc({ outcome }),
+  configRefused: (_event, { metrics }) => metrics.config_reloads_total.inc({ result: 'refused' }),
+  logLost: ({ why }, { metrics }) => metrics.log_lines_lost_total.inc({ why }),
+  stressed: ({ outcome }, { metrics }) => metrics.stress_runs_total.inc({ outcome }),
 };
 
 function noteBreach(breaches: Map<string, number>, ruleId: string, atMs: number): void {
@@ -259,34 +266,31 @@ function noteBreach(breaches: Map<string, number>, ruleId: string, atMs: number)
   breaches.set(ruleId, atMs);
 }
 
-function setQueues({ queueJobs, queueAge, queuePaused }: Metrics, queues: SharedFigures['queues']): void {
-  for (const gauge of [queueJobs, queueAge, queuePaused]) gauge.reset();
+function setQueues(metrics: Metrics, queues: SharedFigures['queues']): void {
+  const { queue_jobs: jobCount, queue_oldest_job_seconds: age, queue_paused: paused } = metrics;
+  for (const gauge of [jobCount, age, paused]) gauge.reset();
   for (const [queue, { jobs, oldestAgeMs, isPaused }] of Object.entries(queues)) {
-    for (const [state, count] of Object.entries(jobs)) queueJobs.set({ queue, state }, count);
-    queueAge.set({ queue }, Math.max(0, oldestAgeMs) / MS);
-    queuePaused.set({ queue }, Number(isPaused));
+    for (const [state, count] of Object.entries(jobs)) jobCount.set({ queue, state }, count);
+    age.set({ queue }, Math.max(0, oldestAgeMs) / MS);
+    paused.set({ queue }, Number(isPaused));
   }
 }
 
 function removeChannels(metrics: Metrics, seen: Set<string>, kept: ReadonlySet<string>): void {
-  const gone = [...seen].filter((channel) => !kept.has(channel));
-  if (gone.length === 0) return;
-  for (const channel of gone) seen.delete(channel);
-  for (const metric of [metrics.notifications, metrics.notificationRetries, metrics.notificationDuration]) {
-    removeSeries(metric, gone);
-  }
-}
-
-interface WithSeries {
-  remove(labels: Record<string, string | number>): void;
+  for (const channel of seen) if (!kept.has(channel)) seen.delete(channel);
+  const { notifications_total: sent, notification_retries_total: retries } = metrics;
+  for (const metric of [sent, retries, metrics.notification_duration_seconds]) removeSeries(metric, seen);
 }
 
 /** prom-client removes one series at a time, by all of its labels; what exists only its own map knows. */
-function removeSeries(metric: WithSeries, channels: readonly string[]): void {
+function removeSeries(
+  metric: { remove(labels: Record<string, string>): void },
+  kept: ReadonlySet<string>,
+): void {
   const { hashMap } = metric as unknown as {
     readonly hashMap: Readonly<Record<string, { readonly labels: Record<string, string> }>>;
   };
   for (const { labels } of Object.values(hashMap)) {
-    if (channels.includes(labels['channel'] ?? '')) metric.remove(labels);
+    if (!kept.has(labels['channel'] ?? '')) metric.remove(labels);
   }
 }

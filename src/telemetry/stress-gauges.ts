@@ -1,44 +1,41 @@
 import type { StoredStress, StressEffect } from '../core/view/stress-result.ts';
+import { EVENT_GROUPS } from './metrics/event-metrics.ts';
 import type { Metrics } from './metrics/registry.ts';
 
 const MS = 1000;
+const { stress_runs_total: _, ...GAUGES } = EVENT_GROUPS.stress;
 
 /** Sets what the newest stress test came to; without one there are no series. */
 export function setStress(metrics: Metrics, stored: StoredStress | undefined, nowMs: number): void {
-  for (const gauge of gaugesOf(metrics)) gauge.reset();
-  // A gauge without labels that was reset says 0, which would be a statement.
-  for (const gauge of [metrics.stressAge, metrics.stressOverdue, metrics.stressDuration]) gauge.remove();
-  for (const gauge of [metrics.stressAccounts, metrics.stressLeftOut]) gauge.remove();
+  for (const name of Object.keys(GAUGES) as (keyof typeof GAUGES)[]) {
+    const gauge: { reset(): void; remove(labels: object): void } = metrics[name];
+    gauge.reset();
+    // One without labels says 0 after a reset, which would be a statement.
+    gauge.remove({});
+  }
   if (stored === undefined) return;
   const { result, lastRun, nextAtMs } = stored;
-  metrics.stressLastRun.set({ outcome: lastRun.outcome }, 1);
-  metrics.stressOverdue.set(Math.max(0, nowMs - nextAtMs) / MS);
+  metrics.stress_last_run.set({ outcome: lastRun.outcome }, 1);
+  metrics.stress_overdue_seconds.set(Math.max(0, nowMs - nextAtMs) / MS);
   if (result === null) return;
-  metrics.stressAge.set(Math.max(0, nowMs - result.atMs) / MS);
-  metrics.stressDuration.set(result.durationMs / MS);
-  metrics.stressAccounts.set(result.accounts);
-  metrics.stressLeftOut.set(result.leftOutCount);
-  for (const one of result.cases) {
-    const { scenario, conditions } = one;
-    for (const { protection, liquidated, kept } of bothOf(one)) {
+  metrics.stress_age_seconds.set(Math.max(0, nowMs - result.atMs) / MS);
+  metrics.stress_duration_seconds.set(result.durationMs / MS);
+  metrics.stress_accounts.set(result.accounts);
+  metrics.stress_left_out.set(result.leftOutCount);
+  for (const { scenario, conditions, ...effect } of result.cases) {
+    for (const [protection, liquidated, kept] of bothOf(effect)) {
       const labels = { scenario, conditions, protection };
-      metrics.stressLiquidated.set(labels, liquidated);
-      metrics.stressKept.set(labels, kept);
+      metrics.stress_liquidated_accounts.set(labels, liquidated);
+      metrics.stress_equity_kept_ratio.set(labels, kept);
     }
   }
-  for (const one of result.accountCases) {
-    const { accountId: account, scenario, conditions } = one;
-    for (const { protection, liquidated, kept } of bothOf(one)) {
+  for (const { accountId: account, scenario, conditions, ...effect } of result.accountCases) {
+    for (const [protection, liquidated, kept] of bothOf(effect)) {
       const labels = { account, scenario, conditions, protection };
-      metrics.stressAccountLiquidated.set(labels, liquidated);
-      metrics.stressAccountKept.set(labels, kept);
+      metrics.stress_account_liquidated.set(labels, liquidated);
+      metrics.stress_account_equity_kept_ratio.set(labels, kept);
     }
   }
-}
-
-function gaugesOf(metrics: Metrics) {
-  const { stressLastRun, stressLiquidated, stressKept, stressAccountLiquidated, stressAccountKept } = metrics;
-  return [stressLastRun, stressLiquidated, stressKept, stressAccountLiquidated, stressAccountKept];
 }
 
 interface Effect extends StressEffect {
@@ -48,7 +45,7 @@ interface Effect extends StressEffect {
 
 function bothOf({ liquidatedWithout, liquidatedWith, keptWithout, keptWith }: Effect) {
   return [
-    { protection: 'none', liquidated: Number(liquidatedWithout), kept: keptWithout },
-    { protection: 'rules', liquidated: Number(liquidatedWith), kept: keptWith },
-  ];
+    ['none', Number(liquidatedWithout), keptWithout],
+    ['rules', Number(liquidatedWith), keptWith],
+  ] as const;
 }

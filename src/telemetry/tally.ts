@@ -4,6 +4,8 @@ interface Count {
   isTold: boolean;
 }
 
+type LabelsOf = (first: string, second: string) => Readonly<Record<string, string>>;
+
 interface Counter {
   inc(labels: Record<string, string>, value: number): void;
 }
@@ -12,17 +14,17 @@ interface Counter {
  * A counter of what happens thousands of times a second. The library makes a key of the labels at every call. Here two
  * values tell counts apart, as plain numbers, and a scrape adds them to the library's.
  */
-export class Tally<A extends string, B extends string> {
+export class Tally {
   readonly #counter: Counter;
-  readonly #labelsOf: (first: A, second: B) => Readonly<Record<string, string>>;
-  readonly #counts = new Map<A, Map<B, Count>>();
+  readonly #labelsOf: LabelsOf;
+  readonly #counts = new Map<string, Map<string, Count>>();
 
-  constructor(counter: Counter, labelsOf: (first: A, second: B) => Readonly<Record<string, string>>) {
+  constructor(counter: Counter, labelsOf: LabelsOf) {
     this.#counter = counter;
     this.#labelsOf = labelsOf;
   }
 
-  add(first: A, second: B, value = 1): void {
+  add(first: string, second = '', value = 1): void {
     const count = this.#counts.get(first)?.get(second) ?? this.#begin(first, second);
     count.pending += value;
   }
@@ -39,9 +41,9 @@ export class Tally<A extends string, B extends string> {
     }
   }
 
-  #begin(first: A, second: B): Count {
+  #begin(first: string, second: string): Count {
     const count = { labels: this.#labelsOf(first, second), pending: 0, isTold: false };
-    const counts = this.#counts.get(first) ?? new Map<B, Count>();
+    const counts = this.#counts.get(first) ?? new Map<string, Count>();
     this.#counts.set(first, counts.set(second, count));
     return count;
   }

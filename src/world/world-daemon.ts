@@ -6,8 +6,7 @@ import type { NonceStore } from '../core/ports/nonce-store.ts';
 import type { Notice } from '../core/ports/notifier.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
-import type { WireDispatcher } from '../exchange/call/transport.ts';
-import { createSharedConnections } from '../exchange/client.ts';
+import { Connections, type WireDispatcher } from '../exchange/call/transport.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import { type BucketTick, pollTick } from '../pipeline/poll/poll-tick.ts';
@@ -235,7 +234,7 @@ export class WorldDaemon {
       telemetry,
       ordinal: this.#ordinal,
       instance,
-      connections: createSharedConnections({
+      connections: new Connections({
         open: (origin, { baseUrls }) => this.#surroundings.connect(regionOf(origin, baseUrls), process),
         timers,
       }),

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { CommandOutcome, FullExchange, ReadOutcome } from '../../src/core/ports/exchange.ts';
-import { createSharedConnections } from '../../src/exchange/client.ts';
+import { Connections } from '../../src/exchange/call/transport.ts';
 import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import { CREDIT_LINE, decimalText, openClient, POSITION, TRANSFER } from '../exchange/fixtures.ts';
 import { below, type Draw, mutatedJson, mutatedText, oneOf, serialized } from './mutate.ts';
@@ -146,7 +146,7 @@ export const REPLIES: Boundary = {
   name: 'replies',
   async open() {
     let wire: Wire = { status: 200, headers: {}, body: Buffer.from('[]') };
-    const sharedConnections = createSharedConnections({
+    const sharedConnections = new Connections({
       timers: systemTimers,
       open: () => ({
         dispatch: (_options, handler) => {

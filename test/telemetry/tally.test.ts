@@ -23,7 +23,7 @@ test('what was counted is what a counter asked each time would say, whenever som
         const registers = [new Registry()];
         return new Counter({ name: 'what_total', help: 'x', labelNames: ['first', 'second'], registers });
       }) as [Counter<'first' | 'second'>, Counter<'first' | 'second'>];
-      const tally = new Tally<string, string>(tallied, (first, second) => ({ first, second }));
+      const tally = new Tally(tallied, (first, second) => ({ first, second }));
       for (const one of [...steps, 'look' as const]) {
         if (one !== 'look') {
           const { first, second, value } = one;

@@ -9,8 +9,8 @@ const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
 
 /**
- * Which of the base URLs to use: the first healthy one. One that failed is left alone for a time that
- * doubles with every failure, with jitter, so that many processes do not return to it at once.
+ * Which base URL to use: the first healthy one. One that failed is left alone for a time that doubles with every
+ * failure, with jitter, so that processes do not return to it all at once.
  */
 export class BaseUrls {
   readonly #health: Health[];
@@ -24,8 +24,8 @@ export class BaseUrls {
   }
 
   /**
-   * Index of the base URL to use. With none healthy, the one that may be tried soonest. A command avoids
-   * one that has failed and not yet proved itself, as long as another is healthy.
+   * Its index; with none healthy, of the one that may be tried soonest. A command avoids one that failed and has not
+   * proved itself yet, as long as another is healthy.
    */
   pick(kind: 'read' | 'command'): number {
     if (this.#health[0]?.failures === 0) return 0;
@@ -40,10 +40,7 @@ export class BaseUrls {
       return usable;
     }
     const soonest = Math.min(...this.#health.map((base) => base.retryAtMs));
-    return Math.max(
-      0,
-      this.#health.findIndex((base) => base.retryAtMs === soonest),
-    );
+    return this.#health.findIndex((base) => base.retryAtMs === soonest);
   }
 
   /** Whether there is another one that is not left alone at the moment. */

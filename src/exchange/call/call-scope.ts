@@ -15,22 +15,20 @@ export interface ScopeBounds {
 }
 
 /**
- * The life of one call: its deadline and the caller's abort signal. At any moment the call does one thing
- * (waits for a nonce, sleeps, exchanges bytes), and that one thing is what a cancellation interrupts.
+ * The life of one call: its deadline and the caller's abort signal. The call does one thing at a time (waits for a
+ * nonce, sleeps, exchanges bytes), and a cancellation interrupts that.
  */
 export class CallScope {
   readonly deadlineMs: number;
-  readonly #clock: Clock;
-  readonly #timers: Timers;
+  readonly #time: ScopeTime;
   readonly #signal: AbortSignal | undefined;
   #cancelled: CancelReason | undefined;
   #interrupt: (() => void) | undefined;
   #callOff: (() => void) | undefined;
   #onAbort: (() => void) | undefined;
 
-  constructor({ clock, timers }: ScopeTime, { startedMs, timeoutMs, signal }: ScopeBounds) {
-    this.#clock = clock;
-    this.#timers = timers;
+  constructor(time: ScopeTime, { startedMs, timeoutMs, signal }: ScopeBounds) {
+    this.#time = time;
     this.deadlineMs = startedMs + timeoutMs;
     this.#signal = signal;
     if (signal === undefined) return;
@@ -45,13 +43,13 @@ export class CallScope {
     return this.#cancelled;
   }
 
-  remainingMs(nowMs = this.#clock.monotonicMs()): number {
-    return Math.max(0, this.deadlineMs - nowMs);
+  remainingMs(): number {
+    return Math.max(0, this.deadlineMs - this.#time.clock.monotonicMs());
   }
 
   /** Whether the call is over, by signal or by time. */
-  isOver(nowMs?: number): boolean {
-    if (this.#cancelled === undefined && this.remainingMs(nowMs) === 0) this.#cancelled = 'timeout';
+  isOver(): boolean {
+    if (this.#cancelled === undefined && this.remainingMs() === 0) this.#cancelled = 'timeout';
     return this.#cancelled !== undefined;
   }
 
@@ -64,7 +62,7 @@ export class CallScope {
   onCancel(action: (() => void) | undefined): void {
     this.#interrupt = action;
     if (action !== undefined) {
-      this.#callOff ??= this.#timers.after(this.remainingMs(), () => this.#cancel('timeout'));
+      this.#callOff ??= this.#time.timers.after(this.remainingMs(), () => this.#cancel('timeout'));
     }
   }
 
@@ -77,12 +75,12 @@ export class CallScope {
         this.#interrupt = undefined;
         resolve();
       };
-      const callOff = this.#timers.after(Math.min(delayMs, this.remainingMs()), done);
+      const callOff = this.#time.timers.after(Math.min(delayMs, this.remainingMs()), done);
       this.#interrupt = done;
     });
   }
 
-  /** What `promise` resolves to, or `undefined` as soon as the call is over; then nobody waits for it. */
+  /** What `promise` resolves to, or `undefined` as soon as the call is over. */
   within<T>(promise: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       this.onCancel(() => resolve(undefined));

@@ -8,7 +8,7 @@ import type {
 } from '../../core/ports/exchange.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Slots } from '../limits/slots.ts';
-import type { NonceTicket } from '../nonce/nonce-ticket.ts';
+import type { NonceTicket } from '../nonce/nonce-mutex.ts';
 import type { CallPlan } from './call-plan.ts';
 import { CallScope } from './call-scope.ts';
 import { isOnTheWay } from './error-catalogue.ts';
@@ -42,10 +42,9 @@ interface Turn {
 type Admission = Turn | { readonly error: Attempt<never> };
 
 /**
- * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered
- * exponential backoff until their time is over. A command is sent once; it is sent again only after the
- * exchange refused its nonce, because a refused request has had no effect - and not even then if only the
- * refusal would stand between it and a second effect.
+ * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered exponential
+ * backoff until their time is over. A command is sent again only after its nonce was refused, which has no effect - and
+ * not even then if nothing but the refusal would prevent a second effect.
  */
 export class Caller {
   readonly #parts: CallerParts;
@@ -129,15 +128,13 @@ export class Caller {
       failures += 1;
       const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
       if (after === 'stop' || failures >= retry.maxAttempts) return failed;
-      const delayMs = Math.max(this.#backoffMs(failures), this.#asked(plan, error));
+      // A gateway's limit lets urgent calls through before its time is over, at the limiter's pace.
+      const isUrgent = (plan.options?.priority ?? 'normal') !== 'normal';
+      const askedMs = error.gateway === true && isUrgent ? 0 : (error.retryAfterMs ?? 0);
+      const delayMs = Math.max(this.#backoffMs(failures), askedMs);
       if (delayMs >= scope.remainingMs()) return failed;
       await scope.sleep(delayMs);
     }
-  }
-
-  /** A gateway's limit lets urgent calls through before its time is over, at the limiter's pace. */
-  #asked<T>({ options }: CallPlan<T>, { gateway, retryAfterMs = 0 }: ExchangeError): number {
-    return gateway === true && (options?.priority ?? 'normal') !== 'normal' ? 0 : retryAfterMs;
   }
 
   #commandOutcome<T>(plan: CallPlan<T>, attempt: Attempt<T>, progress: Progress): CommandOutcome<T> {
@@ -155,9 +152,8 @@ export class Caller {
   }
 
   /**
-   * Waits for a nonce (and with it the mutex), a slot and budget. The mutex comes before the slot: one request
-   * of it is in flight at a time, and those that wait for it must not keep slots. Nothing is held while
-   * budget is waited for.
+   * Waits for a nonce (and with it the mutex), a slot and budget. The mutex comes before the slot: those that wait for
+   * it must not keep slots. Nothing is held while the call waits for budget.
    */
   async #admit<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Admission> {
     const { limiter, slots } = this.#parts;
@@ -216,7 +212,7 @@ export class Caller {
       const result = await flight.result;
       ticket?.onPreempt(undefined);
       const attempt = this.#sender.arrive(result, plan, scope, progress);
-      if (attempt.kind === 'error') this.#notePath(attempt.error, progress);
+      if (attempt.kind === 'error' && isOnTheWay(attempt.error.name)) this.#notePath(attempt.error, progress);
       return attempt;
     } finally {
       turn.ticket?.release();
@@ -225,7 +221,6 @@ export class Caller {
   }
 
   #notePath({ name: error, message }: ExchangeError, { baseUrlIndex = 0 }: Progress): void {
-    if (!isOnTheWay(error)) return;
     const { observer } = this.#parts;
     safely(() => observer.onPathFailure?.({ baseUrlIndex, error, message }));
   }

@@ -2,20 +2,23 @@
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Something that has a deadline; its place in the list is kept in itself. */
-export abstract class Deadline {
+export class Deadline {
   deadlineMs = 0;
   before: Deadline | undefined;
   after: Deadline | undefined;
   isListed = false;
 
-  /** The deadline has passed; it is off the list already. */
-  abstract expire(): void;
+  /** Called when the deadline has passed; it is off the list already. */
+  readonly expire: () => void;
+
+  constructor(expire: () => void) {
+    this.expire = expire;
+  }
 }
 
 /**
- * Deadlines of what nearly always ends before them, as of requests in flight, kept with one timer of the platform: a
- * timer for each would cost more than a tenth of a request. Most are as far ahead as the others, so a new one is the
- * last, or nearly.
+ * Deadlines that are rarely reached, such as those of requests in flight, on one timer of the platform: a timer for each
+ * would cost more than a tenth of a request. Most are equally far ahead, so a new one is the last, or nearly.
  */
 export class Deadlines {
   readonly #nowMs: () => number;

@@ -1,9 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 
-type DecodedBody =
-  | { readonly kind: 'decoded'; readonly bytes: Buffer }
-  | { readonly kind: 'failure'; readonly reason: 'replyTooLarge' | 'replyUndecodable' };
-
 type Decoder = (bytes: Buffer, options: { maxOutputLength: number }) => Buffer;
 
 const ZLIB_METHOD = 8;
@@ -19,25 +15,27 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
 ]);
 
 /**
- * The body of a reply without its compression. Requests ask for none, but some gateways compress all the same.
+ * The body of a reply without its compression, or why there is none. Some gateways compress although none was asked for.
  * @param encoding Content-Encoding as received: names in the order in which they were applied
  * @param maxBytes bound on what comes out, at every step
  */
-export function decodeBody(bytes: Buffer, encoding: string, maxBytes: number): DecodedBody {
+export function decodeBody(
+  bytes: Buffer,
+  encoding: string,
+  maxBytes: number,
+): Buffer | 'replyTooLarge' | 'replyUndecodable' {
   const names = encoding.toLowerCase().split(',');
   let body = bytes;
   for (const name of names.map((text) => text.trim()).toReversed()) {
     if (name === '' || body.length === 0) continue;
     const decode = DECODERS.get(name);
-    if (decode === undefined) return UNDECODABLE;
+    if (decode === undefined) return 'replyUndecodable';
     try {
       body = decode(body, { maxOutputLength: maxBytes });
     } catch (error) {
       const tooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
-      return tooLarge ? { kind: 'failure', reason: 'replyTooLarge' } : UNDECODABLE;
+      return tooLarge ? 'replyTooLarge' : 'replyUndecodable';
     }
   }
-  return { kind: 'decoded', bytes: body };
+  return body;
 }
-
-const UNDECODABLE: DecodedBody = { kind: 'failure', reason: 'replyUndecodable' };

@@ -2,9 +2,8 @@ import type { PossibleEffect } from '../../core/ports/exchange.ts';
 import type { EndpointId } from '../endpoints.ts';
 
 /**
- * Every failure the client knows, by a stable name. Rules, metrics and texts refer to these names; what the
- * exchange answers is matched by endpoint and code, because codes 0 and 10 mean different things on
- * different endpoints (specification 7).
+ * A failure that the client knows, by a stable name for rules, metrics and texts. Codes are matched with their
+ * endpoint: 0 and 10 mean different things on different ones (specification 7).
  */
 export interface CatalogueEntry {
   readonly name: string;
@@ -18,7 +17,6 @@ export interface CatalogueEntry {
   readonly meaning: string;
 }
 
-const INVALID = [400, 422];
 const ORDER: readonly EndpointId[] = ['stopLimit'];
 
 const byCode = (
@@ -26,22 +24,14 @@ const byCode = (
   name: string,
   endpoints: CatalogueEntry['endpoints'],
   meaning: string,
-): CatalogueEntry => ({ name, endpoints, code, httpStatuses: INVALID, effect: 'none', meaning });
+): CatalogueEntry => ({ name, endpoints, code, httpStatuses: [400, 422], effect: 'none', meaning });
 
-const byStatus = (
+const entry = (
   name: string,
   httpStatuses: readonly number[],
   effect: PossibleEffect,
   meaning: string,
 ): CatalogueEntry => ({ name, endpoints: '*', httpStatuses, effect, meaning });
-
-const local = (name: string, effect: PossibleEffect, meaning: string): CatalogueEntry => ({
-  name,
-  endpoints: '*',
-  httpStatuses: [],
-  effect,
-  meaning,
-});
 
 /** Meanings of the exchange's codes, the more particular ones first. */
 export const CODES: readonly CatalogueEntry[] = [
@@ -71,77 +61,49 @@ export const CODES: readonly CatalogueEntry[] = [
 
 /** Failures told by the HTTP status, when no code says more. */
 export const STATUSES: readonly CatalogueEntry[] = [
-  byStatus('invalidRequest', [400, 422], 'none', 'refused without a reason that the client knows'),
-  byStatus('unauthenticated', [401], 'none', 'key, signature or payload missing or invalid'),
-  byStatus('permissionDenied', [403], 'none', 'the key lacks a permission'),
-  byStatus('endpointNotFound', [404], 'none', 'the endpoint does not exist at this address'),
-  byStatus('rateLimited', [429], 'none', 'a request limit was reached'),
-  byStatus('internalError', [500], 'possible', 'the exchange failed inside'),
-  byStatus('temporarilyUnavailable', [503], 'possible', 'the exchange is not available at the moment'),
+  entry('invalidRequest', [400, 422], 'none', 'refused without a reason that the client knows'),
+  entry('unauthenticated', [401], 'none', 'key, signature or payload missing or invalid'),
+  entry('permissionDenied', [403], 'none', 'the key lacks a permission'),
+  entry('endpointNotFound', [404], 'none', 'the endpoint does not exist at this address'),
+  entry('rateLimited', [429], 'none', 'a request limit was reached'),
+  entry('internalError', [500], 'possible', 'the exchange failed inside'),
+  entry('temporarilyUnavailable', [503], 'possible', 'the exchange is not available at the moment'),
 ];
 
 /** Failures found by the client, and readings of replies that take more than a code. */
-export const FINDINGS = {
-  nonceRefused: local('nonceRefused', 'none', 'the nonce was refused although it was new'),
-  addressNotAllowed: local(
-    'addressNotAllowed',
-    'none',
-    'the key may not be used from the address that the request came from',
-  ),
-  gatewayRefused: local(
-    'gatewayRefused',
-    'none',
-    'refused in front of the exchange, which has not seen the request',
-  ),
-  gatewayFailed: local('gatewayFailed', 'possible', 'something in front of the exchange failed'),
-  loansNotAvailable: local('loansNotAvailable', 'none', 'credit lines are not enabled for the key'),
-  noActiveLoan: local('noActiveLoan', 'none', 'the account has no loan'),
-  cancelledOnCreation: local(
-    'cancelledOnCreation',
-    'none',
-    'the exchange cancelled the order as it was created',
-  ),
-  cancelledPartlyFilled: local(
-    'cancelledPartlyFilled',
-    'possible',
-    'cancelled as it was created, after a fill',
-  ),
-  replyInvalid: local('replyInvalid', 'possible', 'the reply was not as documented'),
-  replyNotJson: local('replyNotJson', 'possible', 'the reply was not JSON'),
-  replyTooLarge: local('replyTooLarge', 'possible', 'the reply was larger than allowed'),
-  replyUndecodable: local(
-    'replyUndecodable',
-    'possible',
-    'the reply was compressed in a way that cannot be read',
-  ),
-  unexpectedStatus: local(
-    'unexpectedStatus',
-    'possible',
-    'an HTTP status that the specification does not name',
-  ),
-  requestRejected: local(
-    'requestRejected',
-    'none',
-    'the request breaks a rule of the specification; not sent',
-  ),
-  timeout: local('timeout', 'possible', 'no reply in time'),
-  aborted: local('aborted', 'possible', 'given up by the caller'),
-  connectionLost: local('connectionLost', 'possible', 'the connection broke before the reply was complete'),
-  nameNotResolved: local('nameNotResolved', 'none', 'the name of the exchange could not be resolved (DNS)'),
-  certificateRefused: local(
-    'certificateRefused',
-    'none',
-    'the certificate of the exchange is not accepted (TLS)',
-  ),
-  connectionRefused: local('connectionRefused', 'none', 'the exchange refused the connection'),
-  connectTimeout: local('connectTimeout', 'none', 'no connection to the exchange in time'),
-  connectFailed: local('connectFailed', 'none', 'no connection to the exchange'),
-  proxyRefused: local('proxyRefused', 'possible', 'the proxy did not pass the request on'),
-  rateBudgetSpent: local('rateBudgetSpent', 'none', 'own request budget spent; not sent'),
-  clientClosed: local('clientClosed', 'none', 'the client is closed; not sent'),
-} as const satisfies Record<string, CatalogueEntry>;
+const FOUND = {
+  nonceRefused: ['none', 'the nonce was refused although it was new'],
+  addressNotAllowed: ['none', 'the key may not be used from the address that the request came from'],
+  gatewayRefused: ['none', 'refused in front of the exchange, which has not seen the request'],
+  gatewayFailed: ['possible', 'something in front of the exchange failed'],
+  loansNotAvailable: ['none', 'credit lines are not enabled for the key'],
+  noActiveLoan: ['none', 'the account has no loan'],
+  cancelledOnCreation: ['none', 'the exchange cancelled the order as it was created'],
+  cancelledPartlyFilled: ['possible', 'cancelled as it was created, after a fill'],
+  replyInvalid: ['possible', 'the reply was not as documented'],
+  replyNotJson: ['possible', 'the reply was not JSON'],
+  replyTooLarge: ['possible', 'the reply was larger than allowed'],
+  replyUndecodable: ['possible', 'the reply was compressed in a way that cannot be read'],
+  unexpectedStatus: ['possible', 'an HTTP status that the specification does not name'],
+  requestRejected: ['none', 'the request breaks a rule of the specification; not sent'],
+  timeout: ['possible', 'no reply in time'],
+  aborted: ['possible', 'given up by the caller'],
+  connectionLost: ['possible', 'the connection broke before the reply was complete'],
+  nameNotResolved: ['none', 'the name of the exchange could not be resolved (DNS)'],
+  certificateRefused: ['none', 'the certificate of the exchange is not accepted (TLS)'],
+  connectionRefused: ['none', 'the exchange refused the connection'],
+  connectTimeout: ['none', 'no connection to the exchange in time'],
+  connectFailed: ['none', 'no connection to the exchange'],
+  proxyRefused: ['possible', 'the proxy did not pass the request on'],
+  rateBudgetSpent: ['none', 'own request budget spent; not sent'],
+  clientClosed: ['none', 'the client is closed; not sent'],
+} as const satisfies Record<string, readonly [PossibleEffect, string]>;
 
-export type FindingName = keyof typeof FINDINGS;
+export type FindingName = keyof typeof FOUND;
+
+export const FINDINGS = Object.fromEntries(
+  Object.entries(FOUND).map(([name, [effect, meaning]]) => [name, entry(name, [], effect, meaning)]),
+) as Readonly<Record<FindingName, CatalogueEntry>>;
 
 /** Failures on the way to the exchange, before it has judged a request. */
 const ON_THE_WAY: ReadonlySet<string> = new Set<FindingName>([

@@ -1,7 +1,14 @@
 import type { ExchangeError, PossibleEffect } from '../../core/ports/exchange.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { EndpointId } from '../endpoints.ts';
-import { CODES, entryForCode, entryForStatus, FINDINGS, type FindingName } from './error-catalogue.ts';
+import {
+  type CatalogueEntry,
+  CODES,
+  entryForCode,
+  entryForStatus,
+  FINDINGS,
+  type FindingName,
+} from './error-catalogue.ts';
 import { isObject } from './parse-json.ts';
 
 /** Texts of the exchange that may be shown: without secrets and personal data, bounded, one line. */
@@ -33,11 +40,6 @@ export function redactor(secrets: readonly string[]): Conceal {
 
 const REDACTED = '[redacted]';
 
-export interface ErrorContext {
-  readonly endpoint: EndpointId;
-  readonly redact: Conceal;
-}
-
 /** A failure that the client found itself. */
 export function finding(
   name: FindingName,
@@ -60,12 +62,12 @@ interface ErrorBody {
 }
 
 /**
- * The error in a reply, or `undefined` when it is none. A body may refuse under status 200 (a key without
- * access gets `success: false`, code 0); a status above 299 is an error whatever the body says.
- * @param body `undefined` for one that is no JSON. The exchange always answers in JSON, so a gateway wrote it.
+ * The error in a reply, or `undefined`. A body may refuse under status 200 (a key without access gets
+ * `success: false`, code 0); a status above 299 is always an error.
+ * @param body `undefined` for one that is no JSON: the exchange always answers in JSON, so a gateway wrote it
  */
 export function errorOfReply(
-  context: ErrorContext,
+  context: { readonly endpoint: EndpointId; readonly redact: Conceal },
   status: number,
   body: unknown,
   retryAfterMs?: number,
@@ -91,11 +93,7 @@ export function errorOfReply(
   return { name, message: said.message || meaning, effect: certain ? effect : 'possible', ...base };
 }
 
-interface Judgement {
-  readonly name: string;
-  readonly effect: PossibleEffect;
-  readonly meaning: string;
-}
+type Judgement = Pick<CatalogueEntry, 'name' | 'effect' | 'meaning'>;
 
 /** What a gateway refuses has not reached the exchange; what fails on the way may have. */
 function judgeGateway(status: number): Judgement {
@@ -121,7 +119,8 @@ function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement
   if (said.code === 36 && endpoint === 'stopLimit' && namesInvalidId(said)) return INVALID_ID;
   if (said.code === undefined)
     return entryForStatus(status) ?? { ...FINDINGS.unexpectedStatus, effect: 'none' };
-  return entryForCode(endpoint, said.code) ?? unknownCode(said.code);
+  const unknown = `unknown code ${said.code}`;
+  return entryForCode(endpoint, said.code) ?? { name: unknown, effect: 'none', meaning: unknown };
 }
 
 /** Meanings that the exchange gives in words only. */
@@ -150,29 +149,21 @@ function deniesPermission({ success, message }: ErrorBody): boolean {
     : /permission|access|not enabled|not allowed/i.test(message);
 }
 
+const USED_BEFORE = /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i;
+
 /** A validation error that only its field tells to be a client order id used before. */
-function namesDuplicateId(said: ErrorBody): boolean {
-  return idTexts(said).some((text) =>
-    /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i.test(text),
-  );
-}
+const namesDuplicateId = (said: ErrorBody): boolean => idTexts(said).some((text) => USED_BEFORE.test(text));
 
 /**
- * Code 36 is about the id in any way. A duplicate says that an order was accepted once, so an id that is
- * told to be wrong in itself must not pass for one; without words the client's own checks leave only that.
+ * Code 36 is about the id in any way. A duplicate means that an order was accepted once: an id that is wrong in itself
+ * must not pass for one. Without words it is a duplicate, as the client checks ids itself.
  */
 function namesInvalidId(said: ErrorBody): boolean {
   return idTexts(said).length > 0 && !namesDuplicateId(said);
 }
 
-function idTexts(said: ErrorBody): string[] {
-  return Object.entries(said.fields).flatMap(([name, texts]) =>
-    /^client_?order_?id$/i.test(name) ? texts : [],
-  );
-}
-
-function unknownCode(code: number): Judgement {
-  return { name: `unknown code ${code}`, effect: 'none', meaning: `unknown code ${code}` };
+function idTexts({ fields }: ErrorBody): string[] {
+  return Object.entries(fields).flatMap(([name, said]) => (/^client_?order_?id$/i.test(name) ? said : []));
 }
 
 function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
@@ -207,10 +198,8 @@ function readFields(errors: unknown, redact: Conceal): Record<string, readonly s
 
 function texts(value: unknown, most: number, redact: Conceal): readonly string[] {
   if (!Array.isArray(value)) return [];
-  return value
-    .filter((text) => typeof text === 'string')
-    .slice(0, most)
-    .map(redact);
+  const strings = value.filter((text) => typeof text === 'string');
+  return strings.slice(0, most).map(redact);
 }
 
 /**

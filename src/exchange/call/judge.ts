@@ -17,11 +17,7 @@ import type { WireFailure, WireReply } from './transport.ts';
 /** What one attempt came to. */
 export type Attempt<T> =
   | { readonly kind: 'ok'; readonly value: T; readonly reply: WireReply }
-  | {
-      readonly kind: 'error';
-      readonly error: ExchangeError;
-      readonly after: 'stop' | 'backoff' | 'nonce' | 'preempted';
-    };
+  | { readonly kind: 'error'; readonly error: ExchangeError; readonly after: After };
 
 /** A nonce refusal is repeated so often in a row; the next 429 is taken for a limit. */
 const MAX_NONCE_REPEATS = 2;
@@ -29,42 +25,34 @@ const MAX_NONCE_REPEATS = 2;
 const NEAR_LIMIT = 0.5;
 
 /** Counts of one call, for the observer. */
-export interface Progress {
-  attempts: number;
-  noncesRefused: number;
-  nonceRepeats: number;
-  limitsHit: number;
-  budgetWaitMs: number;
-  baseUrlIndex: number | undefined;
-}
+export type Progress = ReturnType<typeof newProgress>;
 
-export const newProgress = (): Progress => ({
+export const newProgress = () => ({
   attempts: 0,
   noncesRefused: 0,
   nonceRepeats: 0,
   limitsHit: 0,
   budgetWaitMs: 0,
-  baseUrlIndex: undefined,
+  baseUrlIndex: undefined as number | undefined,
 });
+
+type After = 'stop' | 'backoff' | 'nonce' | 'preempted';
 
 export const stop = (error: ExchangeError): Attempt<never> => ({ kind: 'error', error, after: 'stop' });
 
-function nonceRefused(error: ExchangeError): Pick<ExchangeError, 'name' | 'message'> {
-  const cure = 'another program may use the key with larger nonces: give this one a key of its own';
-  return { name: 'nonceRefused', message: `${error.message} (taken for a refused nonce; ${cure})` };
-}
+const repeated = (error: ExchangeError, after: After = 'backoff'): Attempt<never> => ({
+  kind: 'error',
+  error,
+  after,
+});
+
+const NONCE_CURE = 'another program may use the key with larger nonces: give this one a key of its own';
 
 const TOO_MANY = /^too many requests\b/i;
 
 /** Whether it is about the way that the request took; another base URL may be open to it. */
 export const isAboutAddress = ({ name }: ExchangeError): boolean =>
   name === 'gatewayRefused' || name === 'addressNotAllowed';
-
-/** `undefined` for what is no JSON, or too much of it to be parsed. */
-function parseBody(text: string, empty: boolean, excess: string | undefined): { value: unknown } | undefined {
-  if (excess !== undefined) return undefined;
-  return empty ? { value: undefined } : parseJson(text);
-}
 
 export interface JudgeParts {
   readonly baseUrls: BaseUrls;
@@ -92,29 +80,15 @@ export class Judge {
     baseUrlIndex: number,
   ): Attempt<never> {
     const { id } = plan.endpoint;
-    const effect = failure.left ? 'possible' : 'none';
-    switch (failure.reason) {
-      case 'preempted':
-        return { kind: 'error', error: finding('aborted', id, { effect }), after: 'preempted' };
-      case 'cancelled':
-        if (scope.cancelled === 'timeout') this.#parts.baseUrls.failed(baseUrlIndex);
-        return stop(finding(scope.cancelled ?? 'aborted', id, { effect }));
-      case 'replyTooLarge':
-      case 'replyUndecodable':
-        return stop(finding(failure.reason, id, { effect }));
-      case 'attemptTimeout':
-        this.#parts.baseUrls.failed(baseUrlIndex);
-        return { kind: 'error', error: finding('timeout', id, { effect }), after: 'backoff' };
-      case 'nameNotResolved':
-      case 'certificateRefused':
-      case 'connectionRefused':
-      case 'connectTimeout':
-      case 'connectFailed':
-      case 'connectionLost':
-      case 'proxyRefused':
-        this.#parts.baseUrls.failed(baseUrlIndex);
-        return { kind: 'error', error: finding(failure.reason, id, { effect }), after: 'backoff' };
+    const { reason, left } = failure;
+    const effect = left ? 'possible' : 'none';
+    if (reason === 'preempted') return repeated(finding('aborted', id, { effect }), 'preempted');
+    if (reason === 'replyTooLarge' || reason === 'replyUndecodable') {
+      return stop(finding(reason, id, { effect }));
     }
+    if (reason !== 'cancelled' || scope.cancelled === 'timeout') this.#parts.baseUrls.failed(baseUrlIndex);
+    if (reason === 'cancelled') return stop(finding(scope.cancelled ?? 'aborted', id, { effect }));
+    return repeated(finding(reason === 'attemptTimeout' ? 'timeout' : reason, id, { effect }));
   }
 
   reply<T>(plan: CallPlan<T>, reply: WireReply, progress: Progress): Attempt<T> {
@@ -130,13 +104,9 @@ export class Judge {
       this.drift(endpoint, 'reply', [problem]);
       return stop(finding('replyTooLarge', id, { message: excess, httpStatus: reply.status }));
     }
-    const json = parseBody(reply.body, empty, excess);
+    const json = excess !== undefined ? undefined : empty ? { value: undefined } : parseJson(reply.body);
     if (json === undefined && success) {
-      return {
-        kind: 'error',
-        error: finding('replyNotJson', id, { httpStatus: reply.status }),
-        after: 'backoff',
-      };
+      return repeated(finding('replyNotJson', id, { httpStatus: reply.status }));
     }
     const retryAfterMs = readRetryAfter(reply.retryAfter, dateMs ?? this.#parts.clock.nowMs());
     const context = { endpoint: id, redact: plan.redact ?? this.#parts.redact };
@@ -151,11 +121,11 @@ export class Judge {
     }
     this.drift(endpoint, 'reply', parsed.problems);
     const [problem] = parsed.problems;
-    const message =
-      problem === undefined
-        ? 'the reply was not as documented'
-        : `${problem.path === '' ? 'the reply' : problem.path}: expected ${problem.expected}, got ${problem.got}`;
-    return stop(finding('replyInvalid', id, { message, httpStatus: reply.status }));
+    const details = { httpStatus: reply.status };
+    if (problem === undefined) return stop(finding('replyInvalid', id, details));
+    const { path, expected, got } = problem;
+    const message = `${path === '' ? 'the reply' : path}: expected ${expected}, got ${got}`;
+    return stop(finding('replyInvalid', id, { message, ...details }));
   }
 
   #error<T>(plan: CallPlan<T>, error: ExchangeError, reply: WireReply, progress: Progress): Attempt<T> {
@@ -165,10 +135,11 @@ export class Judge {
     if (this.#isNonceRefusal(error, path, progress)) {
       progress.noncesRefused += 1;
       progress.nonceRepeats += 1;
-      const refused = { ...error, ...nonceRefused(error) };
+      const message = `${error.message} (taken for a refused nonce; ${NONCE_CURE})`;
+      const refused = { ...error, name: 'nonceRefused', message };
       if (progress.nonceRepeats > MAX_NONCE_REPEATS) return stop(refused);
       this.#parts.nonces.refused(progress.nonceRepeats);
-      return { kind: 'error', error: refused, after: 'nonce' };
+      return repeated(refused, 'nonce');
     }
     if (error.name === 'rateLimited') {
       progress.limitsHit += 1;
@@ -177,24 +148,22 @@ export class Judge {
         this.#parts.limiter.refused(path, error.retryAfterMs);
         this.#parts.nonces.doubted();
       }
-      return { kind: 'error', error, after: 'backoff' };
+      return repeated(error);
     }
     if (isAboutAddress(error)) {
       const elsewhere = this.#parts.baseUrls.hasOther(progress.baseUrlIndex ?? 0);
-      return { kind: 'error', error, after: elsewhere ? 'backoff' : 'stop' };
+      return repeated(error, elsewhere ? 'backoff' : 'stop');
     }
     const repeatable = (error.httpStatus ?? 0) >= 500 || error.httpStatus === 408;
-    return { kind: 'error', error, after: repeatable ? 'backoff' : 'stop' };
+    return repeated(error, repeatable ? 'backoff' : 'stop');
   }
 
   /**
-   * A stale nonce is answered 429 "Too many requests." in JSON, word for word like a limit of the specification.
-   * It is taken for the nonce when nothing tells that it is a limit: the exchange and not a gateway answered, the
-   * reply names no time to wait, this client has used less than half of the budget, and it has not just been
-   * repeated twice. Elsewhere a message that names the nonce decides.
+   * A stale nonce is answered 429 "Too many requests." in JSON, word for word like a limit. It is taken for the
+   * nonce when the exchange itself answered, names no time to wait, this client has used less than half of the
+   * budget and not just repeated twice. Elsewhere a message that names the nonce decides.
    */
   #isNonceRefusal(error: ExchangeError, path: string, progress: Progress): boolean {
-    // Whoever repeats must know that there was no effect.
     if (error.effect !== 'none') return false;
     if (error.name === 'nonceRefused') return true;
     const { nonces, limiter } = this.#parts;

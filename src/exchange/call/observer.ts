@@ -24,10 +24,7 @@ export interface DriftEvent extends SetAsideRecord {
   readonly kind: 'record' | 'reply' | 'echo';
 }
 
-/**
- * A request that the exchange has not judged, because of the way that it took: name, certificate, connection, proxy,
- * gateway, or the address that it came from. Another address may have answered the call all the same.
- */
+/** A request that did not reach the exchange's judgement: name, certificate, connection, proxy, gateway, own address. */
 export interface PathFailure {
   /** The place of the base URL in the list. */
   readonly baseUrlIndex: number;
@@ -37,10 +34,7 @@ export interface PathFailure {
   readonly message: string;
 }
 
-/**
- * Told about every call. Nothing secret or personal is in an event. What an observer throws is ignored: it
- * must not change the fate of a request.
- */
+/** Nothing in an event is secret or personal. What an observer throws is ignored: it must not change a request. */
 export interface ExchangeObserver {
   onCall?(event: CallEvent): void;
   onDrift?(event: DriftEvent): void;

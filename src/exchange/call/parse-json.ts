@@ -8,23 +8,20 @@ export class NumberText {
 }
 
 /** Parses a reply; `undefined` when it is not JSON. */
-export function parseJson(text: string): { readonly value: unknown } | undefined {
+export function parseJson(
+  text: string,
+  reviver?: typeof keepDigits,
+): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: JSON.parse(text, reviver) as unknown };
   } catch {
+    // Or nested so deeply that the reviver runs out of stack.
     return undefined;
   }
 }
 
 /** The same with every number as a `NumberText`: several times slower, for replies that need it. */
-export function parseJsonKeepingDigits(text: string): { readonly value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text, keepDigits) as unknown };
-  } catch {
-    // Nested so deeply that the reviver runs out of stack.
-    return undefined;
-  }
-}
+export const parseJsonKeepingDigits = (text: string) => parseJson(text, keepDigits);
 
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   return typeof value === 'number' && context?.source !== undefined ? new NumberText(context.source) : value;

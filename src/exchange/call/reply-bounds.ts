@@ -34,10 +34,7 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
-/**
- * What a JSON text has too much of, in words; `undefined` when it stays within the bounds or is no JSON at all.
- * One pass over the text, and no memory to speak of.
- */
+/** What a JSON text has too much of, in words; `undefined` when it stays within the bounds or is no JSON. */
 export function excessOf(text: string, { members }: Pick<ReplyBounds, 'members'>): string | undefined {
   if (text.length <= LEAST_LENGTH) return undefined;
   const commas = new Int32Array(MAX_DEPTH + 1);

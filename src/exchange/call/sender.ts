@@ -1,14 +1,14 @@
 import type { KeyObject } from 'node:crypto';
 import type { Endpoint } from '../endpoints.ts';
 import type { NonceSource } from '../nonce/nonce-modes.ts';
-import type { NonceTicket } from '../nonce/nonce-ticket.ts';
+import type { NonceTicket } from '../nonce/nonce-mutex.ts';
 import type { BaseUrls } from './base-urls.ts';
 import type { CallPlan } from './call-plan.ts';
 import type { CallScope } from './call-scope.ts';
 import { type Attempt, isAboutAddress, type Judge, type Progress } from './judge.ts';
 import { REPLY_BOUNDS } from './reply-bounds.ts';
 import { sign } from './signer.ts';
-import type { Flight, Transport, WireResult } from './transport.ts';
+import type { HttpFlight, Transport, WireResult } from './transport.ts';
 
 export interface SenderParts {
   readonly apiKey: string;
@@ -25,20 +25,17 @@ export class Sender {
   readonly #parts: SenderParts;
   readonly #judge: Judge;
   readonly #unsigned: { readonly headers: string[]; readonly body: null };
+  /** Headers that all signed requests share. */
+  readonly #common: readonly string[];
 
   constructor(parts: SenderParts, judge: Judge) {
     this.#parts = parts;
     this.#judge = judge;
     // Without a name some gateways challenge the client; without "identity" they may compress.
-    const common = [
-      'Accept',
-      'application/json',
-      'Accept-Encoding',
-      'identity',
-      'User-Agent',
-      parts.userAgent,
-    ];
-    this.#unsigned = { headers: common, body: null };
+    const headers = ['Accept', 'application/json', 'Accept-Encoding', 'identity'];
+    headers.push('User-Agent', parts.userAgent);
+    this.#unsigned = { headers, body: null };
+    this.#common = [...headers, 'Content-Type', 'application/json', 'X-TXC-APIKEY', parts.apiKey];
   }
 
   /** How long the next request of the call may take. */
@@ -52,7 +49,7 @@ export class Sender {
     plan: CallPlan<T>,
     scope: CallScope,
     progress: Progress,
-  ): Flight {
+  ): HttpFlight {
     const { transport, baseUrls } = this.#parts;
     const { id, method, path, kind } = plan.endpoint;
     const baseUrlIndex = baseUrls.pick(kind);
@@ -78,7 +75,7 @@ export class Sender {
   }
 
   #signed<T>(plan: CallPlan<T>, nonce: string): { headers: string[]; body: Buffer } {
-    const { apiKey, signingKey, nonces } = this.#parts;
+    const { signingKey, nonces } = this.#parts;
     const params = JSON.stringify(plan.params);
     const rest = params === '{}' ? '}' : `,${params.slice(1)}`;
     const window = nonces.mode === 'window' ? ',"nonceWindow":true' : '';
@@ -86,24 +83,14 @@ export class Sender {
     const { payload, signature } = sign(body, signingKey);
     return {
       body,
-      headers: [
-        ...this.#unsigned.headers,
-        'Content-Type',
-        'application/json',
-        'X-TXC-APIKEY',
-        apiKey,
-        'X-TXC-PAYLOAD',
-        payload,
-        'X-TXC-SIGNATURE',
-        signature,
-      ],
+      headers: [...this.#common, 'X-TXC-PAYLOAD', payload, 'X-TXC-SIGNATURE', signature],
     };
   }
 }
 
 /**
- * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange
- * answered (a redirect, a maintenance page). A deposit provider that is away says nothing of the address.
+ * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange answered (a
+ * redirect, a maintenance page). A deposit provider that is away says nothing about the address.
  */
 function isIll({ id }: Endpoint, status: number, attempt: Attempt<unknown>): boolean {
   const error = attempt.kind === 'error' ? attempt.error : undefined;

@@ -1,15 +1,11 @@
-import { lookup as systemLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { Timers } from '../../core/ports/clock.ts';
-import { createSystemTimers } from '../system-clock.ts';
 
 export interface TransportSettings {
   readonly baseUrls: readonly string[];
   /** Most connections per base URL; absent: as many as there are requests at the same time. */
   readonly connections?: number;
-  readonly keepAliveTimeoutMs: number;
-  readonly connectTimeoutMs: number;
   /** A reply longer than this, in bytes, is given up. */
   readonly maxReplyBytes: number;
   /** `http://[user:password@]host:port` of a proxy. */
@@ -33,9 +29,9 @@ export type ConnectFailure =
 const LOOKUP_PATIENCE_MS = 1000;
 
 /**
- * Resolves names as `resolve` does, and falls back to its last good answer: a name server that is lost must not part
- * the daemon from an exchange that it can reach.
- * @param onFallback told of the name whenever an answer from before serves
+ * Resolves names as `resolve` does and falls back to its last good answer, so that a lost name server does not part
+ * the daemon from the exchange.
+ * @param onFallback called with the name whenever an earlier answer serves
  */
 export function lastGoodLookup(
   resolve: LookupFunction,
@@ -66,10 +62,7 @@ export function lastGoodLookup(
   };
 }
 
-/** How names are resolved on this machine; see `lastGoodLookup`. */
-export function systemResolver(onFallback?: (hostname: string) => void): LookupFunction {
-  return lastGoodLookup(systemLookup, createSystemTimers(), onFallback);
-}
+const CONNECT_TIMEOUT_MS = 3000;
 
 /** HTTP/1.1 connections to one origin, directly or through a proxy. */
 export function openSockets(
@@ -80,8 +73,8 @@ export function openSockets(
   const tls = settings.ca === undefined ? undefined : { ca: settings.ca as string | string[] };
   const options = {
     ...(settings.connections === undefined ? {} : { connections: settings.connections }),
-    keepAliveTimeout: settings.keepAliveTimeoutMs,
-    connectTimeout: settings.connectTimeoutMs,
+    keepAliveTimeout: 30_000,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     // Timeouts are the flight's own; HTTP/2 would repeat streams by itself, which a command must not be.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -90,7 +83,7 @@ export function openSockets(
   return settings.proxy === undefined
     ? new Pool(origin, {
         ...options,
-        connect: { ...tls, timeout: settings.connectTimeoutMs, lookup: resolve },
+        connect: { ...tls, timeout: CONNECT_TIMEOUT_MS, lookup: resolve },
       })
     : new ProxyAgent({
         ...options,
@@ -101,18 +94,12 @@ export function openSockets(
 
 const CERTIFICATE = /^(ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET|VERIFY)_|HOSTNAME_)/;
 
-/**
- * Why a connection could not be made, as far as the codes are certain. Several addresses may have been tried: then
- * all of them must agree.
- */
+/** Why a connection could not be made, if its code is certain. Where several addresses were tried, all must agree. */
 export function connectFailureOf(error: unknown): ConnectFailure {
-  const reasons = new Set(causesOf(error).map(reasonOf));
+  const causes: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
+  const reasons = new Set(causes.map(reasonOf));
   const [reason] = reasons;
   return reasons.size === 1 && reason !== undefined ? reason : 'connectFailed';
-}
-
-function causesOf(error: unknown): readonly unknown[] {
-  return error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
 }
 
 function reasonOf(error: unknown): ConnectFailure {

@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns';
 import type { Dispatcher } from 'undici';
 import type { Clock, Timers } from '../../core/ports/clock.ts';
 import { createSystemTimers } from '../system-clock.ts';
@@ -6,8 +7,8 @@ import { decodeBody } from './decode-body.ts';
 import {
   type ConnectFailure,
   connectFailureOf,
+  lastGoodLookup,
   openSockets,
-  systemResolver,
   type TransportSettings,
   type WireDispatcher,
 } from './sockets.ts';
@@ -55,19 +56,6 @@ export interface WireFailure {
 
 export type WireResult = WireReply | WireFailure;
 
-/** An exchange of bytes in progress. */
-export interface Flight {
-  readonly result: Promise<WireResult>;
-  /** Ends it; the result says whether the request may have left. */
-  end(reason: WireFailureReason): void;
-}
-
-export interface Transport {
-  send(request: WireRequest, scope: CallScope): Flight;
-  /** Lets requests in flight end, then closes the connections. */
-  close(): Promise<void>;
-}
-
 /** How connections are made, and how their timeouts are kept. */
 export interface ConnectionWays {
   readonly open: (origin: string, settings: TransportSettings) => WireDispatcher;
@@ -75,9 +63,9 @@ export interface ConnectionWays {
   readonly timers: Timers;
 }
 
-/** @param onFallback told of the name whenever it cannot be resolved and its last good address serves */
+/** Connections of this machine. @param onFallback see `lastGoodLookup` */
 export function systemWays(onFallback?: (hostname: string) => void): ConnectionWays {
-  const resolve = systemResolver(onFallback);
+  const resolve = lastGoodLookup(lookup, createSystemTimers(), onFallback);
   return { open: (origin, settings) => openSockets(origin, settings, resolve), timers: createSystemTimers() };
 }
 
@@ -88,23 +76,12 @@ interface Origin {
   readonly prefix: string;
 }
 
-interface Shared {
-  readonly origins: readonly Origin[];
-  users: number;
-}
-
-/** The part of shared connections that one client holds. */
-interface Share extends Pick<Shared, 'origins'> {
-  readonly release: () => Promise<void>;
-}
-
 /**
- * Connections that clients with the same addresses, proxy and certificates share. A connection carries one request at
- * a time, and who sent the one before makes no difference: each is signed by itself. Without this every account opens
- * connections of its own, which lie idle from one poll to the next, or have to be made anew for each.
+ * Connections that clients with the same addresses, proxy and certificates share: each request is signed by itself.
+ * Without this every account's own connections would lie idle from one poll to the next.
  */
 export class Connections {
-  readonly #shared = new Map<string, Shared>();
+  readonly #shared = new Map<string, { readonly origins: readonly Origin[]; users: number }>();
   readonly #ways: ConnectionWays;
 
   constructor(ways: ConnectionWays = systemWays()) {
@@ -115,8 +92,8 @@ export class Connections {
     return this.#ways.timers;
   }
 
-  /** Those for the settings, opened when they are needed, and closed when nobody uses them any more. */
-  take(settings: TransportSettings): Share {
+  /** Those for the settings: opened when needed, closed when nobody uses them any more. */
+  take(settings: TransportSettings): { origins: readonly Origin[]; release: () => Promise<void> } {
     const { maxReplyBytes: _, ...rest } = settings;
     const key = JSON.stringify(Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     let shared = this.#shared.get(key);
@@ -149,11 +126,7 @@ export class Connections {
 }
 
 /** HTTP/1.1 over undici pools, one per base URL. */
-export function createTransport(
-  settings: TransportSettings,
-  clock: Clock,
-  connections = new Connections(),
-): Transport {
+export function createTransport(settings: TransportSettings, clock: Clock, connections = new Connections()) {
   const { origins, release } = connections.take(settings);
   let inFlight = 0;
   let onIdle: (() => void) | undefined;
@@ -162,14 +135,15 @@ export function createTransport(
     if (inFlight === 0) onIdle?.();
   };
   return {
-    send(request, scope) {
+    send(request: WireRequest, scope: CallScope) {
       const target = origins[request.baseUrlIndex];
       if (target === undefined) throw new RangeError(`no base URL ${request.baseUrlIndex}`);
       inFlight += 1;
       const flight = new HttpFlight({ settings, request, clock, scope, ended });
-      flight.dispatch(target, request, connections.timers);
+      flight.dispatch(target, connections.timers);
       return flight;
     },
+    /** Lets requests in flight end, then closes the connections. */
     async close() {
       if (inFlight > 0) {
         await new Promise<void>((resolve) => {
@@ -181,6 +155,8 @@ export function createTransport(
   };
 }
 
+export type Transport = ReturnType<typeof createTransport>;
+
 interface FlightParts {
   readonly settings: TransportSettings;
   readonly request: WireRequest;
@@ -189,13 +165,11 @@ interface FlightParts {
   readonly ended: () => void;
 }
 
-class HttpFlight implements Flight, Dispatcher.DispatchHandler {
+/** An exchange of bytes in progress. */
+export class HttpFlight implements Dispatcher.DispatchHandler {
   readonly result: Promise<WireResult>;
-  readonly #clock: Clock;
-  readonly #scope: CallScope;
+  readonly #parts: FlightParts;
   readonly #maxBytes: number;
-  readonly #proxied: boolean;
-  readonly #ended: () => void;
   #callOff: (() => void) | undefined;
   #settle: ((result: WireResult) => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -207,22 +181,19 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   #chunks: Buffer[] = [];
   #size = 0;
 
-  constructor({ settings, request, clock, scope, ended }: FlightParts) {
-    this.#clock = clock;
-    this.#ended = ended;
-    this.#scope = scope;
-    this.#maxBytes = Math.min(settings.maxReplyBytes, request.maxReplyBytes);
-    this.#proxied = settings.proxy !== undefined;
+  constructor(parts: FlightParts) {
+    this.#parts = parts;
+    this.#maxBytes = Math.min(parts.settings.maxReplyBytes, parts.request.maxReplyBytes);
     this.result = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    scope.onAbort(() => this.end('cancelled'));
+    parts.scope.onAbort(() => this.end('cancelled'));
   }
 
-  dispatch({ dispatcher, origin, prefix }: Origin, request: WireRequest, timers: Timers): void {
-    this.#callOff = timers.after(request.timeoutMs, () => this.end('attemptTimeout'));
-    const { method, headers, body } = request;
-    const path = prefix + request.path;
+  dispatch({ dispatcher, origin, prefix }: Origin, timers: Timers): void {
+    const { method, headers, body, timeoutMs, path: suffix } = this.#parts.request;
+    this.#callOff = timers.after(timeoutMs, () => this.end('attemptTimeout'));
+    const path = prefix + suffix;
     try {
       dispatcher.dispatch({ origin, path, method, headers, body, idempotent: false }, this);
     } catch (error) {
@@ -230,10 +201,10 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     }
   }
 
+  /** Ends it; the result says whether the request may have left. */
   end(reason: WireFailureReason): void {
     if (this.#settle === undefined) return;
-    const left = this.#controller !== undefined;
-    this.#finish({ kind: 'failure', reason, left });
+    this.#lose(reason);
     this.#controller?.abort(new Error(reason));
   }
 
@@ -241,11 +212,11 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     // Given up while it waited for a connection, or offered to a second connection: nothing is written.
     if (this.#settle === undefined || this.#controller !== undefined) {
       controller.abort(new Error('given up'));
-      if (this.#settle !== undefined) this.#finish({ kind: 'failure', reason: 'connectionLost', left: true });
+      this.#lose('connectionLost');
       return;
     }
     this.#controller = controller;
-    this.#sentAtMs = this.#clock.monotonicMs();
+    this.#sentAtMs = this.#parts.clock.monotonicMs();
   }
 
   onResponseStart(
@@ -268,25 +239,18 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     const [first] = this.#chunks;
     const received = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
-    const decoded = this.#encoding === undefined ? received : this.#decoded(received, this.#encoding);
-    if (decoded === undefined) return;
+    const body =
+      this.#encoding === undefined ? received : decodeBody(received, this.#encoding, this.#maxBytes);
+    if (typeof body === 'string') return this.#lose(body);
     this.#finish({
       kind: 'reply',
       status: this.#status,
-      body: decoded.toString('utf8'),
+      body: body.toString('utf8'),
       date: this.#date,
       retryAfter: this.#retryAfter,
       sentAtMs: this.#sentAtMs,
-      receivedAtMs: this.#clock.monotonicMs(),
+      receivedAtMs: this.#parts.clock.monotonicMs(),
     });
-  }
-
-  /** `undefined` when it cannot be: the flight has failed then. */
-  #decoded(received: Buffer, encoding: string): Buffer | undefined {
-    const body = decodeBody(received, encoding, this.#maxBytes);
-    if (body.kind === 'decoded') return body.bytes;
-    this.#finish({ kind: 'failure', reason: body.reason, left: true });
-    return undefined;
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -294,14 +258,19 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
   }
 
   /**
-   * Only a request that was never given to a connection is certain not to have left. The code of the error
-   * proves nothing: a host that becomes unreachable breaks connections that carried the request.
+   * Only a request that was never given to a connection is certain not to have left. The code of the error proves
+   * nothing: an unreachable host breaks connections that carried the request, too.
    */
   #fail(error: unknown): void {
     const left = this.#controller !== undefined;
-    const proxy = this.#proxied && error instanceof Error && /proxy/i.test(error.message);
+    const proxy =
+      this.#parts.settings.proxy !== undefined && error instanceof Error && /proxy/i.test(error.message);
     const reason = proxy ? 'proxyRefused' : left ? 'connectionLost' : connectFailureOf(error);
-    this.#finish({ kind: 'failure', reason, left });
+    this.#lose(reason);
+  }
+
+  #lose(reason: WireFailureReason): void {
+    this.#finish({ kind: 'failure', reason, left: this.#controller !== undefined });
   }
 
   #finish(result: WireResult): void {
@@ -309,9 +278,9 @@ class HttpFlight implements Flight, Dispatcher.DispatchHandler {
     if (settle === undefined) return;
     this.#settle = undefined;
     this.#callOff?.();
-    this.#scope.onAbort(undefined);
+    this.#parts.scope.onAbort(undefined);
     settle(result);
-    this.#ended();
+    this.#parts.ended();
   }
 }
 

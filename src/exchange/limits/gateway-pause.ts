@@ -8,10 +8,9 @@ const MOST_POLL_MS = 60_000;
 const MOST_PROTECTIVE_MS = 8000;
 
 /**
- * The pause after a gateway in front of the exchange has refused for its rate limit, which counts everything that
- * leaves from one address. Polls stop for the time that it asks for, at least a second and twice as long each time.
- * Protective calls go one at a time, once a second, and after the third refusal ever more seldom, up to that time. Reads
- * that watch an endangered account do so, too, more seldom from the second refusal on, and never in the way of those.
+ * The pause after a gateway's rate limit, which counts everything that leaves from one address. Polls stop for the time
+ * that it asks for, at least a second, doubled with each refusal. Protective calls go once a second, after the third
+ * refusal ever more seldom, up to that time. Reads of an endangered account do so from the second refusal on.
  */
 export class GatewayPause {
   #refusals = 0;
@@ -45,8 +44,8 @@ export class GatewayPause {
   }
 
   waitMs(priority: CallPriority, nowMs: number): number {
-    if (priority === 'protective')
-      return this.#refusals === 0 ? 0 : Math.max(0, this.#protectiveFromMs - nowMs);
+    if (priority === 'protective' && this.#refusals === 0) return 0;
+    if (priority === 'protective') return Math.max(0, this.#protectiveFromMs - nowMs);
     if (!this.holds(nowMs)) return 0;
     return priority === 'normal' ? this.#pollsUntilMs - nowMs : Math.max(0, this.#watchingFromMs - nowMs);
   }

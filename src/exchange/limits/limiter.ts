@@ -8,9 +8,8 @@ import { limitsOf, type RateLimit, type RateLimitTable } from './rate-limit-tabl
 
 export interface LimiterSettings {
   readonly store: RateLimitStore;
-  /** Used while the shared store is lost, with `fallbackShare` of each limit. */
+  /** Used while the shared store is lost, with a part of each limit. */
   readonly fallback: RateLimitStore;
-  readonly fallbackShare: number;
   readonly table: RateLimitTable;
   /** Processes behind one IP address name the same group. */
   readonly egress: string;
@@ -22,19 +21,22 @@ export interface LimiterSettings {
 
 export type Permit = { readonly kind: 'granted' } | { readonly kind: 'wait'; readonly retryInMs: number };
 
-/** Permits taken in advance lapse after this time... */
-const BLOCK_VALIDITY_MS = 300;
 /** A store that answers later than this is lost: its permits would have lapsed. */
 const MAX_STORE_MS = 250;
-/** ...and travel time varies: the window kept is longer than the exchange's by both. */
+/** The window kept is longer than the exchange's by the time after which permits lapse, and variations of travel time. */
+const BLOCK_VALIDITY_MS = 300;
 const TRAVEL_MARGIN_MS = 250;
 const MAX_BLOCK_SHARE = 0.02;
-const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, defaultBlockMs: 1000, mostBlockMs: 60_000 };
+/** The part of each limit that this process allows itself while the shared store is lost. */
+const FALLBACK_SHARE = 0.25;
+const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000 };
+const DEFAULT_BLOCK_MS = 1000;
+const MOST_BLOCK_MS = 60_000;
 
 /**
- * Keeps the requests of this client, and of all that share the store and egress group, within the
- * exchange's limits. Permits come in small blocks that lapse soon, so that most requests need no round trip;
- * since the window is longer by the lapse time, no sliding window of the exchange can see too many.
+ * Keeps the requests of all that share the store and egress group within the exchange's limits. Permits come in small
+ * blocks that lapse soon, so that most requests need no round trip. The window is longer by the lapse time: no sliding
+ * window of the exchange can see too many.
  */
 export class Limiter {
   readonly #clock: Clock;
@@ -51,7 +53,6 @@ export class Limiter {
       clock,
       timers,
       timeoutMs: Math.min(settings.storeTimeoutMs, MAX_STORE_MS),
-      pauseMs: 1000,
       onChange: settings.onStoreChange,
     });
   }
@@ -60,10 +61,9 @@ export class Limiter {
   prefetch(path: string): void {
     const now = this.#clock.monotonicMs();
     for (const budget of this.#budgetsOf(path)) {
-      if (budget.atHand('protective', now)) continue;
-      void budget
-        .refill('protective', (count) => this.#take(budget, 'protective', count))
-        .catch(() => undefined);
+      if (budget.blockWith('protective', now) !== undefined) continue;
+      const refilling = budget.refill('protective', (count) => this.#take(budget, 'protective', count));
+      void refilling.catch(() => undefined);
     }
   }
 
@@ -98,13 +98,10 @@ export class Limiter {
 
   /** The exchange answered 429 for the path because a limit was reached. */
   refused(path: string, retryAfterMs: number | undefined): void {
-    this.#penalize(this.#budgetsOf(path), retryAfterMs ?? PENALTY.defaultBlockMs);
+    this.#penalize(this.#budgetsOf(path), retryAfterMs ?? DEFAULT_BLOCK_MS);
   }
 
-  /**
-   * A gateway answered 429: its limit counts every path. All processes that share the store stop polling; each keeps
-   * the pace of its own protective calls.
-   */
+  /** A gateway's 429 counts every path: all that share the store stop polling; each paces its protective calls. */
   refusedByGateway(retryAfterMs: number | undefined, sentAtMs: number): void {
     const pauseMs = this.#gateway.refused(retryAfterMs, sentAtMs, this.#clock.monotonicMs());
     if (pauseMs === undefined) return;
@@ -120,11 +117,10 @@ export class Limiter {
   }
 
   #penalize(budgets: readonly Budget[], pauseMs: number): void {
-    const { factor, floor, recoveryMs, mostBlockMs } = PENALTY;
-    const blockMs = Math.min(pauseMs, mostBlockMs);
+    const blockMs = Math.min(pauseMs, MOST_BLOCK_MS);
     for (const budget of budgets) {
       budget.drop();
-      const penalty = { scope: budget.scope, factor, floor, recoveryMs, blockMs };
+      const penalty = { scope: budget.scope, ...PENALTY, blockMs };
       void this.#settings.fallback.penalize(penalty);
       void this.#store.use((store) => store.penalize(penalty));
     }
@@ -156,7 +152,7 @@ export class Limiter {
     };
     const shared = await this.#store.use((store) => store.take(request));
     if (shared !== undefined) return shared;
-    const share = request.share * this.#settings.fallbackShare;
+    const share = request.share * FALLBACK_SHARE;
     return this.#settings.fallback.take({ ...request, share });
   }
 
@@ -172,10 +168,10 @@ export class Limiter {
     return budgets;
   }
 
-  #budgetNamed(name: string, { limit, periodMs }: RateLimit): Budget {
+  #budgetNamed(name: string, limit: RateLimit): Budget {
     let budget = this.#byName.get(name);
     if (budget === undefined) {
-      budget = new Budget(`${this.#settings.egress}/${name}`, limit, periodMs, this.#clock);
+      budget = new Budget(`${this.#settings.egress}/${name}`, limit, this.#clock);
       this.#byName.set(name, budget);
     }
     return budget;
@@ -205,25 +201,21 @@ class Budget {
   /** Uses in the current and the previous period: enough to judge how near the limit this client is. */
   #uses = { period: 0, current: 0, previous: 0 };
 
-  constructor(scope: string, limit: number, periodMs: number, clock: Clock) {
+  constructor(scope: string, { limit, periodMs }: RateLimit, clock: Clock) {
     this.scope = scope;
     this.limit = limit;
     this.periodMs = periodMs;
     this.#clock = clock;
   }
 
-  atHand(priority: CallPriority, now: number): boolean {
-    return this.#blockWith(priority, now) !== undefined;
-  }
-
   /** Takes one permit, if one is at hand; answers the block it came from. */
   use(priority: CallPriority, now: number): Block | undefined {
-    const block = this.#blockWith(priority, now);
+    const block = this.blockWith(priority, now);
     if (block !== undefined) block.left -= 1;
     return block;
   }
 
-  #blockWith(priority: CallPriority, now: number): Block | undefined {
+  blockWith(priority: CallPriority, now: number): Block | undefined {
     const { normal, [priority]: own } = this.#blocks;
     return [normal, own].find(({ left, untilMs }) => left > 0 && untilMs > now);
   }
@@ -232,8 +224,7 @@ class Budget {
   async refill(kind: CallPriority, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
     this.#waiting += 1;
     try {
-      const refilling = (this.#refilling[kind] ??= this.#refill(kind, take));
-      return await refilling;
+      return await (this.#refilling[kind] ??= this.#refill(kind, take));
     } finally {
       this.#waiting -= 1;
     }

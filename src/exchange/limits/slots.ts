@@ -1,15 +1,11 @@
 import type { CallScope } from '../call/call-scope.ts';
 
-/** Of so many connections one more is kept free for protective calls. */
-const CONNECTIONS_PER_RESERVED = 10;
-
-/** Connections to open for `normal` requests in flight and the protective ones beside them. */
-export const withReserve = (normal: number): number => normal + Math.ceil(normal / CONNECTIONS_PER_RESERVED);
+/** Connections for `normal` requests in flight, and one in ten more that is kept free for protective ones. */
+export const withReserve = (normal: number): number => normal + Math.ceil(normal / 10);
 
 /**
- * Bounds the requests in flight to the connections there are. A request that waited for a connection after
- * its nonce and its permit were taken would arrive when both are stale, and a protective one would wait
- * behind reads. Protective calls go first, and some slots are theirs alone.
+ * Bounds the requests in flight to the connections there are. While a request waited for a connection, its nonce and
+ * permit would become stale. Protective calls go first, and some slots are theirs alone.
  */
 export class Slots {
   readonly #normal: number;

@@ -2,9 +2,8 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
-import { NonceMutex } from './nonce-mutex.ts';
+import { NonceMutex, type NonceRequest, type NonceResult, type NonceTicket } from './nonce-mutex.ts';
 import { Sequences } from './nonce-sequences.ts';
-import { type NonceRequest, type NonceResult, type NonceTicket, needsFresh } from './nonce-ticket.ts';
 
 export type NonceMode = 'unique' | 'increasing' | 'window';
 
@@ -25,18 +24,18 @@ export interface NonceSettings {
   readonly onStoreChange: (available: boolean) => void;
 }
 
-export interface NonceSource {
-  readonly mode: NonceMode;
-  /** Has fresh ones at hand soon, unless it has or they come with the mutex. */
-  prefetch(): void;
-  take(request: NonceRequest): Promise<NonceResult>;
+export abstract class NonceSource {
+  abstract readonly mode: NonceMode;
+  abstract take(request: NonceRequest): Promise<NonceResult>;
   /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
-  refused(repeats: number): void;
+  abstract refused(repeats: number): void;
+  /** Has fresh ones at hand soon, unless it has or they come with the mutex. */
+  prefetch(): void {}
   /** A refusal was taken for a limit's; were it the nonce's after all, the next one must not be as old. */
-  doubted(): void;
+  doubted(): void {}
   /** What a reply says of the exchange's clock: its Date header, and when the request was sent and answered. */
-  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void;
-  close(): void;
+  observeDate(_serverDateMs: number, _sentAtMs: number, _receivedAtMs: number): void {}
+  close(): void {}
 }
 
 /** Milliseconds reserved in advance lapse after this time: they have to arrive near the exchange's time. */
@@ -54,7 +53,6 @@ export function createNonceSource(time: ScopeTime, settings: NonceSettings): Non
   const store = new BoundedStore(settings.store, {
     ...time,
     timeoutMs: settings.storeTimeoutMs,
-    pauseMs: 1000,
     onChange: settings.onStoreChange,
   });
   if (settings.mode === 'window') return new WindowSource(clock, settings, store);
@@ -73,20 +71,23 @@ const ticketOf = (nonce: string): NonceTicket => ({
   release: nothing,
 });
 
-class UniqueSource implements NonceSource {
+class UniqueSource extends NonceSource {
   readonly mode = 'unique';
   readonly #sequences: Sequences;
 
   constructor(sequences: Sequences) {
+    super();
     this.#sequences = sequences;
   }
 
-  prefetch(): void {
+  override prefetch(): void {
     this.#sequences.prefetch();
   }
 
   async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
-    const nonce = await scope.within(this.#sequences.next(needsFresh(kind, protective)));
+    // A command that is refused for its nonce may have to be given up, and what protects has no time to lose.
+    const needsFresh = kind === 'command' || protective;
+    const nonce = await scope.within(this.#sequences.next(needsFresh));
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
@@ -94,16 +95,12 @@ class UniqueSource implements NonceSource {
     this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
   }
 
-  doubted(): void {
+  override doubted(): void {
     this.#sequences.doubt();
   }
-
-  observeDate(): void {}
-
-  close(): void {}
 }
 
-class IncreasingSource implements NonceSource {
+class IncreasingSource extends NonceSource {
   readonly mode = 'increasing';
   readonly #sequences: Sequences;
   readonly #mutex: NonceMutex;
@@ -114,6 +111,7 @@ class IncreasingSource implements NonceSource {
     settings: NonceSettings,
     store: BoundedStore<NonceStore>,
   ) {
+    super();
     this.#sequences = sequences;
     this.#mutex = new NonceMutex(time, store, {
       key: settings.key,
@@ -125,8 +123,6 @@ class IncreasingSource implements NonceSource {
     });
   }
 
-  prefetch(): void {}
-
   take(request: NonceRequest): Promise<NonceResult> {
     return this.#mutex.take(request);
   }
@@ -135,16 +131,12 @@ class IncreasingSource implements NonceSource {
     this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
   }
 
-  doubted(): void {}
-
-  observeDate(): void {}
-
-  close(): void {
+  override close(): void {
     this.#mutex.close();
   }
 }
 
-class WindowSource implements NonceSource {
+class WindowSource extends NonceSource {
   readonly mode = 'window';
   readonly #clock: Clock;
   readonly #settings: NonceSettings;
@@ -164,13 +156,14 @@ class WindowSource implements NonceSource {
   #floor = 0;
 
   constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
+    super();
     this.#clock = clock;
     this.#settings = settings;
     this.#store = store;
     this.#anchorMs = clock.nowMs() - clock.monotonicMs();
   }
 
-  prefetch(): void {
+  override prefetch(): void {
     if (this.#next < this.#end && this.#clock.monotonicMs() < this.#validUntilMs) return;
     void (this.#refilling ??= this.#refill());
   }
@@ -202,9 +195,7 @@ class WindowSource implements NonceSource {
     if (repeats > 1) this.#floor = Math.max(this.#floor, this.#now() + WINDOW_AHEAD_MS / 2);
   }
 
-  doubted(): void {}
-
-  observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
+  override observeDate(serverDateMs: number, sentAtMs: number, receivedAtMs: number): void {
     const least = serverDateMs - (this.#anchorMs + receivedAtMs);
     const most = serverDateMs + 1000 - (this.#anchorMs + sentAtMs);
     const skewMs = Math.min(most, Math.max(least, this.#skewMs));
@@ -212,8 +203,6 @@ class WindowSource implements NonceSource {
     this.#skewMs = skewMs;
     this.#end = this.#next;
   }
-
-  close(): void {}
 
   #now(): number {
     return Math.floor(this.#anchorMs + this.#clock.monotonicMs() + this.#skewMs);

@@ -1,8 +1,26 @@
 import type { Clock, Timers } from '../../core/ports/clock.ts';
 import type { MutexEntry, NonceStore } from '../../core/ports/nonce-store.ts';
 import type { BoundedStore } from '../bounded-store.ts';
-import type { ScopeTime } from '../call/call-scope.ts';
-import type { NonceRequest, NonceResult, NonceTicket } from './nonce-ticket.ts';
+import type { CallScope, ScopeTime } from '../call/call-scope.ts';
+
+export interface NonceRequest {
+  readonly kind: 'read' | 'command';
+  readonly protective: boolean;
+  readonly scope: CallScope;
+}
+
+/** A nonce to be used at once, and in `increasing` mode the mutex until `release`. */
+export interface NonceTicket {
+  readonly nonce: string;
+  /** Calls back when the mutex is wanted by something urgent and the holder should give up its read. */
+  onPreempt(action: (() => void) | undefined): void;
+  /** False when the mutex was lost before the request could be sent. */
+  isCurrent(): boolean;
+  release(): void;
+}
+
+/** `undefined`: cancelled while waiting. */
+export type NonceResult = NonceTicket | undefined;
 
 export interface NonceMutexSettings {
   readonly key: string;
@@ -13,6 +31,9 @@ export interface NonceMutexSettings {
   readonly nonceOf: (sequence: number | undefined) => string;
   readonly signals: NonceStore;
 }
+
+/** `local`: the store is lost, each process goes by itself. */
+type Entry = MutexEntry | { readonly kind: 'local' };
 
 interface Waiter {
   readonly request: NonceRequest;
@@ -32,10 +53,9 @@ const MAX_TURN_MS = 100;
 const POLL_MS = 15;
 
 /**
- * One request of a key at a time, across processes: the nonce is assigned inside the mutex, and the mutex is
- * held until the reply came or the request was given up. A holder that stalls loses its lease; should its
- * request reach the exchange later, its nonce is the smaller one and the exchange refuses it, so the nonce
- * itself is the fence. Urgent requests go first and make a read in flight give way, in any process.
+ * One request of a key at a time, across processes: the nonce is assigned inside the mutex, which is held until the
+ * reply came or the request was given up. The nonce is the fence: should a holder that lost its lease send later, its
+ * nonce is the smaller one and refused. Urgent requests go first and make a read in flight give way, in any process.
  */
 export class NonceMutex {
   readonly #clock: Clock;
@@ -86,15 +106,13 @@ export class NonceMutex {
   }
 
   #onSignal(kind: 'free' | 'urgent'): void {
-    if (kind === 'urgent') {
-      this.#urgentAsked = true;
-      this.#makeWay();
-    }
+    if (kind === 'urgent') this.#makeWay();
     this.#wake?.();
   }
 
   /** Something urgent waits in another process: it goes first, unless something here is urgent, too. */
   #makeWay(): void {
+    this.#urgentAsked = true;
     if (this.#urgentCount > 0) return;
     this.#yieldWanted = true;
     this.#preemptRead();
@@ -136,7 +154,7 @@ export class NonceMutex {
     }
   }
 
-  async #enter(): Promise<MutexEntry | { kind: 'local' }> {
+  async #enter(): Promise<Entry> {
     const { key, owner, leaseMs } = this.#settings;
     const urgent = this.#urgentCount > 0;
     const askedAtMs = this.#clock.monotonicMs();
@@ -148,9 +166,9 @@ export class NonceMutex {
   }
 
   /** Serves several requests in a row, as long as nobody else is kept waiting for too long. */
-  async #turn(first: Exclude<MutexEntry, { kind: 'busy' }> | { kind: 'local' }): Promise<void> {
+  async #turn(first: Exclude<Entry, { kind: 'busy' }>): Promise<void> {
     const startedMs = this.#clock.monotonicMs();
-    let entry: MutexEntry | { kind: 'local' } = first;
+    let entry: Entry = first;
     for (let served = 1; ; served += 1) {
       if (entry.kind === 'busy') return;
       const waiter = this.#queue[0];
@@ -174,13 +192,10 @@ export class NonceMutex {
     }
   }
 
-  async #serve(waiter: Waiter, entry: MutexEntry | { kind: 'local' }): Promise<void> {
+  async #serve(waiter: Waiter, entry: Entry): Promise<void> {
     const { request } = waiter;
-    const holder: Holder = {
-      abortable: request.kind === 'read' && !request.protective,
-      preempt: undefined,
-      preempted: false,
-    };
+    const abortable = request.kind === 'read' && !request.protective;
+    const holder: Holder = { abortable, preempt: undefined, preempted: false };
     this.#holder = holder;
     let callOff = (): void => undefined;
     const renewLater = (): void => {
@@ -191,8 +206,7 @@ export class NonceMutex {
     };
     renewLater();
     try {
-      const sequence = entry.kind === 'granted' ? entry.sequence : undefined;
-      const nonce = this.#settings.nonceOf(sequence);
+      const nonce = this.#settings.nonceOf(entry.kind === 'granted' ? entry.sequence : undefined);
       await new Promise<void>((released) => waiter.resolve(this.#ticket(nonce, holder, released)));
     } finally {
       callOff();
@@ -218,10 +232,7 @@ export class NonceMutex {
     const renewal = await this.#store.use((store) => store.renewMutex(key, owner, leaseMs));
     if (renewal === undefined || renewal === 'lost') return;
     this.#leaseUntilMs = askedAtMs + leaseMs;
-    if (renewal === 'urgentWaiting') {
-      this.#urgentAsked = true;
-      this.#makeWay();
-    }
+    if (renewal === 'urgentWaiting') this.#makeWay();
   }
 
   #leave(): void {

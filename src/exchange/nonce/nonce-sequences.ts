@@ -17,13 +17,11 @@ const TAIL_SPAN = 1_000_000;
 const MAX_BLOCK = 256;
 /** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
 const STEPS_AHEAD = 3;
-/** Nonces reserved in advance are fresh for this time, and last no longer where others use the key as well... */
+/** How long blocks are fresh, and last; see `Sequences`. */
 const FRESH_MS = 200;
-/** ...but for this part of the time that the process is known to have had the key to itself... */
 const ALONE_SHARE = 0.5;
-/** ...and at most this long. */
 const ALONE_MAX_MS = 10_000;
-/** After a refusal the key counts as shared for this time: whoever else uses it need not use the store. */
+/** After a refusal the key counts as shared for this time. */
 const DOUBT_MS = 600_000;
 /** Refusals take values no further ahead of the clock: beyond `MOST_AHEAD_MS` others would not believe them. */
 const MOST_JUMP_MS = 0.9 * MOST_AHEAD_MS;
@@ -31,19 +29,15 @@ const MOST_JUMP_MS = 0.9 * MOST_AHEAD_MS;
 /**
  * Rising sequence values of one key, in blocks from the store, or from memory while the store is lost.
  *
- * No value is used twice. A block is this process's alone whatever its age: the store hands each value out once, and a
- * store that was emptied or lost, where a block may come to overlap another process's, leaves the ordinals in the low
- * digits. Within the process a new block replaces the rest of the old one and begins above every value used.
+ * No value is used twice. The store hands each value out once; should one that was emptied or lost hand it out again,
+ * the ordinals in the low digits differ. Within the process a new block begins above every value used.
  *
- * Age disturbs only the order, which the specification does not ask for but some exchanges do: values of an old block
- * are below those that another process has reserved since. So how long a block lasts depends on whether there is
- * another process. Each reservation tells: unless its `previous` is the end of our own last block, somebody else has
- * reserved, or the store has forgotten, and the process counts as alone only from then on. A block lasts for half of
- * the time it has been alone, up to 10 s, counted from when it was asked for, and 200 ms from when it came at least.
- * Hence when another process begins to use the key, values below its own are handed out no longer than that, and
- * processes that take turns stay near the least. A refusal ends the block, and long ones for ten minutes, for it may
- * come from somebody who does not use the store. What acts takes fresh values only, which came no more than 200 ms
- * ago, as if the key were always shared.
+ * Age disturbs only the order, which some exchanges ask for: values of an old block are below those that another
+ * process has reserved since. So a block lasts for half of the time that the process has been alone, up to 10 s from
+ * when it was asked for, and at least 200 ms from when it came. It is alone while the `previous` of each reservation is
+ * the end of its own last block. Hence values below those of a process that joins are handed out no longer than that.
+ * A refusal ends the block, and long ones for ten minutes: somebody may use the key without the store. What acts takes
+ * values that came no more than 200 ms ago.
  */
 export class Sequences {
   readonly #clock: Clock;

@@ -3,10 +3,7 @@ import type { Enumerated } from '../../core/ports/exchange.ts';
 import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 import { NumberText } from '../call/parse-json.ts';
 
-/**
- * Types of fields, made for one pass over a reply: each checks and converts at once. The message of an issue
- * says what was expected; what came is described by its shape, never by its value.
- */
+/** Types of fields, for one pass over a reply: each checks and converts. Issues say what was expected. */
 
 type Issues = { issues: { code: 'custom'; message: string; input: unknown }[] };
 
@@ -26,18 +23,13 @@ const MAX_NAME = 100;
 /** Unix seconds in the year 33658: more is not a time in seconds. */
 const MAX_TIME = 1e12;
 
-const shortText = (max: number) => (value: unknown) =>
-  typeof value === 'string' && value.length <= max ? value : undefined;
-
-const decimalText = (text: string): DecimalString | undefined => (isDecimalString(text) ? text : undefined);
-
 /**
  * Specification 1, rule 4: a string. A JSON number is accepted as a `NumberText` only: as a double it may
  * have lost digits already, so the reply has to be parsed again (see `readReply`).
  */
 export function asDecimal(value: unknown): DecimalString | undefined {
-  if (typeof value === 'string') return decimalText(value);
-  return value instanceof NumberText ? decimalText(value.source) : undefined;
+  const text = value instanceof NumberText ? value.source : value;
+  return typeof text === 'string' && isDecimalString(text) ? text : undefined;
 }
 
 const DECIMAL = 'a decimal string';
@@ -66,16 +58,19 @@ export function asTime(value: unknown): number | undefined {
 
 export const timeField = field('a Unix time in seconds', asTime);
 
-export const countField = field('a whole number', (value): number | undefined => {
+export function asCount(value: unknown): number | undefined {
   const count = toDouble(value);
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
-});
+}
 
-const asText = shortText(MAX_TEXT);
+export const countField = field('a whole number', asCount);
+
+const asText = (value: unknown) =>
+  typeof value === 'string' && value.length <= MAX_TEXT ? value : undefined;
 
 export const textField = field('a text', asText);
 
-/** A market, ticker or asset: what records are told apart by is never empty. */
+/** A market, ticker or asset: never empty. */
 export const asName = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' && value.length <= MAX_NAME ? value : undefined;
 
@@ -93,17 +88,13 @@ export type AsEnumerated<T extends string | number> = ((value: unknown) => Enume
 export function asEnumerated<T extends string | number>(
   documented: Readonly<Record<string | number, T>>,
 ): AsEnumerated<T> {
-  const known = new Map<string, Enumerated<T>>();
-  for (const [raw, value] of Object.entries(documented)) {
-    known.set(raw, Object.freeze({ known: true, value }));
-  }
+  const known = new Map<string, Enumerated<T>>(
+    Object.entries(documented).map(([raw, value]) => [raw, Object.freeze({ known: true, value })]),
+  );
   const read = (received: unknown): Enumerated<T> | undefined => {
-    const value = toDouble(received);
-    if (typeof value === 'string') {
-      if (value === '' || value.length > MAX_NAME) return undefined;
-      return known.get(value) ?? { known: false, raw: value };
-    }
-    if (typeof value !== 'number' || !Number.isSafeInteger(value)) return undefined;
+    const raw = toDouble(received);
+    const value = Number.isSafeInteger(raw) ? (raw as number) : asName(raw);
+    if (value === undefined) return undefined;
     return known.get(String(value)) ?? { known: false, raw: value };
   };
   return Object.assign(read, { documented: [...known.keys()] });

@@ -8,9 +8,9 @@ export interface HistoryPlan<T> {
   readonly endpoint: Endpoint;
   readonly params: Readonly<Record<string, unknown>>;
   readonly options: CallOptions | undefined;
-  readonly since: number | undefined;
-  readonly maxRecords: number | undefined;
-  readonly bounds: PagingBounds;
+  readonly query: { readonly since?: number; readonly maxRecords?: number };
+  /** Bound on offset + limit. */
+  readonly maxReach: number;
   readonly readPage: (body: unknown) => Parsed<Page<T>>;
   /** What tells records apart; `undefined` when a record has nothing of the kind. */
   readonly idOf: (record: T) => string | undefined;
@@ -20,20 +20,9 @@ export interface HistoryPlan<T> {
   readonly groupOf: (record: T) => string;
 }
 
-export interface PagingBounds {
-  /** Records per page, 1 to 500 (specification 8). */
-  readonly pageSize: number;
-  readonly maxOffset: number;
-  /** Bound on offset + limit. */
-  readonly maxReach: number;
-}
-
-/** Specification 8. */
-export const SPEC_TRANSFER_BOUNDS: PagingBounds = { pageSize: 500, maxOffset: 100_000, maxReach: 100_500 };
-export const SPEC_ORDER_BOUNDS: PagingBounds = { pageSize: 500, maxOffset: 100_000, maxReach: 100_500 };
-/** The live service bounds offset + limit for histories. */
-export const LIVE_BOUNDS: PagingBounds = { pageSize: 500, maxOffset: 100_000, maxReach: 10_000 };
-
+/** Specification 8: records per page, and where the last page may begin. */
+const PAGE_SIZE = 500;
+const MAX_OFFSET = 100_000;
 /** Pages overlap by this many records, so that one removed in between hides none. */
 const OVERLAP = 3;
 
@@ -46,10 +35,9 @@ interface Collected<T> {
 }
 
 /**
- * Reads a history from its newest record to its end, to `since`, or to the bounds of the exchange; the list
- * is complete only in the first two cases. Records that arrive meanwhile push others to the next page: they
- * are recognised by their id. Records that vanish pull others up: pages overlap, and when the overlap does
- * not match, the list is not complete.
+ * Reads a history from its newest record to its end, to `since`, or to the bounds of the exchange; only the last
+ * leaves the list incomplete. Records that arrive meanwhile push others to the next page, and are recognised by
+ * their id. Records that vanish pull others up: where the overlap of pages does not match, the list is incomplete.
  */
 export async function readHistory<T>(
   caller: Caller,
@@ -57,15 +45,21 @@ export async function readHistory<T>(
 ): Promise<ReadOutcome<RecordList<T>>> {
   const collected: Collected<T> = { byId: new Map(), aside: new SetAside(), complete: true, cut: false };
   const deadlineMs = caller.clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
-  const wanted = plan.maxRecords ?? Infinity;
+  const { maxReach, query } = plan;
+  const { maxRecords: wanted = Infinity } = query;
   let timing: ReplyTiming | undefined;
   let offset = 0;
   let leastTotal = 0;
   let countsPerList = false;
   let lastIds: ReadonlySet<string> | undefined;
   for (;;) {
-    const limit = Math.min(plan.bounds.pageSize, plan.bounds.maxReach - offset);
-    const outcome = await readPage(caller, plan, { limit, offset }, deadlineMs);
+    const limit = Math.min(PAGE_SIZE, maxReach - offset);
+    const outcome = await caller.read({
+      endpoint: plan.endpoint,
+      params: { ...plan.params, limit, offset },
+      options: { ...plan.options, timeoutMs: Math.max(1, deadlineMs - caller.clock.monotonicMs()) },
+      read: plan.readPage,
+    });
     if (outcome.kind === 'failed') {
       return { ...outcome, attempts: outcome.attempts + (timing?.attempts ?? 0) };
     }
@@ -75,19 +69,19 @@ export async function readHistory<T>(
     countsPerList ||= page.received > limit;
     const bounded = countsPerList ? page.longest : page.received;
     const ids = collect(collected, plan, page);
-    if (lastIds !== undefined && !page.setAside.length && !overlaps(lastIds, ids) && offset > 0) {
-      collected.complete = false;
-    }
+    const overlaps = lastIds === undefined || [...ids].some((id) => lastIds?.has(id));
+    if (!overlaps && page.setAside.length === 0) collected.complete = false;
     lastIds = ids;
     leastTotal = offset === 0 ? (page.total ?? 0) : Math.min(leastTotal, page.total ?? 0);
     if (reachedSince(plan, page)) break;
-    if (isLast(page, bounded, limit, offset)) {
+    const isLast = page.total === undefined ? bounded < limit : offset + page.received >= page.total;
+    if (isLast) {
       // Fewer than there are in all: pages repeated records instead of going on.
       if (collected.byId.size + collected.aside.count < leastTotal) collected.complete = false;
       break;
     }
     const next = offset + Math.max(1, Math.min(bounded, limit) - OVERLAP);
-    const beyond = next > plan.bounds.maxOffset || next >= plan.bounds.maxReach;
+    const beyond = next > MAX_OFFSET || next >= maxReach;
     if (page.received === 0 || collected.byId.size >= wanted || beyond) {
       collected.cut = true;
       break;
@@ -97,35 +91,17 @@ export async function readHistory<T>(
   return { kind: 'ok', value: finish(collected, plan, wanted), timing };
 }
 
-async function readPage<T>(
-  caller: Caller,
-  plan: HistoryPlan<T>,
-  range: { limit: number; offset: number },
-  deadlineMs: number,
-): Promise<ReadOutcome<Page<T>>> {
-  const timeoutMs = Math.max(1, deadlineMs - caller.clock.monotonicMs());
-  return caller.read({
-    endpoint: plan.endpoint,
-    params: { ...plan.params, ...range },
-    options: { ...plan.options, timeoutMs },
-    read: plan.readPage,
-  });
-}
-
 /** Adds a page; the later reading of a record wins. Answers which records the page held. */
 function collect<T>(collected: Collected<T>, plan: HistoryPlan<T>, page: Page<T>): Set<string> {
   const ids = new Set<string>();
-  page.records.forEach((record) => {
+  for (const record of page.records) {
     const id = plan.idOf(record) ?? nameless(JSON.stringify(record), ids);
     ids.add(id);
     collected.byId.set(id, record);
-  });
+  }
   collected.aside.addAll(page);
   return ids;
 }
-
-const overlaps = (before: ReadonlySet<string>, now: ReadonlySet<string>): boolean =>
-  [...now].some((id) => before.has(id));
 
 /** Records without an id that look alike are two on one page, but one where pages overlap. */
 function nameless(text: string, onThisPage: ReadonlySet<string>): string {
@@ -134,14 +110,9 @@ function nameless(text: string, onThisPage: ReadonlySet<string>): string {
   return id;
 }
 
-function isLast(page: Page<unknown>, bounded: number, limit: number, offset: number): boolean {
-  if (page.total !== undefined) return offset + page.received >= page.total;
-  return bounded < limit;
-}
-
 /** Whether every list on the page is in order, newest first, and has come to records older than wanted. */
 function reachedSince<T>(plan: HistoryPlan<T>, page: Page<T>): boolean {
-  const { since } = plan;
+  const { since } = plan.query;
   if (since === undefined || page.setAside.length > 0 || page.records.length === 0) return false;
   const oldest = new Map<string, number>();
   for (const record of page.records) {
@@ -154,7 +125,7 @@ function reachedSince<T>(plan: HistoryPlan<T>, page: Page<T>): boolean {
 }
 
 function finish<T>(collected: Collected<T>, plan: HistoryPlan<T>, wanted: number): RecordList<T> {
-  const since = plan.since ?? -Infinity;
+  const { since = -Infinity } = plan.query;
   const records = [...collected.byId.values()].filter((record) => plan.timeOf(record) >= since);
   const list = collected.aside.asList();
   const isCut = collected.cut || records.length > wanted;

@@ -1,4 +1,4 @@
-import type { ReadOutcome, RecordList, SpotOrderQuery, SpotOrderRecord } from '../../core/ports/exchange.ts';
+import type { ReadOutcome, RecordList, ReplyTiming, SpotOrderRecord } from '../../core/ports/exchange.ts';
 import type { Caller } from '../call/caller.ts';
 import { type HistoryPlan, joinTimings, readHistory } from './read-history.ts';
 import { SetAside } from './set-aside.ts';
@@ -10,15 +10,20 @@ const WINDOW_S = 30 * DAY_S;
 const REACH_S = 180 * DAY_S;
 
 /**
- * Reads the order history of the live service, which shows one month unless a request names its dates: one window
- * after another, the newest first, back to `since`. A list that ends where the service shows no more says so.
+ * Reads the order history of the live service, which shows one month unless a request names its dates: window by
+ * window, newest first, back to `since`. A list that ends where the service shows no more says so.
  */
 export async function readDatedOrders(
   caller: Caller,
   plan: HistoryPlan<SpotOrderRecord>,
-  { since, maxRecords = Infinity }: SpotOrderQuery,
 ): Promise<ReadOutcome<RecordList<SpotOrderRecord>>> {
-  if (since === undefined) return cutAtMonth(await readHistory(caller, plan));
+  const { since, maxRecords = Infinity } = plan.query;
+  if (since === undefined) {
+    const outcome = await readHistory(caller, plan);
+    if (outcome.kind === 'failed') return outcome;
+    const { value } = outcome;
+    return { ...outcome, value: { ...value, complete: false, cut: value.cut ?? 'period' } };
+  }
   const { clock } = caller;
   const deadlineMs = clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
   const nowS = Math.floor(clock.nowMs() / 1000);
@@ -27,14 +32,14 @@ export async function readDatedOrders(
   const aside = new SetAside();
   let cut: RecordList<unknown>['cut'] = oldestS > since ? 'period' : undefined;
   let complete = cut === undefined;
-  let before: (ReadOutcome<unknown> & { kind: 'ok' })['timing'] | undefined;
+  let before: ReplyTiming | undefined;
   for (let endS = nowS; ; ) {
     const startDate = Math.max(oldestS, endS - WINDOW_S);
     const outcome = await readHistory(caller, {
       ...plan,
       params: { ...plan.params, startDate, ...(endS === nowS ? {} : { endDate: endS }) },
       options: { ...plan.options, timeoutMs: Math.max(1, deadlineMs - clock.monotonicMs()) },
-      maxRecords: Number.isFinite(maxRecords) ? maxRecords - byId.size : undefined,
+      query: { since, maxRecords: maxRecords - byId.size },
     });
     if (outcome.kind === 'failed') {
       return { ...outcome, attempts: outcome.attempts + (before?.attempts ?? 0) };
@@ -55,12 +60,4 @@ export async function readDatedOrders(
     }
     endS = startDate;
   }
-}
-
-function cutAtMonth(
-  outcome: ReadOutcome<RecordList<SpotOrderRecord>>,
-): ReadOutcome<RecordList<SpotOrderRecord>> {
-  if (outcome.kind === 'failed') return outcome;
-  const { value } = outcome;
-  return { ...outcome, value: { ...value, complete: false, cut: value.cut ?? 'period' } };
 }

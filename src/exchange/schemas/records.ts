@@ -34,23 +34,13 @@ import {
 } from './fields.ts';
 
 /** What one record is read with: checks and converts, or says where it is wrong. */
-export interface RecordReader<T> {
-  safeParse(value: unknown):
-    | { success: true; data: T }
-    | {
-        success: false;
-        error: { issues: readonly { path: readonly PropertyKey[]; message: string; code?: string }[] };
-      };
-}
+export type RecordReader<T> = Pick<z.ZodType<T>, 'safeParse'>;
 
-const sideField = enumeratedField(asEnumerated<OrderSide>({ buy: 'buy', sell: 'sell' }));
-const positionSideField = enumeratedField(
-  asEnumerated<PositionSide>({ LONG: 'LONG', SHORT: 'SHORT', BOTH: 'BOTH' }),
-);
-const asLiquidationState = asEnumerated<LiquidationState>({
-  margin_call: 'margin_call',
-  liquidation: 'liquidation',
-});
+const same = <T extends string>(...values: readonly T[]) =>
+  asEnumerated<T>(Object.fromEntries(values.map((value) => [value, value])));
+const sideField = enumeratedField<OrderSide>(same('buy', 'sell'));
+const positionSideField = enumeratedField<PositionSide>(same('LONG', 'SHORT', 'BOTH'));
+const asLiquidationState = same<LiquidationState>('margin_call', 'liquidation');
 const orderStatusField = enumeratedField(
   asEnumerated<OrderStatus>({
     NEW: 'NEW',
@@ -61,6 +51,16 @@ const orderStatusField = enumeratedField(
   }),
 );
 const methodField = enumeratedField(asEnumerated<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' }));
+
+/** What of an order was filled, in either spelling. */
+const deals = {
+  deal_stock: optional(decimalField),
+  dealStock: optional(decimalField),
+  deal_money: optional(decimalField),
+  dealMoney: optional(decimalField),
+  deal_fee: optional(decimalField),
+  dealFee: optional(decimalField),
+};
 
 /** Generated code for the valid case; what is not valid is read again by the interpreting parser. */
 const compiled = <T extends z.ZodType>(schema: T): T => z.compile(schema, { strict: true });
@@ -186,17 +186,8 @@ export const transferReader: RecordReader<TransferRecord> = z
     };
   });
 
-/** Specification 2.1, in either spelling; the market is the key of the list that the record stands in. */
-export function spotOrderReader(market: string): RecordReader<SpotOrderRecord> {
-  return {
-    safeParse(value) {
-      const parsed = spotOrder.safeParse(value);
-      return parsed.success ? { success: true, data: { market, ...parsed.data } } : parsed;
-    },
-  };
-}
-
-const spotOrder = z
+/** Specification 2.1, in either spelling, without the market: that is the key of the list that the record stands in. */
+export const spotOrderReader: RecordReader<Omit<SpotOrderRecord, 'market'>> = z
   .object({
     id: optional(idField),
     order_id: optional(idField),
@@ -210,12 +201,7 @@ const spotOrder = z
     price: optional(decimalField),
     ctime: timeField,
     ftime: optional(timeField),
-    deal_stock: optional(decimalField),
-    dealStock: optional(decimalField),
-    deal_money: optional(decimalField),
-    dealMoney: optional(decimalField),
-    deal_fee: optional(decimalField),
-    dealFee: optional(decimalField),
+    ...deals,
     takerFee: optional(decimalField),
     makerFee: optional(decimalField),
     feeAsset: optional(textField),
@@ -263,12 +249,7 @@ const placedOrder = z.object({
   price: optional(decimalField),
   activation_price: optional(decimalField),
   activationPrice: optional(decimalField),
-  deal_stock: optional(decimalField),
-  dealStock: optional(decimalField),
-  deal_money: optional(decimalField),
-  dealMoney: optional(decimalField),
-  deal_fee: optional(decimalField),
-  dealFee: optional(decimalField),
+  ...deals,
   timestamp: optional(timeField),
   positionSide: optional(positionSideField),
   reduceOnly: optional(booleanField),

@@ -9,9 +9,8 @@ import type {
   TransferRecord,
 } from '../../core/ports/exchange.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
-import { isObject, NumberText, parseJsonKeepingDigits, shapeOf } from '../call/parse-json.ts';
-import { decimalField } from './fields.ts';
-import { asOpeningPosition, nullsOf } from './opening-position.ts';
+import { isObject, parseJsonKeepingDigits, shapeOf } from '../call/parse-json.ts';
+import { asCount, asDecimal, asId, asName, decimalField, isNone } from './fields.ts';
 import {
   creditLineReader,
   placedOrderReader,
@@ -52,11 +51,13 @@ const invalid = (path: string, expected: string, value: unknown): Parsed<never> 
   problems: [{ path, expected, got: shapeOf(value) }],
 });
 
+type Fields = Readonly<Record<string, unknown>>;
+
 interface RecordsAt {
   /** Where the list stands in the reply. */
   readonly at?: string;
   /** Whether an item is none of the records: neither read nor set aside. */
-  readonly passOver?: (item: unknown) => boolean;
+  readonly passOver?: (item: Fields, index: number) => boolean;
 }
 
 /** A list in which a bad record is set aside and the others are kept. */
@@ -73,7 +74,7 @@ function readRecords<T>(
     if (!isObject(item)) {
       // Without the schema, which takes its time to say so of every field.
       aside.add(() => ({ path: place(), expected: 'an object', got: shapeOf(item) }));
-    } else if (passOver?.(item) !== true) {
+    } else if (passOver?.(item, index) !== true) {
       const parsed = reader.safeParse(item);
       if (parsed.success) records.push(parsed.data);
       else aside.add(() => summarise(describe(parsed.error.issues, item, place())));
@@ -99,10 +100,8 @@ function describe(
   }));
 }
 
-function step(key: PropertyKey): string {
-  if (typeof key === 'number') return `[${key}]`;
-  return `.${pathKey(String(key))}`;
-}
+const step = (key: PropertyKey): string =>
+  typeof key === 'number' ? `[${key}]` : `.${pathKey(String(key))}`;
 
 /** Keys may come from the exchange: no control characters, bounded. */
 function pathKey(key: string): string {
@@ -117,68 +116,83 @@ function child(value: unknown, key: PropertyKey): unknown {
 
 const isEmptyObject = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
+const ok = <T>(value: T): Parsed<T> => ({ ok: true, value });
+
+export const NO_RECORDS: RecordList<never> = { records: [], setAside: [], complete: true };
+
 /** Specification 1: an array holding the single string `pong`. */
 export function readPing(value: unknown): Parsed<true> {
-  if (Array.isArray(value) && value.length === 1 && value[0] === 'pong') return { ok: true, value: true };
+  if (Array.isArray(value) && value.length === 1 && value[0] === 'pong') return ok(true);
   return invalid('', '["pong"]', value);
 }
 
-/** Specification 4.3; an empty list may come as `[]` or `{}`. */
-export function readPositions(value: unknown): Parsed<PositionList> {
-  if (Array.isArray(value)) {
-    const notOpenYet: OpeningPosition[] = [];
-    const passOver = (item: unknown): boolean => {
-      const opening = asOpeningPosition(item);
-      if (opening !== undefined) notOpenYet.push(opening);
-      return opening !== undefined;
-    };
-    const list = readRecords(value, positionReader, { passOver });
-    const nulls = nullsIn(value);
-    return {
-      ok: true,
-      value: {
-        ...list,
-        ...(notOpenYet.length === 0 ? {} : { notOpenYet }),
-        ...(nulls.length === 0 ? {} : { nulls }),
-      },
-    };
-  }
-  return isEmptyObject(value)
-    ? { ok: true, value: readRecords([], positionReader) }
-    : invalid('', 'an array of positions', value);
-}
-
-/** As many as records are told of that are set aside. */
+/** So many records are reported because of nulls at most. */
 const MOST_NULLS = 20;
 
-/** In positions that are open; such a record counts all the same, as a margin call must not be hidden by it. */
-function nullsIn(items: readonly unknown[]): readonly SetAsideRecord[] {
-  const told: SetAsideRecord[] = [];
-  for (const [index, item] of items.entries()) {
-    if (told.length === MOST_NULLS) break;
-    if (!isObject(item) || asOpeningPosition(item) !== undefined) continue;
-    const [first, ...others] = nullsOf(item);
-    if (first === undefined) continue;
-    const fault = { path: `[${index}].${first}`, expected: 'a decimal string', got: shapeOf(item[first]) };
-    told.push(others.length === 0 ? fault : { ...fault, furtherFaults: others.length });
-  }
-  return told;
+/** Specification 4.3; an empty list may come as `[]` or `{}`. */
+export function readPositions(value: unknown): Parsed<PositionList> {
+  if (isEmptyObject(value)) return ok(NO_RECORDS);
+  if (!Array.isArray(value)) return invalid('', 'an array of positions', value);
+  const notOpenYet: OpeningPosition[] = [];
+  const nulls: SetAsideRecord[] = [];
+  const passOver = (item: Fields, index: number): boolean => {
+    const opening = asOpeningPosition(item);
+    if (opening !== undefined) notOpenYet.push(opening);
+    else if (nulls.length < MOST_NULLS) {
+      const faults = nullsOf(item, index);
+      if (faults.length > 0) nulls.push(summarise(faults));
+    }
+    return opening !== undefined;
+  };
+  const list = readRecords(value, positionReader, { passOver });
+  return ok({
+    ...list,
+    ...(notOpenYet.length === 0 ? {} : { notOpenYet }),
+    ...(nulls.length === 0 ? {} : { nulls }),
+  });
+}
+
+/**
+ * A position that an order is about to open: the live service lists it without an amount, a base price and a realized
+ * result. An amount above zero says that it is open, whatever else is missing.
+ */
+function asOpeningPosition({
+  amount,
+  basePrice,
+  pnl,
+  positionId: id,
+  market: name,
+}: Fields): OpeningPosition | undefined {
+  if (!isNone(amount) && !((isNone(basePrice) || isNone(pnl)) && isZero(amount))) return undefined;
+  const positionId = asId(id);
+  const market = asName(name);
+  return positionId === undefined || market === undefined ? undefined : { positionId, market };
+}
+
+const isZero = (amount: unknown): boolean => /^-?0+(\.0*)?$/.test(asDecimal(amount) ?? '');
+
+const NEVER_NULL = ['basePrice', 'pnl', 'pnlPercent'] as const;
+
+/** What an open position lacks although it is documented. It counts all the same: a margin call must not be hidden. */
+function nullsOf(item: Fields, index: number): SetAsideRecord[] {
+  return NEVER_NULL.filter((name) => isNone(item[name])).map((name) => ({
+    path: `[${index}].${name}`,
+    expected: 'a decimal string',
+    got: shapeOf(item[name]),
+  }));
 }
 
 /** Specification 4.6b: one object, an array of them, or nothing at all. */
 export function readCreditLines(value: unknown): Parsed<RecordList<CreditLineRecord>> {
-  if (Array.isArray(value)) return { ok: true, value: readRecords(value, creditLineReader) };
-  if (value === null || isEmptyObject(value)) return { ok: true, value: readRecords([], creditLineReader) };
+  if (Array.isArray(value)) return ok(readRecords(value, creditLineReader));
+  if (value === null || isEmptyObject(value)) return ok(NO_RECORDS);
   if (!isObject(value)) return invalid('', 'a credit line or an array of them', value);
-  return { ok: true, value: readRecords([value], creditLineReader) };
+  return ok(readRecords([value], creditLineReader));
 }
 
-/**
- * Specification 2.6. An asset that is absent has zero, so a bad entry cannot be set aside: the whole reply
- * is refused.
- */
+/** Specification 2.6. An absent asset has zero: because of a bad entry the whole reply is refused. */
 export function readMainBalance(value: unknown): Parsed<MainBalance> {
-  if (Array.isArray(value) && value.length === 0) return { ok: true, value: {} };
+  if (Array.isArray(value) && value.length === 0) return ok({});
   if (!isObject(value)) return invalid('', 'an object keyed by asset', value);
   const problems: SetAsideRecord[] = [];
   const entries: [string, DecimalString][] = [];
@@ -192,7 +206,7 @@ export function readMainBalance(value: unknown): Parsed<MainBalance> {
     }
   }
   if (problems.length > 0) return { ok: false, problems: problems.slice(0, MAX_ISSUES) };
-  return { ok: true, value: Object.fromEntries(entries) };
+  return ok(Object.fromEntries(entries));
 }
 
 /** One page of a history. */
@@ -208,35 +222,27 @@ export interface Page<T> extends RecordList<T> {
 /** Specification 4.2. */
 export function readTransferPage(value: unknown): Parsed<Page<TransferRecord>> {
   if (isEmptyObject(value) || (Array.isArray(value) && value.length === 0)) {
-    return { ok: true, value: { ...readRecords([], transferReader), received: 0, longest: 0, total: 0 } };
+    return ok({ ...NO_RECORDS, received: 0, longest: 0, total: 0 });
   }
   if (!isObject(value)) return invalid('', 'an object with records', value);
   const items = value['records'];
   if (!Array.isArray(items) && !isEmptyObject(items)) return invalid('.records', 'an array', items);
   for (const name of ['limit', 'offset', 'total']) {
     const bound = value[name];
-    if (bound !== undefined && wholeNumber(bound) === undefined) {
+    if (bound !== undefined && asCount(bound) === undefined) {
       return invalid(`.${name}`, 'a whole number', bound);
     }
   }
-  const total = wholeNumber(value['total']);
+  const total = asCount(value['total']);
   const list = readRecords(Array.isArray(items) ? items : [], transferReader, { at: '.records' });
   const received = Array.isArray(items) ? items.length : 0;
-  return {
-    ok: true,
-    value: { ...list, received, longest: received, ...(total === undefined ? {} : { total }) },
-  };
-}
-
-function wholeNumber(value: unknown): number | undefined {
-  const number = value instanceof NumberText ? Number(value.source) : value;
-  return typeof number === 'number' && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+  return ok({ ...list, received, longest: received, ...(total === undefined ? {} : { total }) });
 }
 
 /** Specification 4.5: keyed by market; an empty history may come as `[]` or `{}`. */
 export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>> {
   if (Array.isArray(value) && value.length === 0) {
-    return { ok: true, value: { ...readRecords([], spotOrderReader('')), received: 0, longest: 0 } };
+    return ok({ ...NO_RECORDS, received: 0, longest: 0 });
   }
   if (!isObject(value)) return invalid('', 'an object keyed by market', value);
   const records: SpotOrderRecord[] = [];
@@ -246,13 +252,13 @@ export function readSpotOrderPage(value: unknown): Parsed<Page<SpotOrderRecord>>
   for (const [market, items] of Object.entries(value)) {
     if (market === '' || market.length > 100) return invalid('', 'names of markets as keys', market);
     if (!Array.isArray(items)) return invalid(`.${pathKey(market)}`, 'an array of orders', items);
-    const list = readRecords(items, spotOrderReader(market), { at: `.${pathKey(market)}` });
-    for (const record of list.records) records.push(record);
+    const list = readRecords(items, spotOrderReader, { at: `.${pathKey(market)}` });
+    for (const record of list.records) records.push({ market, ...record });
     aside.addAll(list);
     received += items.length;
     longest = Math.max(longest, items.length);
   }
-  return { ok: true, value: { records, ...aside.asList(), received, longest } };
+  return ok({ records, ...aside.asList(), received, longest });
 }
 
 export type PlacedOrderReply = ReturnType<typeof placedOrderReader.parse>;
@@ -260,7 +266,7 @@ export type PlacedOrderReply = ReturnType<typeof placedOrderReader.parse>;
 /** Specification 2.2. */
 export function readPlacedOrder(value: unknown): Parsed<PlacedOrderReply> {
   const parsed = placedOrderReader.safeParse(value);
-  if (parsed.success) return { ok: true, value: parsed.data };
+  if (parsed.success) return ok(parsed.data);
   return { ok: false, problems: describe(parsed.error.issues, value, '') };
 }
 
@@ -268,7 +274,7 @@ export function readPlacedOrder(value: unknown): Parsed<PlacedOrderReply> {
 export function readDepositLink(value: unknown): Parsed<string> {
   const url = child(value, 'url');
   if (typeof url === 'string' && url.length <= 8192 && WEB_ADDRESS.test(url) && URL.canParse(url)) {
-    return { ok: true, value: url };
+    return ok(url);
   }
   return invalid('.url', 'a web address', url);
 }

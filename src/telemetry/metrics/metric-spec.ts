@@ -25,31 +25,38 @@ interface Row<T extends MetricSpec['type'], L> extends MetricSpec {
   readonly labels: L & MetricSpec['labels'];
 }
 
-export function counter<const L extends readonly string[]>(
-  name: string,
-  labels: L,
-  help: string,
-): Row<'counter', L> {
-  return { type: 'counter', unit: unitOf(name), name, labels, help };
-}
+type Rows<T extends MetricSpec['type'], L, N extends string> = { readonly [K in N]: Row<T, L> };
 
-/** `unit`: where the name does not end in it. */
-export function gauge<const L extends readonly string[]>(
-  name: string,
-  labels: L,
-  help: string,
-  unit: Unit = unitOf(name),
-): Row<'gauge', L> {
-  return { type: 'gauge', unit, name, labels, help };
-}
+/** Metrics with the same labels: their help texts by name. */
+type Helps<N extends string> = Readonly<Record<N, string>>;
 
-export function histogram<const L extends readonly string[]>(
-  name: string,
+export const counters = <const L extends readonly string[], N extends string>(labels: L, helps: Helps<N>) =>
+  rows('counter', labels, helps);
+
+/** @param unit where the names do not end in it */
+export const gauges = <const L extends readonly string[], N extends string>(
   labels: L,
-  help: string,
+  helps: Helps<N>,
+  unit?: Unit,
+) => rows('gauge', labels, helps, unit === undefined ? {} : { unit });
+
+export const histograms = <const L extends readonly string[], N extends string>(
+  labels: L,
   buckets: readonly number[],
-): Row<'histogram', L> {
-  return { type: 'histogram', unit: unitOf(name), name, labels, help, buckets };
+  helps: Helps<N>,
+) => rows('histogram', labels, helps, { buckets });
+
+function rows<T extends MetricSpec['type'], L extends readonly string[], N extends string>(
+  type: T,
+  labels: L,
+  helps: Helps<N>,
+  more: Partial<MetricSpec> = {},
+): Rows<T, L, N> {
+  const made = Object.entries(helps).map(([name, help]) => [
+    name,
+    { type, unit: unitOf(name), name, labels, help, ...more },
+  ]);
+  return Object.fromEntries(made) as Rows<T, L, N>;
 }
 
 function unitOf(name: string): Unit {

@@ -2,11 +2,13 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { EVENT_METRICS } from './event-metrics.ts';
 import { type MetricSpec, PREFIX } from './metric-spec.ts';
 
-type MetricOf<S extends MetricSpec> = S['type'] extends 'counter'
-  ? Counter<S['labels'][number]>
-  : S['type'] extends 'gauge'
-    ? Gauge<S['labels'][number]>
-    : Histogram<S['labels'][number]>;
+interface Kinds<L extends string> {
+  readonly counter: Counter<L>;
+  readonly gauge: Gauge<L>;
+  readonly histogram: Histogram<L>;
+}
+
+type MetricOf<S extends MetricSpec> = Kinds<S['labels'][number]>[S['type']];
 
 type EventMetrics = { readonly [K in keyof typeof EVENT_METRICS]: MetricOf<(typeof EVENT_METRICS)[K]> };
 
@@ -17,10 +19,12 @@ export interface Metrics extends EventMetrics {
 /** The table's metrics in a registry of their own: nothing is global, so one process can have several. */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
-  const made = Object.entries(EVENT_METRICS).map(([key, spec]) => [key, create(spec, registry)]);
+  const made = Object.values(EVENT_METRICS).map((spec) => [spec.name, create(spec, registry)]);
   const metrics = Object.fromEntries(made) as EventMetrics;
-  metrics.build.set({ version, node_version: process.version }, 1);
-  collectProcess(registry);
+  metrics.build_info.set({ version, node_version: process.version }, 1);
+  // CPU, memory, event loop and garbage collection.
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   return { ...metrics, registry };
 }
 
@@ -33,9 +37,3 @@ function create(spec: MetricSpec, registry: Registry): Counter | Gauge | Histogr
 
 /** Sums that the library names like counters although they are none; they are there by type as well. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `${PREFIX}nodejs_active_${what}_total`);
-
-/** CPU, memory, event loop and garbage collection. */
-function collectProcess(registry: Registry): void {
-  collectDefaultMetrics({ register: registry, prefix: PREFIX });
-  for (const name of MISNAMED) registry.removeSingleMetric(name);
-}

@@ -33,9 +33,8 @@ const MS = 1000;
 const FIRST_SERIES = 64;
 
 /**
- * All series of the state gauges, tens of thousands. As objects of a metrics library, or as one text, they would take
- * more memory than everything else in a scrape. Here a series is three numbers: its metric, its value, and a label set
- * that other series share. The text is made when it is sent.
+ * All series of the state gauges, tens of thousands. As objects of a metrics library they would take more memory than
+ * all else in a scrape. Here a series is three numbers: metric, value, and a label set that other series share.
  */
 export class StateSeries {
   /** A pause for all accounts is in force. */
@@ -66,7 +65,9 @@ export class StateSeries {
     this.#ends[index] = this.#count;
   }
 
-  add(metric: StateMetric, labels: number, value: number): void {
+  /** Adds a series, unless its value is not known. */
+  add(metric: StateMetric, labels: number, value: number | undefined): void {
+    if (value === undefined) return;
     if (this.#count === this.#metrics.length) this.#grow();
     this.#metrics[this.#count] = NUMBERS[metric];
     this.#sets[this.#count] = labels;
@@ -88,7 +89,7 @@ export class StateSeries {
   /** Writes the lines of a metric, accounts in their order; yields what has become a part. */
   *write(metric: StateMetric, text: TextParts): Generator<Uint8Array> {
     const name = `${PREFIX}${STATE_METRICS[metric].name}`;
-    if (metric === 'pausedEverywhere') text.text(`${name} ${Number(this.isPausedEverywhere)}\n`);
+    if (metric === 'paused') text.text(`${name} ${Number(this.isPausedEverywhere)}\n`);
     const start = Buffer.from(`${name}{`);
     const number = NUMBERS[metric];
     const [metrics, sets, values, ends] = [this.#metrics, this.#sets, this.#values, this.#ends];
@@ -133,25 +134,26 @@ function labelText(value: string): string {
 
 function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTimes): void {
   const account = series.labels.begin().label('account="', labelText(view.accountId)).end();
-  series.add('refused', account, Number(view.refused !== null));
-  if (view.mode !== null) series.add('enforcing', account, Number(view.mode === 'enforce'));
-  series.add('paused', account, Number(view.pause !== null));
+  series.add('account_refused', account, Number(view.refused !== null));
+  if (view.mode !== null) series.add('account_enforcing', account, Number(view.mode === 'enforce'));
+  series.add('account_paused', account, Number(view.pause !== null));
   const pausedMs = view.pause === null ? 0 : Math.max(0, times.nowMs - view.pause.atMs);
-  series.add('pauseTime', account, pausedMs / MS);
+  series.add('account_pause_seconds', account, pausedMs / MS);
   // Nothing else is known of an account that cannot be read, not even that nothing is open.
   if (view.refused !== null) return;
-  series.add('danger', account, view.danger);
+  series.add('account_danger', account, view.danger);
   const jointDistance = valueOf(view.jointDistance, Number.POSITIVE_INFINITY);
-  if (jointDistance !== undefined) series.add('jointDistance', account, jointDistance);
-  if (view.judgedAtMs !== null) series.add('lastJudged', account, view.judgedAtMs / MS);
+  series.add('account_joint_distance_ratio', account, jointDistance);
+  if (view.judgedAtMs !== null)
+    series.add('account_last_judged_timestamp_seconds', account, view.judgedAtMs / MS);
   for (const { source, ageMs } of view.sources) {
-    series.add('dataAge', series.labels.begin(account).label(',source="', source).end(), ageMs / MS);
+    series.add('data_age_seconds', series.labels.begin(account).label(',source="', source).end(), ageMs / MS);
   }
   writeIntents(series, account, view.intents, times.laneMs);
   writeRules(series, account, view, times.nowMs);
-  series.add('positions', account, view.positions.length);
+  series.add('account_positions', account, view.positions.length);
   for (const line of view.positions.slice(0, MOST_SUBJECTS)) writePosition(series, account, line);
-  series.add('creditLines', account, view.creditLines.length);
+  series.add('account_credit_lines', account, view.creditLines.length);
   for (const line of view.creditLines.slice(0, MOST_SUBJECTS)) writeCreditLine(series, account, line);
 }
 
@@ -172,9 +174,9 @@ function writeIntents(
       overdueMs = Math.max(overdueMs, laneMs - intent.deadlineMs);
     }
     const labels = series.labels.begin(account).label(',mode="', mode).end();
-    series.add('intentsOpen', labels, count);
-    series.add('intentAge', labels, oldestMs / MS);
-    series.add('intentOverdue', labels, overdueMs / MS);
+    series.add('intents_open', labels, count);
+    series.add('oldest_intent_age_seconds', labels, oldestMs / MS);
+    series.add('intent_overdue_seconds', labels, overdueMs / MS);
   }
 }
 
@@ -190,13 +192,13 @@ function writeRules(series: StateSeries, account: number, view: AccountFigures, 
     if (phase === 'firing') firing += 1;
     if (hidden.has(subject)) continue;
     const labels = ruleLabels(series.labels.begin(account), line);
-    series.add('ruleState', labels, PHASE_VALUES[phase]);
-    series.add('ruleFrozen', labels, Number(frozen));
+    series.add('rule_state', labels, PHASE_VALUES[phase]);
+    series.add('rule_frozen', labels, Number(frozen));
     if (phase !== 'inactive' && sinceMs !== null) {
-      series.add('ruleStateTime', labels, Math.max(0, nowMs - sinceMs) / MS);
+      series.add('rule_state_seconds', labels, Math.max(0, nowMs - sinceMs) / MS);
     }
   }
-  series.add('firing', account, firing);
+  series.add('rules_firing', account, firing);
 }
 
 function ruleLabels(labels: LabelSets, { ruleId, subject, severity }: RuleFigures): number {
@@ -206,31 +208,27 @@ function ruleLabels(labels: LabelSets, { ruleId, subject, severity }: RuleFigure
 
 function writePosition(series: StateSeries, account: number, line: PositionFigures): void {
   const { market, positionId, direction, unprotectedMs, disagreement } = line;
-  series.labels
-    .begin(account)
-    .label(',market="', labelText(market))
-    .label(',position="', labelText(positionId));
+  series.labels.begin(account).label(',market="', labelText(market));
+  series.labels.label(',position="', labelText(positionId));
   const labels = series.labels.label(',direction="', direction ?? 'unknown').end();
-  const add = (metric: StateMetric, value: number | undefined): void => {
-    if (value !== undefined) series.add(metric, labels, value);
-  };
-  add('liquidationDistance', valueOf(line.liquidationDistance, Number.POSITIVE_INFINITY));
+  series.add(
+    'position_liquidation_distance_ratio',
+    labels,
+    valueOf(line.liquidationDistance, Number.POSITIVE_INFINITY),
+  );
   if (line.liquidationState !== null) {
-    series.add(
-      'liquidationState',
-      series.labels.begin(labels).label(',state="', line.liquidationState).end(),
-      1,
-    );
+    const state = series.labels.begin(labels).label(',state="', line.liquidationState).end();
+    series.add('position_liquidation_state', state, 1);
   }
   if (line.stopCover !== null) {
-    series.add('stopCover', series.labels.begin(labels).label(',cover="', line.stopCover).end(), 1);
+    series.add('position_stop_cover', series.labels.begin(labels).label(',cover="', line.stopCover).end(), 1);
   }
-  add('notional', valueOf(line.notional));
-  add('unrealizedPnl', valueOf(line.unrealizedPnl));
-  add('positionMarginUsage', valueOf(line.marginUsage));
-  add('liquidationProbability', valueOf(line.liquidationProbability1h, 0));
-  add('unprotected', unprotectedMs === null ? undefined : unprotectedMs / MS);
-  add('disagreement', disagreement === null ? undefined : Number(disagreement));
+  series.add('position_notional', labels, valueOf(line.notional));
+  series.add('position_unrealized_pnl', labels, valueOf(line.unrealizedPnl));
+  series.add('position_margin_usage_ratio', labels, valueOf(line.marginUsage));
+  series.add('position_liquidation_probability_ratio', labels, valueOf(line.liquidationProbability1h, 0));
+  series.add('position_unprotected_seconds', labels, unprotectedMs === null ? undefined : unprotectedMs / MS);
+  series.add('position_disagreement', labels, disagreement === null ? undefined : Number(disagreement));
 }
 
 const SECONDS_PER_MINUTE = 60;
@@ -240,17 +238,18 @@ function writeCreditLine(series: StateSeries, account: number, line: CreditLineF
   const creditLine = subject.slice(subject.lastIndexOf('@') + 1);
   series.labels.begin(account).label(',asset="', labelText(asset));
   const labels = series.labels.label(',loan="', labelText(creditLine)).end();
-  const add = (metric: StateMetric, value: number | undefined): void => {
-    if (value !== undefined) series.add(metric, labels, value);
-  };
-  add('currentLtv', valueOf(line.currentLtv));
-  add('initialLtv', valueOf(line.initialLtv));
-  add('marginCallLtv', valueOf(line.marginCallLtv));
-  add('liquidationLtv', valueOf(line.liquidationLtv));
-  add('headroom', valueOf(line.collateralMayFall));
+  series.add('credit_line_ltv_ratio', labels, valueOf(line.currentLtv));
+  series.add('credit_line_initial_ltv_ratio', labels, valueOf(line.initialLtv));
+  series.add('credit_line_margin_call_ltv_ratio', labels, valueOf(line.marginCallLtv));
+  series.add('credit_line_liquidation_ltv_ratio', labels, valueOf(line.liquidationLtv));
+  series.add('credit_line_headroom_ratio', labels, valueOf(line.collateralMayFall));
   const minutes = valueOf(minutesToMarginCall, Number.POSITIVE_INFINITY);
-  add('marginCallIn', minutes === undefined ? undefined : minutes * SECONDS_PER_MINUTE);
-  add('debt', debt === null ? undefined : Number(debt));
+  series.add(
+    'credit_line_margin_call_seconds',
+    labels,
+    minutes === undefined ? undefined : minutes * SECONDS_PER_MINUTE,
+  );
+  series.add('credit_line_debt', labels, debt === null ? undefined : Number(debt));
 }
 
 /** What is unknown has no series; a "there is none" only where it means a number. */

@@ -4,7 +4,7 @@ const PART_BYTES = 65_536;
 /** A value with what is around it: `} -1.2345678901234567e+300` and the end of the line. */
 const MOST_VALUE_BYTES = 32;
 
-/** Puts text together in one piece of memory that is used again for every part: what is taken holds until then. */
+/** Puts text together in memory that is reused for every part: what is taken holds until the next one. */
 export class TextParts {
   #bytes = Buffer.allocUnsafe(PART_BYTES);
   #length = 0;

@@ -2,19 +2,6 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Deadline, Deadlines } from '../../../src/exchange/call/deadlines.ts';
 
-class Noted extends Deadline {
-  readonly #note: () => void;
-
-  constructor(note: () => void) {
-    super();
-    this.#note = note;
-  }
-
-  override expire(): void {
-    this.#note();
-  }
-}
-
 describe('deadlines of requests in flight', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
@@ -29,10 +16,10 @@ describe('deadlines of requests in flight', () => {
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const deadlines = new Deadlines(() => Date.now());
         const expired: { entry: number; atMs: number }[] = [];
-        const entries: { deadline: Noted; dueAtMs: number; isRemoved: boolean }[] = [];
+        const entries: { deadline: Deadline; dueAtMs: number; isRemoved: boolean }[] = [];
         for (const { inMs, removes, passMs } of steps) {
           const index = entries.length;
-          const deadline = new Noted(() => expired.push({ entry: index, atMs: Date.now() }));
+          const deadline = new Deadline(() => expired.push({ entry: index, atMs: Date.now() }));
           entries.push({ deadline, dueAtMs: Date.now() + inMs, isRemoved: false });
           deadlines.add(deadline, inMs);
           const taken = removes === undefined ? undefined : entries[removes];
@@ -55,12 +42,12 @@ describe('deadlines of requests in flight', () => {
   test('what one of them throws keeps no other from its own', () => {
     const deadlines = new Deadlines(() => Date.now());
     const rung: string[] = [];
-    const broken = new Noted(() => {
+    const broken = new Deadline(() => {
       throw new Error('a defect');
     });
     deadlines.add(broken, 10);
-    deadlines.add(new Noted(() => rung.push('at the same time')), 10);
-    deadlines.add(new Noted(() => rung.push('later')), 20);
+    deadlines.add(new Deadline(() => rung.push('at the same time')), 10);
+    deadlines.add(new Deadline(() => rung.push('later')), 20);
     expect(() => vi.advanceTimersByTime(10)).toThrow('a defect');
     vi.advanceTimersByTime(20);
     expect(rung).toEqual(['at the same time', 'later']);
@@ -69,8 +56,8 @@ describe('deadlines of requests in flight', () => {
   test('what is no number is refused, and holds up nothing', () => {
     const deadlines = new Deadlines(() => Date.now());
     let rung = 0;
-    expect(() => deadlines.add(new Noted(() => (rung += 1)), Number.NaN)).toThrow(RangeError);
-    deadlines.add(new Noted(() => (rung += 1)), 10);
+    expect(() => deadlines.add(new Deadline(() => (rung += 1)), Number.NaN)).toThrow(RangeError);
+    deadlines.add(new Deadline(() => (rung += 1)), 10);
     vi.advanceTimersByTime(10);
     expect(rung).toBe(1);
   });
@@ -80,7 +67,7 @@ describe('deadlines of requests in flight', () => {
     const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const deadlines = new Deadlines();
     const count = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length - before;
-    const [first, second] = [new Noted(() => undefined), new Noted(() => undefined)];
+    const [first, second] = [new Deadline(() => undefined), new Deadline(() => undefined)];
     deadlines.add(first, 60_000);
     expect(count()).toBe(1);
     deadlines.remove(first);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { decimal, formatDecimal } from '../../../src/core/quantities/decimal.ts';
-import type { WireDispatcher } from '../../../src/exchange/call/transport.ts';
-import { createExchangeClient, createSharedConnections } from '../../../src/exchange/client.ts';
+import { Connections, type WireDispatcher } from '../../../src/exchange/call/transport.ts';
+import { createExchangeClient } from '../../../src/exchange/client.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
@@ -30,7 +30,7 @@ function openClient() {
       store: createMemoryRateLimitStore(systemClock),
       fallback: createMemoryRateLimitStore(systemClock),
     },
-    sharedConnections: createSharedConnections({ open: () => dispatcher, timers: systemTimers }),
+    sharedConnections: new Connections({ open: () => dispatcher, timers: systemTimers }),
   });
   return { client, sent };
 }

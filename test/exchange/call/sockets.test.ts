@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Timers } from '../../../src/core/ports/clock.ts';
 import { connectFailureOf, lastGoodLookup, openSockets } from '../../../src/exchange/call/sockets.ts';
-import { createSharedConnections } from '../../../src/exchange/client.ts';
+import { Connections } from '../../../src/exchange/call/transport.ts';
 import { createSystemTimers } from '../../../src/exchange/system-clock.ts';
 import { openClient, STOP } from '../fixtures.ts';
 
@@ -118,7 +118,7 @@ describe('name resolution that fails', () => {
     };
     const failures: string[] = [];
     const client = openClient(['http://lost.test', `http://found.test:${portOf(server)}`], {
-      sharedConnections: createSharedConnections({
+      sharedConnections: new Connections({
         open: (origin, settings) => openSockets(origin, settings, resolve),
         timers: createSystemTimers(),
       }),
@@ -153,7 +153,7 @@ describe('name resolution that fails', () => {
       else if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
       else callback(null, '127.0.0.1', 4);
     }, createSystemTimers());
-    const sharedConnections = createSharedConnections({
+    const sharedConnections = new Connections({
       open: (origin, settings) => openSockets(origin, settings, resolve),
       timers: createSystemTimers(),
     });

@@ -20,7 +20,6 @@ function openLimiter(clock: ManualClock, store: RateLimitStore, limit: number, c
     {
       store,
       fallback: createMemoryRateLimitStore(clock),
-      fallbackShare: 0.25,
       table: { x: { limit, periodMs: 1000, paths: [PATH] } },
       egress: 'test',
       reservedShare: 0.1,

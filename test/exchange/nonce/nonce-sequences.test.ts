@@ -61,7 +61,6 @@ function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
     clock,
     timers: systemTimers,
     timeoutMs: 5_000,
-    pauseMs: 1_000,
     onChange: () => undefined,
   });
   const sequences = new Sequences(own, { key: KEY, start: 0, ordinal }, bounded);
@@ -274,7 +273,6 @@ describe('a process that has the key to itself', () => {
       clock,
       timers: systemTimers,
       timeoutMs: 5_000,
-      pauseMs: 1_000,
       onChange: () => undefined,
     });
     const sequences = new Sequences(clock, { key: 'another', start, ordinal: 0 }, bounded);
