@@ -69,7 +69,9 @@ function componentOf(path, entry) {
 /** @param {Entry} entry */
 function licensesOf({ license }) {
   if (license === undefined) return {};
-  return { licenses: [/^SEE /.test(license) ? { license: { name: license } } : { expression: license }] };
+  return {
+    licenses: [license.startsWith('SEE ') ? { license: { name: license } } : { expression: license }],
+  };
 }
 
 /** The place in node_modules tells two of the same version apart. @param {string} path @param {Entry} entry */

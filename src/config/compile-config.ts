@@ -59,7 +59,6 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     return schema.parse(instead);
   };
   const mode = read('mode', ROOT_KEYS.mode, 'observe');
-  const insecure = read('insecure', ROOT_KEYS.insecure, []);
   const exchange = read('exchange', ROOT_KEYS.exchange, { baseUrls: ['https://exchange.invalid'] });
   const redis = read('redis', ROOT_KEYS.redis);
   const egress = read('egress', ROOT_KEYS.egress, { default: {} });
@@ -70,7 +69,6 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   checkCadence(cadence, ['cadence'], context);
   const notify = read('notify', ROOT_KEYS.notify);
   const web = read('web', ROOT_KEYS.web);
-  const log = read('log', ROOT_KEYS.log);
   const isWritten = (section: Section): boolean => nodeAt(document.root, [section]) !== undefined;
   const depositLink = isWritten('depositLink') && read('depositLink', ROOT_KEYS.depositLink, ANY_LINK);
   const stress = isWritten('stress') && read('stress', ROOT_KEYS.stress, DAILY_STRESS);
@@ -101,7 +99,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     file: document.file,
     document,
     mode,
-    insecure,
+    insecure: read('insecure', ROOT_KEYS.insecure, []),
     exchange: compiledExchange,
     redis: { url: NO_SECRET, ...resolved(redis, ['redis'], context) },
     egress: Object.fromEntries(
@@ -125,7 +123,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
     operators: compileOperators(read('operators', ROOT_KEYS.operators), context),
-    log,
+    log: read('log', ROOT_KEYS.log),
     ...(stress ? { stress } : {}),
     ruleSets: [...references.sets.values()],
   };

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { auditConfig } from '../../src/app/audit-config.ts';
 import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
 import type { State } from '../../src/state/state.ts';
 import { environment } from './config.ts';
@@ -60,4 +61,18 @@ test('a file that was changed while no daemon ran is noted at the start, and one
     if (above === 12) expect(await noted(daemon.state)).toHaveLength(2);
     await daemon.stop('the test', 10_000);
   }
+});
+
+test('processes that note at the same time lose no note', async () => {
+  const world = await openDaemonWorld(await openScene(), { accounts: ACCOUNTS, rules: rules(10) });
+  const daemon = await world.start();
+  const checksums = ['a', 'b', 'c', 'd'];
+  await Promise.all(
+    checksums.map((checksum) => {
+      const config = { ...daemon.config(), checksum };
+      return auditConfig(daemon.state, { config, instance: daemon.instance, atMs: 1 });
+    }),
+  );
+  const found = (await noted(daemon.state)).slice(1).map((detail) => detail?.['checksum']);
+  expect(found.map(String).sort()).toEqual(checksums);
 });
