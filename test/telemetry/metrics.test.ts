@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { getGlobalDispatcher, request } from 'undici';
+import { Agent, request } from 'undici';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -11,7 +11,9 @@ import { promtool } from '../support/promtool.ts';
 import { textOf } from './parts.ts';
 import { seriesOf, viewOf } from './views.ts';
 
-afterAll(() => getGlobalDispatcher().close());
+// One of its own: the process's is used by the files that come after.
+const dispatcher = new Agent();
+afterAll(() => dispatcher.close());
 
 function setUp(): { telemetry: DaemonTelemetry; clock: ManualClock; log: () => string } {
   const clock = manualClock(AT);
@@ -439,7 +441,7 @@ describe('the text of a scrape', () => {
       metrics: telemetry.metrics,
       readiness: async () => ({ ready: true, checks: [] }),
     });
-    const scraped = await request(`${server.url}/metrics`, { reset: true });
+    const scraped = await request(`${server.url}/metrics`, { dispatcher, reset: true });
     expect(scraped.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
     const text = await scraped.body.text();
     await server.close();
