@@ -167,12 +167,12 @@ function timeOf({
 function createNonces(options: ExchangeClientOptions, time: ScopeTime, observer: ExchangeObserver) {
   const { nonce, credentials, timeouts } = options;
   return createNonceSource(time, {
-    owner: randomUUID(),
     start: 0,
     ordinal: 0,
     ordinals: 10,
     leaseMs: 3000,
     ...nonce,
+    owner: nonce.owner ?? randomUUID(),
     key: createHash('sha256').update(credentials.apiKey).digest('hex').slice(0, 32),
     storeTimeoutMs: timeouts?.storeMs ?? 250,
     onStoreChange: (available) => safely(() => observer.onStore?.({ store: 'nonce', available })),

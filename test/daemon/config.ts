@@ -68,7 +68,7 @@ export function environment(simulator: Pick<RunningSimulator, 'accounts'>): Reco
 
 /** The config that the text means; its problems, in words, when it is refused. */
 export function loadText(text: string, env: Readonly<Record<string, string>>): CompiledConfig {
-  const surroundings = nodeSurroundings(env);
+  const surroundings = nodeSurroundings({ OPERATORS_KEY, ...env });
   const loaded = loadConfig('test.yaml', {
     ...surroundings,
     readFile: (file) =>

@@ -141,6 +141,7 @@ exchange:
   # So small that calls have to wait for it.
   limits: { transfers: { limit: 4, period: 1s } }
 redis: ${redis}
+insecure: [redis]
 cadence: { calm: 500ms, alert: 250ms }
 acting: { cancel: always, fillWithin: 1s, intentTtl: 1h, maxAttempts: 1000 }
 web: { port: 0, token: { env: READ_TOKEN } }

@@ -89,6 +89,7 @@ ${id === 'sandbox' ? '    mode: observe\n' : ''}`,
   return `mode: enforce
 exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 200ms }
 redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }
+insecure: [redis]
 web: { port: 0, controlToken: { env: CONTROL_TOKEN } }
 cadence: { calm: 500ms, alert: 200ms }
 acting: { fillWithin: 120s }

@@ -7,7 +7,7 @@ import { evaluate } from '../../src/core/rules/evaluate.ts';
 import { figuresOf } from '../../src/core/view/stored-figures.ts';
 import type { State } from '../../src/state/state.ts';
 import { creditLine, d, list, position } from '../core/rules/fixtures.ts';
-import { configText } from '../daemon/config.ts';
+import { configText, OPERATORS_KEY } from '../daemon/config.ts';
 
 /** Many accounts as polls leave them in the store, without anybody polling them. */
 
@@ -43,7 +43,7 @@ export function fleetConfig(
   const rules = ['near', 'likely', 'open', 'ltv', 'blind'];
   const accounts = Object.fromEntries(ids.map((id) => [id, { rules }]));
   const text = configText(NOWHERE, { accounts, rules: FLEET_RULES, redis });
-  const env = Object.fromEntries(
+  const keys = Object.fromEntries(
     ids.flatMap((id) => {
       const name = id.replaceAll('-', '_');
       return [
@@ -52,7 +52,7 @@ export function fleetConfig(
       ];
     }),
   );
-  return { text, env };
+  return { text, env: { OPERATORS_KEY, ...keys } };
 }
 
 const MARKETS = ['BTC_PERP', 'ETH_PERP'];

@@ -5,7 +5,10 @@
 
 /** Sequence values per millisecond: so many nonces each ms before they run ahead of the clock. */
 export const SEQUENCES_PER_MS = 10;
-/** A stored value this far ahead of the caller's floor, milliseconds, was written by somebody else: overwritten. */
+/**
+ * In a store that others can write to, a value this far ahead of both the caller's floor and the store's clock,
+ * milliseconds, was written by somebody else, and is overwritten.
+ */
 export const MOST_AHEAD_MS = 600_000;
 
 /** `count` consecutive values starting at `first`, never handed out before for the key. */
@@ -56,7 +59,7 @@ export interface MutexSignal {
 }
 
 export interface NonceStore {
-  /** Reserves `count` values from max(`floor`, last reserved + 1) on: they rise while clocks step less than `MOST_AHEAD_MS`. */
+  /** Reserves `count` values from max(`floor`, last reserved + 1) on: they rise for ever, whatever the clock does. */
   reserve(key: string, floor: number, count: number): Promise<ReservedSequence>;
   /** Reserves up to `count` unused milliseconds within the bounds, both inclusive, as one block; none twice. */
   reserveWindow(key: string, fromMs: number, toMs: number, count: number): Promise<WindowReservation>;

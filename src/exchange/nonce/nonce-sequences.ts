@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { MOST_AHEAD_MS, type NonceStore, SEQUENCES_PER_MS as PER_MS } from '../../core/ports/nonce-store.ts';
+import { type NonceStore, SEQUENCES_PER_MS as PER_MS } from '../../core/ports/nonce-store.ts';
 import type { BoundedStore } from '../bounded-store.ts';
 
 export interface SequenceSettings {
@@ -23,8 +23,6 @@ const ALONE_SHARE = 0.5;
 const ALONE_MAX_MS = 10_000;
 /** After a refusal the key counts as shared for this time. */
 const DOUBT_MS = 600_000;
-/** Refusals take values no further ahead of the clock: beyond `MOST_AHEAD_MS` others would not believe them. */
-const MOST_JUMP_MS = 0.9 * MOST_AHEAD_MS;
 
 /**
  * Rising sequence values of one key, in blocks from the store, or from memory while the store is lost.
@@ -87,10 +85,7 @@ export class Sequences {
 
   /** The exchange has refused a value: later ones are above those of `byMs` from now. */
   jump(byMs: number): void {
-    const clockMs = Math.floor(this.#clock.nowMs());
-    const base = Math.max(clockMs * PER_MS, Math.ceil(this.#settings.start / ORDINAL_SPAN));
-    const most = base + MOST_JUMP_MS * PER_MS;
-    this.#floor = Math.max(this.#floor, Math.min(most, this.floor() + byMs * PER_MS));
+    this.#floor = Math.max(this.#floor, this.floor() + byMs * PER_MS);
     this.doubt();
   }
 

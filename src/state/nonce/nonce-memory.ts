@@ -1,13 +1,11 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import {
-  MOST_AHEAD_MS,
   type MutexEntry,
   type MutexRenewal,
   type MutexRequest,
   type MutexSignal,
   type NonceStore,
   type ReservedSequence,
-  SEQUENCES_PER_MS,
   type WindowReservation,
 } from '../../core/ports/nonce-store.ts';
 import { type ReservedRun, reserveFromRuns } from './nonce-window.ts';
@@ -100,8 +98,7 @@ class MemoryNonceStore implements NonceStore {
   }
 
   #reserve(key: string, floor: number, count: number): ReservedSequence {
-    const stored = this.#sequences.get(key) ?? 0;
-    const previous = stored > floor + MOST_AHEAD_MS * SEQUENCES_PER_MS ? 0 : stored;
+    const previous = this.#sequences.get(key) ?? 0;
     const first = Math.max(floor, previous + 1);
     this.#sequences.set(key, first + count - 1);
     return { first, count, previous };

@@ -31,7 +31,8 @@ const KEEP_MS = 30 * 24 * 3600 * 1000;
 const STORED = `
 local function stored(key, floor)
   local value = tonumber(redis.call('GET', key) or '0')
-  if value == nil or value ~= value or value < 0 or value > floor + ${MOST_AHEAD_MS * SEQUENCES_PER_MS} then return 0 end
+  local most = math.max(floor, now * ${SEQUENCES_PER_MS}) + ${MOST_AHEAD_MS * SEQUENCES_PER_MS}
+  if value == nil or value ~= value or value < 0 or value > most then return 0 end
   return value
 end`;
 
@@ -41,7 +42,7 @@ end`;
 const RESERVE: RedisScript = {
   name: 'bwNonceReserve',
   lua: `
-${STORED}
+${LUA_NOW}${STORED}
 local out = {}
 for index, key in ipairs(KEYS) do
   local floor = tonumber(ARGV[2 * index])

@@ -87,7 +87,7 @@ export function amountUp(text) {
  */
 function grouped(text) {
   const [whole = '', fraction] = text.split('.');
-  const spaced = whole.replace(/\d(?=(?:\d{3}){1,20}$)/g, `$&${GROUP}`);
+  const spaced = whole.replace(/\d(?=(?:\d{3}){1,40}$)/g, `$&${GROUP}`);
   return signed(fraction === undefined ? spaced : `${spaced}.${fraction}`);
 }
 

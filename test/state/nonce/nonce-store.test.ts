@@ -42,10 +42,7 @@ describe.each([
     await fc.assert(
       fc.asyncProperty(
         fc.array(
-          fc.record({
-            floor: fc.integer({ min: 1e12, max: 1e12 + 5e6 }),
-            count: fc.integer({ min: 1, max: 50 }),
-          }),
+          fc.record({ floor: fc.integer({ min: 1, max: 1e12 }), count: fc.integer({ min: 1, max: 50 }) }),
           {
             maxLength: 15,
           },
@@ -70,11 +67,7 @@ describe.each([
     const [a] = open();
     const floor = 17_600_000_000_001;
     expect(await a.reserve('large', floor, 3)).toEqual({ first: floor, count: 3, previous: 0 });
-    expect(await a.reserve('large', floor - 5, 1)).toEqual({
-      first: floor + 3,
-      count: 1,
-      previous: floor + 2,
-    });
+    expect(await a.reserve('large', 5, 1)).toEqual({ first: floor + 3, count: 1, previous: floor + 2 });
   });
 
   test('a value that came with the mutex is the previous one of the next reservation, too', async () => {
@@ -203,7 +196,7 @@ test('a mutex whose holder and wisher stem from before the Redis server stepped 
 });
 
 describe('what somebody else wrote to Redis', () => {
-  const now = 1_763_000_000_000;
+  const now = Date.now();
   const floor = now * 10;
   const opening = () => {
     prefixes += 1;

@@ -202,7 +202,9 @@ export function configText(
     mode: 'enforce',
     exchange: { baseUrls: [baseUrl], lateArrival: '2s', ...group.exchange },
     // A Redis without a password: orders by hand need a seal.
-    ...(redis === undefined ? {} : { redis, operators: { key: { env: 'OPERATORS_KEY' } } }),
+    ...(redis === undefined
+      ? {}
+      : { redis, insecure: ['redis'], operators: { key: { env: 'OPERATORS_KEY' } } }),
     web: { port: 0 },
     cadence: { calm: `${CADENCE_MS}ms`, alert: `${CADENCE_MS}ms` },
     acting: { fillWithin: '12s' },
