@@ -24,6 +24,7 @@ import { readRecord } from '../audit/audit-chain.ts';
 import { recordsBetween } from '../audit/audit-prune.ts';
 import { canonicalJson, sha256Hex } from '../canonical.ts';
 import { type ControlsReader, readControls, writeControls } from './controls-text.ts';
+import { controlSchema, operatorOrderSchema } from './operator-schemas.ts';
 
 export interface OperatorControlsOptions {
   readonly store: AccountStore;
@@ -59,6 +60,7 @@ export class StoredControls implements OperatorControls {
     const typed = this.#typed(draft);
     const atMs = clock.nowMs();
     const said: Control = { ...draft, ...typed, id: randomText(ID_LENGTH), atMs };
+    requireShape(controlSchema, said);
     const control = reader.trust.sealed(said.accountId, said);
     if (hasExpired(control, atMs)) throw new ControlError('CONTROL_INVALID', 'it would have expired already');
     const record = { kind: 'control', change: 'put', control, by: { ...typed, atMs } } as const;
@@ -100,6 +102,7 @@ export class StoredControls implements OperatorControls {
     const typed = this.#typed(draft);
     const id = key === undefined ? randomText(ID_LENGTH) : idOfKey(accountId, key);
     const said: OperatorOrder = { ...draft, ...typed, id, atMs: clock.nowMs() };
+    requireShape(operatorOrderSchema, said);
     const order = reader.trust.sealed(accountId, said);
     return persist(accountId, async () => {
       const { account } = await this.#load(accountId);
@@ -186,6 +189,16 @@ function requireAuthor({ author, reason }: Words): void {
   if (author.trim() === '' || reason.trim() === '') {
     throw new ControlError('CONTROL_INVALID', 'an author and a reason are needed');
   }
+}
+
+/** Whoever reads it checks it by the same schema, and leaves out what does not fit. */
+function requireShape(schema: typeof controlSchema | typeof operatorOrderSchema, said: Authored): void {
+  const [fault] = schema.safeParse(said).error?.issues ?? [];
+  if (fault === undefined) return;
+  throw new ControlError(
+    'CONTROL_INVALID',
+    `its ${fault.path.join('.')} cannot be stored (${fault.message})`,
+  );
 }
 
 function isSameScope(a: Control, b: Control): boolean {

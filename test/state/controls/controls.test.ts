@@ -259,6 +259,26 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     expect(record?.record.content).toMatchObject({ kind: 'operatorOrder', order: { id: order.id } });
   });
 
+  test('what nobody could read later is refused before it is stored', async () => {
+    const { controls } = places.open().open();
+    const pause = { kind: 'pause' as const, accountId: 'a', expiresAtMs: null };
+    await expect(controls.put({ ...pause, ...BY, reason: 'x'.repeat(2_001) })).rejects.toMatchObject({
+      code: 'CONTROL_INVALID',
+      message: expect.stringContaining('its reason cannot be stored') as string,
+    });
+    const order = {
+      kind: 'reduce' as const,
+      ...BY,
+      expiresAtMs: systemClock.nowMs() + HOUR,
+      markets: ['*'],
+      target: { kind: 'by' as const, fraction: 7 },
+      slippageSteps: [0.01],
+      flatten: false,
+    };
+    await expect(controls.submit('a', order)).rejects.toMatchObject({ code: 'CONTROL_INVALID' });
+    expect(await controls.list()).toEqual([]);
+  });
+
   test('orders submitted together all arrive, up to a bound', async () => {
     const place = places.open();
     const draft = { kind: 'withdraw', ...BY, expiresAtMs: systemClock.nowMs() + HOUR, orderId: 'x' } as const;
