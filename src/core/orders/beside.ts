@@ -44,10 +44,10 @@ export function resendUnsure(
       candidate.status === 'unsure' &&
       hasArrived(candidate, scene) &&
       isSentFor(candidate, position) &&
-      toDecimal(candidate.amount).lte(need.amount),
+      toDecimal(candidate.amount).lte(need.amount) &&
+      offsetFromActivation(candidate, position)?.gte(toDecimal(market.priceStep)) === true,
   );
-  const offset = order && offsetFromActivation(order, position);
-  if (order === undefined || offset === undefined || offset.lt(toDecimal(market.priceStep))) return undefined;
+  if (order === undefined) return undefined;
   return {
     role: order.role,
     position,

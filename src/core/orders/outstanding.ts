@@ -230,8 +230,9 @@ export function afterCancel(
 ): readonly OwnOrder[] {
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
   return orders.flatMap((order) => {
-    // One that was sent twice was there, and may come again.
-    if (mayArriveAfter(order, cancelSentMs, settings)) return [{ ...order, status: 'unsure' }];
+    // One that was sent twice was there, and may come again: that its id is taken then proves nothing.
+    if (mayArriveAfter(order, cancelSentMs, settings))
+      return [{ ...order, status: 'unsure', behindCancel: true }];
     if (settings.cancelCoversStops) return [];
     return order.activatedMs === null || order.activatedMs > cancelSentMs ? [order] : [];
   });

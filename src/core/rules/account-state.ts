@@ -19,6 +19,8 @@ export interface AccountState {
   readonly markets: readonly MarketMemory[];
   readonly creditLines: readonly CreditLineMemory[];
   readonly positions: readonly PositionMemory[];
+  /** When the newest read of the positions that was judged was sent, by the clock that processes share. */
+  readonly positionsReadMs?: number;
   /** Ages at the last evaluation of the reads that forecasts are fed from. */
   readonly ages: { readonly positions?: number; readonly creditLine?: number };
   /** Absent: no main balance has been seen. `ageMs`: of the read, while an asset is missed. */

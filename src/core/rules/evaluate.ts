@@ -11,6 +11,7 @@ import type { CompiledRules } from './compiled-rules.ts';
 import type { Decision, Transition } from './decision.ts';
 import { type Elapsed, elapsedSince } from './elapsed.ts';
 import { type Memory, remember } from './memory.ts';
+import { positionsReadMs } from './overtaken.ts';
 import { RuleRun } from './rule-run.ts';
 import type { ActionRequest, PositionView } from './subject.ts';
 import {
@@ -40,6 +41,8 @@ export interface Evaluation {
 export interface EvaluateOptions {
   /** Shortest time between polls that the request budget allows; see `leastIntervalMs`. */
   readonly leastIntervalMs?: number;
+  /** The clock that processes share, Unix milliseconds; absent: there is one process. */
+  readonly laneNowMs?: number;
 }
 
 /** At most so many calm intervals are credited at once, or a longer planned one: nobody knows what a longer gap was. */
@@ -64,6 +67,8 @@ export function evaluate(
   run.judge(rules.account, subjects.account);
   const slots = run.finish();
   const due = planNext(rules, account, subjects, slots, options.leastIntervalMs ?? 0);
+  const { laneNowMs } = options;
+  const readMs = laneNowMs === undefined ? undefined : positionsReadMs(snapshot, state, laneNowMs);
   return {
     state: {
       version: state.version,
@@ -71,6 +76,7 @@ export function evaluate(
       passage: { at: now, plannedMs: due.inMs },
       nextEpisode: run.nextEpisode,
       rules: slots,
+      ...(readMs === undefined ? {} : { positionsReadMs: readMs }),
       ...memory,
     },
     decisions: run.decisions,

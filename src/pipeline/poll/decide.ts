@@ -12,6 +12,7 @@ import { emptyAccountState } from '../../core/rules/account-state.ts';
 import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
+import { withoutOvertaken } from '../../core/rules/overtaken.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
 import type { ActingInputs } from '../act/lane-at-rest.ts';
@@ -48,9 +49,10 @@ export function decide(inputs: DecideInputs): Decided {
   const shown = positions?.kind === 'read' ? positions.value.records : [];
   const shownIds = new Set(shown.map(({ positionId }) => positionId));
   const closedByUs = explainedClosures(stored.lanes.values(), shownIds, settings, inputs.moment.nowMs);
-  const snapshot = snapshotOf(observation, stored, closedByUs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
-  const options = { leastIntervalMs: account.leastIntervalMs };
+  const laneNowMs = inputs.moment.nowMs;
+  const snapshot = withoutOvertaken(snapshotOf(observation, stored, closedByUs), state, laneNowMs);
+  const options = { leastIntervalMs: account.leastIntervalMs, laneNowMs };
   const evaluation = evaluate(snapshot, state, now, rules, options);
   // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
   const conclusive = documents.evaluation !== undefined;

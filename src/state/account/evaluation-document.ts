@@ -56,7 +56,8 @@ export function isRestingText(text: string | undefined): boolean {
 }
 
 /** The part that moves, as a list; its own lists are in the order of those of the other part. */
-export function movingText({ passage, ages, markets, creditLines, positions }: AccountState): string {
+export function movingText(state: AccountState): string {
+  const { passage, ages, markets, creditLines, positions, positionsReadMs } = state;
   const { at, plannedMs } = passage ?? {};
   const moving = [
     EVALUATION_VERSION,
@@ -65,6 +66,7 @@ export function movingText({ passage, ages, markets, creditLines, positions }: A
     markets.map(({ forecast, absentMs }) => movedOf(forecast, absentMs)),
     creditLines.map(({ forecast, gap }) => movedOf(forecast, Number(gap))),
     positions.map(({ unprotectedMs }) => unprotectedMs),
+    ...(positionsReadMs === undefined ? [] : [positionsReadMs]),
   ];
   return JSON.stringify(moving);
 }
@@ -117,7 +119,9 @@ export function isJoined(value: unknown): value is AccountState {
 /** Both parts as one state again; throws when they are not of one evaluation. */
 export function joinEvaluation(resting: RestingEvaluation, text: string | undefined): AccountState {
   if (text === undefined) throw new Error('the part of it that moves is missing');
-  const [version, passage, ages, markets, creditLines, unprotectedMs] = listOf(JSON.parse(text), 6);
+  const moving = listOf(JSON.parse(text));
+  const [version, passage, ages, markets, creditLines, unprotectedMs] = listOf(moving.slice(0, 6), 6);
+  const positionsReadMs = moving[6];
   if (version !== EVALUATION_VERSION) throw new Error('the part of it that moves is of another version');
   const [positionsMs, creditLineMs] = listOf(ages, 2);
   const { accountId, nextEpisode, rules, balances } = resting;
@@ -143,6 +147,7 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
       ...(creditLineMs !== null && { creditLine: numberOf(creditLineMs) }),
     },
     ...(balances !== undefined && { balances }),
+    ...(positionsReadMs !== undefined && { positionsReadMs: numberOf(positionsReadMs) }),
   };
 }
 

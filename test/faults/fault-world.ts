@@ -1,0 +1,385 @@
+import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
+import type {
+  AccountSpec,
+  DaemonSpec,
+  PositionSpec,
+  PriceSpec,
+  TimedEvent,
+  TimedFault,
+  WorldSpec,
+} from '../../src/world/spec.ts';
+import { FAULTS, LATE_ARRIVAL_MS, READ_LAG_MS, READING_VALUES, requestsOf } from './matrix.ts';
+
+/** Faults, events and people trouble the world up to here. */
+export const TROUBLED_MS = 36_000;
+/** After the troubles: everything that was begun has to come to its end. */
+const QUIET_MS = 36_000;
+
+/** The account that needs nothing, whatever happens to its reads: nothing of it may change. */
+export const CALM = 'calm';
+/** The account whose requests no fault hits in worlds where `sparesSecond`. */
+export const SECOND = 'second';
+const FIRST = 'first';
+
+/** A world of the fault matrix, and what has to be known to judge it. */
+export interface FaultWorld {
+  readonly spec: WorldSpec;
+  /** Readings of the specification that are not the default, as `name=value`. */
+  readonly readings: readonly string[];
+  /** Faults by name and the kind of request that they hit. */
+  readonly pairs: readonly (readonly [fault: string, request: string])[];
+  /** Accounts that are only observed. */
+  readonly observed: readonly string[];
+  /** No fault and no event touches the second account, its daemons or its markets. */
+  readonly sparesSecond: boolean;
+}
+
+/**
+ * A world that follows from its seed: an account that comes close to liquidation, mostly a second one, and one that
+ * needs nothing; one to three daemons; at least three faults, each for a kind of request; one to three readings; and
+ * up to four events that befall hosts, the store, the market or the account.
+ */
+export function faultWorld(seed: number): FaultWorld {
+  const random = createRandom(seed * 6_151 + 29);
+  const readings = readingsOf(random);
+  const sparesSecond = chance(random, 0.25);
+  const hasSecond = sparesSecond || chance(random, 0.5);
+  const isIsolated = readings.includes('marginModel=isolated');
+  // A position that stands alone at ten times leverage is as far from liquidation as its margin beyond maintenance.
+  const bufferRatio = isIsolated ? 0.07 : between(random, 70, 100) / 1_000;
+  const accounts = accountsOf(random, { hasSecond, isIsolated, bufferRatio });
+  const observed = hasSecond && !sparesSecond && chance(random, 0.3) ? [SECOND] : [];
+  const config = configOf(random, { accounts, observed, readings });
+  const daemons = NAMES.slice(0, 1 + random.below(3)).map(
+    (name): DaemonSpec => ({
+      name,
+      config,
+      clock: { skewMs: between(random, -3_000, 3_000), driftPpm: between(random, -100, 100) },
+    }),
+  );
+  const pairs = Array.from({ length: 3 + random.below(4) }, () => pairOf(random));
+  return {
+    spec: {
+      seed,
+      durationMs: TROUBLED_MS + QUIET_MS,
+      exchange: {
+        accounts,
+        ...(chance(random, 0.3) ? { depth: pick(random, ['0.1', '0.4', '3']) } : {}),
+        readings: Object.fromEntries(readings.map(valueOf)),
+      },
+      prices: pricesOf(random, bufferRatio - between(random, 20, 32) / 1_000),
+      daemons,
+      network: {
+        toExchange: pick(random, [20, { minMs: 5, maxMs: 80 }, { medianMs: 40, sigma: 0.8, maxMs: 1_500 }]),
+        toDaemon: pick(random, [20, { minMs: 5, maxMs: 80 }]),
+        store: pick(random, [0, 0.4, { minMs: 0.3, maxMs: 12 }]),
+      },
+      faults: pairs.map((pair) => faultOf(random, pair, sparesSecond)),
+      events: sparesSecond ? [] : eventsOf(random, { config, daemons, accounts }),
+    },
+    readings,
+    pairs,
+    observed,
+    sparesSecond,
+  };
+}
+
+const NAMES = ['north', 'south', 'east'];
+
+function chance(random: SeededRandom, probability: number): boolean {
+  return random.uniform() < probability;
+}
+
+function between(random: SeededRandom, least: number, most: number): number {
+  return least + Math.floor(random.uniform() * (most - least + 1));
+}
+
+function pick<T>(random: SeededRandom, choices: readonly T[]): T {
+  return choices[random.below(choices.length)] as T;
+}
+
+/** One to three, of one name once. */
+function readingsOf(random: SeededRandom): readonly string[] {
+  const chosen = Array.from({ length: 1 + random.below(3) }, () => pick(random, READING_VALUES));
+  return [...new Map(chosen.map((reading) => [reading.split('=')[0], reading])).values()];
+}
+
+function valueOf(reading: string): readonly [name: string, value: unknown] {
+  const [name = '', value = ''] = reading.split('=');
+  return [name, name.endsWith('Ms') ? Number(value) : value];
+}
+
+const FAULT_NAMES = Object.keys(FAULTS);
+
+function pairOf(random: SeededRandom): readonly [string, string] {
+  const fault = pick(random, FAULT_NAMES);
+  return [fault, pick(random, requestsOf(fault))];
+}
+
+function faultOf(
+  random: SeededRandom,
+  [fault, endpoint]: readonly [string, string],
+  sparesSecond: boolean,
+): TimedFault {
+  const effect = FAULTS[fault];
+  if (effect === undefined) throw new RangeError(`there is no fault ${fault}`);
+  const atMs = between(random, 0, TROUBLED_MS - 8_000);
+  return {
+    atMs,
+    untilMs: Math.min(TROUBLED_MS, atMs + between(random, 3_000, 30_000)),
+    fault: {
+      effect,
+      probability: pick(random, [0.3, 0.6, 1]),
+      target: sparesSecond ? { endpoint, account: FIRST } : { endpoint },
+    },
+  };
+}
+
+const PRICES: Readonly<Record<string, number>> = { BTC: 60_000, ETH: 3_000 };
+
+interface Holdings {
+  readonly hasSecond: boolean;
+  readonly isIsolated: boolean;
+  /** What may be lost before liquidation, as a part of the notional. */
+  readonly bufferRatio: number;
+}
+
+const MAINTENANCE = 0.03;
+
+/** Seven to ten per cent from liquidation at the start, each in one or two markets. */
+function accountsOf(
+  random: SeededRandom,
+  { hasSecond, isIsolated, bufferRatio }: Holdings,
+): readonly AccountSpec[] {
+  const endangered = (id: string): AccountSpec => {
+    const hedgeMode = chance(random, 0.2);
+    const side = chance(random, 0.65) ? 'long' : 'short';
+    const coins = chance(random, 0.4) ? ['BTC', 'ETH'] : ['BTC'];
+    const notional = 30_000;
+    const positions = coins.flatMap((coin): PositionSpec[] => {
+      const value = notional / coins.length;
+      const digits = coin === 'BTC' ? 3 : 2;
+      const amount = (value / (PRICES[coin] ?? 1)).toFixed(digits);
+      const market = `${coin}_PERP`;
+      const opposite = side === 'long' ? 'short' : 'long';
+      const small = (value / (PRICES[coin] ?? 1) / 5).toFixed(digits);
+      return hedgeMode && chance(random, 0.5)
+        ? [
+            { market, side, amount },
+            { market, side: opposite, amount: small },
+          ]
+        : [{ market, side, amount }];
+    });
+    const collateral = { USDT: String(Math.round(notional * (MAINTENANCE + bufferRatio))) };
+    return { id, collateral, hedgeMode, leverage: 10, main: { USDT: '500' }, positions, ...loanOf() };
+  };
+  const loanOf = () =>
+    chance(random, 0.2)
+      ? { loans: [{ asset: 'USDT', amount: '3000', collateralAsset: 'BTC', collateralAmount: '0.2' }] }
+      : {};
+  const calm: AccountSpec = {
+    id: CALM,
+    collateral: { USDT: '60000' },
+    leverage: isIsolated ? 2 : 10,
+    main: { USDT: '500' },
+    positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.200' }],
+  };
+  return [endangered(FIRST), ...(hasSecond ? [endangered(SECOND)] : []), calm];
+}
+
+const RULES = `rules:
+  - id: near
+    on: position
+    when: { liquidationDistance: { below: 5%, clearAbove: 7% } }
+    do: [{ reduce: { untilDistance: 9%, slippage: 1% } }]
+    severity: critical
+  - id: half
+    on: position
+    when: { liquidationDistance: { below: 4.5% } }
+    do: [{ cancelAll: { types: [margin, futures], scope: market } }, { reduce: { by: 50%, slippage: 1% } }]
+    escalate: [{ after: 10s, do: [{ reduce: { to: 10%, slippage: 3% } }] }]
+  - id: called
+    on: position
+    when: { liquidationState: { in: [margin_call, liquidation, unrecognised] } }
+    do: [{ reduce: { by: 60%, slippage: 3% } }]
+  - id: standing
+    on: position
+    when: { liquidationDistance: { below: 30% } }
+    do: [{ protect: { at: 80%, slippage: 2% } }]
+  - id: account
+    on: account
+    when: { jointDistance: { below: 4.5% } }
+    do: [{ reduce: { by: 30%, slippage: 1%, positions: "*" } }]
+`;
+const RULE_CHOICES = [
+  ['near'],
+  ['half'],
+  ['near', 'called'],
+  ['near', 'standing'],
+  ['half', 'called'],
+  ['account'],
+];
+
+interface ConfigParts {
+  readonly accounts: readonly AccountSpec[];
+  readonly observed: readonly string[];
+  readonly readings: readonly string[];
+}
+
+/** What a careful owner writes who knows the readings. */
+function configOf(random: SeededRandom, { accounts, observed, readings }: ConfigParts): string {
+  const has = (reading: string): boolean => readings.includes(reading);
+  const rules = pick(random, RULE_CHOICES).join(', ');
+  const items = accounts.map(({ id }, index) => {
+    const mode = observed.includes(id) ? ', mode: observe' : '';
+    return `  - { id: ${id}, apiKey: { env: KEY_${index} }, apiSecret: { env: SECRET_${index} }, rules: [${rules}], watch: ${WATCH}${mode} }`;
+  });
+  const nonce = has('nonceRule=increasing') ? 'increasing' : pick(random, ['unique', 'window']);
+  return `mode: enforce
+exchange:
+  baseUrls: ["https://one.example", "https://two.example"]
+  nonce: ${nonce}
+  dialect: ${has('orderFieldSpelling=camel') ? 'camel' : 'spec'}
+  bothSign: ${has('shortAmount=unsigned') ? 'unsigned' : 'signed'}
+  cancelCoversStops: ${has('cancelCoversStops=no') ? 'false' : 'true'}
+  marginModel: ${has('marginModel=isolated') ? 'isolated' : 'cross'}
+  lateArrival: ${LATE_ARRIVAL_MS}ms
+  readLag: ${READ_LAG_MS}ms
+acting: { fillWithin: 2s }
+cadence: ${pick(random, ['{ calm: 2s, alert: 500ms }', '{ calm: 4s, alert: 1s }'])}
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+  ETH_PERP: { amountStep: "0.01", priceStep: "0.01", minAmount: "0.01", maintenanceMargin: 3% }
+accounts:
+${items.join('\n')}
+${RULES}`;
+}
+
+const WATCH = '{ positions: true, creditLine: true, mainBalance: [USDT], transfers: true, spotOrders: true }';
+
+/** Both coins fall or rise together, by less than what liquidates, and perhaps come back. */
+function pricesOf(random: SeededRandom, farRatio: number): readonly PriceSpec[] {
+  const startMs = between(random, 3_000, 12_000);
+  const fallMs = between(random, 2_000, 15_000);
+  const rises = chance(random, 0.35);
+  const far = farRatio * (rises ? 1 : -1);
+  const back = chance(random, 0.3) ? far * 0.5 : far;
+  const text = (coin: string, change: number): string => ((PRICES[coin] ?? 0) * (1 + change)).toFixed(1);
+  return ['BTC', 'ETH'].map((coin) => ({
+    market: `${coin}_USDT`,
+    points: [
+      [0, text(coin, 0)],
+      [startMs, text(coin, between(random, -3, 3) / 1_000)],
+      [startMs + fallMs, text(coin, far)],
+      [TROUBLED_MS, text(coin, far * 0.95)],
+      [TROUBLED_MS + 8_000, text(coin, back)],
+    ],
+    tickMs: 250,
+  }));
+}
+
+interface Cast {
+  readonly config: string;
+  readonly daemons: readonly DaemonSpec[];
+  readonly accounts: readonly AccountSpec[];
+}
+
+const LATEST_EVENT_MS = TROUBLED_MS - 11_000;
+
+function eventsOf(random: SeededRandom, cast: Cast): readonly TimedEvent[] {
+  const kinds = Array.from({ length: random.below(5) }, () => pick(random, EVENT_KINDS));
+  return kinds.flatMap((make) => {
+    const atMs = between(random, 1_000, LATEST_EVENT_MS);
+    return make(random, { ...cast, atMs, laterMs: atMs + between(random, 200, 10_000) });
+  });
+}
+
+interface Moment extends Cast {
+  readonly atMs: number;
+  readonly laterMs: number;
+}
+
+type MakeEvents = (random: SeededRandom, moment: Moment) => readonly TimedEvent[];
+
+/** Each of these befalls a host, the store, the market or the account, and ends before the quiet time. */
+const EVENT_KINDS: readonly MakeEvents[] = [
+  (random, { atMs, laterMs, daemons }) => {
+    const daemon = pick(random, daemons).name;
+    return [
+      { atMs, kind: 'suspend', daemon },
+      { atMs: laterMs, kind: 'resume', daemon },
+    ];
+  },
+  (random, { atMs, laterMs, daemons }) => {
+    const daemon = pick(random, daemons).name;
+    const kind = pick(random, ['kill', 'kill', 'stop'] as const);
+    return [
+      { atMs, kind, daemon },
+      { atMs: laterMs, kind: 'start', daemon },
+    ];
+  },
+  (random, { atMs, daemons }) => {
+    const byMs = between(random, -60_000, 60_000);
+    return [{ atMs, kind: 'stepClock', daemon: pick(random, daemons).name, byMs }];
+  },
+  (random, { atMs, laterMs, daemons, config }) => {
+    const daemon = pick(random, daemons).name;
+    const broken = config.replace('on: position', 'on: nothing');
+    const changed = config.replace('fillWithin: 2s', 'fillWithin: 3s');
+    return [
+      { atMs, kind: 'reload', daemon, config: pick(random, [broken, changed]) },
+      { atMs: laterMs, kind: 'reload', daemon, config },
+    ];
+  },
+  (_random, { atMs, laterMs }) => [
+    { atMs, kind: 'store', state: 'down' },
+    { atMs: laterMs, kind: 'store', state: 'up' },
+  ],
+  (random, { atMs }) => [{ atMs, kind: 'stepStoreClock', byMs: between(random, -5_000, 5_000) }],
+  (random, { atMs, laterMs }) => {
+    const index = random.below(2);
+    return [
+      {
+        atMs,
+        kind: 'region',
+        index,
+        state: { mode: pick(random, ['down', 'hang', 'unavailable'] as const) },
+      },
+      { atMs: laterMs, kind: 'region', index, state: { mode: 'up' } },
+    ];
+  },
+  (random, { accounts }) => {
+    const account = pick(random, [null, ...accounts.map(({ id }) => id)]);
+    const atMs = between(random, 1_000, 15_000);
+    return [
+      { atMs, kind: 'pause', account },
+      { atMs: between(random, atMs + 200, TROUBLED_MS), kind: 'unpause', account },
+    ];
+  },
+  (random, { atMs }) => [
+    { atMs, kind: 'silence', account: null, rule: pick(random, ['near', 'half']), forMs: 8_000 },
+  ],
+  (random, { atMs }) => {
+    const target = { kind: 'by', fraction: between(random, 10, 60) / 100 } as const;
+    return [{ atMs, kind: 'reduce', account: FIRST, markets: ['BTC_PERP'], target, slippage: 0.01 }];
+  },
+  (random, { atMs }) => {
+    const side = pick(random, ['buy', 'sell'] as const);
+    return [{ atMs, kind: 'trade', account: FIRST, market: 'BTC_PERP', side, amount: '0.050' }];
+  },
+  (_random, { atMs }) => [{ atMs, kind: 'cancelAll', account: FIRST }],
+  (random, { atMs, laterMs }) => {
+    const forMs = laterMs - atMs;
+    const market = 'BTC_PERP';
+    const condition = pick(random, [
+      { kind: 'depth', market, factor: '0', forMs },
+      { kind: 'depth', market, factor: '0.05', spread: '0.004', forMs },
+      { kind: 'basis', market, ratio: '-0.004', forMs },
+      { kind: 'basis', market, ratio: '0.004', forMs },
+      { kind: 'halt', market, forMs },
+      { kind: 'dropOrders', market, account: FIRST },
+      { kind: 'deleverage', market, account: FIRST, amount: '0.050' },
+    ] as const);
+    return [{ atMs, kind: 'condition', condition }];
+  },
+];

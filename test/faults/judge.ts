@@ -1,0 +1,220 @@
+import { StoreLostError } from '../../src/core/ports/state-store.ts';
+import { decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
+import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
+import { CALM, type FaultWorld, SECOND, TROUBLED_MS } from './fault-world.ts';
+import { ledgerViolations } from './ledger-check.ts';
+import { FAULTS } from './matrix.ts';
+
+/** What became of a world of the fault matrix. */
+export interface Judged {
+  readonly seed: number;
+  /** Each names an invariant of the design by its number; empty: all hold. */
+  readonly violations: readonly string[];
+  readonly polls: number;
+  /** Orders of the daemons that the exchange took. */
+  readonly orders: number;
+  /** Requests that a fault hit. */
+  readonly hits: number;
+  /** Of the world's faults, by name and kind of request, those that hit something. */
+  readonly pairs: readonly (readonly [fault: string, request: string])[];
+  readonly readings: readonly string[];
+  /** Kinds of events that befell the world. */
+  readonly events: readonly string[];
+}
+
+/** A step that was begun completes: so long after a pause began something may still arrive. */
+const PAUSE_GRACE_MS = 15_000;
+const LOOK_MS = 1_000;
+const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
+/** Near enough to its target: what a reduction need not do any more. */
+const TOLERANCE = decimal('0.1');
+/** From the breach to the first order that the exchange takes, of an account that nothing troubles. */
+const UNTROUBLED_REACTION_MS = 12_000;
+const LAST_LOOK_MS = 15_000;
+
+/** Plays a world and checks what must hold in it by the exchange's ledger and request log. */
+export async function judge(faultWorld: FaultWorld): Promise<Judged> {
+  const { spec, readings } = faultWorld;
+  const world = openWorld(spec);
+  const secrets = secretsOf(world);
+  const log: RequestRecord[] = [];
+  let breachMs: number | undefined;
+  for (let atMs = LOOK_MS; atMs <= spec.durationMs; atMs += LOOK_MS) {
+    await world.run(atMs);
+    log.push(...world.exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
+    if (breachMs === undefined && isBreached(world, SECOND)) breachMs = atMs;
+  }
+  const trail = await auditTrailOf(world);
+  const entries = world.exchange.model.ledger();
+  const violations = [
+    ...ledgerViolations(entries, trail, world.startMs).map((words) => `1 or 4: ${words}`),
+    ...calmViolations(world, log),
+    ...endViolations(faultWorld, world, trail),
+    ...nonceViolations(log),
+    ...heldBackViolations(faultWorld, world, log),
+    ...livenessViolations(world, log),
+    ...(faultWorld.sparesSecond ? sparedViolations(world, breachMs) : []),
+    ...(await recordViolations(world, secrets)),
+  ];
+  return {
+    seed: spec.seed,
+    violations,
+    polls: world.daemons.reduce((sum, { polls }) => sum + polls, 0),
+    orders: entries.filter(
+      ({ kind, clientOrderId }) => kind === 'order_placed' && clientOrderId?.startsWith('bw'),
+    ).length,
+    hits: log.filter(({ faults }) => faults.length > 0).length,
+    pairs: faultWorld.pairs.filter(([fault, endpoint]) => {
+      const { kind = '' } = FAULTS[fault] ?? {};
+      return log.some((request) => request.endpoint === endpoint && request.faults.includes(kind));
+    }),
+    readings,
+    events: [...new Set((spec.events ?? []).map(({ kind }) => kind))],
+  };
+}
+
+/** Invariants 2 and 15: an account that needs nothing keeps its position, and nobody orders or cancels anything. */
+function calmViolations(world: World, log: readonly RequestRecord[]): readonly string[] {
+  return log
+    .filter(({ account, endpoint }) => account === CALM && COMMANDS.has(endpoint))
+    .map(({ endpoint, atMs }) => `2 or 15: ${endpoint} for ${CALM} at ${atMs - world.startMs} ms`);
+}
+
+/** Invariant 5: what was begun has ended, in its target or in a failure, or an order for what is left stands. */
+function endViolations({ observed }: FaultWorld, { exchange }: World, trail: AuditTrail): readonly string[] {
+  return trail.open.flatMap(({ accountId, positionId, target }) => {
+    if (observed.includes(accountId)) return [];
+    const position = exchange.model.openPositions(accountId).find((one) => one.positionId === positionId);
+    if (position === undefined || target === undefined) return [];
+    const { amount, market, direction } = position;
+    const closing = direction === 'long' ? 'sell' : 'buy';
+    const ordered = exchange.model
+      .openOrders(accountId, market)
+      .filter(({ side, clientOrderId }) => side === closing && clientOrderId.startsWith('bw'))
+      .reduce((sum, order) => sum.plus(order.left), ZERO);
+    const allowed = target.plus(amount.times(TOLERANCE));
+    return amount.minus(ordered).lte(allowed)
+      ? []
+      : [
+          `5: position ${positionId} of ${accountId} has ${formatDecimal(amount)} at the end, its target is ${formatDecimal(target)}: nothing has ended it, and no order stands`,
+        ];
+  });
+}
+
+/** Invariant 6. */
+function nonceViolations(log: readonly RequestRecord[]): readonly string[] {
+  const seen = new Map<string, number>();
+  for (const { account, nonce } of log) {
+    if (account === null || nonce === null) continue;
+    const id = `${account} ${nonce}`;
+    seen.set(id, (seen.get(id) ?? 0) + 1);
+  }
+  return [...seen]
+    .filter(([, times]) => times > 1)
+    .map(([id, times]) => `6: nonce ${id} was used ${times} times`);
+}
+
+/** Invariant 7: nothing leaves for an account that is only observed, nor for a paused one. */
+function heldBackViolations(
+  { observed, spec }: FaultWorld,
+  { startMs }: World,
+  log: readonly RequestRecord[],
+): readonly string[] {
+  const times = pausesOf(spec);
+  return log.flatMap(({ account, endpoint, atMs }) => {
+    if (!COMMANDS.has(endpoint) || account === null) return [];
+    const elapsedMs = atMs - startMs;
+    const isPaused = times.some(
+      (pause) =>
+        (pause.account === null || pause.account === account) &&
+        elapsedMs > pause.fromMs + PAUSE_GRACE_MS &&
+        elapsedMs < pause.toMs,
+    );
+    if (isPaused) return [`7: ${endpoint} for ${account} at ${elapsedMs} ms, while paused`];
+    return observed.includes(account)
+      ? [`7: ${endpoint} for ${account} at ${elapsedMs} ms, only observed`]
+      : [];
+  });
+}
+
+function pausesOf({ events = [] }: WorldSpec) {
+  return events.flatMap((event) => {
+    if (event.kind !== 'pause') return [];
+    const { account, atMs } = event;
+    const toMs = Math.min(
+      ...events
+        .filter((other) => other.kind === 'unpause' && other.account === account && other.atMs > atMs)
+        .map((other) => other.atMs),
+    );
+    return [{ account, fromMs: atMs, toMs }];
+  });
+}
+
+/** Invariants 9 to 13: every account is read again when the troubles are over. */
+function livenessViolations({ spec, startMs }: World, log: readonly RequestRecord[]): readonly string[] {
+  const fromMs = startMs + spec.durationMs - LAST_LOOK_MS;
+  return spec.exchange.accounts
+    .filter(
+      ({ id }) =>
+        !log.some(
+          ({ account, endpoint, outcome, atMs }) =>
+            account === id && endpoint === 'openPositions' && outcome === 'served' && atMs > fromMs,
+        ),
+    )
+    .map(({ id }) => `9 to 13: nobody read the positions of ${id} in the last ${LAST_LOOK_MS / 1_000} s`);
+}
+
+/** Of the rules of these worlds the one that fires last begins here. */
+const FIRING_DISTANCE = 0.045;
+
+function isBreached({ exchange, spec }: World, accountId: string): boolean {
+  if (!spec.exchange.accounts.some(({ id }) => id === accountId)) return false;
+  return exchange.model.openPositions(accountId).some(({ markPrice, liquidationPrice, direction }) => {
+    if (liquidationPrice === null) return false;
+    const mark = markPrice.toNumber();
+    const distance = ((mark - liquidationPrice.toNumber()) / mark) * (direction === 'long' ? 1 : -1);
+    return distance > 0 && distance < FIRING_DISTANCE;
+  });
+}
+
+/** Invariant 13: what befalls the requests of one account delays no reduction of another. */
+function sparedViolations(world: World, breachMs: number | undefined): readonly string[] {
+  if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
+  const first = world.exchange.model
+    .ledger({ accountId: SECOND, kinds: ['order_placed'] })
+    .find(({ clientOrderId }) => clientOrderId?.startsWith('bw'));
+  const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - world.startMs - breachMs;
+  return waitedMs <= UNTROUBLED_REACTION_MS
+    ? []
+    : [
+        `13: the first order for ${SECOND}, which nothing troubles, came ${waitedMs} ms after the breach at ${breachMs} ms`,
+      ];
+}
+
+function secretsOf({ exchange, spec }: World): readonly string[] {
+  return spec.exchange.accounts.flatMap(({ id }) => {
+    const { apiKey, apiSecret } = exchange.accounts.access(id);
+    return [apiKey, apiSecret];
+  });
+}
+
+/** Invariants 8 and 9: no secret in what is recorded, every chain whole, nothing failed that no code expected. */
+async function recordViolations(world: World, secrets: readonly string[]): Promise<readonly string[]> {
+  const { audit, daemons, spec, errors, exchange } = world;
+  const records = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, 1_000_000)));
+  const said = JSON.stringify([records, daemons.map(({ events, notices }) => [events, notices])]);
+  const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.verify(id)));
+  const losesStore = (spec.events ?? []).some(({ kind }) => kind === 'store');
+  const unexpected = errors.filter((error) => !(losesStore && error instanceof StoreLostError));
+  return [
+    ...(secrets.some((secret) => said.includes(secret))
+      ? ['8: a key or secret is in what was recorded']
+      : []),
+    ...chains.filter(({ kind }) => kind !== 'intact').map((chain) => `9: ${JSON.stringify(chain)}`),
+    ...unexpected.map((error) => `bug: ${String(error)}`),
+    ...exchange.internalErrors.map((error) => `bug of the simulated exchange: ${String(error)}`),
+  ];
+}

@@ -1,0 +1,168 @@
+import { type Decimal, decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
+import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import type { AuditTrail } from './audit-trail.ts';
+
+/** Client order ids of the daemon begin with it. */
+const OURS = 'bw';
+const OWN_REDUCTIONS: ReadonlySet<string> = new Set(['auto_deleverage', 'settlement', 'liquidation']);
+
+interface HeldPosition {
+  readonly accountId: string;
+  readonly market: string;
+  readonly direction: 'long' | 'short';
+  size: Decimal;
+}
+
+interface OpenOrder {
+  readonly positionId: number;
+  left: Decimal;
+}
+
+interface Books {
+  readonly positions: Map<number, HeldPosition>;
+  /** Reductions of the daemon that may still fill, by order id. */
+  readonly orders: Map<number, OpenOrder>;
+  /** Positions that somebody else reduced: what was sent before may then add up. */
+  readonly disturbed: Set<number>;
+  readonly say: (entry: LedgerEntry, words: string) => void;
+  readonly trail: AuditTrail;
+}
+
+/**
+ * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
+ * one that opens something or raises the net exposure of its market, a position below the lowest target committed so
+ * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two.
+ */
+export function ledgerViolations(
+  entries: Iterable<LedgerEntry>,
+  trail: AuditTrail,
+  startMs: number,
+): readonly string[] {
+  const found: string[] = [];
+  const books: Books = {
+    positions: new Map(),
+    orders: new Map(),
+    disturbed: new Set(),
+    say: (entry, words) => {
+      found.push(`${entry.atMs - startMs} ms, ${entry.accountId ?? '-'}: ${words}`);
+    },
+    trail,
+  };
+  for (const entry of entries) follow(books, entry);
+  return found;
+}
+
+function follow(books: Books, entry: LedgerEntry): void {
+  if (entry.kind === 'order_placed') followPlaced(books, entry);
+  else if (entry.kind === 'fill') followFill(books, entry);
+  else if (entry.kind === 'order_cancelled') books.orders.delete(entry.orderId ?? -1);
+  else if (entry.kind === 'position_seeded' || OWN_REDUCTIONS.has(entry.kind)) {
+    const { positionId } = adopt(books, entry) ?? {};
+    if (positionId !== undefined && entry.kind !== 'position_seeded') books.disturbed.add(positionId);
+  }
+}
+
+function isOurs({ clientOrderId }: LedgerEntry): boolean {
+  return clientOrderId?.startsWith(OURS) === true;
+}
+
+/** Takes over what the position is after an entry. */
+function adopt({ positions }: Books, entry: LedgerEntry): { readonly positionId: number } | undefined {
+  const { positionId, accountId, market, details } = entry;
+  const direction = details?.['direction'];
+  if (positionId === undefined || accountId === null || market === undefined) return undefined;
+  if (direction !== 'long' && direction !== 'short') return undefined;
+  const size = decimal(String(details?.['sizeAfter'] ?? '0'));
+  positions.set(positionId, { accountId, market, direction, size });
+  return { positionId };
+}
+
+/** Which position an order of the daemon reduces. */
+function reducedBy({ positions }: Books, entry: LedgerEntry): number | undefined {
+  const direction = entry.side === 'sell' ? 'long' : 'short';
+  for (const [id, held] of positions) {
+    if (
+      held.accountId === entry.accountId &&
+      held.market === entry.market &&
+      held.direction === direction &&
+      held.size.gt(ZERO)
+    )
+      return id;
+  }
+  return undefined;
+}
+
+function followPlaced(books: Books, entry: LedgerEntry): void {
+  const { orderId, details, amount = '0', clientOrderId = '' } = entry;
+  if (!isOurs(entry) || orderId === undefined) return;
+  if (details?.['reduceOnly'] !== true) books.say(entry, `order ${orderId} is not reduce-only`);
+  const positionId = reducedBy(books, entry);
+  if (positionId === undefined) return;
+  const { trail } = books;
+  if (trail.covers.has(clientOrderId)) return;
+  if (trail.overshoots.has(clientOrderId)) {
+    books.disturbed.add(positionId);
+    return;
+  }
+  books.orders.set(orderId, { positionId, left: decimal(amount) });
+  const target = trail.lowestTarget(positionId, entry.atMs);
+  const size = books.positions.get(positionId)?.size ?? ZERO;
+  // Reduce-only orders beside one another cannot take a position past 0.
+  if (target === undefined || target.eq(ZERO) || books.disturbed.has(positionId)) return;
+  let open = ZERO;
+  for (const order of books.orders.values()) {
+    if (order.positionId === positionId) open = open.plus(order.left);
+  }
+  if (size.minus(open).lt(target)) {
+    books.say(
+      entry,
+      `position ${positionId}: ${formatDecimal(open)} is to be closed of ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,
+    );
+  }
+}
+
+function followFill(books: Books, entry: LedgerEntry): void {
+  const { orderId, accountId, market, details, amount = '0', clientOrderId = '' } = entry;
+  if (accountId === null || market === undefined) return;
+  const before = netOf(books, accountId, market);
+  const adopted = adopt(books, entry);
+  if (adopted === undefined) return;
+  const { positionId } = adopted;
+  if (!isOurs(entry)) {
+    books.disturbed.add(positionId);
+    return;
+  }
+  const order = books.orders.get(orderId ?? -1);
+  if (order !== undefined) {
+    order.left = order.left.minus(decimal(amount));
+    if (order.left.lte(ZERO)) books.orders.delete(orderId ?? -1);
+  }
+  if (details?.['reduced'] !== true) books.say(entry, `a fill of order ${orderId} opened something`);
+  const after = netOf(books, accountId, market);
+  if (after.gt(before)) {
+    books.say(
+      entry,
+      `a fill raised the net exposure of ${market} from ${formatDecimal(before)} to ${formatDecimal(after)}`,
+    );
+  }
+  const { trail } = books;
+  const target = trail.lowestTarget(positionId, entry.atMs);
+  const size = books.positions.get(positionId)?.size ?? ZERO;
+  const isExcused = books.disturbed.has(positionId) || trail.covers.has(clientOrderId);
+  if (target !== undefined && size.lt(target) && !isExcused) {
+    books.say(
+      entry,
+      `position ${positionId} was reduced to ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,
+    );
+  }
+}
+
+/** Size of both sides together, without its sign. */
+function netOf({ positions }: Books, accountId: string, market: string): Decimal {
+  let net = ZERO;
+  for (const held of positions.values()) {
+    if (held.accountId !== accountId || held.market !== market) continue;
+    net = held.direction === 'long' ? net.plus(held.size) : net.minus(held.size);
+  }
+  return net.abs();
+}

@@ -1,0 +1,126 @@
+import { availableParallelism } from 'node:os';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { type FaultWorld, faultWorld } from './fault-world.ts';
+import { type Judged, judge } from './judge.ts';
+import { shrink } from './shrink.ts';
+import { Tally } from './tally.ts';
+
+const HELP = `Plays worlds of the fault matrix: every fault of the simulated exchange, every kind of request and
+every reading of the specification, with hosts, stores, markets and people that trouble them, and checks what must hold
+by the exchange's ledger.
+
+  npm run faults -- [--seeds N] [--from SEED] [--workers N] [--json]
+  npm run faults -- --seed SEED [--shrink] [--spec]      plays one world again
+
+  --shrink   finds the shortest list of faults and events with which it still fails
+  --spec     prints the world as JSON
+
+Ends with 0 when everything held, with 1 when something did not, with 2 for options that make no sense, and with 130
+when it was interrupted (what was played by then is summed up).
+`;
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '200' },
+    from: { type: 'string', default: '1' },
+    workers: { type: 'string', default: String(availableParallelism()) },
+    seed: { type: 'string' },
+    shrink: { type: 'boolean', default: false },
+    spec: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+function whole(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  process.stderr.write(`--${name} ${text}: expected a whole number\n`);
+  process.exit(2);
+}
+
+if (values.help) process.stdout.write(HELP);
+else if (values.seed !== undefined) await playOne(faultWorld(whole('seed', values.seed)));
+else
+  await playMany(whole('from', values.from), whole('seeds', values.seeds), whole('workers', values.workers));
+
+async function playOne(world: FaultWorld): Promise<void> {
+  const judged = await judge(world);
+  const fails = judged.violations.length > 0;
+  const shown =
+    fails && values.shrink
+      ? await shrink(world, async (smaller) => (await judge(smaller)).violations.length > 0)
+      : world;
+  if (values.spec) process.stdout.write(`${JSON.stringify(shown.spec, null, 2)}\n`);
+  else {
+    const { faults = [], events = [] } = shown.spec;
+    for (const one of [...faults, ...events]) process.stderr.write(`${JSON.stringify(one).slice(0, 300)}\n`);
+    process.stdout.write(`${JSON.stringify(shown === world ? judged : await judge(shown))}\n`);
+  }
+  if (fails) process.exitCode = 1;
+}
+
+type Answer = Judged | { readonly seed: number; readonly broken: string };
+
+async function playMany(from: number, seeds: number, workers: number): Promise<void> {
+  const tally = new Tally();
+  const startedMs = Date.now();
+  let next = from;
+  let isOver = false;
+  const stop = (): void => {
+    isOver = true;
+    process.exitCode = 130;
+  };
+  process.once('SIGINT', stop);
+  const take = (answer: Answer): void => {
+    const violations = 'broken' in answer ? [answer.broken] : answer.violations;
+    if (!('broken' in answer)) tally.add(answer);
+    if (violations.length > 0) {
+      process.exitCode ||= 1;
+      process.stdout.write(`${JSON.stringify({ seed: answer.seed, violations })}\n`);
+    }
+    const played = next - from;
+    if (process.stderr.isTTY && played % 20 === 0) process.stderr.write(`\r${played} of ${seeds} worlds `);
+  };
+  const work = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const worker = new Worker(new URL('./worker.ts', import.meta.url));
+      const feed = (): void => {
+        if (isOver || next >= from + seeds) void worker.terminate().then(() => resolve(), reject);
+        else worker.postMessage(next++);
+      };
+      worker.on('message', (answer: Answer) => {
+        take(answer);
+        feed();
+      });
+      worker.once('error', reject);
+      feed();
+    });
+  await Promise.all(Array.from({ length: Math.max(1, Math.min(workers, seeds)) }, work));
+  process.removeListener('SIGINT', stop);
+  const seconds = (Date.now() - startedMs) / 1_000;
+  report({ from, ...tally.summary(), seconds });
+}
+
+function report(
+  summary: ReturnType<Tally['summary']> & { readonly from: number; readonly seconds: number },
+): void {
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify(summary)}\n`);
+    return;
+  }
+  const { worlds, atStake, violating, polls, orders, hits, pairs, events, seconds } = summary;
+  const lines = [
+    `${worlds} worlds in ${seconds.toFixed(0)} s, ${violating} with a violation`,
+    `${atStake} with at least ten polls, an order and three hits; ${polls} polls, ${orders} orders, ${hits} hits in all`,
+    ...Object.entries(pairs).map(
+      ([name, { possible, rarest, rarestPair }]) =>
+        `${name}: ${possible} pairs, the rarest met ${rarest} times (${rarestPair})`,
+    ),
+    `events: ${Object.entries(events)
+      .map(([kind, times]) => `${kind} ${times}`)
+      .join(', ')}`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
