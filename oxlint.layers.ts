@@ -112,6 +112,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'evaluate',
     'filter',
     'memory',
+    'overtaken',
     'elapsed',
     'reason',
     'rule',

@@ -288,11 +288,16 @@ const LATEST_EVENT_MS = TROUBLED_MS - 11_000;
 
 function eventsOf(random: SeededRandom, cast: Cast): readonly TimedEvent[] {
   const kinds = Array.from({ length: random.below(5) }, () => pick(random, EVENT_KINDS));
-  return kinds.flatMap((make) => {
+  const events = kinds.flatMap((make) => {
     const atMs = between(random, 1_000, LATEST_EVENT_MS);
     return make(random, { ...cast, atMs, laterMs: atMs + between(random, 200, 10_000) });
   });
+  // Nothing starts with a file that cannot be used.
+  const restarts = events.some(({ kind }) => kind === 'start');
+  return events.filter((event) => !(restarts && event.kind === 'reload' && event.config.includes(BROKEN)));
 }
+
+const BROKEN = 'on: nothing';
 
 interface Moment extends Cast {
   readonly atMs: number;
@@ -324,7 +329,7 @@ const EVENT_KINDS: readonly MakeEvents[] = [
   },
   (random, { atMs, laterMs, daemons, config }) => {
     const daemon = pick(random, daemons).name;
-    const broken = config.replace('on: position', 'on: nothing');
+    const broken = config.replace('on: position', BROKEN);
     const changed = config.replace('fillWithin: 2s', 'fillWithin: 3s');
     return [
       { atMs, kind: 'reload', daemon, config: pick(random, [broken, changed]) },

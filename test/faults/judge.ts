@@ -51,7 +51,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const entries = world.exchange.model.ledger();
   const violations = [
     ...ledgerViolations(entries, trail, world.startMs).map((words) => `1 or 4: ${words}`),
-    ...calmViolations(world, log),
+    ...calmViolations(world, log, trail),
     ...endViolations(faultWorld, world, trail),
     ...nonceViolations(log),
     ...heldBackViolations(faultWorld, world, log),
@@ -76,11 +76,22 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   };
 }
 
-/** Invariants 2 and 15: an account that needs nothing keeps its position, and nobody orders or cancels anything. */
-function calmViolations(world: World, log: readonly RequestRecord[]): readonly string[] {
+/**
+ * Invariants 2 and 15: an account that needs nothing keeps its position, and nobody orders or cancels anything. A
+ * liquidation state that nobody knows is a margin call by design, also where a fault made it up.
+ */
+function calmViolations(
+  { startMs }: World,
+  log: readonly RequestRecord[],
+  { events }: AuditTrail,
+): readonly string[] {
+  const isCalled = events.some(
+    ({ accountId, words }) => accountId === CALM && words.includes('unrecognised'),
+  );
+  if (isCalled) return [];
   return log
     .filter(({ account, endpoint }) => account === CALM && COMMANDS.has(endpoint))
-    .map(({ endpoint, atMs }) => `2 or 15: ${endpoint} for ${CALM} at ${atMs - world.startMs} ms`);
+    .map(({ endpoint, atMs }) => `2 or 15: ${endpoint} for ${CALM} at ${atMs - startMs} ms`);
 }
 
 /** Invariant 5: what was begun has ended, in its target or in a failure, or an order for what is left stands. */

@@ -88,6 +88,7 @@ async function playMany(from: number, seeds: number, workers: number): Promise<v
       const worker = new Worker(new URL('./worker.ts', import.meta.url));
       const feed = (): void => {
         if (isOver || next >= from + seeds) void worker.terminate().then(() => resolve(), reject);
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
         else worker.postMessage(next++);
       };
       worker.on('message', (answer: Answer) => {

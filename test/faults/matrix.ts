@@ -78,8 +78,6 @@ export const REQUESTS = [
   'orderHistory',
 ] as const;
 
-export type RequestKind = (typeof REQUESTS)[number];
-
 /** Readings that worlds of the matrix leave at their default: the daemons have no use for what they change. */
 const UNUSED_READINGS: ReadonlySet<string> = new Set(['uniqueIdSpelling', 'userAgent', 'nonceType']);
 

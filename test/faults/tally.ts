@@ -69,7 +69,7 @@ export class Tally {
         faultReading: this.#rarest(FAULT_READINGS),
         requestReading: this.#rarest(REQUEST_READINGS),
       },
-      events: Object.fromEntries([...this.#events].toSorted()),
+      events: Object.fromEntries([...this.#events].toSorted(([a], [b]) => a.localeCompare(b))),
     };
   }
 

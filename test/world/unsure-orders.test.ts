@@ -19,7 +19,6 @@ rules:
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 const NORTH: DaemonSpec = { name: 'north', config: CONFIG };
-const SOUTH: DaemonSpec = { name: 'south', config: CONFIG };
 
 /** A fall through the threshold within 10 s, to 2.5 % before liquidation, and then hardly further. */
 const FALL: PriceSpec = {
@@ -127,7 +126,10 @@ test('a slow read that another process has overtaken resolves nothing', async ()
   };
   // Nothing is sent, and the market only falls: the distance only shrinks.
   const config = CONFIG.replace('mode: enforce', 'mode: observe');
-  const daemons = [NORTH, SOUTH].map((daemon) => ({ ...daemon, config }));
+  const daemons: readonly DaemonSpec[] = [
+    { name: 'north', config },
+    { name: 'south', config },
+  ];
   for (let seed = 1; seed <= 6; seed++) {
     const world = await run({ seed, daemons, faults: [slow], durationMs: 20_000 });
     const events = await actionsOf(world);

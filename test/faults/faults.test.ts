@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest';
+import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
+import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import type { AuditTrail } from './audit-trail.ts';
+import { CALM, type FaultWorld, faultWorld } from './fault-world.ts';
+import { judge } from './judge.ts';
+import { ledgerViolations } from './ledger-check.ts';
+import { shrink } from './shrink.ts';
+import { Tally } from './tally.ts';
+
+/** `WORLDS=1000 FIRST_SEED=5000 npm test -- test/faults`, or `npm run faults`, plays more. */
+const WORLDS = Number(process.env['WORLDS'] ?? 12);
+const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? 1);
+/** Each was a world in which something did not hold. */
+const FOUND = [7, 27, 31, 54, 109, 399, 490, 1_001];
+
+test(
+  `in ${WORLDS} worlds of the fault matrix, and in those where something once did not, every invariant holds`,
+  async () => {
+    const tally = new Tally();
+    const seeds = Array.from({ length: WORLDS }, (_, index) => FIRST_SEED + index);
+    for (const seed of new Set([...seeds, ...FOUND])) {
+      const judged = await judge(faultWorld(seed));
+      expect(judged.violations, `seed ${seed}: npm run faults -- --seed ${seed} --shrink`).toEqual([]);
+      tally.add(judged);
+    }
+    // Worlds in which nothing is at stake prove nothing.
+    const { worlds, atStake } = tally.summary();
+    expect(atStake).toBeGreaterThan(worlds / 3);
+  },
+  60_000 + 5_000 * WORLDS,
+);
+
+/** A world of that seed in which something else holds than what it is judged by. */
+function planted(seed: number, change: (world: FaultWorld) => Partial<FaultWorld>): FaultWorld {
+  const world = faultWorld(seed);
+  return { ...world, ...change(world) };
+}
+
+describe('what is planted is found:', () => {
+  test('orders for an account that is taken to be only observed', async () => {
+    const { violations } = await judge(planted(3, () => ({ observed: ['first'] })));
+    expect(violations).toContainEqual(expect.stringMatching(/^7: stopLimit for first/));
+  });
+
+  test('orders for the account that is taken to need nothing', async () => {
+    const world = planted(3, ({ spec }) => {
+      const [first] = spec.exchange.accounts;
+      const accounts = spec.exchange.accounts.map((account) =>
+        account.id === CALM && first !== undefined ? { ...first, id: CALM } : account,
+      );
+      return { spec: { ...spec, exchange: { ...spec.exchange, accounts } } };
+    });
+    const { violations } = await judge(world);
+    expect(violations).toContainEqual(expect.stringMatching(/^2 or 15: stopLimit for calm/));
+  });
+
+  test('daemons that do not come back, by the shortest list of events', async () => {
+    const dead = planted(3, ({ spec }) => {
+      const kills = spec.daemons.map(({ name }) => ({ atMs: 20_000, kind: 'kill', daemon: name }) as const);
+      return { spec: { ...spec, events: [...(spec.events ?? []), ...kills] } };
+    });
+    const isUnread = async (world: FaultWorld): Promise<boolean> =>
+      (await judge(world)).violations.some((words) => words.startsWith('9 to 13'));
+    const shortest = await shrink(dead, isUnread);
+    expect(shortest.spec.faults).toEqual([]);
+    expect(shortest.spec.events?.map(({ kind }) => kind)).toEqual(dead.spec.daemons.map(() => 'kill'));
+  });
+});
+
+describe('the ledger shows', () => {
+  const TRAIL: AuditTrail = {
+    events: [],
+    covers: new Set(),
+    overshoots: new Set(),
+    lowestTarget: () => undefined,
+    open: [],
+  };
+  const entry = (change: Partial<LedgerEntry>): LedgerEntry => ({
+    seq: 1,
+    atMs: 0,
+    kind: 'fill',
+    accountId: 'desk',
+    market: 'BTC_PERP',
+    positionId: 1,
+    postings: [],
+    ...change,
+  });
+  const opened = (positionId: number, direction: string, size: string): LedgerEntry =>
+    entry({ kind: 'position_seeded', positionId, details: { direction, sizeAfter: size } });
+
+  test('an order that is not reduce-only', () => {
+    const order = entry({
+      kind: 'order_placed',
+      orderId: 9,
+      clientOrderId: 'bw1.r',
+      side: 'sell',
+      amount: formatDecimal(decimal('1')),
+      details: { reduceOnly: false },
+    });
+    expect(ledgerViolations([opened(1, 'long', '1'), order], TRAIL, 0)).toEqual([
+      expect.stringContaining('order 9 is not reduce-only'),
+    ]);
+  });
+
+  test('a fill that raises the net exposure of a hedged market', () => {
+    const fill = entry({
+      orderId: 9,
+      clientOrderId: 'bw1.r',
+      side: 'buy',
+      amount: formatDecimal(decimal('0.5')),
+      positionId: 2,
+      details: { reduced: true, direction: 'short', sizeAfter: '0' },
+    });
+    const entries = [opened(1, 'long', '1'), opened(2, 'short', '0.5'), fill];
+    expect(ledgerViolations(entries, TRAIL, 0)).toEqual([
+      expect.stringContaining('raised the net exposure of BTC_PERP from 0.5 to 1'),
+    ]);
+  });
+});
