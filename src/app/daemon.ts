@@ -6,6 +6,7 @@ import type { ConfigChange } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
+import type { Notifier } from '../core/ports/notifier.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
@@ -24,6 +25,7 @@ import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedu
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
+import { Standby } from './standby.ts';
 import { setUpSchedules, startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import { HealthListener } from './web/health-listener.ts';
 import type { WebListener } from './web/listener.ts';
@@ -140,15 +142,51 @@ async function openWeb(
   });
 }
 
-function pipelineParts(base: Base): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
+function pipelineParts(
+  base: Base,
+  standby: Standby | undefined,
+  deliverer: Replaceable<Deliverer>,
+): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
-  const { notifier } = queues;
   const timers = systemTimers;
+  const notifier: Notifier = {
+    hand: async (notices) => {
+      if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
+      // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
+      for (const notice of notices) void deliverer.current.deliver(notice).catch(() => undefined);
+    },
+  };
   return {
     instance,
-    queue: queues.lanes,
+    queue: standby?.over(queues.lanes) ?? queues.lanes,
+    mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
     work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
   };
+}
+
+/** Only a process that polls and acts can go on alone. */
+function openStandby(
+  { state, redis, prefix, clock, telemetry, accounts, ordinal }: Base,
+  roles: readonly Role[],
+  guard: PollGuard,
+  pipeline: () => Pipeline,
+): Standby | undefined {
+  const { standby: backend, store } = state;
+  if (backend === undefined || !roles.includes('poll') || !roles.includes('act')) return undefined;
+  return new Standby({
+    backend,
+    store,
+    clock,
+    timers: systemTimers,
+    telemetry,
+    ordinal,
+    guard,
+    // A write that leaves nothing: a server that only answers reads is as good as lost.
+    probe: () => redis.set(`${prefix}:probe`, '1', 'PX', 1),
+    schedules: () => schedulesOf(accounts),
+    lanesSettled: async () => await pipeline().near?.settled(),
+    runLane: async (lane) => await pipeline().near?.run(lane),
+  });
 }
 
 /** Jobs at the same time, per process. A lane that waits for a fence keeps its place. */
@@ -182,16 +220,18 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     config,
   );
   const over = new AbortController();
-  const pipeline = openPipeline(
+  const guard = new PollGuard();
+  const standby = openStandby(base, roles, guard, () => pipeline);
+  const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base),
+      ...pipelineParts(base, standby, deliverer),
       reminderMs: () => watch.config.notify.remindEveryMs,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
     roles.includes('act'),
     over.signal,
   );
-  const workers = startWorkers(base, pipeline, deliverer, roles, over.signal);
+  const workers = startWorkers({ base, pipeline, deliverer, roles, guard }, over.signal);
   try {
     await setUpSchedules(base, schedules, 'start');
   } catch (error) {
@@ -202,7 +242,8 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     throw error;
   }
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
-  const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over };
+  standby?.start(pipeline.context);
+  const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby };
   let stopping: Promise<boolean> | undefined;
   return {
     instance,
@@ -219,11 +260,16 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   };
 }
 
+interface WorkersParts {
+  readonly base: Base;
+  readonly pipeline: Pipeline;
+  readonly deliverer: Replaceable<Deliverer>;
+  readonly roles: readonly Role[];
+  readonly guard: PollGuard;
+}
+
 function startWorkers(
-  base: Base,
-  { context, near }: Pipeline,
-  deliverer: Replaceable<Deliverer>,
-  roles: readonly Role[],
+  { base, pipeline: { context, near }, deliverer, roles, guard }: WorkersParts,
   signal: AbortSignal,
 ): readonly RunningWorker[] {
   const { url, prefix, telemetry } = base;
@@ -233,7 +279,6 @@ function startWorkers(
     telemetry,
     concurrency: CONCURRENCY[role],
   });
-  const guard = new PollGuard();
   return [
     ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
     ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
@@ -297,6 +342,7 @@ interface Running extends Adopting {
   readonly watchdog: Watchdog;
   readonly watch: ConfigWatch;
   readonly over: AbortController;
+  readonly standby: Standby | undefined;
 }
 
 async function stop(running: Running, why: string, withinMs: number): Promise<boolean> {
@@ -325,11 +371,12 @@ const WAITED_FOR_REDIS = 0.5;
 
 /** After `giveUp` nothing waits for a lost Redis any more: what needs it is left as after a crash. */
 async function end(
-  { base, pipeline, workers, watchdog, watch, deliverer, web, health, stress, over }: Running,
+  { base, pipeline, workers, watchdog, watch, deliverer, web, health, stress, over, standby }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
   await watchdog.stop();
   over.abort(new Error('the daemon is stopping'));
+  await standby?.stop();
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
   const closed = watch.close().then(() => Promise.all([web?.close(), health.close(), stress?.stop()]));
   // Readiness probes fail from now on.

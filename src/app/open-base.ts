@@ -67,7 +67,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     await checkRedis(redis, config, surroundings);
     const key = config.operators.key?.reveal();
     const operators = createOperatorTrust({ key: () => key, isGuarded: asksForPassword(url) });
+    const time = new SharedTime(clock, instance);
     const state = createRedisState({
+      sharedNowMs: () => time.nowMs(),
       redis,
       prefix,
       clock,
@@ -91,7 +93,6 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     });
     closers.push(() => accounts.close());
     accounts.adopt(config);
-    const time = new SharedTime(clock, instance);
     await followClock(redis, clock, time);
     const queues = openQueues({
       url,

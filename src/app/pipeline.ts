@@ -14,6 +14,8 @@ export interface PipelineParts {
   readonly instance: string;
   /** Takes the lanes that this process does not begin itself. */
   readonly queue: LaneDispatcher;
+  /** Whether this process may act on the account now; default: always. What it may not is left to the next poll. */
+  readonly mayAct?: (accountId: string) => boolean;
   readonly reminderMs: () => number;
   /** Bound on one request, as configured at present, milliseconds. */
   readonly attemptTimeoutMs: () => number;
@@ -37,12 +39,12 @@ const HISTORY_MS = 10_000;
 
 /** `signal`: from then on no lane is begun any more. */
 export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortSignal): Pipeline {
-  const { queue } = parts;
+  const { queue, mayAct = () => true } = parts;
   const { telemetry, timers } = parts.work;
   if (!acts) return { context: contextOf(parts, queue), near: undefined };
   const near: NearLanes = new NearLanes({
     queue,
-    run: (lane, seen) => runLane(context, lane, signal, seen),
+    run: async (lane, seen) => (mayAct(lane.accountId) ? await runLane(context, lane, signal, seen) : 'idle'),
     onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
     timers,
     jobAfterMs: JOB_AFTER_MS,

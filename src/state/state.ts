@@ -5,11 +5,12 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { HistoryPoint, HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
-import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
+import { bucketOf } from '../core/ports/state-store.ts';
 import type { Backend } from './account/account-backend.ts';
 import { AccountStore } from './account/account-store.ts';
 import { MemoryBackend } from './account/backend-memory.ts';
 import { RedisBackend } from './account/backend-redis.ts';
+import { StandbyBackend } from './account/backend-standby.ts';
 import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
 import { redactor } from './canonical.ts';
@@ -36,10 +37,12 @@ export interface StateOptions {
 }
 
 export interface State {
-  readonly store: StateStore;
+  readonly store: AccountStore;
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
+  /** Absent: the store cannot be done without. */
+  readonly standby?: StandbyBackend;
   /** Lets go of the connection, which stays the caller's. */
   close(): void;
 }
@@ -50,6 +53,8 @@ export interface RedisStateOptions extends StateOptions {
   readonly prefix?: string;
   /** A call that takes longer counts as a lost store; default 2 s. */
   readonly timeoutMs?: number;
+  /** The shared clock, Unix milliseconds, for a process that goes on alone while Redis is lost. Default: it does not. */
+  readonly sharedNowMs?: () => number;
 }
 
 const HISTORY_SAMPLES = 2_880;
@@ -57,8 +62,25 @@ const HISTORY_SAMPLES = 2_880;
 /** State in Redis, shared by all processes with the same prefix. */
 export function createRedisState(options: RedisStateOptions): State {
   const { redis, prefix = 'breakwater', timeoutMs = 2_000, historySamples = HISTORY_SAMPLES } = options;
-  const backend = new RedisBackend({ redis, prefix, timeoutMs, historySamples });
-  return assemble(backend, options, () => backend.close());
+  const shared = new RedisBackend({ redis, prefix, timeoutMs, historySamples });
+  const { sharedNowMs } = options;
+  if (sharedNowMs === undefined) return assemble(shared, options, () => shared.close());
+  const standby = createStandby(shared, { ...options, sharedNowMs });
+  return { ...assemble(standby, options, () => shared.close()), standby };
+}
+
+/** A backend that goes on in the memory of this process while the shared one is lost. */
+export function createStandby(
+  shared: Backend,
+  options: StateOptions & { readonly sharedNowMs: () => number },
+): StandbyBackend {
+  const { clock, historySamples = HISTORY_SAMPLES, randomText = systemRandomText, sharedNowMs } = options;
+  const sharedClock: Clock = {
+    nowMs: sharedNowMs,
+    monotonicMs: () => clock.monotonicMs(),
+    sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
+  };
+  return new StandbyBackend({ shared, clock: sharedClock, historySamples, randomText });
 }
 
 /** A place in the memory of one process, shared by the stores that are made on it. */

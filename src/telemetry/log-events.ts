@@ -211,6 +211,19 @@ const WRITERS: Writers = {
     if (available) return line('info', 'redis', 'Redis answers');
     rarely('redis')('error', 'redis', 'Redis does not answer', { error });
   },
+  standby(event, { line }) {
+    if (event.state === 'alone') {
+      const words = 'Redis is lost: this process polls and acts from its own memory until it is back';
+      return line('error', 'standby', words, { error: event.error });
+    }
+    line('info', 'standby', 'Redis takes writes again: what was done without it has been handed back', {
+      accounts: event.accounts.length,
+    });
+    for (const { accountId, how } of event.accounts) {
+      if (how === 'continued') continue;
+      line('warn', 'standby', `${accountId}: ${HANDED_BACK[how]}`, { account: accountId, reason: how });
+    }
+  },
   exchangeStore({ store, available, accountId }, { rarely }) {
     const how = available ? 'answers' : 'is lost; this process goes by itself';
     const words = `the shared store of ${store}s ${how}`;
@@ -239,6 +252,12 @@ const WRITERS: Writers = {
 function whatOf({ accountId, subject, ruleId, kind, severity }: Message) {
   return { account: accountId, subject, rule: ruleId === '' ? undefined : ruleId, kind, severity };
 }
+
+const HANDED_BACK = {
+  merged: 'Redis had lost what this process knew; its state is restored from here',
+  superseded:
+    'another process acted on it meanwhile; its state is in force, and open orders are checked first',
+} as const;
 
 const REFUSALS = {
   wrongToken: 'its token is not known',

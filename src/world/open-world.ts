@@ -257,6 +257,7 @@ function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, 
       backend: { ...link.over(backend), leases: link.over(backend.leases) },
       nonces: link.overNonces(nonces),
       limits: link.over(limits),
+      probe: () => link.probe(),
     };
   };
   const storeTime = async (process: MachineProcess): Promise<number> => {
@@ -265,6 +266,6 @@ function openShared({ seed, network = {} }: WorldSpec, outside: MachineProcess, 
   };
   const chance = chanceOf(seed, 'outside');
   const state = createMemoryState({ clock, randomText: (length) => randomText(chance, length) }, place);
-  const ticks = new Ticks(queue, () => clock.nowMs(), chanceOf(seed, 'ticks'));
+  const ticks = new Ticks(queue, () => clock.nowMs(), { random: chanceOf(seed, 'ticks'), store: storeState });
   return { linkFor, storeTime, ticks, storeState, stepStoreClock: (byMs) => host.stepWall(byMs), state };
 }

@@ -57,6 +57,11 @@ export class StoreLink {
     };
   }
 
+  /** A small write. It takes nothing from chance: a world in which the store is always there goes as without it. */
+  async probe(): Promise<void> {
+    if (this.#parts.store.isDown) throw new StoreLostError('probing it', undefined);
+  }
+
   #call<T>(ask: () => Promise<T>): Promise<T> {
     const { queue, process, store, isInstant } = this.#parts;
     if (process.state === 'dead') return new Promise(() => undefined);

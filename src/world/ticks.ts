@@ -3,6 +3,7 @@ import { delaysOf, phaseOf, type Schedule } from '../queues/schedules.ts';
 import type { SeededRandom } from '../simulator/scenarios/random.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { MachineProcess } from './machine.ts';
+import type { StoreState } from './store-link.ts';
 
 /** A process that takes ticks from the queue. */
 export interface TickTaker {
@@ -22,6 +23,7 @@ const REPAIRED_AFTER_MS = 1_500;
 export class Ticks {
   readonly #queue: EventQueue;
   readonly #random: SeededRandom;
+  readonly #store: StoreState;
   /** Unix milliseconds of the store, by which ticks are planned. */
   readonly #storeMs: () => number;
   #schedules: Planned[] = [];
@@ -29,10 +31,15 @@ export class Ticks {
   readonly #stuck = new WeakSet<TickTaker>();
   #untaken: (() => void)[] = [];
 
-  constructor(queue: EventQueue, storeMs: () => number, random: SeededRandom) {
+  constructor(
+    queue: EventQueue,
+    storeMs: () => number,
+    { random, store }: { readonly random: SeededRandom; readonly store: StoreState },
+  ) {
     this.#queue = queue;
     this.#storeMs = storeMs;
     this.#random = random;
+    this.#store = store;
   }
 
   /** From now on there are these schedules and no others. */
@@ -64,6 +71,11 @@ export class Ticks {
 
   #give(planned: Planned, meantMs: number): void {
     if (planned.isOver) return;
+    // The queue is where the store is.
+    if (this.#store.isDown) {
+      this.#plan(planned, 0);
+      return;
+    }
     const taker = this.#choose();
     if (taker === undefined) {
       // It waits in the queue, and with it the ticks after it.

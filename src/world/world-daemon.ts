@@ -1,5 +1,6 @@
 import { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
+import { Standby } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
@@ -14,7 +15,7 @@ import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import type { Backend } from '../state/account/account-backend.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
-import { createMemoryState, type State } from '../state/state.ts';
+import { createMemoryState, createStandby, type State } from '../state/state.ts';
 import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
 import type { EventQueue } from './event-queue.ts';
@@ -27,6 +28,8 @@ export interface LinkedStores {
   readonly backend: Backend;
   readonly nonces: NonceStore;
   readonly limits: RateLimitStore;
+  /** Rejects while the store takes no writes. */
+  readonly probe: () => Promise<unknown>;
 }
 
 /** All that a daemon of a world finds around it. */
@@ -65,6 +68,7 @@ interface Life {
   readonly taker: TickTaker;
   readonly over: AbortController;
   readonly ticks: Set<Promise<void>>;
+  readonly standby: Standby;
 }
 
 /** A daemon of a world: the real pipeline and client on a machine of its own. */
@@ -137,6 +141,7 @@ export class WorldDaemon {
       instance: this.#instance(),
     });
     process.timers.after(FOLLOW_CLOCK_MS, () => this.#followOften(life));
+    life.standby.start(life.pipeline.context);
   }
 
   /** Its own clocks go on, and nothing else of it; what it has sent is on its way. */
@@ -161,9 +166,10 @@ export class WorldDaemon {
   async stop(): Promise<void> {
     const life = this.#life;
     if (life === undefined) return;
-    const { process, over, pipeline, memory, accounts, ticks, taker, queue } = life;
+    const { process, over, pipeline, memory, accounts, ticks, taker, queue, standby } = life;
     this.#surroundings.ticks.leave(taker);
     over.abort(new Error('the daemon is stopping'));
+    await standby.stop();
     await Promise.all(ticks);
     await pipeline.near?.settled();
     await queue.close();
@@ -220,10 +226,10 @@ export class WorldDaemon {
     const chance = chanceOf(seed, instance);
     const random = (): number => chance.uniform();
     const link = this.#surroundings.linkFor(process, instance);
-    const state = createMemoryState(
-      { clock, randomText: (length) => randomText(chance, length) },
-      { backend: link.backend },
-    );
+    const time = new SharedTime(clock, instance);
+    const stateOptions = { clock, randomText: (length: number) => randomText(chance, length) };
+    const backend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
+    const state = createMemoryState(stateOptions, { backend });
     const accounts = new ConfiguredAccounts({
       clock,
       timers,
@@ -240,7 +246,6 @@ export class WorldDaemon {
       }),
     });
     const memory = new ReadMemory();
-    const time = new SharedTime(clock, instance);
     const notifier = {
       hand: async (handed: readonly Notice[]) => void this.notices.push(...handed),
     };
@@ -254,11 +259,26 @@ export class WorldDaemon {
       (lane) => pipeline.near?.run(lane) ?? Promise.resolve(),
       report,
     );
-    const pipeline = openPipeline(
+    const guard = new PollGuard();
+    const standby = new Standby({
+      backend,
+      store: state.store,
+      clock,
+      timers,
+      telemetry,
+      ordinal: this.#ordinal,
+      guard,
+      probe: link.probe,
+      schedules: () => schedulesOf(accounts),
+      lanesSettled: async () => await pipeline.near?.settled(),
+      runLane: async (lane) => await pipeline.near?.run(lane),
+    });
+    const pipeline: Pipeline = openPipeline(
       {
         instance,
         work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
-        queue: lanes,
+        queue: standby.over(lanes),
+        mayAct: (accountId) => standby.mayAct(accountId),
         reminderMs: () => this.#config.notify.remindEveryMs,
         attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },
@@ -266,7 +286,6 @@ export class WorldDaemon {
       over.signal,
     );
     const ticks = new Set<Promise<void>>();
-    const guard = new PollGuard();
     const take = (tick: BucketTick): void => {
       const polled: Promise<void> = pollTick(pipeline.context, guard, tick)
         .catch((error: unknown) => {
@@ -277,7 +296,7 @@ export class WorldDaemon {
       ticks.add(polled);
     };
     const taker = { process, take };
-    return { process, accounts, state, memory, time, pipeline, queue: lanes, taker, over, ticks };
+    return { process, accounts, state, memory, time, pipeline, queue: lanes, taker, over, ticks, standby };
   }
 
   #followOften(life: Life): void {

@@ -27,6 +27,8 @@ export interface Judged {
 
 /** A step that was begun completes: so long after a pause began something may still arrive. */
 const PAUSE_GRACE_MS = 15_000;
+/** The exchange notes the time up to which its market has come. */
+const LOG_LAG_MS = 500;
 const LOOK_MS = 1_000;
 const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
 /** Near enough to its target: what a reduction need not do any more. */
@@ -155,7 +157,7 @@ function heldBackViolations(
       (pause) =>
         (pause.account === null || pause.account === account) &&
         elapsedMs > pause.fromMs + PAUSE_GRACE_MS &&
-        elapsedMs < pause.toMs,
+        elapsedMs < pause.toMs - LOG_LAG_MS,
     );
     if (isPaused) return [`7: ${endpoint} for ${account} at ${elapsedMs} ms, while paused`];
     return observed.includes(account)

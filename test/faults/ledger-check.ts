@@ -24,13 +24,15 @@ interface Books {
   readonly orders: Map<number, OpenOrder>;
   /** Positions that somebody else reduced: what was sent before may then add up. */
   readonly disturbed: Set<number>;
+  /** Net exposure of its market when an order of the daemon was placed, by order id. */
+  readonly netAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
   readonly trail: AuditTrail;
 }
 
 /**
  * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
- * one that opens something or raises the net exposure of its market, a position below the lowest target committed so
+ * one that opens something or leaves a larger net exposure of its market than there was when it was placed, a position below the lowest target committed so
  * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two.
  */
 export function ledgerViolations(
@@ -43,6 +45,7 @@ export function ledgerViolations(
     positions: new Map(),
     orders: new Map(),
     disturbed: new Set(),
+    netAtPlacing: new Map(),
     say: (entry, words) => {
       found.push(`${entry.atMs - startMs} ms, ${entry.accountId ?? '-'}: ${words}`);
     },
@@ -96,6 +99,9 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
   const { orderId, details, amount = '0', clientOrderId = '' } = entry;
   if (!isOurs(entry) || orderId === undefined) return;
   if (details?.['reduceOnly'] !== true) books.say(entry, `order ${orderId} is not reduce-only`);
+  if (entry.accountId !== null && entry.market !== undefined) {
+    books.netAtPlacing.set(orderId, netOf(books, entry.accountId, entry.market));
+  }
   const positionId = reducedBy(books, entry);
   if (positionId === undefined) return;
   const { trail } = books;
@@ -124,7 +130,7 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
 function followFill(books: Books, entry: LedgerEntry): void {
   const { orderId, accountId, market, details, amount = '0', clientOrderId = '' } = entry;
   if (accountId === null || market === undefined) return;
-  const before = netOf(books, accountId, market);
+  const before = books.netAtPlacing.get(orderId ?? -1) ?? netOf(books, accountId, market);
   const adopted = adopt(books, entry);
   if (adopted === undefined) return;
   const { positionId } = adopted;

@@ -188,6 +188,16 @@ export type ProcessEvent =
   | { readonly kind: 'webError'; readonly error: unknown }
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
   | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }
+  /** This process has lost the shared store and goes on from its own memory, or has handed back what it did. */
+  | { readonly kind: 'standby'; readonly state: 'alone'; readonly error: unknown }
+  | {
+      readonly kind: 'standby';
+      readonly state: 'shared';
+      readonly accounts: readonly {
+        readonly accountId: string;
+        readonly how: 'continued' | 'merged' | 'superseded';
+      }[];
+    }
   | {
       readonly kind: 'exchangeStore';
       readonly store: 'nonce' | 'limiter';

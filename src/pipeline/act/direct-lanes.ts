@@ -34,6 +34,11 @@ export class DirectLanes implements LaneDispatcher {
     this.#running.delete(key);
   }
 
+  /** Resolves when nothing runs any more. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+  }
+
   /** Takes nothing more, and resolves when what runs has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -132,6 +132,12 @@ export class AccountStore implements StateStore {
     await this.#backend.makeDue(bucketOf(accountId), accountId, Math.max(0, Math.round(inMs)));
   }
 
+  /** Reads everything anew: what this process has seen is not what the backend goes by any more. */
+  forgetAll(): void {
+    this.#entries.clear();
+    this.#seen.clear();
+  }
+
   remembered(accountId: string): StoredAccount | undefined {
     return this.#entries.get(accountId)?.account;
   }

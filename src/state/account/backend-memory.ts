@@ -30,7 +30,26 @@ interface Account {
   history: RawSample[];
 }
 
+/** All that one process knows of a bucket. */
+export interface BucketImage {
+  /** Identity of the server that it is of. */
+  readonly run: string;
+  readonly epoch: string | null;
+  readonly controls: string;
+  /** Fields by account, header and tally included. */
+  readonly accounts: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+
+/** What a bucket holds of an account that a shared backend may not have. */
+export interface HeldAccount {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly records: readonly RawRecord[];
+  readonly files: ReadonlyMap<string, string>;
+  readonly history: readonly RawSample[];
+}
+
 interface Bucket {
+  run: string;
   epoch: string | null;
   controls: string;
   readonly due: Map<string, number>;
@@ -43,6 +62,7 @@ export class MemoryBackend implements Backend {
   readonly #clock: Clock;
   readonly #historySamples: number;
   readonly #buckets: readonly Bucket[] = Array.from({ length: BUCKETS }, () => ({
+    run: 'memory',
     epoch: null,
     controls: '',
     due: new Map(),
@@ -55,12 +75,34 @@ export class MemoryBackend implements Backend {
     this.leases = createMemoryLeases(clock);
   }
 
+  /** Takes over what is known of a bucket, as if it had been there before. */
+  adopt(index: number, { run, epoch, controls, accounts }: BucketImage): void {
+    const bucket = this.#bucket(index);
+    Object.assign(bucket, { run, epoch, controls });
+    for (const [accountId, fields] of accounts) {
+      bucket.accounts.set(accountId, {
+        fields: new Map(fields),
+        records: [],
+        files: new Map(),
+        history: [],
+      });
+    }
+  }
+
+  controlsOf(index: number): string {
+    return this.#bucket(index).controls;
+  }
+
+  held(index: number, accountId: string): HeldAccount | undefined {
+    return this.#bucket(index).accounts.get(accountId);
+  }
+
   async view(index: number, request: RawRequest): Promise<RawView> {
     const bucket = this.#bucket(index);
     const taken = request.due === null ? request.accountIds : this.#take(bucket, request, request.due);
     const known = bucket.controls !== '' && bucket.controls.slice(0, STAMP_LENGTH) === request.stamp;
     return {
-      run: 'memory',
+      run: bucket.run,
       epoch: bucket.epoch,
       controls: known ? null : bucket.controls,
       accounts: taken.map((accountId) => readRaw(bucket, accountId, request.writer)),
@@ -82,7 +124,7 @@ export class MemoryBackend implements Backend {
     if (batch.controls !== null && outcomes.every(({ kind }) => kind === 'committed')) {
       bucket.controls = batch.controls.next;
     }
-    return { kind: 'answered', run: 'memory', outcomes, controls };
+    return { kind: 'answered', run: bucket.run, outcomes, controls };
   }
 
   async startEpoch(index: number, expected: string | null, next: string): Promise<string> {
@@ -210,14 +252,7 @@ export class MemoryBackend implements Backend {
     for (const record of [...change.records, ...lanes.flatMap(({ records }) => records)]) {
       account.records.push({ ...record, number: (number += 1) });
     }
-    if (change.expected !== null) fields.set(HEADER_FIELD, change.header);
-    for (const [field, text] of pairsOf(change.set)) fields.set(field, text);
-    for (const field of change.remove) fields.delete(field);
-    for (const { market, expected, header, text } of lanes) {
-      if (header !== expected) fields.set(laneHeaderField(market), header);
-      if (text === null) fields.delete(laneField(market));
-      else if (text !== undefined) fields.set(laneField(market), text);
-    }
+    writeFields(fields, change, lanes);
     this.#applyOthers(bucket, account, change);
     if (!leavesTally(change)) return { kind: 'committed', tally: null, leftOut };
     const before = fields.get(TALLY_FIELD) ?? '';
@@ -238,6 +273,22 @@ export class MemoryBackend implements Backend {
       account.history.splice(0, Math.max(0, account.history.length - this.#historySamples));
     }
     if (change.dueInMs !== null) bucket.due.set(accountId, this.#clock.monotonicMs() + change.dueInMs);
+  }
+}
+
+/** What a change that is made does to the fields of its account, but for the tally. */
+export function writeFields(
+  fields: Map<string, string>,
+  change: RawChange,
+  lanes: readonly RawLaneChange[],
+): void {
+  if (change.expected !== null) fields.set(HEADER_FIELD, change.header);
+  for (const [field, text] of pairsOf(change.set)) fields.set(field, text);
+  for (const field of change.remove) fields.delete(field);
+  for (const { market, expected, header, text } of lanes) {
+    if (header !== expected) fields.set(laneHeaderField(market), header);
+    if (text === null) fields.delete(laneField(market));
+    else if (text !== undefined) fields.set(laneField(market), text);
   }
 }
 

@@ -1,0 +1,244 @@
+import type { Clock, Timers } from '../core/ports/clock.ts';
+import type { PositionList } from '../core/ports/exchange.ts';
+import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import { type Decimal, toDecimal } from '../core/quantities/decimal.ts';
+import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
+import type { PipelineContext } from '../pipeline/pipeline-context.ts';
+import type { PollGuard } from '../pipeline/poll/poll-account.ts';
+import { pollTick } from '../pipeline/poll/poll-tick.ts';
+import type { KeptReading } from '../pipeline/poll/read-memory.ts';
+import { delaysOf, type Schedule } from '../queues/schedules.ts';
+import type { StandbyBackend } from '../state/account/backend-standby.ts';
+import type { HandedBack } from '../state/account/hand-back.ts';
+
+export interface StandbyParts {
+  readonly backend: StandbyBackend;
+  /** Over the same backend. */
+  readonly store: StateStore & { forgetAll(): void };
+  readonly clock: Clock;
+  readonly timers: Pick<Timers, 'after'>;
+  readonly telemetry: Telemetry;
+  /** Rejects when the shared store does not take a write. */
+  readonly probe: () => Promise<unknown>;
+  readonly schedules: () => readonly Schedule[];
+  /** Which of several processes this is: those before it act first. */
+  readonly ordinal: number;
+  /** Shared with whoever else polls in this process. */
+  readonly guard: PollGuard;
+  /** Resolves when no lane runs in this process any more. */
+  readonly lanesSettled: () => Promise<void>;
+  /** Takes a lane's job. */
+  readonly runLane: (lane: LaneRef) => Promise<unknown>;
+}
+
+const PROBE_EVERY_MS = 400;
+/** A store that takes longer than this to take a small write is lost. */
+const PROBE_TIMEOUT_MS = 1_000;
+/** So long it has to answer again before it is trusted. */
+const STEADY_MS = 2_000;
+/** The first in line hands back first: it is the one that has acted. */
+const IN_ORDER_MS = 1_000;
+/** Lanes end within a few requests; one that does not goes on with its lane in doubt. */
+const SETTLE_MS = 10_000;
+
+/**
+ * Notices that the shared store is lost, runs the pipeline from the memory of this process meanwhile, and hands back
+ * what was done when the store takes writes again.
+ */
+export class Standby {
+  readonly #parts: StandbyParts;
+  readonly #direct: DirectLanes;
+  readonly #ticks = new Set<Promise<void>>();
+  readonly #callOffs = new Set<() => void>();
+  #context: PipelineContext | undefined;
+  #steadySinceMs: number | undefined;
+  #aloneSinceMs = 0;
+  #probing: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(parts: StandbyParts) {
+    this.#parts = parts;
+    const { telemetry } = parts;
+    this.#direct = new DirectLanes(parts.runLane, (error) =>
+      telemetry.emit({ kind: 'workerError', queue: 'act', error }),
+    );
+  }
+
+  get isAlone(): boolean {
+    return this.#parts.backend.isAlone;
+  }
+
+  /** The queue of lanes, or this process while there is no queue. */
+  over(queue: LaneDispatcher): LaneDispatcher {
+    return {
+      dispatch: (lanes, seen) => (this.isAlone ? this.#direct.dispatch(lanes) : queue.dispatch(lanes, seen)),
+    };
+  }
+
+  /**
+   * While nothing tells processes of one another they take turns: the first acts at once, each other one only when all
+   * before it have had time to, and no position has fallen since, as it would if they did.
+   */
+  mayAct(accountId: string): boolean {
+    const { ordinal, clock } = this.#parts;
+    const context = this.#context;
+    if (!this.isAlone || ordinal === 0 || context === undefined) return true;
+    const { lateArrivalMs } = context.accounts.get(accountId)?.rules.settings ?? NOT_CONFIGURED;
+    const turnMs = lateArrivalMs + context.settings.attemptTimeoutMs + TURN_MARGIN_MS;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#aloneSinceMs < ordinal * turnMs) return false;
+    return !hasFallen(context.memory.recentPositions(accountId), nowMs - turnMs);
+  }
+
+  start(context: PipelineContext): void {
+    this.#context = context;
+    this.#probeLater();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const callOff of this.#callOffs) callOff();
+    await this.#probing;
+    await this.#direct.close();
+    await Promise.all(this.#ticks);
+  }
+
+  #probeLater(): void {
+    if (this.#isStopped) return;
+    this.#after(PROBE_EVERY_MS, () => {
+      this.#probing = this.#probe().finally(() => this.#probeLater());
+    });
+  }
+
+  async #probe(): Promise<void> {
+    const { backend, clock, telemetry, ordinal } = this.#parts;
+    const problem = await this.#problemOfStore();
+    if (this.#isStopped) return;
+    if (problem !== undefined) {
+      this.#steadySinceMs = undefined;
+      if (backend.isAlone) return;
+      backend.takeOver();
+      this.#aloneSinceMs = clock.monotonicMs();
+      telemetry.emit({ kind: 'standby', state: 'alone', error: problem.error });
+      for (const schedule of this.#parts.schedules()) this.#tick(schedule);
+      return;
+    }
+    if (!backend.isAlone) return;
+    const nowMs = clock.monotonicMs();
+    this.#steadySinceMs ??= nowMs;
+    if (nowMs - this.#steadySinceMs >= STEADY_MS + ordinal * IN_ORDER_MS) await this.#handBack();
+  }
+
+  async #problemOfStore(): Promise<{ readonly error: unknown } | undefined> {
+    const { probe, timers } = this.#parts;
+    const { promise: late, resolve } = Promise.withResolvers<{ readonly error: unknown }>();
+    const callOff = timers.after(PROBE_TIMEOUT_MS, () => resolve({ error: new Error('no answer in time') }));
+    try {
+      return await Promise.race([
+        late,
+        probe().then(
+          () => undefined,
+          (error: unknown) => ({ error }),
+        ),
+      ]);
+    } finally {
+      callOff();
+    }
+  }
+
+  /** Polls the buckets of a schedule as often as the queue would. */
+  #tick(schedule: Schedule): void {
+    const { guard, telemetry, clock } = this.#parts;
+    const context = this.#context;
+    if (context === undefined || !this.isAlone || this.#isStopped || this.#steadySinceMs === HANDING_BACK)
+      return;
+    const tick = { everyMs: schedule.everyMs, meantMs: clock.nowMs(), delaysMs: delaysOf(schedule) };
+    const polled: Promise<void> = pollTick(context, guard, tick)
+      .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'poll', error }))
+      .finally(() => this.#ticks.delete(polled));
+    this.#ticks.add(polled);
+    this.#after(schedule.everyMs, () => this.#tick(schedule));
+  }
+
+  async #handBack(): Promise<void> {
+    const { backend, store, telemetry, schedules } = this.#parts;
+    // No tick begins from here on.
+    this.#steadySinceMs = HANDING_BACK;
+    await this.#settled();
+    try {
+      const accounts = await backend.handBack();
+      store.forgetAll();
+      telemetry.emit({ kind: 'standby', state: 'shared', accounts });
+      await this.#writeSegments(accounts);
+    } catch (error) {
+      telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+    }
+    this.#steadySinceMs = undefined;
+    if (this.isAlone) for (const schedule of schedules()) this.#tick(schedule);
+  }
+
+  async #settled(): Promise<void> {
+    const { timers, lanesSettled } = this.#parts;
+    const { promise: tooLong, resolve } = Promise.withResolvers<void>();
+    const callOff = timers.after(SETTLE_MS, resolve);
+    const all = Promise.all(this.#ticks).then(() => Promise.all([lanesSettled(), this.#direct.settled()]));
+    await Promise.race([all, tooLong]);
+    callOff();
+  }
+
+  /** What could not continue its chain goes into it as one record that has it attached. */
+  async #writeSegments(accounts: readonly HandedBack[]): Promise<void> {
+    const { store, clock } = this.#parts;
+    for (const { accountId, how, segment } of accounts) {
+      if (segment.length === 0) continue;
+      const { load } = await store.read(accountId);
+      if (load.kind !== 'loaded') continue;
+      const note = {
+        kind: 'note',
+        atMs: clock.nowMs(),
+        about: 'carriedAlone',
+        words: `${segment.length} records were made without the shared store; ${WORDS[how]}`,
+        detail: { how, records: segment.length },
+        attachments: { records: segment.map(({ text, hash }) => ({ text, hash })) },
+      } as const;
+      await store.commit([{ base: load.account, audit: [note] }]);
+    }
+  }
+
+  #after(delayMs: number, call: () => void): void {
+    const callOff = this.#parts.timers.after(delayMs, () => {
+      this.#callOffs.delete(callOff);
+      call();
+    });
+    this.#callOffs.add(callOff);
+  }
+}
+
+/** For a turn: the time that a request of another process may take to show. */
+const TURN_MARGIN_MS = 1_000;
+const NOT_CONFIGURED = { lateArrivalMs: Number.POSITIVE_INFINITY };
+
+/** Whether a position was smaller in a read than in the one before it. */
+function hasFallen(reads: readonly KeptReading[], sinceMs: number): boolean {
+  const sizes = new Map<string, Decimal>();
+  for (const { at, reading } of reads) {
+    if (reading.kind !== 'read') continue;
+    for (const { positionId, amount } of (reading.value as PositionList).records) {
+      const size = toDecimal(amount).abs();
+      if (at.monotonicMs >= sinceMs && sizes.get(positionId)?.gt(size) === true) return true;
+      sizes.set(positionId, size);
+    }
+  }
+  return false;
+}
+
+/** In place of a time: ticks have stopped. */
+const HANDING_BACK = Number.NEGATIVE_INFINITY;
+
+const WORDS: Readonly<Record<HandedBack['how'], string>> = {
+  continued: 'they continue the chain',
+  merged: 'the shared store had lost what came before, and has it again from this process',
+  superseded: 'another process went on with the account meanwhile, and its state is in force',
+};

@@ -1,0 +1,276 @@
+import type { AuditRecord } from '../../core/audit/audit-record.ts';
+import type { EpochStart } from '../../core/ports/state-store.ts';
+import {
+  type Backend,
+  type RawAccount,
+  type RawChange,
+  type RawLaneChange,
+  type RawRecord,
+  type RawView,
+  STAMP_LENGTH,
+} from './account-backend.ts';
+import type { BucketImage, HeldAccount, MemoryBackend } from './backend-memory.ts';
+import { HEADER_FIELD, laneField, laneHeaderField, laneHeadersOf, TALLY_FIELD } from './documents.ts';
+import {
+  readEpoch,
+  readHeader,
+  readLaneHeader,
+  readTally,
+  writeEpoch,
+  writeHeader,
+  writeLaneHeader,
+} from './header.ts';
+
+/** What became of an account that this process carried alone. */
+export interface HandedBack {
+  readonly accountId: string;
+  /**
+   * `continued`: the shared one had stood still. `merged`: what this process knew is in force, as the shared one had
+   * less of it. `superseded`: another process went on with the account, and what it made is in force.
+   */
+  readonly how: 'continued' | 'merged' | 'superseded';
+  /** Audit records that could not continue their chain: they belong into it as a segment of their own. */
+  readonly segment: readonly RawRecord[];
+}
+
+export interface HandBackParts {
+  readonly index: number;
+  /** As it was when the shared backend was lost. */
+  readonly base: BucketImage;
+  readonly alone: MemoryBackend;
+  readonly shared: Backend;
+  readonly writer: string;
+  readonly randomText: (length: number) => string;
+}
+
+const NO_FIELDS: ReadonlyMap<string, string> = new Map();
+const EPOCH_ID_LENGTH = 10;
+/** Read, compared and written again where others come in between. */
+const ATTEMPTS = 5;
+
+/** Writes what one bucket holds to the shared backend; see `HandedBack`. Rejects when that is lost again. */
+export async function handBackBucket(parts: HandBackParts): Promise<readonly HandedBack[]> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const results = await handBackOnce(parts);
+    if (results !== undefined) return results;
+  }
+  throw new Error(`bucket ${parts.index} changes faster than it can be handed back`);
+}
+
+async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[] | undefined> {
+  const { index, base, alone, shared, writer } = parts;
+  const accountIds = [...base.accounts.keys()];
+  const raw = await shared.view(index, { writer: '', stamp: '', accountIds, due: null });
+  const merges = raw.accounts.flatMap((account) => {
+    const held = alone.held(index, account.accountId);
+    const before = base.accounts.get(account.accountId) ?? NO_FIELDS;
+    const isNeeded = held !== undefined && (hasChanged(held, before) || isBehind(account, before));
+    return isNeeded ? [merge(account, before, held, writer)] : [];
+  });
+  const isContested = merges.some(({ how }) => how === 'superseded');
+  const epoch = await settleEpoch(parts, raw, isContested);
+  await settleControls(parts, raw);
+  if (merges.length === 0) return [];
+  const reply = await shared.commit(index, {
+    epoch,
+    writer,
+    changes: merges.map(({ change }) => change),
+    controls: null,
+  });
+  const isDone = reply.kind === 'answered' && reply.outcomes.every(({ kind }) => kind === 'committed');
+  return isDone ? merges.map(({ accountId, how, segment }) => ({ accountId, how, segment })) : undefined;
+}
+
+function hasChanged({ fields }: HeldAccount, before: ReadonlyMap<string, string>): boolean {
+  return (
+    fields.get(TALLY_FIELD) !== before.get(TALLY_FIELD) ||
+    fields.get(HEADER_FIELD) !== before.get(HEADER_FIELD)
+  );
+}
+
+/** The same epoch goes on, on another server too, unless somebody else has acted or has begun one. */
+async function settleEpoch(
+  { index, base, shared, randomText }: HandBackParts,
+  raw: RawView,
+  isContested: boolean,
+): Promise<string> {
+  const known = readEpoch(base.epoch);
+  const stored = readEpoch(raw.epoch);
+  const isOurs = known !== undefined && (stored === undefined || stored.epoch.id === known.epoch.id);
+  if (isOurs && !isContested) {
+    const next = writeEpoch(known.epoch, raw.run);
+    return raw.epoch === next ? next : await shared.startEpoch(index, raw.epoch, next);
+  }
+  if (!isContested && raw.epoch !== null) return raw.epoch;
+  const why: EpochStart = 'rolledBack';
+  const sinceMs = known?.epoch.sinceMs ?? 0;
+  const next = writeEpoch({ id: randomText(EPOCH_ID_LENGTH), why, sinceMs }, raw.run);
+  return await shared.startEpoch(index, raw.epoch, next);
+}
+
+/** What operators said to this process holds, unless they have said something else to the shared one. */
+async function settleControls({ index, base, alone, shared }: HandBackParts, raw: RawView): Promise<void> {
+  const controls = alone.controlsOf(index);
+  const stored = raw.controls ?? '';
+  if (controls === stored || (stored !== base.controls && stored !== '')) return;
+  await shared.setControls(index, stored.slice(0, STAMP_LENGTH), controls);
+}
+
+interface Merge extends HandedBack {
+  readonly change: RawChange;
+}
+
+/** One account: the part of its own and each lane by itself, as each has a version of its own. */
+function merge(
+  stored: RawAccount,
+  before: ReadonlyMap<string, string>,
+  held: HeldAccount,
+  writer: string,
+): Merge {
+  const { accountId } = stored;
+  const there = stored.fields ?? NO_FIELDS;
+  const isOlder = isBehind(stored, before);
+  // A commit of this process whose reply was lost is no work of another.
+  const isOurs = readTally(stored.tally).writer === writer;
+  const wins = isOlder || isOurs;
+  const chains = Map.groupBy(held.records, chainOf);
+  const segment: RawRecord[] = [];
+  let isSuperseded = false;
+  let isMerged = false;
+  const continuing: RawRecord[] = [];
+  const settle = (chain: string | undefined, isSame: boolean): Way => {
+    const records = chains.get(chain) ?? [];
+    (isSame ? continuing : segment).push(...records);
+    if (isSame) return 'continues';
+    if (wins) isMerged = true;
+    else isSuperseded = true;
+    return wins ? 'replaces' : 'yields';
+  };
+  const scene = { there, before, held, settle, isOlder };
+  const own = ownPart(scene);
+  const lanes = lanesPart(scene);
+  const change: RawChange = {
+    accountId,
+    ...own,
+    lanes,
+    // As they were made: some tell how far the other chains had come.
+    records: continuing.toSorted((a, b) => a.number - b.number),
+    dueInMs: 0,
+    lastNumber: 0,
+    files: [...held.files].flat(),
+    removeFiles: [],
+    trimBefore: 0,
+    history: [],
+    lease: null,
+    stamp: null,
+  };
+  const how = isSuperseded ? 'superseded' : isMerged ? 'merged' : 'continued';
+  return { accountId, how, segment, change };
+}
+
+/** Whether the shared one has lost some of what it had. */
+function isBehind({ header, tally }: RawAccount, before: ReadonlyMap<string, string>): boolean {
+  if (header === '') return true;
+  const count = readTally(tally).count;
+  const known = readTally(before.get(TALLY_FIELD) ?? '').count;
+  if (count !== known) return count < known;
+  const version = versionOf(header);
+  return version < versionOf(before.get(HEADER_FIELD) ?? '');
+}
+
+function versionOf(header: string): number {
+  const read = readHeader(header);
+  return 'writer' in read ? read.version : 0;
+}
+
+function chainOf({ text }: RawRecord): string | undefined {
+  return (JSON.parse(text) as AuditRecord).market;
+}
+
+/** Whether what this process has follows what is there, takes its place, or is left out. */
+type Way = 'continues' | 'replaces' | 'yields';
+
+interface PartScene {
+  readonly there: ReadonlyMap<string, string>;
+  readonly before: ReadonlyMap<string, string>;
+  readonly held: HeldAccount;
+  readonly settle: (chain: string | undefined, isSame: boolean) => Way;
+  readonly isOlder: boolean;
+}
+
+const NOTHING: Pick<RawChange, 'expected' | 'header' | 'set' | 'remove'> = {
+  expected: null,
+  header: '',
+  set: [],
+  remove: [],
+};
+
+/** The documents, under the account's header. */
+function ownPart({ there, before, held, settle, isOlder }: PartScene): typeof NOTHING {
+  const stored = there.get(HEADER_FIELD) ?? '';
+  const header = held.fields.get(HEADER_FIELD) ?? '';
+  if (header === '' || header === stored) return NOTHING;
+  if (header === before.get(HEADER_FIELD) && !isOlder) return NOTHING;
+  const way = settle(undefined, stored === (before.get(HEADER_FIELD) ?? ''));
+  if (way === 'yields') return NOTHING;
+  const documents = [...held.fields].filter(([field]) => isDocument(field));
+  return {
+    expected: stored,
+    header: way === 'continues' ? header : headerOver(stored, header),
+    set: documents.flat(),
+    remove: [...there.keys()].filter((field) => isDocument(field) && !held.fields.has(field)),
+  };
+}
+
+const LANE_FIELDS: readonly string[] = [laneField(''), laneHeaderField('')];
+
+function isDocument(field: string): boolean {
+  if (field === HEADER_FIELD || field === TALLY_FIELD) return false;
+  return !LANE_FIELDS.some((prefix) => field.startsWith(prefix));
+}
+
+/** What this process knows, behind the audit chain that the shared one has. */
+function headerOver(stored: string, header: string): string {
+  const ours = readHeader(header);
+  const theirs = readHeader(stored === '' ? header : stored);
+  if (!('writer' in ours) || !('writer' in theirs)) return header;
+  const { seq, head, firstNumber } = stored === '' ? EMPTY_CHAIN : theirs;
+  return writeHeader({
+    ...ours,
+    version: Math.max(ours.version, theirs.version) + 1,
+    seq,
+    head,
+    firstNumber,
+  });
+}
+
+const EMPTY_CHAIN = { seq: 0, head: readLaneHeader('').head, firstNumber: 1 };
+
+function lanesPart({ there, before, held, settle, isOlder }: PartScene): readonly RawLaneChange[] {
+  return [...laneHeadersOf(held.fields).keys()].flatMap((market): RawLaneChange[] => {
+    const field = laneHeaderField(market);
+    const header = held.fields.get(field) ?? '';
+    const expected = there.get(field) ?? '';
+    if (header === expected || (header === (before.get(field) ?? '') && !isOlder)) return [];
+    const way = settle(market, expected === (before.get(field) ?? ''));
+    if (way === 'yields') return [];
+    const text = held.fields.get(laneField(market)) ?? (there.has(laneField(market)) ? null : undefined);
+    const isSame = way === 'continues';
+    return [
+      {
+        market,
+        expected,
+        header: isSame ? header : laneHeaderOver(expected, header),
+        isSeparable: false,
+        text,
+        records: [],
+      },
+    ];
+  });
+}
+
+function laneHeaderOver(stored: string, header: string): string {
+  const { version } = readLaneHeader(header);
+  const theirs = readLaneHeader(stored);
+  return writeLaneHeader({ ...theirs, version: Math.max(version, theirs.version) + 1 });
+}
