@@ -69,7 +69,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const operators = createOperatorTrust({ key: () => key, isGuarded: asksForPassword(url) });
     const time = new SharedTime(clock, instance);
     const state = createRedisState({
-      sharedNowMs: () => time.nowMs(),
+      ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
       redis,
       prefix,
       clock,

@@ -20,7 +20,7 @@ export interface CompiledConfig {
   /** What may go in plain text or without a password. */
   readonly insecure: readonly Exposure[];
   readonly exchange: ExchangeSettings;
-  readonly redis: { readonly url: Secret; readonly prefix: string };
+  readonly redis: { readonly url: Secret; readonly prefix: string; readonly required: boolean };
   readonly egress: Readonly<Record<string, EgressSettings>>;
   /** By market or glob, as written; `AccountSettings.marketSettings` resolves them. */
   readonly markets: Readonly<Record<string, MarketSettings>>;

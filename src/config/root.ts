@@ -10,7 +10,7 @@ import { notifySchema } from './notify.ts';
 import { operatorsSchema } from './operators.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
 import { urlOrRef } from './shape/references.ts';
-import { name, oneOf } from './shape/scalars.ts';
+import { flag, name, oneOf } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
 import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
@@ -39,8 +39,11 @@ export const ROOT_KEYS = {
       prefix: name('a prefix').describe(
         'First part of every key, so that several installations can share a server.',
       ),
+      required: flag().describe(
+        '`true`: without Redis nothing is polled or sent. `false`: a process that polls and acts goes on from its own memory while Redis is lost; several take turns by their `--instance`.',
+      ),
     },
-    { url: 'redis://127.0.0.1:6379', prefix: 'breakwater' },
+    { url: 'redis://127.0.0.1:6379', prefix: 'breakwater', required: false },
   )
     .prefault({})
     .describe('The Redis server that holds queues and state.'),

@@ -27,6 +27,7 @@ function judged(id: string, agoMs: number, ages: object, kind = 'read'): SharedA
 function ask(accounts: readonly WatchedAccount[], shared: readonly SharedAccount[], more: object = {}) {
   const view = async () => shared;
   return readinessOf({
+    isAlone: () => false,
     ping: async () => 'PONG',
     view,
     accounts: () => accounts,

@@ -27,36 +27,34 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     return { server, simulator, world };
   }
 
-  test(
-    'a breach is acted on within seconds, and when it is back nothing is sent twice',
-    { timeout: 120_000 },
-    async () => {
-      const { server, simulator, world } = await open();
-      const daemon = await world.start();
-      await polls(world, 'long', 3);
-      await server.kill();
-      const isAlone = (): boolean =>
-        world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
-      await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
-      await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world);
-      await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
-      const before = ours(simulator, 'long').length;
-      await server.start();
-      await eventually(
-        () => world.events.some((event) => event.kind === 'standby' && event.state === 'shared'),
-        'all handed back',
-        () => troubles(world.events),
-      );
-      await polls(world, 'long', 6);
-      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-      expect(ours(simulator, 'long')).toHaveLength(before);
-      expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
-      const records = await daemon.state.audit.tail('long', 1_000);
-      const kinds = records.flatMap(({ record: { content } }) =>
-        content.kind === 'action' ? [content.event.kind] : [],
-      );
-      expect(kinds.filter((kind) => kind === 'intentOpened')).toHaveLength(1);
-      expect(kinds).toContain('filled');
-    },
-  );
+  test('a breach is acted on within seconds, and when it is back nothing is sent twice', {
+    timeout: 120_000,
+  }, async () => {
+    const { server, simulator, world } = await open();
+    const daemon = await world.start();
+    await polls(world, 'long', 3);
+    await server.kill();
+    const isAlone = (): boolean =>
+      world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
+    await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
+    await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world);
+    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+    const before = ours(simulator, 'long').length;
+    await server.start();
+    await eventually(
+      () => world.events.some((event) => event.kind === 'standby' && event.state === 'shared'),
+      'all handed back',
+      () => troubles(world.events),
+    );
+    await polls(world, 'long', 6);
+    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+    expect(ours(simulator, 'long')).toHaveLength(before);
+    expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+    const records = await daemon.state.audit.tail('long', 1_000);
+    const kinds = records.flatMap(({ record: { content } }) =>
+      content.kind === 'action' ? [content.event.kind] : [],
+    );
+    expect(kinds.filter((kind) => kind === 'intentOpened')).toHaveLength(1);
+    expect(kinds).toContain('filled');
+  });
 });

@@ -520,7 +520,7 @@ export const CASES: readonly AlertCase[] = [
     severity: 'critical',
     summary: 'Redis does not answer',
     description:
-      'A daemon cannot reach Redis. Nothing is polled, decided or sent meanwhile: only the stops that stand at the exchange protect. Daemons go on by themselves when Redis is back.',
+      'A daemon cannot reach Redis. Processes that poll and act go on from their own memory, unless `redis.required` is true; several take turns. Nobody can pause them by Redis meanwhile.',
   },
   {
     alert: 'BreakwaterSharedStateUnread',

@@ -25,7 +25,9 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
   process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(figureParts)));
   process.metrics.budgets(() => accounts.budgets());
-  const readiness = () => readinessOf({ ping: () => redis.ping(), view, accounts: configured, clock });
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  const readiness = () =>
+    readinessOf({ ping: () => redis.ping(), isAlone, view, accounts: configured, clock });
   return {
     metrics: process.metrics,
     readiness,

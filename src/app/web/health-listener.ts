@@ -24,8 +24,9 @@ export class HealthListener {
     const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids()));
     this.#base = base;
     this.#port = port;
+    const isAlone = (): boolean => state.standby?.isAlone === true;
     this.#readiness = () =>
-      readinessOf({ ping: () => redis.ping(), view, accounts: () => accounts.all(), clock });
+      readinessOf({ ping: () => redis.ping(), isAlone, view, accounts: () => accounts.all(), clock });
   }
 
   get url(): string | undefined {

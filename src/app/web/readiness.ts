@@ -7,6 +7,8 @@ import type { SharedAccount } from './shared-view.ts';
 
 export interface ReadinessParts {
   readonly ping: () => Promise<unknown>;
+  /** Whether this process goes on from its own memory. */
+  readonly isAlone: () => boolean;
   readonly view: () => Promise<readonly SharedAccount[]>;
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
@@ -18,7 +20,7 @@ type Check = Readiness['checks'][number];
 const REDIS_TIMEOUT_MS = 1_000;
 const VIEW_TIMEOUT_MS = 2_500;
 
-/** Whether the accounts are being watched, by any process: Redis answers, each is judged, by fresh data. */
+/** Whether the accounts are being watched, by any process: Redis answers or is not needed, each is judged, by fresh data. */
 export async function readinessOf(parts: ReadinessParts): Promise<Readiness> {
   const redis = await askRedis(parts);
   const checks = [redis, ...(redis.ok ? await examineAccounts(parts) : UNKNOWN)];
@@ -31,7 +33,9 @@ const UNKNOWN: readonly Check[] = ['firstEvaluation', 'dataFresh'].map((name) =>
   why: 'the shared state cannot be read',
 }));
 
-async function askRedis({ ping }: ReadinessParts): Promise<Check> {
+async function askRedis({ ping, isAlone }: ReadinessParts): Promise<Check> {
+  if (isAlone())
+    return { name: 'redis', ok: true, why: 'it is lost: this process goes on from its own memory' };
   try {
     await inTime(ping(), REDIS_TIMEOUT_MS);
     return { name: 'redis', ok: true, why: 'it answers' };

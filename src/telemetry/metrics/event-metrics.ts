@@ -123,6 +123,7 @@ export const EVENT_GROUPS = {
       shared_state_available:
         '1 when this scrape could read the shared state and the queues; otherwise what stems from them is left out.',
       redis_available: '1 while Redis answers.',
+      running_alone: '1 while Redis is lost and this process polls and acts from its own memory.',
       accounts: 'Accounts in the config of this process.',
     }),
     ...counters(['result'], { config_reloads_total: 'Reloads of the config, by result.' }),

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { TimedEvent } from '../../src/world/spec.ts';
+import { auditTrailOf } from '../faults/audit-trail.ts';
+import { ledgerViolations } from '../faults/ledger-check.ts';
+
+/** What daemons do while the store that they share is lost: by the ledger of the exchange, in virtual time. */
+
+/** `MOMENTS=200 npm test -- test/world/without-store` tries more of them. */
+const MOMENTS = Number(process.env['MOMENTS'] ?? 5);
+const BREACH_MS = 17_250;
+const LOST_MS = 60_000;
+const LATE_ARRIVAL_MS = 3_000;
+
+const CONFIG = `mode: enforce
+exchange: { baseUrls: ["https://one.example", "https://two.example"], lateArrival: ${LATE_ARRIVAL_MS}ms }
+acting: { fillWithin: 2s }
+cadence: { calm: 2s, alert: 500ms }
+markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [half] }
+rules:
+  - id: half
+    on: position
+    when: { liquidationDistance: { below: 4.5%, clearAbove: 12% } }
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+
+function open(seed: number, names: readonly string[], events: readonly TimedEvent[]): World {
+  return openWorld({
+    seed,
+    durationMs: 100_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk',
+          collateral: { USDT: '3300' },
+          leverage: 10,
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.500' }],
+        },
+      ],
+    },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: [
+          [0, '60000'],
+          [10_000, '60000'],
+          [20_000, '56700'],
+          [100_000, '56300'],
+        ],
+        tickMs: 250,
+      },
+    ],
+    network: {
+      toExchange: { minMs: 10, maxMs: 120 },
+      toDaemon: { minMs: 10, maxMs: 120 },
+      store: { minMs: 0.3, maxMs: 4 },
+    },
+    daemons: names.map((name) => ({ name, config: CONFIG })),
+    events,
+  });
+}
+
+const outage = (atMs: number): readonly TimedEvent[] => [
+  { atMs, kind: 'store', state: 'down' },
+  { atMs: atMs + LOST_MS, kind: 'store', state: 'up' },
+];
+
+function firstOrderMs({ exchange, startMs }: World): number {
+  const [first] = exchange.model.ledger({ kinds: ['order_placed'] });
+  return (first?.atMs ?? Number.POSITIVE_INFINITY) - startMs;
+}
+
+async function check(world: World, about: string): Promise<void> {
+  const trail = await auditTrailOf(world);
+  expect(ledgerViolations(world.exchange.model.ledger(), trail, world.startMs), about).toEqual([]);
+  expect((await world.audit.verify('desk')).kind, about).toBe('intact');
+  const { model } = world.exchange;
+  const size = model.openPositions('desk')[0]?.amount.toNumber() ?? 0;
+  const ordered = model.openOrders('desk').reduce((sum, { left }) => sum + left.toNumber(), 0);
+  expect(size - ordered, about).toBeCloseTo(0.25, 3);
+}
+
+test.each([[['north']], [['north', 'south']]])(
+  `lost for a minute at ${MOMENTS} moments around a breach, with %j: acted on in time, once, and handed back whole`,
+  async (names) => {
+    for (let moment = 0; moment < MOMENTS; moment++) {
+      // From well before the breach to well after the first order.
+      const lostMs = BREACH_MS - 4_000 + Math.round((moment * 8_000) / MOMENTS);
+      const about = `lost at ${lostMs} ms, ${names.length} daemons`;
+      const world = open(moment + 1, names, outage(lostMs));
+      await world.run();
+      const waitedMs = firstOrderMs(world) - BREACH_MS;
+      expect(waitedMs, about).toBeLessThan(lostMs < BREACH_MS ? 5_000 : LATE_ARRIVAL_MS + 5_000);
+      await check(world, about);
+      const states = world.daemons.map(({ events }) =>
+        events.flatMap((event) => (event.kind === 'standby' ? [event.state] : [])),
+      );
+      expect(states, about).toEqual(names.map(() => ['alone', 'shared']));
+    }
+  },
+  60_000 + 2_000 * MOMENTS,
+);
+
+test('the second in line acts after its turn where the first one has died, and not before', async () => {
+  const dies: TimedEvent = { atMs: 15_500, kind: 'kill', daemon: 'north' };
+  const world = open(1, ['north', 'south'], [...outage(15_000), dies]);
+  await world.run();
+  const aloneMs = 15_000;
+  expect(firstOrderMs(world)).toBeGreaterThan(aloneMs + LATE_ARRIVAL_MS);
+  expect(firstOrderMs(world)).toBeLessThan(aloneMs + 25_000);
+  await check(world, 'the first one died');
+});
+
+test('a store that comes back empty has everything again, and the same epoch goes on', async () => {
+  const world = open(3, ['north'], outage(BREACH_MS - 2_000));
+  await world.run(30_000);
+  const before = await world.daemon('north').store?.store.read('desk');
+  await world.store.forget('desk');
+  await world.run();
+  await check(world, 'emptied');
+  const after = await world.store.read('desk');
+  if (before?.load.kind !== 'loaded' || after.load.kind !== 'loaded') throw new Error('refused');
+  expect(after.load.account.epoch.id).toBe(before.load.account.epoch.id);
+  expect(after.load.account.documents.evaluation?.nextEpisode).toBeGreaterThan(1);
+});
