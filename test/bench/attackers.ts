@@ -51,7 +51,12 @@ const PATHS = [
   '/assets/main.js',
   '/nothing',
 ];
-const CHANGES = ['/api/v1/pauses', '/api/v1/silences', '/api/v1/accounts/a0/top-ups', '/queues/api/queues/poll/pause'];
+const CHANGES = [
+  '/api/v1/pauses',
+  '/api/v1/silences',
+  '/api/v1/accounts/a0/top-ups',
+  '/queues/api/queues/poll/pause',
+];
 
 let cpuBefore = process.cpuUsage();
 let startedMs = performance.now();
@@ -82,7 +87,12 @@ function opened(webUrl: string, localAddress: string): Socket {
 }
 
 /** Says nothing, or goes on with a head that never ends; begins anew when it is let go. */
-async function slow(order: AttackOrder, from: string, isDripping: boolean, signal: AbortSignal): Promise<void> {
+async function slow(
+  order: AttackOrder,
+  from: string,
+  isDripping: boolean,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     await allowed(signal);
     const socket = opened(order.webUrl, from);
@@ -117,7 +127,11 @@ interface Asked {
   readonly token: string | undefined;
 }
 
-async function asked({ webUrl }: AttackOrder, localAddress: string, { path, method, token }: Asked): Promise<number> {
+async function asked(
+  { webUrl }: AttackOrder,
+  localAddress: string,
+  { path, method, token }: Asked,
+): Promise<number> {
   requests += 1;
   return await new Promise((resolve) => {
     const sent = request(`${webUrl}${path}`, {
@@ -158,14 +172,15 @@ function hostileReceiver(): Server {
   return createServer((message, response) => {
     notices += 1;
     message.resume();
-    const kind = notices % 5;
+    // Seldom: it silences a channel for minutes, and spares the daemon all else.
+    const kind = notices % 40 === 39 ? 'patience' : notices % 4;
     if (kind === 0) return;
-    if (kind === 1) {
+    if (kind === 'patience') {
       response.writeHead(429, { 'retry-after': '1000000000' });
       response.end('{"ok":false,"error_code":429,"parameters":{"retry_after":1000000000}}');
-    } else if (kind === 2) drip(response);
+    } else if (kind === 1) drip(response);
     else {
-      response.writeHead(kind === 3 ? 500 : 400);
+      response.writeHead(kind === 2 ? 500 : 400);
       response.end(LONG[notices % LONG.length]);
     }
   });
