@@ -198,16 +198,15 @@ function begin(order: AttackOrder): void {
   [requests, connections, notices, answers] = [0, 0, 0, {}];
   cpuBefore = process.cpuUsage();
   startedMs = performance.now();
-  const times = (count: number, make: (index: number) => Promise<void>): Promise<void>[] =>
-    Array.from({ length: count }, (_, index) => make(index));
-  running = Promise.all(
-    ADDRESSES.flatMap((from, at) => [
-      ...times(IDLE_EACH, () => slow(order, from, false, signal)),
-      ...times(SLOW_EACH, () => slow(order, from, true, signal)),
-      ...times(LISTENERS_EACH, () => listen(order, from, signal)),
-      ...times(FLOODERS_EACH, (index) => flood(order, from, at + 5 * index, signal)),
-    ]),
-  );
+  const all: Promise<void>[] = [];
+  for (const [at, from] of ADDRESSES.entries()) {
+    for (let index = 0; index < IDLE_EACH; index += 1) all.push(slow(order, from, false, signal));
+    for (let index = 0; index < SLOW_EACH; index += 1) all.push(slow(order, from, true, signal));
+    for (let index = 0; index < LISTENERS_EACH; index += 1) all.push(listen(order, from, signal));
+    for (let index = 0; index < FLOODERS_EACH; index += 1)
+      all.push(flood(order, from, at + 5 * index, signal));
+  }
+  running = Promise.all(all);
 }
 
 async function end(): Promise<AttackReport> {

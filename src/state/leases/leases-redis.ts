@@ -124,7 +124,7 @@ export function createRedisLeases(
         if (code === 1)
           return { kind: 'held', lease: { accountId, market, owner, token: wholeNumber(value, 1) } };
         const retryInMs = Math.max(1, wholeNumber(wait, 0, leaseMs + CLOCK_STEP_MS));
-        return { kind: 'busy', by: String(value), retryInMs };
+        return { kind: 'busy', by: value, retryInMs };
       });
     },
     renew({ accountId, market, owner, token }, leaseMs) {
