@@ -10,7 +10,7 @@ import { eventually, openDaemonWorld } from '../daemon/world.ts';
 import { leaksIn, PLANTED } from './planted.ts';
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
-const THROWS = path.join(import.meta.dirname, 'throw-on-signal.ts');
+const THROWS = path.join(import.meta.dirname, 'fixtures/throw-on-signal.ts');
 
 interface Crashing {
   readonly child: ChildProcess;
@@ -70,7 +70,7 @@ test('a daemon that crashes with a secret in the message prints none, with its s
   const [code] = (await once(child, 'exit')) as [number | null];
   expect(code).toBe(70);
   expect(stderr()).toContain('this is a defect in Breakwater: refused: ');
-  expect(stderr()).toContain('throw-on-signal.ts');
+  expect(stderr()).toContain('fixtures/throw-on-signal.ts');
   expect(leaksIn(new Map([['stderr', stderr()]]), secrets)).toEqual([]);
 });
 
