@@ -13,6 +13,7 @@ import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
+import { redactor } from '../state/canonical.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import type { State } from '../state/state.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
@@ -67,6 +68,8 @@ export interface Daemon {
   /** Where its listener for probes is; undefined without one. */
   healthUrl(): string | undefined;
   config(): CompiledConfig;
+  /** The text without any secret of the configs since the start. */
+  conceal(text: string): string;
   /** Reads the config and its secrets again. */
   reload(): Promise<ReloadResult>;
   /** Ends in order: no new work, what is under way ends or is handed back. False: not within the bound. */
@@ -255,6 +258,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     webUrl: () => web?.url,
     healthUrl: () => health.url,
     config: () => watch.config,
+    conceal: redactor(() => base.process.secrets.current),
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };

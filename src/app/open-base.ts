@@ -64,9 +64,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   };
   try {
-    await checkRedis(redis, config, surroundings);
+    const isGuarded = (await checkRedis(redis, config, surroundings)) ?? asksForPassword(url);
     const key = config.operators.key?.reveal();
-    const operators = createOperatorTrust({ key: () => key, isGuarded: asksForPassword(url) });
+    const operators = createOperatorTrust({ key: () => key, isGuarded });
     const time = new SharedTime(clock, instance);
     const state = createRedisState({
       ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
@@ -108,14 +108,16 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   }
 }
 
+/** Resolves to whether it asks for a password, as far as that could be found out. */
 async function checkRedis(
   redis: Redis,
   config: CompiledConfig,
   { telemetry, strictRedis }: Surroundings,
-): Promise<void> {
-  const { errors, warnings } = await examineRedis(redis, openRedisLevel(config));
+): Promise<boolean | undefined> {
+  const { errors, warnings, asksForPassword: asks } = await examineRedis(redis, openRedisLevel(config));
   const refused = strictRedis ? [...errors, ...warnings] : errors;
   if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
   telemetry.emit({ kind: 'redis', available: true });
   telemetry.emit({ kind: 'redisChecked', warnings });
+  return asks;
 }

@@ -1,6 +1,7 @@
+import { appendFile } from 'node:fs/promises';
 import type { Redis } from 'ioredis';
 import { schedule } from 'node-cron';
-import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
+import { type ChainHead, OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
@@ -83,10 +84,34 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
 }
 
 /** Once an hour and at the start, so that the log has what somebody with access to Redis cannot change. */
-async function tellHeads({ watch, audit, telemetry }: WatchdogParts): Promise<void> {
+async function tellHeads({ watch, audit, telemetry, clock }: WatchdogParts): Promise<void> {
+  const { headsFile } = watch.config.audit;
   for (const accountId of [...watch.config.accounts.map(({ id }) => id), OPERATOR_CHAIN]) {
     const head = await audit.head(accountId);
-    if (head !== undefined) telemetry.emit({ kind: 'auditHead', accountId, head });
+    if (head === undefined) continue;
+    const told = { kind: 'auditHead', accountId, head } as const;
+    if (headsFile === undefined) telemetry.emit(told);
+    else telemetry.emit({ ...told, ...(await written(headsFile, { accountId, head, atMs: clock.nowMs() })) });
+  }
+}
+
+interface WrittenHead {
+  readonly accountId: string;
+  readonly head: ChainHead;
+  readonly atMs: number;
+}
+
+/** One line, as `audit verify --head` takes it. What the file does not take is still in the log. */
+async function written(
+  file: string,
+  { accountId, head: { seq, hash }, atMs }: WrittenHead,
+): Promise<{ readonly unwritten?: unknown }> {
+  const line = { time: new Date(atMs).toISOString(), account: accountId, head: `${seq}:${hash}` };
+  try {
+    await appendFile(file, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    return {};
+  } catch (error) {
+    return { unwritten: error };
   }
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
+import type { Conceal } from '../core/redaction/conceal.ts';
 import { UsageError } from './errors.ts';
 import type { ExitCode } from './exit-codes.ts';
 
@@ -19,6 +20,10 @@ export interface CliIo {
   readonly onHangup?: (listener: () => void) => () => void;
   /** From now on lost outputs neither end the command nor keep it from ending. Absent: not those of a process. */
   readonly outliveOutputs?: () => void;
+  /** From now on nothing that a crash or a refusal prints shows what this conceals. Absent: not those of a process. */
+  readonly hide?: (conceal: Conceal) => void;
+  /** As given to `hide`. */
+  readonly conceal?: Conceal;
   /** For an end that is neither success nor an error: a daemon stopped by a signal may end with 0. */
   setExitCode(code: ExitCode): void;
 }

@@ -15,6 +15,7 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   const controller = new AbortController();
   const hangups = new Hangups();
   let outlivesOutputs = false;
+  let conceal = (text: string): string => text;
   const outputs = [process.stdout, process.stderr];
   const surroundings: CliSurroundings = {
     // Standard input is opened only by a command that reads it.
@@ -30,7 +31,14 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
     outliveOutputs: () => {
       outlivesOutputs = true;
     },
+    hide: (next) => {
+      conceal = next;
+    },
+    get conceal() {
+      return conceal;
+    },
   };
+  keepSecretsOutOfReports();
   const isEchoed = process.env['npm_lifecycle_event'] !== undefined;
   const echo = abortOnSignals(process, controller, { nowMs: () => performance.now(), hangups, isEchoed });
   abortOnClosedOutput(outputs, controller, () => outlivesOutputs);
@@ -42,6 +50,13 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   if (outlivesOutputs && outputs.some(({ writableLength }) => writableLength > 0)) process.exit();
   const interrupted = stopReason(controller.signal)?.exitCode === EXIT.interrupted;
   if (interrupted && isEchoed) await orAfter(NPM_ECHO_MS, echo);
+}
+
+/** A diagnostic report that somebody asks for with NODE_OPTIONS would hold the environment, and with it keys and tokens. */
+function keepSecretsOutOfReports(): void {
+  process.report.excludeEnv = true;
+  process.report.reportOnFatalError = false;
+  process.report.reportOnUncaughtException = false;
 }
 
 async function orAfter(ms: number, event: Promise<void>): Promise<void> {

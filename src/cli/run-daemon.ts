@@ -86,6 +86,7 @@ function readRoles(text: string): readonly Role[] {
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const daemon = await start(io, flags);
+  io.hide?.((text) => daemon.conceal(text));
   io.outliveOutputs?.();
   const stopListening = io.onHangup?.(() => void daemon.reload());
   if (!io.signal.aborted) await once(io.signal, 'abort');

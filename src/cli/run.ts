@@ -62,16 +62,17 @@ function isAbort(error: unknown, stopped: Error): boolean {
 }
 
 function report(error: unknown, problem: Problem, args: readonly string[], io: CliSurroundings): ExitCode {
+  const { conceal = (text: string) => text } = io;
   const ownArgs = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
   if (ownArgs.includes('--json')) {
     const { exitCode: _exitCode, ...shown } = problem;
-    printNote(io, JSON.stringify({ error: shown }));
+    printNote(io, conceal(JSON.stringify({ error: shown })));
   } else {
     const cure = problem.cure === undefined ? '' : ` ${problem.cure}`;
-    printNote(io, `${paint(io, 'stderr', 'red', 'breakwater:')} ${problem.message}${cure}`);
+    printNote(io, conceal(`${paint(io, 'stderr', 'red', 'breakwater:')} ${problem.message}${cure}`));
   }
   if ((ownArgs.includes('--debug') || isSet(io.env['BREAKWATER_DEBUG'])) && error instanceof Error) {
-    printNote(io, stackWithCauses(error));
+    printNote(io, conceal(stackWithCauses(error)));
   }
   return problem.exitCode;
 }

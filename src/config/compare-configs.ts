@@ -44,6 +44,7 @@ const SECTIONS = [
   'notify',
   'web',
   'operators',
+  'audit',
   'log',
   'stress',
 ] as const;

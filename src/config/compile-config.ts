@@ -123,6 +123,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     notify: compileNotify(notify, web.publicUrl, context),
     web: compileWeb(web, context),
     operators: compileOperators(read('operators', ROOT_KEYS.operators), context),
+    audit: read('audit', ROOT_KEYS.audit),
     log: read('log', ROOT_KEYS.log),
     ...(stress ? { stress } : {}),
     ruleSets: [...references.sets.values()],

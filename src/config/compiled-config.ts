@@ -30,6 +30,8 @@ export interface CompiledConfig {
   readonly notify: NotifySettings;
   readonly web: WebSettings;
   readonly operators: OperatorSettings;
+  /** Absent `headsFile`: heads are in the log alone. */
+  readonly audit: { readonly headsFile?: string };
   readonly log: LogSettings;
   /** Absent: no stress test on a schedule. */
   readonly stress?: CompiledStress;

@@ -51,6 +51,7 @@ export type ProblemCode =
   | 'unused'
   | 'unencrypted'
   | 'redis-without-password'
+  | 'anybody-is-the-proxy'
   | 'nothing-acts';
 
 /** `file:line:col path: message`, the form editors and terminals make clickable. */

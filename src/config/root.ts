@@ -10,7 +10,7 @@ import { notifySchema } from './notify.ts';
 import { operatorsSchema } from './operators.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
 import { urlOrRef } from './shape/references.ts';
-import { flag, name, oneOf } from './shape/scalars.ts';
+import { flag, name, oneOf, text } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
 import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
@@ -66,6 +66,22 @@ export const ROOT_KEYS = {
   notify: notifySchema.prefault({}).describe('What is told, whatever the channel.'),
   web: webSchema.prefault({}).describe('The HTTP server for the status page, the API, metrics and health.'),
   operators: operatorsSchema.prefault({}).describe('How operators are told from others who reach Redis.'),
+  audit: section(
+    {
+      headsFile: text({
+        expected: 'an absolute path of a file',
+        pattern: /^\/[^\0]*[^/\0]$/,
+        maxLength: 1_000,
+      })
+        .exactOptional()
+        .describe(
+          'File to which the end of every audit chain is appended at the start and every hour, as JSON lines; `breakwater audit verify --head` takes one of them. Keep it where nobody who reaches Redis can write. Default: none, and the heads are in the log alone.',
+        ),
+    },
+    {},
+  )
+    .prefault({})
+    .describe('What tells an audit trail that was made anew.'),
   log: logSchema.prefault({}).describe("The daemon's log, on standard error."),
   depositLink: depositLinkSchema
     .exactOptional()

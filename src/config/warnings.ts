@@ -1,7 +1,7 @@
 import type { UncheckedConfig } from './compile-config.ts';
 import type { Problem } from './problem.ts';
 import { accountWarnings, exchangeWarnings, sharedKeys, tlsProblems } from './warnings/accounts.ts';
-import { exposureProblems } from './warnings/exposure.ts';
+import { exposureProblems, proxyWarnings } from './warnings/exposure.ts';
 import { marketWarnings } from './warnings/markets.ts';
 import { ruleWarnings } from './warnings/rules.ts';
 import { stressWarnings } from './warnings/stress.ts';
@@ -21,6 +21,7 @@ export function warningsOf(
     ...exchangeWarnings(config),
     ...marketWarnings(config),
     ...stressWarnings(config),
+    ...proxyWarnings(config),
     ...config.accounts.flatMap((account) => [
       ...accountWarnings(account, config),
       ...account.rules.flatMap((rule, index) => {

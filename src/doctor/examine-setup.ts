@@ -76,12 +76,12 @@ async function examineServices(config: CompiledConfig, signal: AbortSignal): Pro
     // The exchange is read with nonces from the shared store, so that no daemon is disturbed.
     const stores: SharedStores | undefined = redis && { redis, prefix: config.redis.prefix };
     const found = await Promise.all([
-      redis === undefined ? [] : examineServer(redis, config, signal),
+      examineServer(redis, config, signal),
       redis === undefined ? [] : examineQueues(redis, config),
       redis === undefined ? [] : examineState(redis, config),
       examineExchange(config, stores, signal),
     ]);
-    return [...checks, examineOperators(config), ...found.flat()];
+    return [...checks, ...found.flat()];
   } finally {
     redis?.disconnect();
   }
@@ -117,16 +117,22 @@ function shownAddress(address: string): string {
   return `${protocol}//${host}${pathname}`;
 }
 
+/** What the server is like, and what follows for orders by hand. */
 async function examineServer(
-  redis: Connection,
+  redis: Connection | undefined,
   config: CompiledConfig,
   signal: AbortSignal,
 ): Promise<readonly DoctorCheck[]> {
+  if (redis === undefined) return [examineOperators(config)];
   try {
-    const { findings } = await inTime(examineRedis(redis, openRedisLevel(config)), signal);
-    return findings.map(checkOf);
+    const { findings, asksForPassword: asks } = await inTime(
+      examineRedis(redis, openRedisLevel(config)),
+      signal,
+    );
+    return [examineOperators(config, asks), ...findings.map(checkOf)];
   } catch (error) {
-    return [{ name: 'redis.settings', status: 'failed', why: (error as Error).message }];
+    const why = (error as Error).message;
+    return [examineOperators(config), { name: 'redis.settings', status: 'failed', why }];
   }
 }
 
@@ -148,12 +154,16 @@ async function examineQueues(
   return [{ name: 'queues', status: 'failed', why, cure }];
 }
 
-function examineOperators({ operators, redis }: CompiledConfig): DoctorCheck {
+/** Where the server could not be asked, its address tells whether it wants a password. */
+function examineOperators(
+  { operators, redis }: CompiledConfig,
+  isGuarded = asksForPassword(redis.url.reveal()),
+): DoctorCheck {
   const name = 'operators';
   if (operators.key !== undefined) {
     return { name, status: 'passed', why: 'orders by hand and audit records are sealed with operators.key' };
   }
-  if (asksForPassword(redis.url.reveal())) {
+  if (isGuarded) {
     const why = 'without operators.key whoever knows the password of Redis can order reductions';
     return { name, status: 'warning', why, cure: 'Set operators.key (docs/operations.md).' };
   }

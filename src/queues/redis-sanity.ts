@@ -21,6 +21,8 @@ export interface RedisFindings {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
   readonly version: string;
+  /** Whether it let a connection without a password in; undefined: that could not be found out. */
+  readonly asksForPassword: boolean | undefined;
 }
 
 const LEAST_VERSION = [6, 2] as const;
@@ -90,19 +92,24 @@ export async function examineRedis(redis: Redis, openLevel: RedisFinding['level'
   const findings = Object.entries(EXAMINATIONS).map(([aspect, examine]) =>
     Object.assign({ aspect: aspect as RedisAspect }, examine(server)),
   );
-  findings.unshift({ aspect: 'access', ...(await examineAccess(redis, openLevel)) });
+  const { asksForPassword, ...access } = await examineAccess(redis, openLevel);
+  findings.unshift({ aspect: 'access', ...access });
   const said = (level: RedisFinding['level']): readonly string[] =>
     findings
       .filter((finding) => finding.level === level)
       .map(({ words, cure }) => (cure === undefined ? words : `${words}: ${cure}`));
-  return { findings, errors: said('error'), warnings: said('warning'), version: info['redis_version'] ?? '' };
+  const version = info['redis_version'] ?? '';
+  return { findings, errors: said('error'), warnings: said('warning'), version, asksForPassword };
 }
 
 /**
  * Tries to come in without a password, since one that is sent to a server that asks for none proves nothing.
  * `openLevel`: how bad it is when that works.
  */
-async function examineAccess(redis: Redis, openLevel: RedisFinding['level']): Promise<Verdict> {
+async function examineAccess(
+  redis: Redis,
+  openLevel: RedisFinding['level'],
+): Promise<Verdict & Pick<RedisFindings, 'asksForPassword'>> {
   const stranger = redis.duplicate({
     username: undefined,
     password: undefined,
@@ -119,17 +126,19 @@ async function examineAccess(redis: Redis, openLevel: RedisFinding['level']): Pr
     await stranger.ping();
   } catch (error) {
     if (/^(NOAUTH|NOPERM|DENIED)/.test((error as Error).message)) {
-      return { level: 'ok', words: 'Redis asks for a password' };
+      return { level: 'ok', words: 'Redis asks for a password', asksForPassword: true };
     }
     const words = `whether Redis asks for a password could not be found out (${(error as Error).message})`;
-    return { level: openLevel === 'ok' ? 'ok' : 'warning', words };
+    return { level: openLevel === 'ok' ? 'ok' : 'warning', words, asksForPassword: undefined };
   } finally {
     stranger.disconnect();
   }
   const words = 'Redis asks for no password, so whoever can connect can give orders';
-  if (openLevel === 'ok') return { level: 'ok', words: `${words}; the config allows it` };
+  if (openLevel === 'ok') {
+    return { level: 'ok', words: `${words}; the config allows it`, asksForPassword: false };
+  }
   const cure = 'give it one (docs/deployment.md), or say insecure: [redis] on a private network';
-  return { level: openLevel, words, cure };
+  return { level: openLevel, words, cure, asksForPassword: false };
 }
 
 function isOlder(version: string): boolean {

@@ -32,10 +32,22 @@ export function prepareScripts(
   };
 }
 
+/** @throws TypeError for anything but numbers and their texts. */
 export function toNumbers(reply: unknown): number[] {
-  if (!Array.isArray(reply)) throw new TypeError('unexpected reply of a Redis script');
-  return reply.map(Number);
+  const numbers = Array.isArray(reply) ? reply.map(numberOf) : [Number.NaN];
+  if (!numbers.every(Number.isFinite)) throw new TypeError('unexpected reply of a Redis script');
+  return numbers;
 }
+
+/** A whole number within bounds, both inclusive. @throws TypeError for anything else. */
+export function wholeNumber(value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
+  const number = numberOf(value);
+  if (Number.isSafeInteger(number) && number >= least && number <= most) return number;
+  throw new TypeError('unexpected reply of a Redis script');
+}
+
+const numberOf = (value: unknown): number =>
+  typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
 
 /** Names and values by turns. */
 export function pairsOf(values: readonly string[]): [string, string][] {

@@ -148,21 +148,32 @@ function createHistory(backend: Backend): HistoryReader {
     async read(accountId, subject, { fromMs = 0, limit = DEFAULT_POINTS } = {}) {
       if (limit <= 0) return [];
       const samples = await backend.history(bucketOf(accountId), accountId, fromMs, limit);
-      return samples.flatMap(({ atMs, values }) => {
-        const text = values.get(subject);
-        return text === undefined ? [] : [{ atMs, values: valuesOf(text) }];
-      });
+      return samples.flatMap(({ atMs, values }) => pointOf(atMs, values.get(subject)));
     },
     async readAll(accountId) {
       const samples = await backend.history(bucketOf(accountId), accountId, 0, ALL_SAMPLES);
       return samples.map(({ atMs, values }) => ({
         atMs,
-        samples: [...values].map(([subject, text]) => ({ subject, values: valuesOf(text) })),
+        samples: [...values].flatMap(([subject, text]) =>
+          pointOf(atMs, text).map((point) => ({ subject, values: point.values })),
+        ),
       }));
     },
   };
 }
 
-function valuesOf(text: string): HistoryPoint['values'] {
-  return JSON.parse(text) as HistoryPoint['values'];
+/** Curves are drawn from it and nothing is decided: what cannot be read is left out. */
+function pointOf(atMs: number, text: string | undefined): readonly HistoryPoint[] {
+  if (text === undefined || !Number.isSafeInteger(atMs) || atMs < 0) return [];
+  try {
+    const values: unknown = JSON.parse(text);
+    return isFigures(values) ? [{ atMs, values }] : [];
+  } catch {
+    return [];
+  }
+}
+
+function isFigures(values: unknown): values is HistoryPoint['values'] {
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return false;
+  return Object.values(values).every((value) => typeof value === 'number' || typeof value === 'string');
 }

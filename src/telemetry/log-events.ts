@@ -162,8 +162,15 @@ const WRITERS: Writers = {
     const words = `a job of the queue ${queue} cannot be used`;
     line('error', 'jobRefused', words, { queue, job, reason: why });
   },
-  auditHead: ({ accountId, head: { seq, hash } }, { line }) =>
-    line('info', 'auditHead', `the audit of ${accountId} ends with ${seq}:${hash}`, { account: accountId }),
+  auditHead({ accountId, head: { seq, hash }, unwritten: error }, { line }) {
+    const words = `the audit of ${accountId} ends with ${seq}:${hash}`;
+    if (error === undefined) line('info', 'auditHead', words, { account: accountId });
+    else
+      line('error', 'auditHead', `${words}, which audit.headsFile does not take`, {
+        account: accountId,
+        error,
+      });
+  },
   jobChanged({ queue, job, change, author }, { line }) {
     line('warn', 'jobChanged', `${author} ${change} a failed job of the queue ${queue}`, {
       queue,

@@ -13,6 +13,7 @@ const HELPERS = new Set([
   'reply-server.ts',
   'steady.ts',
   'fleet-server.ts',
+  'attackers.ts',
 ]);
 const directory = new URL('.', import.meta.url);
 const wanted = process.argv.slice(2);

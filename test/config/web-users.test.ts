@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BASE, linesOf, loaded } from './support.ts';
+import { BASE, linesOf, loaded, problemsOf } from './support.ts';
 
 const ACCOUNTS =
   'accounts: [{ id: a, apiKey: { env: API_KEY }, apiSecret: { env: API_SECRET }, rules: [balanced] }]\n';
@@ -43,5 +43,30 @@ describe('who may use the web server', () => {
     ['probes without a port', 'health: {}', 'web.health.port'],
   ])('%s is refused', (_what, keys, expected) => {
     expect(linesOf(web(keys))).toContainEqual(expect.stringContaining(expected));
+  });
+});
+
+describe('a proxy at a loopback address, which every user of the machine has', () => {
+  const users = `users: { ann: { tokenHash: "${HASH}" } }`;
+  const warned = (keys: string): readonly string[] =>
+    problemsOf(web(keys)).flatMap(({ code, path, message, severity }) =>
+      code === 'anybody-is-the-proxy' ? [`${severity} ${path}: ${message}`] : [],
+    );
+
+  test.each(['127.0.0.1', '127.1.2.3', '127.0.0.0/8', '"::1"'])(
+    '%s is warned of where it names users',
+    (proxy) => {
+      const found = warned(`${users}, trustedProxies: [10.0.0.2, ${proxy}], identityHeader: X-User`);
+      expect(found).toEqual([
+        expect.stringMatching(
+          /^warning web\.trustedProxies\[1\]: .*every user of this machine can pose as anybody in X-User/,
+        ),
+      ]);
+    },
+  );
+
+  test('is none where it only says for whom it asks, and elsewhere', () => {
+    expect(warned(`${users}, trustedProxies: [127.0.0.1]`)).toEqual([]);
+    expect(warned(`${users}, trustedProxies: [10.0.0.2], identityHeader: X-User`)).toEqual([]);
   });
 });

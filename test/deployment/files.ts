@@ -22,6 +22,7 @@ export interface Service {
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
   readonly security_opt?: readonly string[];
+  readonly ulimits?: Readonly<Record<string, number>>;
   readonly restart?: string;
   readonly networks?: readonly string[];
   readonly group_add?: readonly string[];

@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/exchange/system-clock.ts';
@@ -133,11 +136,56 @@ test('audit rewritten with Redis access: the log has the head, and verify --head
   expect(await world.cli(['audit', 'verify', '--head', `1:${head.hash}`])).toMatchObject({ exitCode: 2 });
 });
 
+test('the heads are in a file that Redis does not reach, and one that takes none is told of', async () => {
+  const world = await openOperatorWorld();
+  await writer(world, OPERATORS_KEY).controls.put({ kind: 'pause', accountId: 'long', ...FORGED });
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-heads-'));
+  closeAfterTest(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, 'heads.jsonl');
+  const text = await readFile(world.configFile, 'utf8');
+  await world.write(`${text}\naudit: { headsFile: "${file}" }\n`);
+  await world.start();
+  const heads = () => world.events.flatMap((event) => (event.kind === 'auditHead' ? [event] : []));
+  await eventually(() => heads().some(({ accountId }) => accountId === 'long'), 'a head');
+  expect(heads().filter(({ unwritten }) => unwritten !== undefined)).toEqual([]);
+  const lines = (await readFile(file, 'utf8')).trim().split('\n');
+  const line = lines.map((one) => JSON.parse(one) as { account: string; head: string });
+  const { head } = line.find(({ account }) => account === 'long') ?? expect.fail();
+  expect((await stat(file)).mode & 0o077).toBe(0);
+  expect(await world.cli(['audit', 'verify', '--account', 'long', '--head', head])).toMatchObject({
+    exitCode: 0,
+  });
+
+  const other = await openOperatorWorld();
+  await writer(other, OPERATORS_KEY).controls.put({ kind: 'pause', accountId: 'long', ...FORGED });
+  const again = await readFile(other.configFile, 'utf8');
+  await other.write(`${again}\naudit: { headsFile: "${folder}/nowhere/heads.jsonl" }\n`);
+  await other.start();
+  await eventually(
+    () => other.events.some((event) => event.kind === 'auditHead' && event.unwritten !== undefined),
+    'that it is not written',
+  );
+});
+
+/** Without the key, and at another address of the same Redis. */
+async function withoutKey(world: OperatorWorld, change = (text: string): string => text): Promise<void> {
+  const text = await readFile(world.configFile, 'utf8');
+  await world.write(change(text.replace(/^operators:.*\n/m, '')));
+}
+
+test('a password in the address of a Redis that asks for none makes no order believed', async () => {
+  const world = await openOperatorWorld();
+  await withoutKey(world, (text) => text.replace(/url: "redis:[^"]*"/, 'url: { env: REDIS_ADDRESS }'));
+  const address = world.redisUrl.replace('redis://', 'redis://:planted-password@');
+  await world.start({ env: { ...world.env, REDIS_ADDRESS: address } });
+  await writer(world).controls.submit('long', CLOSE);
+  await eventually(() => alarms(world).some((words) => words.includes('asks for no password')), 'an alarm');
+  expect(orders(world)).toBe(0);
+});
+
 test('without operators.key no order by hand is taken from a Redis that asks for no password', async () => {
   const world = await openOperatorWorld();
-  const { readFile } = await import('node:fs/promises');
-  const text = await readFile(world.configFile, 'utf8');
-  await world.write(text.replace(/^operators:.*\n/m, ''));
+  await withoutKey(world);
   await world.start();
   await writer(world).controls.submit('long', CLOSE);
   await eventually(() => alarms(world).some((words) => words.includes('asks for no password')), 'an alarm');

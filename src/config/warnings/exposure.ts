@@ -3,7 +3,7 @@ import type { CompiledConfig } from '../compiled-config.ts';
 import type { Exposure } from '../exposures.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { Secret } from '../secret.ts';
-import { problemAt } from '../shape/read.ts';
+import { problemAt, warningAt } from '../shape/read.ts';
 import { nodeAt } from '../yaml/document.ts';
 import { mayAct } from './accounts.ts';
 
@@ -104,6 +104,19 @@ function ofWeb({ web: { host, publicUrl } }: UncheckedConfig): readonly Exposed[
     found.push({ exposure: 'web', path: ['web', 'publicUrl'], message });
   }
   return found;
+}
+
+/** Every program of this machine can connect from a loopback address, whatever user it runs as. */
+export function proxyWarnings({ web, document }: UncheckedConfig): readonly Problem[] {
+  const { identityHeader, trustedProxies } = web;
+  if (identityHeader === undefined) return [];
+  return trustedProxies.flatMap((proxy, index) => {
+    const [address = ''] = proxy.split('/');
+    if (!isLoopback(address)) return [];
+    const message = `expected an address that only the proxy has, got ${proxy}: every user of this machine can pose as anybody in ${identityHeader}. Give the proxy an address of its own, or users tokens`;
+    const path = ['web', 'trustedProxies', index];
+    return [warningAt(document, path, 'anybody-is-the-proxy', message)];
+  });
 }
 
 const PLAIN = 'expected https:// beyond this machine, got http://';

@@ -139,12 +139,21 @@ export const GENESIS_HASH = '0'.repeat(64);
 /** The chain of what operators do to all accounts at once; no configured account can have this id. */
 export const OPERATOR_CHAIN = '@operators';
 
+/** What a decision was made with is not there any more, or not as it was. */
+export class AuditInputsError extends Error {
+  readonly code = 'AUDIT_INPUTS';
+  constructor(message: string) {
+    super(message);
+    this.name = 'AuditInputsError';
+  }
+}
+
 export class AuditFormatError extends Error {
   readonly code = 'AUDIT_FORMAT';
   constructor(accountId: string, number: number, found: string) {
     super(
       `audit record ${number} of account ${JSON.stringify(accountId)} has form ${found}; this program reads 1: ` +
-        'use the version that wrote it',
+        'use the version that wrote it, or look who changed it (breakwater audit verify)',
     );
     this.name = 'AuditFormatError';
   }

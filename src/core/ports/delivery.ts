@@ -7,25 +7,28 @@ export type Message = Omit<Notice, 'kind'> & {
 };
 
 /** Why a channel did not take a message. Closed list, also a metric label. */
-export type DeliveryFailure =
-  | 'timeout'
-  | 'connectFailed'
-  | 'connectionLost'
+export const DELIVERY_FAILURES = [
+  'timeout',
+  'connectFailed',
+  'connectionLost',
   /** 5xx and other replies that may pass. */
-  | 'unavailable'
-  | 'rateLimited'
+  'unavailable',
+  'rateLimited',
   /** Key, token or signature refused. */
-  | 'unauthorized'
+  'unauthorized',
   /** The chat, channel or address does not exist (any more). */
-  | 'notFound'
+  'notFound',
   /** The receiver does not take this message. */
-  | 'rejected'
+  'rejected',
   /** A reply that is not as documented. */
-  | 'badReply'
+  'badReply',
   /** Its turn did not come within the bound. */
-  | 'backlog'
+  'backlog',
   /** No such channel in the config (any more). */
-  | 'noSuchChannel';
+  'noSuchChannel',
+] as const;
+
+export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 
 export type Delivery =
   | {

@@ -144,7 +144,13 @@ export type QueueEvent =
   | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
   | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
   /** Where an account's audit chain ends: kept outside of Redis, it tells a chain that was made anew. */
-  | { readonly kind: 'auditHead'; readonly accountId: string; readonly head: ChainHead }
+  | {
+      readonly kind: 'auditHead';
+      readonly accountId: string;
+      readonly head: ChainHead;
+      /** Why it is not in the file that the config names for it. */
+      readonly unwritten?: unknown;
+    }
   /** Somebody did this to a failed job on the queues' page; `author` is who, and from where. */
   | {
       readonly kind: 'jobChanged';

@@ -69,6 +69,7 @@ interface Asked {
 }
 
 const EPOCH_ATTEMPTS = 5;
+const DISCARD_ATTEMPTS = 100;
 const EPOCH_ID_LENGTH = 10;
 
 /** State of accounts over any backend: documents, store epochs, versions, and the memory of this process. */
@@ -94,7 +95,8 @@ export class AccountStore implements StateStore {
   async takeDue(bucket: number, { accountIds, claimMs, maxAheadMs }: TakeDueRequest): Promise<DueView> {
     const due = { claimMs: Math.round(claimMs), maxAheadMs: Math.round(maxAheadMs) };
     const { view, raw } = await this.#view(bucket, accountIds, due);
-    return { ...view, nextDueInMs: raw.nextDueInMs, storeMs: raw.nowMs ?? this.#options.clock.nowMs() };
+    const nextDueInMs = raw.nextDueInMs && Math.min(raw.nextDueInMs, Math.max(due.claimMs, due.maxAheadMs));
+    return { ...view, nextDueInMs, storeMs: raw.nowMs ?? this.#options.clock.nowMs() };
   }
 
   async holdClaims(bucket: number, accountIds: readonly string[], claimMs: number): Promise<void> {
@@ -147,7 +149,7 @@ export class AccountStore implements StateStore {
     const bucket = bucketOf(accountId);
     const fields = fieldsOf(document);
     const [field] = fields;
-    for (;;) {
+    for (let attempt = 0; ; attempt++) {
       const { epoch } = await this.readBucket(bucket, []);
       const texts = await this.#backend.fields(bucket, accountId);
       if (!texts.has(field) || field === HEADER_FIELD) return false;
@@ -165,6 +167,10 @@ export class AccountStore implements StateStore {
       const [result] = await this.#commitBucket(bucket, [{ base, audit, ...removed }], null);
       this.#entries.delete(accountId);
       if (result?.kind === 'committed') return true;
+      if (result?.kind === 'refused')
+        throw new DocumentError(result.problem.code, document, result.problem.message);
+      if (attempt >= DISCARD_ATTEMPTS)
+        throw new Error(`account ${accountId} changes faster than it can be read`);
     }
   }
 

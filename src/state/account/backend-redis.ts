@@ -1,7 +1,14 @@
 import type { Redis } from 'ioredis';
 import { BUCKETS, StoreLostError } from '../../core/ports/state-store.ts';
 import { createRedisLeases, leaseField, type Within } from '../leases/leases-redis.ts';
-import { pairsOf, prepareScripts, type RedisScript, type ScriptArgument } from '../redis-scripts.ts';
+import {
+  pairsOf,
+  prepareScripts,
+  type RedisScript,
+  type ScriptArgument,
+  toNumbers,
+  wholeNumber,
+} from '../redis-scripts.ts';
 import {
   type Backend,
   leavesTally,
@@ -231,9 +238,15 @@ function readView(reply: readonly unknown[], accountIds: readonly string[], run:
     epoch: epoch === '' ? null : String(epoch),
     controls: controls === 0 ? null : String(controls),
     accounts,
-    nextDueInMs: nextDue === -1 ? null : Number(nextDue),
-    nowMs: now === -1 ? null : Number(now),
+    nextDueInMs: nextDue === -1 ? null : finite(nextDue),
+    nowMs: now === -1 ? null : wholeNumber(now, 0),
   };
+}
+
+/** Due times that somebody else has written may be any number. */
+function finite(value: unknown): number {
+  const [number = Number.NaN] = toNumbers([value]);
+  return Math.min(number, Number.MAX_SAFE_INTEGER);
 }
 
 const REFUSALS: Readonly<Record<number, Exclude<RawOutcome['kind'], 'committed'>>> = {

@@ -1,4 +1,4 @@
-import type { Inbox, OperatorOrder } from '../../core/controls/controls.ts';
+import { type Inbox, MAX_INBOX_ORDERS, type OperatorOrder } from '../../core/controls/controls.ts';
 import { LANE_VERSION, type LaneState } from '../../core/lanes/lane-state.ts';
 import type {
   AccountDocuments,
@@ -29,7 +29,7 @@ export interface DocumentCodec<T> {
 }
 
 export class DocumentError extends Error {
-  readonly code: Exclude<RefusedAccount['code'], 'AUDIT_CONTRADICTS'>;
+  readonly code: RefusedAccount['code'];
   readonly document: string;
 
   constructor(code: DocumentError['code'], document: string, message: string) {
@@ -39,6 +39,9 @@ export class DocumentError extends Error {
     this.document = document;
   }
 }
+
+/** Far above what an account with a thousand positions takes; reading more would hold up everything else. */
+export const MOST_TEXT = 4_000_000;
 
 /** Reads a document, migrating it if it is older; throws a DocumentError that names place and cure. */
 export function readDocument<T>(
@@ -53,6 +56,7 @@ export function readDocument<T>(
     const message = `${where} ${why}: restore it, or discard it (docs/redis-keys.md)`;
     return new DocumentError('DOCUMENT_UNREADABLE', document, message);
   };
+  if (text.length > MOST_TEXT) throw unreadable(`has ${text.length} characters, more than ${MOST_TEXT}`);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -131,8 +135,9 @@ const checkInbox = shaped<Inbox>({ orders: 'array' });
 
 /** What is no order is left out and told of, as the account has to be judged all the same. */
 function readInbox(value: unknown): Inbox {
-  const read = checkInbox(value).orders.map((order) => operatorOrderSchema.safeParse(order));
-  const unread = read.filter(({ success }) => !success).length;
+  const { orders } = checkInbox(value);
+  const read = orders.slice(0, 2 * MAX_INBOX_ORDERS).map((order) => operatorOrderSchema.safeParse(order));
+  const unread = orders.length - read.filter(({ success }) => success).length;
   return {
     version: 1,
     orders: read.flatMap(({ data }) => (data === undefined ? [] : [data as OperatorOrder])),

@@ -58,6 +58,8 @@ export function readHeader(text: string): Header | { readonly form: string } {
   const isKnown = form === FORM || form === OLD_FORM;
   if (!isKnown || parts.length !== PARTS || !numbers.every(Number.isFinite)) return { form };
   const [version, danger, seq, firstNumber, sweep, quiet, quietSinceMs, historyMs] = numbers as Numbers;
+  // They name records and places in a chain.
+  if (![version, seq, firstNumber, sweep].every(Number.isSafeInteger)) return { form };
   const isOld = form === OLD_FORM;
   const chain = { seq, head, firstNumber, sweep, quiet, quietSinceMs };
   return { writer, version, epoch, danger, ...chain, historyMs, isOld };

@@ -2,6 +2,7 @@ import {
   type AuditContent,
   type AuditDraft,
   AuditFormatError,
+  AuditInputsError,
   type AuditRecord,
   type ChainedRecord,
   type DecisionInputs,
@@ -123,12 +124,15 @@ export async function restoreInputs(
   fileOf: (hash: string) => Promise<string | undefined>,
 ): Promise<DecisionInputs | undefined> {
   if (record.content.kind !== 'decision') return undefined;
-  const { snapshot, ...inputs } = JSON.parse(record.content.inputs) as DecisionInputs;
+  const { snapshot, ...inputs } = inputsOf(record.content.inputs, record.seq);
   const sources: Sources = { ...(snapshot.sources as Sources) };
   let rules: unknown;
   for (const [name, hash] of Object.entries(record.attachments)) {
     const text = await fileOf(hash);
-    if (text === undefined) throw new Error(`attachment ${hash} of audit record ${record.seq} is missing`);
+    if (text === undefined || sha256Hex(text) !== hash) {
+      const found = text === undefined ? 'is missing' : 'was changed';
+      throw new AuditInputsError(`attachment ${hash} of audit record ${record.seq} ${found}`);
+    }
     const value: unknown = JSON.parse(text);
     if (name === RULES) rules = value;
     else if (name.startsWith(SOURCE)) {
@@ -139,6 +143,16 @@ export async function restoreInputs(
   return { ...inputs, rules, snapshot: { ...snapshot, sources } };
 }
 
+function inputsOf(text: string, seq: number): DecisionInputs {
+  try {
+    const inputs = JSON.parse(text) as DecisionInputs;
+    if (typeof inputs.snapshot.sources === 'object') return inputs;
+  } catch {
+    // The same words below.
+  }
+  throw new AuditInputsError(`the inputs of audit record ${seq} cannot be read`);
+}
+
 /** Throws an AuditFormatError for a record of a form that this program does not know. */
 export function readRecord(accountId: string, { number, text, hash }: RawRecord): ChainedRecord {
   let record: AuditRecord;
@@ -147,7 +161,20 @@ export function readRecord(accountId: string, { number, text, hash }: RawRecord)
   } catch {
     throw new AuditFormatError(accountId, number, 'unknown (not JSON)');
   }
-  const { version } = record as { readonly version?: unknown };
-  if (version !== 1) throw new AuditFormatError(accountId, number, JSON.stringify(version) ?? 'unknown');
+  const form = strangeForm(record);
+  if (form !== undefined) throw new AuditFormatError(accountId, number, form);
   return { number, record, hash, text };
+}
+
+/** What is strange about a stored record, in a few words; undefined: it has the parts that every reader uses. */
+export function strangeForm(record: AuditRecord): string | undefined {
+  const { version, seq, atMs, previous, content, attachments } = (record ?? {}) as Partial<AuditRecord>;
+  if (version !== 1) return (JSON.stringify(version) ?? 'unknown').slice(0, 100);
+  if (!Number.isSafeInteger(seq) || typeof atMs !== 'number' || typeof previous !== 'string')
+    return '1, but no place in the chain';
+  if (typeof content?.kind !== 'string') return '1, but no content';
+  const named: unknown = attachments;
+  const isNamed = typeof named === 'object' && named !== null && !Array.isArray(named);
+  const areHashes = isNamed && Object.values(named).every((hash) => typeof hash === 'string');
+  return areHashes ? undefined : '1, but its attachments are no hashes';
 }

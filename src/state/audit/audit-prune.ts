@@ -4,6 +4,7 @@ import type { AuditExporter, PruneRequest, PruneResult } from '../../core/ports/
 import { bucketOf, type StoredAccount } from '../../core/ports/state-store.ts';
 import type { Backend, RawRecord } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
+import { DocumentError } from '../account/documents.ts';
 import { readRecord } from './audit-chain.ts';
 
 /** Records read at once. */
@@ -32,7 +33,7 @@ export async function* recordsBetween(
     const page = await backend.records(bucket, accountId, range);
     yield* page;
     const last = page.at(-1);
-    if (last === undefined || page.length < RECORD_PAGE) return;
+    if (last === undefined || page.length < RECORD_PAGE || !(last.number >= next)) return;
     next = last.number + 1;
   }
 }
@@ -73,7 +74,10 @@ export async function pruneChain(
 
 async function loaded(store: AccountStore, accountId: string): Promise<StoredAccount> {
   const { load } = await store.read(accountId);
-  if (load.kind === 'refused') throw new Error(load.problem.message);
+  if (load.kind === 'refused') {
+    const { code, document, message } = load.problem;
+    throw new DocumentError(code, document, message);
+  }
   return load.account;
 }
 

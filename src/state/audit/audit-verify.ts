@@ -8,6 +8,7 @@ import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import type { RawText } from '../account/account-backend.ts';
 import { sha256Hex } from '../canonical.ts';
+import { strangeForm } from './audit-chain.ts';
 
 /** Where the chains of an account have to end, according to its state. */
 export interface ExpectedEnds extends ChainHead {
@@ -80,10 +81,8 @@ export class TrailVerifier {
     } catch {
       return broken(next, 'form', 'it is not JSON');
     }
+    if (strangeForm(record) !== undefined) return broken(next, 'form', 'it is not the record it should be');
     const { seq, market } = record;
-    if (record.version !== 1 || !Number.isSafeInteger(seq)) {
-      return broken(next, 'form', 'it is not the record it should be');
-    }
     const isForeign = record.accountId !== this.#accountId;
     if (isForeign) return broken(seq, 'account', 'it is of another account', market);
     const wrong = this.#judgeSeal(record) ?? this.#compareKept(record, hash) ?? this.#link(record, hash);

@@ -1,6 +1,7 @@
-import { type Control, type Controls, NO_CONTROLS } from '../../core/controls/controls.ts';
+import { type Control, type Controls, MAX_CONTROLS, NO_CONTROLS } from '../../core/controls/controls.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { STAMP_LENGTH } from '../account/account-backend.ts';
+import { MOST_TEXT } from '../account/documents.ts';
 import { controlSchema } from './operator-schemas.ts';
 
 const VERSION = 1;
@@ -21,9 +22,11 @@ export interface ControlsReader {
 export function readControls(text: string, reader: ControlsReader): Controls {
   if (text === '') return NO_CONTROLS;
   const stamp = text.slice(0, STAMP_LENGTH);
+  if (text.length > MOST_TEXT) return { stamp, entries: [unreadable('are too long')] };
   try {
     const body = JSON.parse(text.slice(STAMP_LENGTH)) as { version?: unknown; entries?: unknown };
     if (body.version === VERSION && Array.isArray(body.entries)) {
+      if (body.entries.length > 2 * MAX_CONTROLS) return { stamp, entries: [unreadable('are too many')] };
       return { stamp, entries: body.entries.flatMap((entry: unknown) => readControl(entry, reader)) };
     }
     return {

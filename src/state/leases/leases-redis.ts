@@ -1,17 +1,23 @@
 import type { Redis } from 'ioredis';
+import { MOST_AHEAD_MS } from '../../core/ports/nonce-store.ts';
 import { bucketOf, type LaneLeases, type LeaseRenewal } from '../../core/ports/state-store.ts';
 import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import type { BucketKeys } from '../account/keys.ts';
-import { LUA_NOW, prepareScripts, type RedisScript } from '../redis-scripts.ts';
+import { LUA_NOW, prepareScripts, type RedisScript, wholeNumber } from '../redis-scripts.ts';
+
+/** Tokens are milliseconds: more digits than the clock will have for ages. */
+const TOKEN_DIGITS = 15;
 
 /**
  * KEYS[1]: a hash per account: `m:<market>` and `all` hold `token|until|owner`, `wish` holds `0|until|owner` of who
  * waits for all lanes, `n` the last token. The next caller removes what has expired. A lease that ends later than one
- * that begins now was given before the server's clock stepped back: it ends with that one.
+ * that begins now was given before the server's clock stepped back: it ends with that one. What is no lease, and a token
+ * that is far ahead of the clock, somebody else has written: it counts as absent.
  */
 const READ_LEASES = `${LUA_NOW}
 local function parse(text)
   local token, till, owner = string.match(text, '^(%d+)|(%d+)|(.*)$')
+  if not token or #token > ${TOKEN_DIGITS} then return nil, 0, '' end
   return token, tonumber(till), owner
 end`;
 
@@ -25,7 +31,9 @@ local held = redis.call('HGETALL', KEYS[1])
 local last, mine, blocker, wait, wished = 0, nil, nil, 0, false
 for index = 1, #held, 2 do
   local name = held[index]
-  if name == 'n' then last = tonumber(held[index + 1])
+  if name == 'n' then
+    last = tonumber(held[index + 1]) or 0
+    if not (last >= 0 and last <= now + ${MOST_AHEAD_MS}) then last = 0 end
   else
     local token, till, holder = parse(held[index + 1])
     if till > now + lease + ${CLOCK_STEP_MS} then
@@ -113,8 +121,10 @@ export function createRedisLeases(
       return within('taking a lane', async () => {
         const reply = await run(ACQUIRE, keyOf(accountId), leaseField(market), owner, leaseMs, KEEP_MS);
         const [code, value, wait] = reply as [number, string, number | undefined];
-        if (code === 0) return { kind: 'busy', by: value, retryInMs: Math.max(1, wait ?? 1) };
-        return { kind: 'held', lease: { accountId, market, owner, token: Number(value) } };
+        if (code === 1)
+          return { kind: 'held', lease: { accountId, market, owner, token: wholeNumber(value, 1) } };
+        const retryInMs = Math.max(1, wholeNumber(wait, 0, leaseMs + CLOCK_STEP_MS));
+        return { kind: 'busy', by: value, retryInMs };
       });
     },
     renew({ accountId, market, owner, token }, leaseMs) {

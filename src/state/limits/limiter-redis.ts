@@ -7,10 +7,13 @@ import {
   WINDOW_BUCKETS,
 } from '../../core/ports/rate-limit-store.ts';
 import { CLOCK_STEP_MS } from '../account/account-backend.ts';
-import { LUA_NOW, prepareScripts, type RedisScript, toNumbers } from '../redis-scripts.ts';
+import { LUA_NOW, prepareScripts, type RedisScript, toNumbers, wholeNumber } from '../redis-scripts.ts';
 
 /** No penalty blocks for longer: what was written by somebody else ends after this time, too. */
 const LONGEST_BLOCK_MS = 60_000;
+
+/** No budget is as large: what counts more was written by somebody else. */
+const MOST_TAKEN = 1_000_000_000;
 
 /** What lies too far in the future stems from before the server's clock stepped back, and is forgotten. */
 const TIME_AND_FACTOR = `${LUA_NOW}
@@ -37,7 +40,8 @@ local used, oldest = 0, current
 local fields = redis.call('HGETALL', KEYS[1])
 for index = 1, #fields, 2 do
   local bucket, taken = tonumber(fields[index]), tonumber(fields[index + 1])
-  if not (bucket and taken) or taken < 0 or bucket < current - buckets or bucket > current + buckets then
+  local isCount = bucket and taken and taken == math.floor(taken) and taken >= 0 and taken <= ${MOST_TAKEN}
+  if not (isCount and bucket >= current - buckets and bucket <= current + buckets) then
     redis.call('HDEL', KEYS[1], fields[index])
   else
     used = used + taken
@@ -79,8 +83,12 @@ export function createRedisRateLimitStore(options: { redis: Redis; prefix?: stri
       const { limit, periodMs, share, count, ignorePenalty } = request;
       const asked = [limit, periodMs, share, count, ignorePenalty ? '1' : '0', WINDOW_BUCKETS];
       const reply = await run(TAKE, ...names(request.scope), ...asked);
-      const [granted = 0, retryInMs = 0] = toNumbers(reply);
-      return { granted, retryInMs };
+      const [granted, retryInMs] = toNumbers(reply);
+      const longestMs = Math.max(LONGEST_BLOCK_MS, 2 * periodMs + CLOCK_STEP_MS);
+      return {
+        granted: wholeNumber(granted, 0, count),
+        retryInMs: wholeNumber(retryInMs, granted === 0 ? 1 : 0, longestMs),
+      };
     },
     async penalize(penalty: Penalty): Promise<void> {
       const { factor, floor, recoveryMs, blockMs } = penalty;

@@ -16,6 +16,7 @@ import {
   type RedisScript,
   type ScriptArgument,
   toNumbers,
+  wholeNumber,
 } from '../redis-scripts.ts';
 import { MAX_GAP_MS, MAX_RUNS } from './nonce-window.ts';
 
@@ -181,18 +182,24 @@ export function createRedisNonceStore(options: { redis: Redis; prefix?: string }
     async reserveWindow(key, fromMs, toMs, count): Promise<WindowReservation> {
       const bounds = [MAX_RUNS, MAX_GAP_MS, KEEP_MS];
       const reply = await run(RESERVE_WINDOW, names(key).runs, fromMs, toMs, count, ...bounds);
-      const [reserved, first = 0, granted = 0] = toNumbers(reply);
-      if (reserved !== 1) return { kind: 'exhausted', waitMs: first };
-      return { kind: 'reserved', first, count: granted };
+      const [reserved, first, granted] = toNumbers(reply);
+      if (reserved !== 1) return { kind: 'exhausted', waitMs: wholeNumber(first, 1, 2 * MOST_AHEAD_MS) };
+      return {
+        kind: 'reserved',
+        first: wholeNumber(first, fromMs, toMs),
+        count: wholeNumber(granted, 1, count),
+      };
     },
     async enterMutex(key, request: MutexRequest): Promise<MutexEntry> {
       const { mutex, sequence } = names(key);
       const { owner, floor, leaseMs, urgent } = request;
       const asked = [owner, floor, leaseMs, urgent ? '1' : '0'];
       const reply = await run(ENTER_MUTEX, mutex, sequence, ...asked, channel, key, KEEP_MS);
-      const [granted, value = 0, contended] = toNumbers(reply);
-      if (granted !== 1) return { kind: 'busy', retryInMs: value };
-      return { kind: 'granted', sequence: value, contended: contended === 1 };
+      const [granted, value, contended] = toNumbers(reply);
+      if (granted !== 1) {
+        return { kind: 'busy', retryInMs: wholeNumber(value, 1, Math.max(leaseMs, LONGEST_LEASE_MS)) };
+      }
+      return { kind: 'granted', sequence: wholeNumber(value, floor), contended: contended === 1 };
     },
     async renewMutex(key, owner, leaseMs): Promise<MutexRenewal> {
       const reply = Number(await run(RENEW_MUTEX, names(key).mutex, owner, leaseMs));
@@ -226,9 +233,9 @@ function reserver(
     const args = batch.flatMap(({ floor, count }) => [floor, count]);
     try {
       const values = toNumbers(await reserve(keys, args));
-      for (const [index, { count, resolve }] of batch.entries()) {
-        const [first = Number.NaN, previous = Number.NaN] = values.slice(2 * index, 2 * index + 2);
-        resolve({ first, count, previous });
+      for (const [index, { floor, count, resolve }] of batch.entries()) {
+        const [first, previous] = values.slice(2 * index, 2 * index + 2);
+        resolve({ first: wholeNumber(first, floor), count, previous: wholeNumber(previous, 0) });
       }
     } catch (error) {
       const { name, message } = error as Error;

@@ -1,13 +1,24 @@
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import { sha256Hex } from '../../core/orders/sha256.ts';
-import type { Receipt, ReceiptStore, Receipts, ThreadHold } from '../../core/ports/delivery.ts';
-import { LUA_NOW, pairsOf, prepareScripts, type RedisScript } from '../redis-scripts.ts';
+import {
+  DELIVERY_FAILURES,
+  type Receipt,
+  type ReceiptStore,
+  type Receipts,
+  type ThreadHold,
+} from '../../core/ports/delivery.ts';
+import { LUA_NOW, pairsOf, prepareScripts, type RedisScript, wholeNumber } from '../redis-scripts.ts';
 import { KEEP_RECEIPTS_MS } from './receipts-memory.ts';
+
+/** No hold lasts longer: one that ends later was written by somebody else, and would silence its thread. */
+const LONGEST_HOLD_MS = 600_000;
 
 /** One hash per thread: `m:<message id>` to the receipt as JSON, and who holds the thread until when. */
 const OWNER = `${LUA_NOW}
 local owner = redis.call('HGET', KEYS[1], 'owner')
-local till = tonumber(redis.call('HGET', KEYS[1], 'until') or '0')`;
+local till = tonumber(redis.call('HGET', KEYS[1], 'until') or '0') or 0
+if not (till <= now + ${LONGEST_HOLD_MS}) then till = 0 end`;
 
 const HOLD: RedisScript = {
   name: 'bwReceiptHold',
@@ -53,7 +64,7 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
     async hold(thread, owner, leaseMs): Promise<ThreadHold> {
       const reply = await run(HOLD, keyOf(thread), owner, Math.ceil(leaseMs), keepMs);
       const [held, rest] = reply as [number, number | string[]];
-      if (held === 0) return { kind: 'busy', retryInMs: Number(rest) };
+      if (held !== 1) return { kind: 'busy', retryInMs: wholeNumber(rest, 0, LONGEST_HOLD_MS) };
       return { kind: 'held', receipts: receiptsOf(pairsOf(rest as string[])) };
     },
     async settle(thread, owner, receipts) {
@@ -66,9 +77,37 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
   };
 }
 
+/** What is no receipt is left out: its message is then sent, at worst a second time. */
 function receiptsOf(fields: readonly (readonly [string, string])[]): Receipts {
-  const receipts = fields.filter(([field]) => field.startsWith(FIELD));
-  return Object.fromEntries(
-    receipts.map(([field, text]) => [field.slice(FIELD.length), JSON.parse(text) as Receipt]),
-  );
+  const found = fields.flatMap(([field, text]): readonly [string, Receipt][] => {
+    const receipt = field.startsWith(FIELD) ? receiptOf(text) : undefined;
+    return receipt === undefined ? [] : [[field.slice(FIELD.length), receipt]];
+  });
+  return Object.fromEntries(found);
+}
+
+const moment = z.number().min(0).max(8.64e15);
+const receiptSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('delivered'),
+    atMs: moment,
+    saidAtMs: moment,
+    final: z.boolean(),
+    reference: z.string().max(1_000).exactOptional(),
+  }),
+  z.object({
+    kind: z.literal('failed'),
+    atMs: moment,
+    final: z.boolean(),
+    reason: z.enum(DELIVERY_FAILURES),
+    words: z.string().max(4_000),
+  }),
+]) satisfies z.ZodType<Receipt>;
+
+function receiptOf(text: string): Receipt | undefined {
+  try {
+    return receiptSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
 }

@@ -41,8 +41,11 @@ export function createRedisStressStore(place: {
   };
 }
 
+/** What a date can be made of. */
+const moment = z.number().min(0).max(8.64e15);
+
 const run = {
-  atMs: z.number(),
+  atMs: moment,
   durationMs: z.number(),
   outcome: z.enum(['complete', 'partial', 'failed']),
   words: z.string(),
@@ -81,7 +84,7 @@ const storedSchema = z.object({
     })
     .nullable(),
   lastRun: z.object(run),
-  nextAtMs: z.number(),
+  nextAtMs: moment,
 }) satisfies z.ZodType<StoredStress>;
 
 /** Nothing is decided by it: what cannot be read is as if it were not there, until the next run. */

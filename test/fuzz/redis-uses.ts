@@ -1,0 +1,170 @@
+import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-record.ts';
+import { ControlError } from '../../src/core/ports/operator-controls.ts';
+import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
+import { ACCOUNT, BUDGET, MARKET, NONCES, SCOPE, type Stores, THREAD } from './redis-seed.ts';
+
+type Use = (stores: Stores) => Promise<void>;
+
+/** What the program does with what it finds in Redis, and what has to hold of the answers, whoever wrote them. */
+export const USES: Readonly<Record<string, Use>> = {
+  async takeDue({ state }) {
+    const request = { accountIds: [ACCOUNT], claimMs: 3_000, maxAheadMs: 60_000 };
+    const { nextDueInMs, storeMs, accounts } = await state.store.takeDue(bucketOf(ACCOUNT), request);
+    within('nextDueInMs', nextDueInMs ?? 0, -Number.MAX_SAFE_INTEGER, 60_001);
+    within('storeMs', storeMs, 0, 1e14);
+    for (const load of accounts) if (load.kind === 'refused') worded(load.problem.message);
+  },
+  async commit({ state }) {
+    const { load, controls } = await state.store.read(ACCOUNT);
+    if (load.kind === 'refused') return worded(load.problem.message);
+    const { account } = load;
+    const lane = account.lanes.get(MARKET);
+    const [result] = await state.store.commit([
+      {
+        base: account,
+        audit: [{ kind: 'note', atMs: 1, about: 'test', words: 'x' }],
+        ...(lane === undefined ? {} : { lanes: new Map([[MARKET, { ...lane, attempt: lane.attempt + 1 }]]) }),
+        due: { inMs: 500, danger: 1 },
+        history: [{ subject: 'position:1', values: { market: MARKET, amount: '1' } }],
+        controls,
+      },
+    ]);
+    if (result === undefined) throw new OutOfBounds('no answer to a commit');
+    if (result.kind === 'refused') worded(result.problem.message);
+    if (result.kind === 'committed') within('version', result.account.version, 1, Number.MAX_SAFE_INTEGER);
+  },
+  async discard({ state }) {
+    const { load } = await state.store.read(ACCOUNT);
+    if (load.kind === 'loaded') return;
+    worded(load.problem.message);
+    const { document } = load.problem;
+    await state.store.discard(ACCOUNT, { document, author: 'ann', reason: 'unreadable', atMs: 1 });
+  },
+  async audit({ state }) {
+    const records = await state.audit.tail(ACCOUNT, 50);
+    const verdict = await state.audit.verify(ACCOUNT);
+    if (verdict.kind === 'broken') worded(verdict.words);
+    for (const { record } of records) await state.audit.inputs(record).catch(judgeFailure);
+  },
+  async prune({ state }) {
+    const exporter = { write: async () => undefined, end: async () => undefined };
+    const { pruned } = await state.audit.prune(ACCOUNT, { keepRecords: 1, reason: 'x', atMs: 1, exporter });
+    within('pruned', pruned, 0, 1_000);
+  },
+  async history({ state }) {
+    for (const { atMs, values } of await state.history.read(ACCOUNT, 'position:1')) {
+      within('atMs', atMs, 0, Number.MAX_SAFE_INTEGER);
+      if (typeof values !== 'object' || values === null)
+        throw new OutOfBounds('values of a sample are no object');
+    }
+    for (const { samples } of await state.history.readAll(ACCOUNT)) {
+      for (const { values } of samples)
+        if (typeof values !== 'object' || values === null)
+          throw new OutOfBounds('values of a sample are no object');
+    }
+  },
+  async controls({ state }) {
+    for (const { id, author, reason } of await state.controls.list()) {
+      if (id === '' || author === '' || reason === '') throw new OutOfBounds('a control without a name');
+    }
+    const by = { author: 'ann', reason: 'over' };
+    await state.controls.lift({ kind: 'pause', accountId: ACCOUNT }, by);
+  },
+  async submit({ state }) {
+    const order = { kind: 'withdraw', orderId: 'abc', expiresAtMs: Date.now() + 60_000 } as const;
+    const { id } = await state.controls.submit(
+      ACCOUNT,
+      { ...order, author: 'ann', reason: 'x' },
+      'a key of it',
+    );
+    if (id === '') throw new OutOfBounds('an order without a name');
+  },
+  async leases({ state }) {
+    const { leases } = state.store;
+    for (const market of [MARKET, null]) {
+      const reply = await leases.acquire(ACCOUNT, market, 'me', 2_000);
+      if (reply.kind === 'busy') {
+        within('retryInMs', reply.retryInMs, 1, 3_000);
+        continue;
+      }
+      within('token', reply.lease.token, 1, Number.MAX_SAFE_INTEGER);
+      await leases.renew(reply.lease, 2_000);
+      await leases.release(reply.lease);
+    }
+  },
+  async nonces({ nonces }) {
+    const nowMs = Date.now();
+    const reserved = await nonces.reserve(NONCES, nowMs * 10, 5);
+    within('first', reserved.first, nowMs * 10, (nowMs + 700_000) * 10);
+    within('previous', reserved.previous, 0, (nowMs + 700_000) * 10);
+    const window = await nonces.reserveWindow(NONCES, nowMs - 1_000, nowMs + 1_000, 5);
+    if (window.kind === 'exhausted') within('waitMs', window.waitMs, 0, 700_000);
+    else {
+      within('first', window.first, nowMs - 1_000, nowMs + 1_000);
+      within('count', window.count, 1, 5);
+    }
+  },
+  async mutex({ nonces }) {
+    const floor = Date.now() * 10;
+    const entry = await nonces.enterMutex(NONCES, { owner: 'me', floor, leaseMs: 2_000, urgent: true });
+    if (entry.kind === 'busy') within('retryInMs', entry.retryInMs, 1, 60_001);
+    else within('sequence', entry.sequence, floor, floor + 7_000_000);
+    await nonces.renewMutex(NONCES, 'me', 2_000);
+    await nonces.leaveMutex(NONCES, 'me');
+  },
+  async limits({ limits }) {
+    for (const ignorePenalty of [false, true]) {
+      const { granted, retryInMs } = await limits.take({ ...BUDGET, ignorePenalty });
+      within('granted', granted, 0, BUDGET.count);
+      within('retryInMs', retryInMs, granted > 0 ? 0 : 1, 60_001);
+    }
+    await limits.penalize({ scope: SCOPE, factor: 0.5, floor: 0.1, recoveryMs: 30_000, blockMs: 100 });
+  },
+  async receipts({ receipts }) {
+    const [peeked = {}] = await receipts.peek([THREAD]);
+    const hold = await receipts.hold(THREAD, 'me', 5_000);
+    if (hold.kind === 'busy') within('retryInMs', hold.retryInMs, 0, 600_001);
+    for (const receipt of [
+      ...Object.values(peeked),
+      ...(hold.kind === 'held' ? Object.values(hold.receipts) : []),
+    ]) {
+      if (!['delivered', 'failed'].includes(receipt.kind)) throw new OutOfBounds('a receipt of no kind');
+      within('atMs', receipt.atMs, 0, 8.64e15);
+    }
+    await receipts.settle(THREAD, 'me', {});
+  },
+  async stress({ stress }) {
+    const stored = await stress.read();
+    if (stored !== undefined) within('nextAtMs', stored.nextAtMs, -8.64e15, 8.64e15);
+    await stress.claim('1', 'me');
+  },
+};
+
+/** What may come instead of an answer: an error that says what is wrong, and none that a mistake of ours made. */
+export function judgeFailure(error: unknown): void {
+  if (error instanceof AuditFormatError || error instanceof AuditInputsError || error instanceof ControlError)
+    return worded(error.message);
+  const cause = error instanceof StoreLostError ? error.cause : error;
+  if (!(error instanceof Error) || !(cause instanceof Error)) throw error;
+  worded(error.message);
+  // A key of another type than ours: nobody can do anything with it but take it away.
+  if (/^WRONGTYPE|Operation against a key holding the wrong kind/.test(cause.message)) return;
+  if (!(error instanceof StoreLostError) && 'code' in error) return;
+  throw error;
+}
+
+/** Replies that no script of ours gives may end in any error, but for those that a check here throws. */
+export function judgeReplyFailure(error: unknown): void {
+  if (!(error instanceof Error) || error instanceof OutOfBounds) throw error;
+}
+
+class OutOfBounds extends Error {}
+
+function within(name: string, value: number, least: number, most: number): void {
+  if (!(value >= least && value <= most))
+    throw new OutOfBounds(`${name} is ${String(value)}: not ${least} to ${most}`);
+}
+
+function worded(words: string): void {
+  if (words === '' || words.length > 4_000) throw new OutOfBounds(`words of ${words.length} characters`);
+}
