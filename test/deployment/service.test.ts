@@ -40,3 +40,24 @@ test('systemd finds nothing wrong with the unit', async ({ skip }) => {
   const problems = (found?.output ?? '').split('\n').filter((line) => line.includes('breakwater.service:'));
   expect(problems.filter((line) => !/not executable|Failed to resolve|No such file/.test(line))).toEqual([]);
 });
+
+test('the unit exposes less than 2.0 by the measure of systemd-analyze security', async ({ skip }) => {
+  const file = new URL(UNIT, ROOT).pathname;
+  const found = await run('systemd-analyze', [
+    'security',
+    '--offline=true',
+    '--no-pager',
+    '--threshold=20',
+    file,
+  ]);
+  if (found === undefined) skip('systemd-analyze is not installed');
+  const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(found?.output ?? '') ?? [];
+  expect(exposure, found?.output).toBeDefined();
+  expect(Number(exposure)).toBeLessThan(2);
+});
+
+test('the unit leaves no core dump and lets no signal open a debugger', () => {
+  const lines = read(UNIT).split('\n');
+  for (const line of ['LimitCORE=0', 'Environment=NODE_OPTIONS=--disable-sigusr1'])
+    expect(lines).toContain(line);
+});
