@@ -11,6 +11,7 @@ import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
 import { registerReplay } from './replay/command.ts';
 import { registerStress } from './replay/stress.ts';
+import { registerReport } from './report.ts';
 import { registerResume } from './resume.ts';
 import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
@@ -42,5 +43,6 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerReduce,
   registerFlatten,
   registerAudit,
+  registerReport,
   registerToken,
 ];

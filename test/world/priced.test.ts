@@ -8,7 +8,7 @@ exchange: { baseUrls: ["https://one.example", "https://two.example"] }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3%, ${fee} }
 accounts:
-  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near], cadence: { calm: 10s } }
+  - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near], cadence: { calm: 10s, alert: 5s } }
 rules:
   - id: near
     on: position
@@ -48,7 +48,7 @@ function spec(config: string, side: 'long' | 'short' = 'long'): WorldSpec {
           [FALL_TO_MS + 900_000, at(START * 0.915)],
           [FALL_TO_MS + 960_000, at(LATER)],
         ],
-        tickMs: 200,
+        tickMs: 1_000,
       },
     ],
     daemons: [{ name: 'north', config }],

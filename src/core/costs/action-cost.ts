@@ -56,7 +56,7 @@ export interface PendingCost {
 }
 
 /** In money currency; null: not known, which is never zero. A loss is positive in the first three. */
-export interface CostFigures {
+export interface ActionFigures {
   /** By what the average fill was worse than the price at the decision. */
   readonly slippage: number | null;
   /** The same if it had filled at the limit price: what it was at most. */
@@ -66,7 +66,7 @@ export interface CostFigures {
   readonly kept: number | null;
 }
 
-export function costFigures(cost: ActionCost): CostFigures {
+export function costFigures(cost: ActionCost): ActionFigures {
   const { direction, fill, fee } = cost;
   const sign = direction === 'long' ? 1 : -1;
   const amount = Number(cost.amountBase);

@@ -1,4 +1,4 @@
-import { type ActionCost, type CostFigures, costFigures } from './action-cost.ts';
+import { type ActionCost, type ActionFigures, costFigures } from './action-cost.ts';
 
 /** `0.4 closed at 60,012.5 for 60,050: slippage 15 USDT, fee 13.2 USDT (configured rate)`. */
 export function costWords(cost: ActionCost): string {
@@ -17,13 +17,13 @@ export function costWords(cost: ActionCost): string {
   return parts.join(', ');
 }
 
-function slippageWords({ slippage, slippageAtMost }: CostFigures, money: string): string {
+function slippageWords({ slippage, slippageAtMost }: ActionFigures, money: string): string {
   if (slippage !== null) return `slippage ${moneyText(slippage)} ${money}`;
   if (slippageAtMost === null) return 'slippage not known';
   return `slippage not known, at most ${moneyText(slippageAtMost)} ${money}`;
 }
 
-function keptWords({ kept }: CostFigures, money: string): string {
+function keptWords({ kept }: ActionFigures, money: string): string {
   if (kept === null) return 'price an hour later not known';
   const amount = `${moneyText(Math.abs(kept))} ${money}`;
   return kept < 0 ? `an hour later it had given up ${amount}` : `an hour later it had kept ${amount}`;

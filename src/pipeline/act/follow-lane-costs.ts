@@ -1,5 +1,4 @@
 import { followCosts } from '../../core/costs/follow-costs.ts';
-import type { LaneState } from '../../core/lanes/lane-state.ts';
 import type { PositionRecord } from '../../core/ports/exchange.ts';
 import { type DecimalString, decimalFromNumber, formatDecimal } from '../../core/quantities/decimal.ts';
 import { PositionQuantities, type PositionReading } from '../../core/quantities/position.ts';
@@ -13,26 +12,27 @@ const FRESH_MS = 60_000;
 /** What orders of the last hour have cost and kept, as far as this poll shows. With nearly every poll: nothing. */
 export function withCosts(acted: Acted, inputs: ActingInputs, snapshot: Snapshot): Acted {
   const { stored, account, moment } = inputs;
-  let followed = acted;
-  for (const [market, before] of stored.lanes) {
-    const lane: LaneState | null | undefined = acted.lanes.get(market) ?? before;
-    if (lane.costs === undefined || lane.epoch !== stored.epoch.id) continue;
+  const changes = [...stored.lanes].flatMap(([market, before]) => {
+    const lane = acted.lanes.get(market) ?? before;
+    if (lane.costs === undefined || lane.epoch !== stored.epoch.id) return [];
     const change = followCosts(lane, {
       accountId: account.id,
       nowMs: moment.nowMs,
       markOf: (name) => markIn(name, inputs, snapshot),
       orders: freshOf(snapshot.sources.spotOrders)?.records ?? [],
     });
-    if (change === undefined) continue;
-    followed = {
-      ...followed,
-      lanes: new Map([...followed.lanes, [market, change.lane]]),
-      separable: new Set([...followed.separable, ...(acted.lanes.has(market) ? [] : [market])]),
-      audit: [...followed.audit, ...change.events.map((event) => ({ kind: 'action' as const, event }))],
-      events: [...followed.events, ...change.events],
-    };
-  }
-  return followed;
+    return change === undefined ? [] : [change];
+  });
+  if (changes.length === 0) return acted;
+  const events = changes.flatMap((change) => change.events);
+  const alone = changes.map(({ lane }) => lane.market).filter((market) => !acted.lanes.has(market));
+  return {
+    ...acted,
+    lanes: new Map([...acted.lanes, ...changes.map(({ lane }) => [lane.market, lane] as const)]),
+    separable: new Set([...acted.separable, ...alone]),
+    audit: [...acted.audit, ...events.map((event) => ({ kind: 'action' as const, event }))],
+    events: [...acted.events, ...events],
+  };
 }
 
 /** By this account's positions, else by those of others that this process reads. */
