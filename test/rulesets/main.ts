@@ -23,7 +23,8 @@ const HELP = `Measures sets of rules over standard books (2x to 20x; long, short
   --books NAMES    such as 5x or '5x long' or short, separated by commas (default: all)
   --models NAMES   ways through a candle (default ${PATH_MODELS.join(',')})
   --wild N         stretches of each crash, those with the largest moves (default 3)
-  --calm N         quiet stretches of each crash; with walks of the simulator at three volatilities (default 1)
+  --calm N         calm stretches of each crash (default 1)
+  --walks N        quiet stretches of 6 h by the simulator's walk, at each of 1, 2.5 and 5 % a day (default 20)
   --length TIME    of a stretch (default 2h)
   --latency TIME   each way (default 100ms)
   --depth FACTOR   multiplies the order books (default 1)
@@ -46,6 +47,7 @@ const { values } = parseArgs({
     models: { type: 'string', default: PATH_MODELS.join(',') },
     wild: { type: 'string', default: '3' },
     calm: { type: 'string', default: '1' },
+    walks: { type: 'string', default: '20' },
     length: { type: 'string', default: '2h' },
     latency: { type: 'string', default: '100ms' },
     depth: { type: 'string', default: '1' },
@@ -59,7 +61,7 @@ const { values } = parseArgs({
 
 class OptionError extends Error {}
 
-function countOf(option: 'wild' | 'calm' | 'threads' | 'seed'): number {
+function countOf(option: 'wild' | 'calm' | 'walks' | 'threads' | 'seed'): number {
   const count = Number(values[option]);
   if (Number.isSafeInteger(count) && count >= 0) return count;
   throw new OptionError(`--${option}: expected a whole number, got '${values[option]}'`);
@@ -97,6 +99,7 @@ function planAsked() {
     wild: countOf('wild'),
     calm: countOf('calm'),
     lengthMs: timeOf('length'),
+    walks: countOf('walks'),
     latency: timeOf('latency'),
     depth: values.depth,
     kept: SHIPPED,

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { ANCHORS, type CandidateSpace, candidatesOf } from '../../src/replay/tune/candidates.ts';
+import { reachOf } from '../../src/replay/tune/reach.ts';
 import type { TunePlan } from '../../src/replay/tune/search.ts';
 import {
   accountOfBook,
@@ -21,6 +22,7 @@ const TERMS = {
 
 /** A day of the quietest, of usual, and of lively trading: standard deviation of the price by the day. */
 const WALKS = [0.01, 0.025, 0.05] as const;
+const WALK_MS = 6 * 3_600_000;
 const WALK_STARTS = [
   { market: 'BTC_PERP', start: '60000' },
   { market: 'ETH_PERP', start: '3000' },
@@ -49,6 +51,8 @@ export interface SetChoice {
   readonly wild: number;
   readonly calm: number;
   readonly lengthMs: number;
+  /** Quiet stretches of six hours by the simulator's walk, for each of three volatilities. */
+  readonly walks: number;
   readonly latency: LatencySpec;
   readonly depth?: string;
   /** Sets that are there in every round, besides the anchors. */
@@ -66,8 +70,9 @@ export function setPlan(choice: SetChoice): TunePlan {
   const calm = crashes.flatMap(
     ({ id, markets }) => windowsOf(id, markets, { lengthMs, count: choice.calm }).calm,
   );
-  const walks =
-    choice.calm === 0 ? [] : WALKS.map((volatility) => walkWindow(WALK_STARTS, volatility, lengthMs));
+  const walks = Array.from({ length: choice.walks }, (_, number) =>
+    WALKS.map((dailyVolatility) => walkWindow(WALK_STARTS, { dailyVolatility, durationMs: WALK_MS, number })),
+  ).flat();
   const cases = tuneCases({
     wild,
     quiet: [...calm, ...walks],
@@ -85,11 +90,15 @@ export function setPlan(choice: SetChoice): TunePlan {
     })),
   });
   const searched = choice.space === null ? [] : candidatesOf(choice.space);
-  const kept = choice.kept.map((candidate) => Object.assign({}, candidate, { isAnchor: true }));
+  const base = { file: fileURLToPath(new URL('../../config/breakwater.yaml', import.meta.url)), text: BASE };
+  const kept = choice.kept.map((candidate) => {
+    const reach = reachOf(base, candidate);
+    return Object.assign({}, candidate, { isAnchor: true }, reach && { reach });
+  });
   return {
     cases,
     candidates: [...ANCHORS, ...kept, ...searched],
-    base: { file: fileURLToPath(new URL('../../config/breakwater.yaml', import.meta.url)), text: BASE },
+    base,
     seed,
   };
 }

@@ -33,6 +33,7 @@ export const ANCHORS: readonly Candidate[] = [
   {
     name: 'close at margin call',
     isAnchor: true,
+    reach: { way: 1, distance: 0.02 },
     rules: [
       {
         id: 'margin-called',

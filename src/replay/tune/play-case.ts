@@ -9,7 +9,7 @@ import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case
 const DAEMON = 'breakwater';
 /** How often it is looked whether anything is open. */
 const LOOK_MS = 5_000;
-const WALK_TICK_MS = 250;
+const WALK_TICK_MS = 1_000;
 
 interface PlayedConfig {
   /** Names the config in problems. */
@@ -24,8 +24,71 @@ export async function playCase(one: TuneCase, config: PlayedConfig): Promise<Cas
 
 /** The same with nobody to protect it, and how near the price came to liquidation. */
 export async function playBare(one: TuneCase): Promise<BareOutcome> {
+  const walked = walkBare(one);
+  if (walked !== undefined) return walked;
   const { outcome, way, distance } = await play(one);
   return { ...outcome, way, distance };
+}
+
+/** A walk that liquidates nothing need not be played: only where it went and how it ended count. */
+function walkBare(one: TuneCase): BareOutcome | undefined {
+  const { account, prices, fromMs, durationMs } = one;
+  const [position] = account.positions;
+  const from = prices.find(({ market }) => market === position?.market);
+  if (account.positions.length !== 1 || position === undefined || from === undefined) return undefined;
+  if (!('dailyVolatility' in from) || account.loans.length > 0) return undefined;
+  const world = openCase(one, undefined, new Map());
+  const tracks = new AccountTracks(world.exchange, account);
+  const liquidation = tracks.look(fromMs)[0]?.liquidationPrice;
+  if (liquidation === undefined || liquidation === null) return undefined;
+  const [start, end] = [Number(from.start), toNumber(liquidation)];
+  const { low, high, last } = walkOf(one, from);
+  const way = Math.max(0, ((position.side === 'long' ? low : high) - start) / (end - start));
+  if (way >= SAFE_WAY) return undefined;
+  const equityStart = tracks.equity[0]?.[1] ?? 0;
+  const gained = (position.side === 'long' ? 1 : -1) * (last - start) * Number(position.amount);
+  return {
+    liquidated: false,
+    equityStart,
+    equityEnd: equityStart + gained,
+    orders: 0,
+    closings: 0,
+    playedMs: durationMs,
+    way,
+    distance: Math.abs(start - end) / start,
+  };
+}
+
+/** Nearer than this a case is played: whether it is liquidated is the exchange's to say. */
+const SAFE_WAY = 0.9;
+
+interface Walk extends Extremes {
+  readonly last: number;
+}
+
+/** Many accounts are played over one walk. */
+const WALKS = new Map<string, Walk>();
+
+function walkOf(one: TuneCase, from: TunePrices): Walk {
+  const { dailyVolatility } = from as Extract<TunePrices, { readonly dailyVolatility: number }>;
+  const key = JSON.stringify([
+    one.seed,
+    from.market,
+    from.start,
+    dailyVolatility,
+    one.fromMs,
+    one.durationMs,
+  ]);
+  const known = WALKS.get(key);
+  if (known !== undefined) return known;
+  const seen = { low: Number(from.start), high: Number(from.start) };
+  const source = heard(sourceOf(one, from.market, from), seen);
+  let price = decimal(from.start);
+  while ((source.nextMs() ?? Number.POSITIVE_INFINITY) <= one.fromMs + one.durationMs)
+    price = source.take(price);
+  const walk = { ...seen, last: toNumber(price) };
+  WALKS.set(key, walk);
+  return walk;
 }
 
 interface Played {
@@ -143,7 +206,10 @@ function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: str
   if ('dailyVolatility' in from) {
     const { dailyVolatility } = from;
     // Markets of one coin walk together, others by themselves.
-    const own = [...from.market].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, seed);
+    const own = [...from.market].reduce(
+      (sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0,
+      seed + fromMs / WALK_TICK_MS,
+    );
     return walkSource({
       seed: own,
       startMs: fromMs,

@@ -53,7 +53,7 @@ export interface TuneRecord {
 }
 
 /** Cases of the first round; each further one has three times as many. */
-const FIRST_ROUND = 12;
+const FIRST_ROUND = 24;
 const GROWTH = 3;
 /** Of those that a round leaves; so many stay at least. */
 const KEPT_SHARE = 1 / 3;

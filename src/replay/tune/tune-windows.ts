@@ -108,15 +108,23 @@ function cutOf(series: PriceSeries, fromMs: number, toMs: number): PriceSeries |
   return candles.length === 0 ? undefined : { ...series, candles };
 }
 
-/** A day without news by the simulator's own walk. */
+export interface WalkChoice {
+  readonly dailyVolatility: number;
+  readonly durationMs: number;
+  /** Each is another walk. */
+  readonly number: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** A time without news by the simulator's own walk. */
 export function walkWindow(
   starts: readonly { readonly market: string; readonly start: string }[],
-  dailyVolatility: number,
-  durationMs: number,
+  { dailyVolatility, durationMs, number }: WalkChoice,
 ): PriceWindow {
   return {
-    id: `walk of ${Math.round(dailyVolatility * 1_000) / 10} % a day`,
-    fromMs: Date.UTC(2026, 0, 1),
+    id: `walk ${number} of ${Math.round(dailyVolatility * 1_000) / 10} % a day`,
+    fromMs: Date.UTC(2026, 0, 1) + number * DAY_MS,
     durationMs,
     prices: starts.map((one) => ({ ...one, dailyVolatility })),
   };
