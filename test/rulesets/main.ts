@@ -24,7 +24,7 @@ const HELP = `Measures sets of rules over standard books (2x to 20x; long, short
   --models NAMES   ways through a candle (default ${PATH_MODELS.join(',')})
   --wild N         stretches of each crash, those with the largest moves (default 3)
   --calm N         calm stretches of each crash (default 1)
-  --walks N        quiet stretches of 6 h by the simulator's walk, at each of 1, 2.5 and 5 % a day (default 20)
+  --walks N        quiet stretches of 2 h by the simulator's walk, at each of 1, 2.5 and 5 % a day (default 60)
   --length TIME    of a stretch (default 2h)
   --latency TIME   each way (default 100ms)
   --depth FACTOR   multiplies the order books (default 1)
@@ -47,7 +47,7 @@ const { values } = parseArgs({
     models: { type: 'string', default: PATH_MODELS.join(',') },
     wild: { type: 'string', default: '3' },
     calm: { type: 'string', default: '1' },
-    walks: { type: 'string', default: '20' },
+    walks: { type: 'string', default: '60' },
     length: { type: 'string', default: '2h' },
     latency: { type: 'string', default: '100ms' },
     depth: { type: 'string', default: '1' },

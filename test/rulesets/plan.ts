@@ -22,7 +22,7 @@ const TERMS = {
 
 /** A day of the quietest, of usual, and of lively trading: standard deviation of the price by the day. */
 const WALKS = [0.01, 0.025, 0.05] as const;
-const WALK_MS = 6 * 3_600_000;
+const WALK_MS = 2 * 3_600_000;
 const WALK_STARTS = [
   { market: 'BTC_PERP', start: '60000' },
   { market: 'ETH_PERP', start: '3000' },
@@ -51,7 +51,7 @@ export interface SetChoice {
   readonly wild: number;
   readonly calm: number;
   readonly lengthMs: number;
-  /** Quiet stretches of six hours by the simulator's walk, for each of three volatilities. */
+  /** Quiet stretches of two hours by the simulator's walk, for each of three volatilities. */
   readonly walks: number;
   readonly latency: LatencySpec;
   readonly depth?: string;

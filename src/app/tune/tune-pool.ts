@@ -8,6 +8,7 @@ export interface TuneWork {
   readonly index: number;
   /** Absent: without rules. */
   readonly candidate?: Candidate;
+  readonly durationMs?: number | undefined;
 }
 
 export type TuneAnswer =
@@ -68,7 +69,7 @@ export function openTunePool({ cases, base }: Pick<TunePlan, 'cases' | 'base'>, 
   return {
     lanes: threads,
     bare: async (index) => (await ask({ index })) as BareOutcome,
-    play: async (index, candidate) => await ask({ index, candidate }),
+    play: async (index, candidate, durationMs) => await ask({ index, candidate, durationMs }),
     async close() {
       ended = Object.assign(new Error('the search was closed'), { code: 'search-closed' });
       for (const thread of all) thread.reject(ended);

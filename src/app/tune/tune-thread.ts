@@ -1,4 +1,3 @@
-import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { candidateConfig } from '../../replay/tune/candidate-config.ts';
 import { playBare, playCase } from '../../replay/tune/play-case.ts';
@@ -9,21 +8,20 @@ import type { TuneAnswer, TuneWork } from './tune-pool.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('tune-thread.ts runs in a worker thread');
-if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 const { cases, base } = workerData as Pick<TunePlan, 'cases' | 'base'>;
 
 port.on('message', (work: TuneWork) => {
   void answerTo(work).then((answer) => port.postMessage(answer));
 });
 
-async function answerTo({ index, candidate }: TuneWork): Promise<TuneAnswer> {
+async function answerTo({ index, candidate, durationMs }: TuneWork): Promise<TuneAnswer> {
   const one = cases[index];
   if (one === undefined) throw new RangeError(`there is no case ${index}`);
   try {
     const outcome =
       candidate === undefined
         ? await playBare(one)
-        : await playCase(one, { file: base.file, text: candidateConfig(base.text, candidate) });
+        : await playCase(one, { file: base.file, text: candidateConfig(base.text, candidate) }, durationMs);
     return { kind: 'played', outcome };
   } catch (error) {
     const { message, code } = error as { readonly message: string; readonly code?: unknown };

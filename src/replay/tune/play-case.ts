@@ -18,8 +18,12 @@ interface PlayedConfig {
 }
 
 /** Plays a case under a config in virtual time: the real daemon and the simulated exchange. @throws WorldConfigError */
-export async function playCase(one: TuneCase, config: PlayedConfig): Promise<CaseOutcome> {
-  return (await play(one, config)).outcome;
+export async function playCase(
+  one: TuneCase,
+  config: PlayedConfig,
+  durationMs = one.durationMs,
+): Promise<CaseOutcome> {
+  return (await play({ ...one, durationMs }, config)).outcome;
 }
 
 /** The same with nobody to protect it, and how near the price came to liquidation. */

@@ -15,7 +15,8 @@ export interface TunePlan {
 export interface CasePlayer {
   readonly lanes: number;
   bare(index: number): Promise<BareOutcome>;
-  play(index: number, candidate: Candidate): Promise<CaseOutcome>;
+  /** `durationMs`: only so much of it; absent: all. */
+  play(index: number, candidate: Candidate, durationMs?: number): Promise<CaseOutcome>;
 }
 
 export interface TuneHooks {
@@ -101,6 +102,7 @@ function better(alive: readonly Candidate[], of: (one: Candidate) => TuneFigures
 /** A price that came this much nearer than what a candidate acts at may have been seen by it. */
 const WAY_MARGIN = 0.03;
 const DISTANCE_MARGIN = 0.002;
+const AT_ONCE_MS = 300_000;
 /** A stop keeps clear of liquidation by so much of the price, or of the way where that is less. */
 const LEAST_CLEARANCE = 0.012;
 const MOST_CLEARANCE = 0.4;
@@ -172,7 +174,10 @@ class Search {
     return await this.#each(rest, what, async ({ candidate, index }) => {
       if (this.#refused.has(candidate.name)) return;
       try {
-        this.#outcomesOf(candidate).set(index, await this.#player.play(index, candidate));
+        this.#outcomesOf(candidate).set(
+          index,
+          await this.#player.play(index, candidate, this.#enoughOf(candidate, index)),
+        );
         this.#played += 1;
       } catch (error) {
         if (!(error instanceof Error) || !('code' in error) || error.code !== 'config-refused') throw error;
@@ -199,6 +204,14 @@ class Search {
       (reach.way < 1 && way >= firstWay - WAY_MARGIN) || nearest <= reach.distance + DISTANCE_MARGIN;
     if (isNear || outcome.liquidated) return undefined;
     return { ...outcome, orders: rules.reduce((orders, rule) => orders + restingOrders(rule), 0) };
+  }
+
+  /** Rules that act at the start of a quiet time do so at once: what comes after it tells nothing more. */
+  #enoughOf({ reach }: Candidate, index: number): number | undefined {
+    const distance = this.#bare.get(index)?.distance ?? null;
+    if (this.#plan.cases[index]?.kind !== 'quiet' || reach === undefined || distance === null)
+      return undefined;
+    return reach.distance >= distance ? AT_ONCE_MS : undefined;
   }
 
   /** @returns false: it was stopped before the end */

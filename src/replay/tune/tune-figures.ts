@@ -41,9 +41,7 @@ export function figuresOf(cases: readonly ComparedCase[]): TuneFigures {
     .map(({ bare, ruled }) => (bare.equityEnd - ruled.equityEnd) / bare.equityEnd)
     .toSorted((a, b) => a - b);
   const playedMs = sum(cases.map(({ ruled }) => ruled.playedMs));
-  const positionDays = sum(
-    quiet.map(({ of, ruled }) => (of.account.positions.length * ruled.playedMs) / DAYS_MS),
-  );
+  const positionDays = sum(quiet.map(({ of }) => (of.account.positions.length * of.durationMs) / DAYS_MS));
   return {
     cases: cases.length,
     doomed: doomed.length,
