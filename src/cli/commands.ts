@@ -11,6 +11,7 @@ import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
 import { registerReplay } from './replay/command.ts';
 import { registerStress } from './replay/stress.ts';
+import { registerTune } from './replay/tune.ts';
 import { registerReport } from './report.ts';
 import { registerResume } from './resume.ts';
 import { registerRun } from './run-daemon.ts';
@@ -30,6 +31,7 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
   registerReplay,
   registerStress,
+  registerTune,
   registerRun,
   registerSimulate,
   registerCall,

@@ -21,7 +21,11 @@ async function answerTo({ index, candidate, durationMs }: TuneWork): Promise<Tun
     const outcome =
       candidate === undefined
         ? await playBare(one)
-        : await playCase(one, { file: base.file, text: candidateConfig(base.text, candidate) }, durationMs);
+        : await playCase(
+            one,
+            { file: base.file, text: candidateConfig(base.text, candidate, one.account.id) },
+            durationMs,
+          );
     return { kind: 'played', outcome };
   } catch (error) {
     const { message, code } = error as { readonly message: string; readonly code?: unknown };

@@ -217,15 +217,23 @@ class Search {
   /** @returns false: it was stopped before the end */
   async #each<T>(work: readonly T[], what: string, play: (one: T) => Promise<void>): Promise<boolean> {
     let next = 0;
+    let done = 0;
     const lane = async (): Promise<void> => {
       for (let one = work[next]; one !== undefined && !this.#isOver; one = work[next]) {
         next += 1;
-        await play(one);
-        this.#hooks.onProgress?.(next / work.length, `${what}, ${Math.round(this.#spentMs() / 1_000)} s`);
+        try {
+          await play(one);
+        } catch (error) {
+          // What was being played when it was stopped is dropped.
+          if (this.#isOver) return;
+          throw error;
+        }
+        done += 1;
+        this.#hooks.onProgress?.(done / work.length, `${what}, ${Math.round(this.#spentMs() / 1_000)} s`);
       }
     };
     await Promise.all(Array.from({ length: this.#player.lanes }, lane));
-    return !this.#isOver || next >= work.length;
+    return done === work.length;
   }
 
   figuresOver(candidate: Candidate, cases: readonly number[]): TuneFigures {

@@ -57,8 +57,8 @@ export interface Candidate {
   readonly name: string;
   /** As in `rules:` of a config; what its values cannot be is refused by the config. */
   readonly rules: readonly Readonly<Record<string, unknown>>[];
-  /** A part of a config instead, such as `{ use: balanced }`: what an account's `rules:` names. Absent: all `rules`. */
-  readonly uses?: readonly unknown[];
+  /** A part of a config instead, such as `{ use: balanced }`: what an account's `rules:` names; `own`: the config as it is. Absent: all `rules`. */
+  readonly uses?: readonly unknown[] | 'own';
   /**
    * Nothing closes anything before the price has gone this part of the way to liquidation, or is this near to it.
    * Absent: not known, so that every case is played.
