@@ -2,17 +2,12 @@ import { fileURLToPath } from 'node:url';
 import { ANCHORS, type CandidateSpace, candidatesOf } from '../../src/replay/tune/candidates.ts';
 import { reachOf } from '../../src/replay/tune/reach.ts';
 import type { TunePlan } from '../../src/replay/tune/search.ts';
-import {
-  accountOfBook,
-  BOOK_ACCOUNT,
-  STANDARD_BOOKS,
-  type TuneBook,
-} from '../../src/replay/tune/tune-books.ts';
 import type { Candidate } from '../../src/replay/tune/tune-case.ts';
 import { tuneCases } from '../../src/replay/tune/tune-cases.ts';
 import { walkWindow, windowsOf } from '../../src/replay/tune/tune-windows.ts';
 import type { PathModel } from '../../src/simulator/prices/price-path.ts';
 import type { LatencySpec } from '../../src/world/chance.ts';
+import { accountOfBook, BOOK_ACCOUNT, STANDARD_BOOKS, type TuneBook } from './books.ts';
 import { type CrashPrices } from './files.ts';
 
 const TERMS = {

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
+import type { StartingAccount } from '../../replay/positions/starting-account.ts';
 import { readPriceFiles } from '../../replay/price-files.ts';
 import { ANCHORS, type CandidateSpace, candidatesOf } from '../../replay/tune/candidates.ts';
 import { reachOf } from '../../replay/tune/reach.ts';
@@ -91,13 +92,9 @@ export async function openTune(options: TuneOptions): Promise<OpenTune> {
 }
 
 /** Over prices of another time a position begins at their first: only its size and its collateral count. */
-function withoutEntries<T extends { readonly positions: readonly { readonly entry?: unknown }[] }>(
-  account: T,
-): T {
-  return {
-    ...account,
-    positions: account.positions.map(({ entry: _, ...position }) => position),
-  };
+function withoutEntries(account: StartingAccount): StartingAccount {
+  const positions = account.positions.map(({ market, side, amount }) => ({ market, side, amount }));
+  return { ...account, positions };
 }
 
 /** What the accounts have now, in every table. */

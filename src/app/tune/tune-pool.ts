@@ -56,6 +56,7 @@ export function openTunePool({ cases, base }: Pick<TunePlan, 'cases' | 'base'>, 
       const answer = await new Promise<TuneAnswer>((resolve, reject) => {
         thread.reject = reject;
         thread.worker.once('message', resolve);
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
         thread.worker.postMessage(work);
       });
       if (answer.kind === 'played') return answer.outcome;

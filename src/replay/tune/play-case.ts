@@ -210,7 +210,7 @@ function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: str
   if ('dailyVolatility' in from) {
     const { dailyVolatility } = from;
     // Markets of one coin walk together, others by themselves.
-    const own = [...from.market].reduce(
+    const own = Array.from(from.market).reduce(
       (sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0,
       seed + fromMs / WALK_TICK_MS,
     );

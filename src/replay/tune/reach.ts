@@ -36,11 +36,14 @@ export function reachOf(
       );
       const isByState = JSON.stringify(spec.when).includes('liquidationState');
       if (spec.on !== 'position' || (marks.length === 0 && !isByState)) return undefined;
-      if (marks.some(({ field, op }) => field !== 'liquidationDistance' || op !== 'below')) return undefined;
+      const distances = marks.filter(({ field, op }) => field === 'liquidationDistance' && op === 'below');
+      // What holds only together with a distance does not hold before it.
+      const isBounded = distances.length === marks.length || (distances.length > 0 && isConjunction(spec));
+      if (!isBounded) return undefined;
       distance = Math.max(
         distance,
         isByState ? MARGIN_CALL_DISTANCE : 0,
-        ...marks.map(({ threshold }) => threshold),
+        ...distances.map(({ threshold }) => threshold),
       );
     }
   }
@@ -51,6 +54,10 @@ function firstStop(action: Action): number {
   if (action.kind !== 'protect') return 1;
   const { ladder } = action as { readonly ladder?: readonly { readonly at: number }[] };
   return Math.min(action.at, ...(ladder ?? []).map(({ at }) => at));
+}
+
+function isConjunction({ when }: RuleSpec): boolean {
+  return !/"(?:any|not)"/.test(JSON.stringify(when));
 }
 
 /** A rule for accounts with more than one position has nothing to say of one that has a single one. */

@@ -3,7 +3,8 @@ import { percent } from '../words.ts';
 import type { TuneRecord } from './search.ts';
 import type { TuneFigures } from './tune-figures.ts';
 
-const COLUMNS: OutcomeTable['columns'] = [
+/** First the rules, and whether they are on the front. */
+export const FRONT_COLUMNS: OutcomeTable['columns'] = [
   ...texts('RULES', 'FRONT'),
   ...figures('PREVENTED', 'KEPT', 'WITHOUT', 'GIVEN UP', 'MEDIAN', 'HARMED', 'ORDERS/H', 'FALSE/1000 D'),
 ];
@@ -12,24 +13,17 @@ const COLUMNS: OutcomeTable['columns'] = [
 export function frontTable({ rows }: TuneRecord, all = false): OutcomeTable {
   const shown = rows.filter(({ isAnchor, isOnFront }) => all || isAnchor || isOnFront);
   return {
-    columns: COLUMNS,
+    columns: FRONT_COLUMNS,
     rows: shown.map(({ name, isOnFront, isAnchor, figures: one }) => [
       name,
       isOnFront ? 'yes' : isAnchor ? '' : 'beaten',
-      ...cells(one),
+      ...figureCells(one),
     ]),
   };
 }
 
-/** The same of one set by book. */
-export function bookTable(row: TuneRecord['rows'][number]): OutcomeTable {
-  return {
-    columns: [...texts('BOOK'), ...COLUMNS.slice(2)],
-    rows: Object.entries(row.books).map(([book, one]) => [book, ...cells(one)]),
-  };
-}
-
-function cells(one: TuneFigures): readonly string[] {
+/** In the order of the columns from the third on. */
+export function figureCells(one: TuneFigures): readonly string[] {
   return [
     `${one.prevented} of ${one.doomed}`,
     share(one.kept),

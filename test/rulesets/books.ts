@@ -1,13 +1,12 @@
 import {
-  type DecimalString,
   decimal,
   decimalFromNumber,
   divide,
   formatDecimal,
   roundToStep,
-} from '../../core/quantities/decimal.ts';
-import type { MarketTerms } from '../../world/spec.ts';
-import type { StartingAccount } from '../positions/starting-account.ts';
+} from '../../src/core/quantities/decimal.ts';
+import type { StartingAccount } from '../../src/replay/positions/starting-account.ts';
+import type { MarketTerms } from '../../src/world/spec.ts';
 
 /** A shape of account over one or two markets; sized by the first prices. */
 export interface TuneBook {
@@ -57,7 +56,7 @@ export function accountOfBook(
     hedged: () => [position(first, 'long', 1), position(first, 'short', HEDGED_SHARE)],
     portfolio: () => [position(first, 'long', 0.5), position(second ?? first, 'long', 0.5)],
   }[shape]();
-  const collateral = formatDecimal(decimalFromNumber(Math.round(NOTIONAL / leverage))) as DecimalString;
+  const collateral = formatDecimal(decimalFromNumber(Math.round(NOTIONAL / leverage)));
   return {
     id: BOOK_ACCOUNT,
     collateral: { USDT: collateral },
