@@ -1,5 +1,6 @@
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import { isSentFor, mayHaveFilled } from '../orders/outstanding.ts';
 import {
   type Decimal,
   divide,
@@ -47,7 +48,7 @@ function costsOf(
   if (direction === null || isHeld) return [];
   const fall = toDecimal(position.sizeBase).minus(now === undefined ? ZERO : toDecimal(now.sizeBase));
   if (fall.lte(ZERO)) return [];
-  const shares = sharesOf(fall, ordersOf(position, before, scene));
+  const shares = sharesOf(fall, ordersOf(position, now, before, scene));
   const total = shares.reduce((sum, { amount }) => sum.plus(amount), ZERO);
   // Where others closed a part the average price is not ours.
   const fill = now !== undefined && total.eq(fall) ? averagePrice(position, now, fall) : null;
@@ -75,23 +76,36 @@ function costsOf(
   }));
 }
 
-/** Ours that may have filled, the nearest to the market first. */
+/** Ours that have filled for certain, else those that may have, the nearest to the market first. */
 function ordersOf(
-  { positionId }: ReadPosition,
-  { orders, ended = [] }: LaneState,
-  { audit }: LaneScene,
+  position: ReadPosition,
+  now: ReadPosition | undefined,
+  { market, orders, ended = [] }: LaneState,
+  { audit, settings }: LaneScene,
 ): readonly OwnOrder[] {
   const filled = new Set(
     audit.events.flatMap(({ kind, order }) => (kind === 'filled' && order ? [order.clientOrderId] : [])),
   );
   const own = [...orders, ...ended].filter(
-    (order) => order.positionId === positionId && order.trial !== true && !order.presumedFilled,
+    (order) =>
+      order.positionId === position.positionId &&
+      order.trial !== true &&
+      !order.presumedFilled &&
+      isSentFor(order, position),
   );
   const proven = own.filter(({ request }) => filled.has(request.clientOrderId));
   if (proven.length > 0) return proven;
+  const terms = settings.marketSettings(market);
+  // The owner may trade, too: a stop that the market never reached has closed nothing.
+  const possible = own.filter(
+    (order) =>
+      (now === undefined && order.role === 'reduce') ||
+      mayHaveFilled(order, position, terms) ||
+      mayHaveFilled(order, now, terms),
+  );
   const nearness = ({ request }: OwnOrder): number =>
     (request.side === 'sell' ? -1 : 1) * Number(request.activationPrice);
-  return own.toSorted((a, b) => nearness(a) - nearness(b));
+  return possible.toSorted((a, b) => nearness(a) - nearness(b));
 }
 
 function sharesOf(

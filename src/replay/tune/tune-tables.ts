@@ -14,11 +14,9 @@ export function frontTable({ rows }: TuneRecord, all = false): OutcomeTable {
   const shown = rows.filter(({ isAnchor, isOnFront }) => all || isAnchor || isOnFront);
   return {
     columns: FRONT_COLUMNS,
-    rows: shown.map(({ name, isOnFront, isAnchor, figures: one }) => [
-      name,
-      isOnFront ? 'yes' : isAnchor ? '' : 'beaten',
-      ...figureCells(one),
-    ]),
+    rows: shown.map(({ name, isOnFront, isAnchor, figures: one }) =>
+      [name, isOnFront ? 'yes' : isAnchor ? '' : 'beaten'].concat(figureCells(one)),
+    ),
   };
 }
 
