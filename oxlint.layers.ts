@@ -166,6 +166,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'route-requests',
   ],
   audit: ['audit-event', 'audit-record'],
+  costs: ['action-cost', 'cost-report', 'follow-costs', 'note-fills'],
   controls: ['controls'],
   view: [
     'account-view',

@@ -24,6 +24,7 @@ export { type OpenReplay, type ReplayOptions } from './app/replay/open-replay.ts
 export { type OpenStress, type StressOptions } from './app/replay/open-stress.ts';
 export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export type { ChannelTest } from './app/test-channels.ts';
+export { type TuneOptions } from './app/tune/open-tune.ts';
 export type { CheckReport } from './config/check-report.ts';
 export {
   durationHint,
@@ -43,6 +44,7 @@ export { outcomeTable } from './replay/outcome-table.ts';
 export { type ReplayRecord } from './replay/record.ts';
 export { type StressRecord } from './replay/stress/stress.ts';
 export { summaryOf } from './replay/summary.ts';
+export type { TuneRecord } from './replay/tune/search.ts';
 export { type RunningSimulator, type SimulatorOptions } from './simulator/start-simulated-exchange.ts';
 export { type FileVerdict } from './state/audit/audit-file.ts';
 export type { LogLevel } from './telemetry/logger.ts';
@@ -153,6 +155,25 @@ export async function stressTables(record: StressRecord) {
 export const renderStressReport = lazy(
   async () => (await import('./replay/stress/stress-report.ts')).renderStress,
 );
+
+/** Reads and checks what a search over rules needs. @throws ReplayInputError */
+export const openTune = lazy(async () => (await import('./app/tune/open-tune.ts')).openTune);
+
+/** What a search goes over: single standing stops, or ladders of them as well. */
+export async function tuneSpace(withLadders: boolean) {
+  const { USUAL_LADDERS, USUAL_SPACE } = await import('./replay/tune/candidates.ts');
+  const { covers } = USUAL_SPACE;
+  return withLadders ? { ...USUAL_SPACE, covers: [...covers, ...USUAL_LADDERS] } : USUAL_SPACE;
+}
+
+/** A search as a table for a terminal, and in words. */
+export async function tuneTables() {
+  const { frontTable, tuneWords } = await import('./replay/tune/tune-tables.ts');
+  return { frontTable, tuneWords };
+}
+
+/** A search as one HTML page. */
+export const renderFront = lazy(async () => (await import('./replay/tune/front-page.ts')).renderFront);
 
 /** The shared state in an operator's hands. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);

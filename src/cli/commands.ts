@@ -11,6 +11,8 @@ import { registerPause } from './pause.ts';
 import { registerReduce } from './reduce.ts';
 import { registerReplay } from './replay/command.ts';
 import { registerStress } from './replay/stress.ts';
+import { registerTune } from './replay/tune.ts';
+import { registerReport } from './report.ts';
 import { registerResume } from './resume.ts';
 import { registerRun } from './run-daemon.ts';
 import { registerSilence } from './silence.ts';
@@ -29,6 +31,7 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerDemo,
   registerReplay,
   registerStress,
+  registerTune,
   registerRun,
   registerSimulate,
   registerCall,
@@ -42,5 +45,6 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerReduce,
   registerFlatten,
   registerAudit,
+  registerReport,
   registerToken,
 ];

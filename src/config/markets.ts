@@ -18,6 +18,11 @@ export const marketSchema = section(
     reductionCost: ratio({ max: 0.5, exclusive: 'min', bounds: 'above 0 and up to 50%' }).describe(
       'What a reduction costs here: fee, half the spread and the slippage to expect. A reduction for the account as a whole begins where it brings most for its cost.',
     ),
+    takerFee: ratio({ max: 0.1, bounds: 'up to 10%' })
+      .exactOptional()
+      .describe(
+        'What the exchange takes of an order that fills at once. Only reports of what protection cost use it, where the exchange does not show the fee itself; without it the fee is unknown there.',
+      ),
     money: ticker()
       .exactOptional()
       .describe(

@@ -1,3 +1,5 @@
+import type { KnownSum } from '../core/costs/cost-report.ts';
+
 /**
  * What a replay found: variants (unprotected, the config's rules, others) by paths by accounts; report, table and JSON
  * are made from it. Times Unix milliseconds, shares fractions.
@@ -64,6 +66,8 @@ export interface AccountRecord {
   readonly fees: number;
   /** What fills lost against the mark price at that moment; negative is a gain. */
   readonly slippage: number;
+  /** By what the price went on against what was closed within the next hour; negative: it came back. */
+  readonly nextHour: KnownSum;
   /** Of each episode that ended in a fill: from the moment its threshold was crossed to the first fill. */
   readonly breachToFillMs: readonly number[];
   readonly positions: readonly PositionTrack[];

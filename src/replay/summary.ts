@@ -30,6 +30,12 @@ export interface AccountSummary {
   readonly equityStart: number;
   readonly equityEnd: number;
   readonly orders: number;
+  /** What closing cost, and by what the price went on within the next hour; of several paths those that cost most. */
+  readonly price: {
+    readonly fees: number;
+    readonly slippage: number;
+    readonly nextHour: AccountRecord['nextHour'];
+  };
   /** Of the episodes that ended in a fill; null where there was none. */
   readonly breachToFillMs: { readonly p50: number | null; readonly max: number | null };
 }
@@ -61,8 +67,15 @@ function worstOf(accounts: readonly AccountRecord[]): AccountSummary {
     equityStart: accounts[0]?.equityStart ?? 0,
     equityEnd: Math.min(...accounts.map(({ equityEnd }) => equityEnd)),
     orders: Math.max(...accounts.map(({ orders }) => orders)),
+    price: priceOf(accounts),
     breachToFillMs: { p50: median(all), max: all.at(-1) ?? null },
   };
+}
+
+function priceOf(accounts: readonly AccountRecord[]): AccountSummary['price'] {
+  const [dearest] = accounts.toSorted((a, b) => b.fees + b.slippage - a.fees - a.slippage);
+  const { fees = 0, slippage = 0, nextHour = { known: 0, unknown: 0 } } = dearest ?? {};
+  return { fees, slippage, nextHour };
 }
 
 /** Of sorted values: one that is among them. */

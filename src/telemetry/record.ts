@@ -1,3 +1,4 @@
+import { type ActionCost, costFigures } from '../core/costs/action-cost.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import type { StoredStress } from '../core/view/stress-result.ts';
@@ -196,6 +197,7 @@ const HANDLERS: Handlers = {
     const { kind, reason, alarm, accountId, ruleId, atMs, openedMs } = event;
     metrics.audit_events_total.inc({ kind, reason: bounded(reason) });
     if (alarm) metrics.alarms_total.inc({ kind });
+    if (event.cost !== undefined) countCost(metrics, event.cost);
     if (kind === 'intentEnded' && openedMs !== undefined) {
       const [how = '', ...why] = reason.split(':');
       metrics.intents_ended_total.inc({ how, why: bounded(why.join(':')) });
@@ -260,6 +262,26 @@ const HANDLERS: Handlers = {
   logLost: ({ why }, { metrics }) => metrics.log_lines_lost_total.inc({ why }),
   stressed: ({ outcome }, { metrics }) => metrics.stress_runs_total.inc({ outcome }),
 };
+
+/** A fill is followed for an hour, and counted when all that can be known of it is. */
+function countCost(metrics: Metrics, cost: ActionCost): void {
+  if (cost.nextHour === undefined) return;
+  const { money } = cost;
+  const { slippage, fee, kept } = costFigures(cost);
+  const parts = [
+    ['slippage', slippage, 'lost', 'gained'],
+    ['fee', fee, 'lost', 'gained'],
+    ['nextHour', kept, 'kept', 'givenUp'],
+  ] as const;
+  for (const [part, value, positive, negative] of parts) {
+    if (value === null) metrics.protection_unknown_total.inc({ money, part });
+    else
+      metrics.protection_money_total.inc(
+        { money, part, sign: value < 0 ? negative : positive },
+        Math.abs(value),
+      );
+  }
+}
 
 function noteBreach(breaches: Map<string, number>, ruleId: string, atMs: number): void {
   const [oldest] = breaches.keys();

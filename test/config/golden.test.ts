@@ -44,7 +44,7 @@ rules:
       'breakwater.yaml:9:15 redis.url: expected an address that starts with redis:// or rediss:// and holds no password, or { env: NAME } or { file: PATH }, got an address with credentials in it (not repeated here)',
       'breakwater.yaml:11:3 markets.BTC_PERP.maintenanceMargin: expected a ratio such as 5% or 0.05, above 0 and up to 50%, got nothing',
       `breakwater.yaml:11:27 markets.BTC_PERP.amountStep: expected a positive decimal number such as "0.001", got 0`,
-      `breakwater.yaml:11:29 markets.BTC_PERP.001: expected one of the keys amountStep, priceStep, minAmount, maintenanceMargin, basisAllowance, reductionCost, money, referencePrice, got "001"`,
+      `breakwater.yaml:11:29 markets.BTC_PERP.001: expected one of the keys amountStep, priceStep, minAmount, maintenanceMargin, basisAllowance, reductionCost, takerFee, money, referencePrice, got "001"`,
       `breakwater.yaml:11:45 markets.BTC_PERP.priceStep: expected a positive decimal number such as "0.001", got -1`,
       'breakwater.yaml:12:29 cadence.alert: expected alert to be at most as long as calm, got a longer time',
       'breakwater.yaml:14:9 accounts[0].id: expected an id: letters, digits, dots, dashes and underscores, at most 48, at least one letter, got 5',

@@ -14,6 +14,7 @@ const ACCOUNT: AccountRecord = {
   orders: 2,
   fees: 1.5,
   slippage: 3,
+  nextHour: { known: 40, unknown: 0 },
   breachToFillMs: [900, 100, 400],
   positions: [],
   bands: [],
@@ -96,6 +97,8 @@ describe('the table', () => {
       'KEPT',
       'CLOSED',
       'ORDERS',
+      'FEES + SLIPPAGE',
+      'NEXT HOUR',
       'BREACH TO FILL',
       'NOTE',
     ]);
@@ -111,6 +114,8 @@ describe('the table', () => {
         '0',
         '',
         '',
+        '',
+        '',
       ],
       [
         '',
@@ -121,10 +126,19 @@ describe('the table', () => {
         '70.0 % to 81.2 %',
         '25.0 %',
         '2',
+        '4.50',
+        '40.00',
         'at most 2.0 s',
         'hindsight: it would have come through; closing cost 88.00',
       ],
     ]);
+  });
+
+  test('does not say what the next hour did where one of the paths ended before it was over', () => {
+    const { columns, rows } = outcomeTable(
+      record(['config', 'adverse', {}], ['config', 'bridge', { nextHour: { known: 0, unknown: 1 } }]),
+    );
+    expect(rows[0]?.[columns.findIndex(({ title }) => title === 'NEXT HOUR')]).toBe('?');
   });
 
   test('of a single path has plain figures', () => {

@@ -1,7 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { Agent, request } from 'undici';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { ActionCost } from '../../src/core/costs/action-cost.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createTelemetry, type DaemonTelemetry } from '../../src/telemetry/telemetry.ts';
 import { startWebServer } from '../../src/web/server.ts';
@@ -96,6 +98,25 @@ const audited = (changes: object = {}): DaemonEvent => ({
   },
 });
 
+const text = (value: string): DecimalString => value as DecimalString;
+
+/** Sold for more than the mark at which its rule fired, at a fee that nobody knows; the price came back. */
+const COST: ActionCost = {
+  id: 'bw.1@1',
+  clientOrderId: 'bw.1',
+  role: 'reduce',
+  direction: 'long',
+  amountBase: text('0.5'),
+  money: 'USDT',
+  filledMs: AT,
+  decidedPrice: text('60000'),
+  limitPrice: text('59400'),
+  fill: { price: text('60010'), from: 'realizedPnl' },
+  fee: null,
+  liquidationPrice: null,
+};
+const NEXT_HOUR = { markPrice: text('60100'), passedLiquidation: false };
+
 /** One of each kind, so that none is forgotten by the log or breaks a scrape. */
 const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'ticked', bucket: 3, lagMs: 4, durationMs: 20, due: 5, inFlight: 2 },
@@ -128,6 +149,8 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   audited({ kind: 'intentEnded', reason: 'reached:target', atMs: AT + 2_000, openedMs: AT }),
   // Of a cancel action: no intent.
   audited({ kind: 'intentEnded', reason: 'failed:attempts' }),
+  audited({ kind: 'priced', reason: 'filled', cost: COST }),
+  audited({ kind: 'priced', reason: 'hourLater', cost: { ...COST, nextHour: NEXT_HOUR } }),
   { kind: 'notice', notice: { ...message(), kind: 'firing' } },
   { kind: 'laneDispatched', lanes: [{ accountId: 'desk-1', market: null }] },
   { kind: 'laneRun', accountId: 'desk-1', market: 'BTC_PERP', end: 'idle', steps: 2, durationMs: 30 },
@@ -219,6 +242,9 @@ describe('what happens', () => {
       breakwater_breach_to_order_seconds_sum: 0.025,
       'breakwater_audit_events_total{kind="intentEnded",reason="failed:attempts"}': 2,
       'breakwater_alarms_total{kind="intentEnded"}': 1,
+      'breakwater_protection_money_total{money="USDT",part="slippage",sign="gained"}': 5,
+      'breakwater_protection_money_total{money="USDT",part="nextHour",sign="givenUp"}': 50,
+      'breakwater_protection_unknown_total{money="USDT",part="fee"}': 1,
       'breakwater_notices_total{kind="firing",severity="critical"}': 1,
       'breakwater_lane_runs_total{end="idle"}': 1,
       'breakwater_actions_total{kind="place",outcome="rejected",reason="notEnoughBalance"}': 1,

@@ -1,3 +1,4 @@
+import type { ActionCost } from '../costs/action-cost.ts';
 import type { CancelAllRequest, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 
@@ -117,6 +118,8 @@ export interface AuditEvent {
   readonly cancel?: CancelAllRequest;
   readonly targetBase?: DecimalString;
   readonly sizeBase?: DecimalString;
+  /** Of `priced`: what the order is known to have cost. */
+  readonly cost?: ActionCost;
   /** Of an intent that ended: when it was opened. */
   readonly openedMs?: number;
 }
@@ -141,6 +144,8 @@ export type AuditKind =
   | 'cancelAccepted'
   | 'cancelRejected'
   | 'filled'
+  /** What an order of ours that closed something has cost, and later what it kept. */
+  | 'priced'
   | 'ambiguousMove'
   | 'coverTriggered'
   | 'coverChanged'

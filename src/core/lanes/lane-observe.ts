@@ -1,3 +1,4 @@
+import { noteFills } from '../costs/note-fills.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { learnMargins } from '../intents/own-margin.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
@@ -53,7 +54,8 @@ export function observeRead(
     const certain = withoutOldDoubt(comparedWith(noted, read, scene), read, scene);
     const { absent: _, ended: __, ...rest } = certain;
     const absent = judgeAbsences(certain, read, observation, scene);
-    return absorb(absent.length === 0 ? rest : { ...rest, absent }, read, scene);
+    const absorbed = absorb(absent.length === 0 ? rest : { ...rest, absent }, read, scene);
+    return noteFills(state, absorbed, scene);
   });
 }
 

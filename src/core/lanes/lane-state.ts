@@ -7,6 +7,7 @@ import type {
   RemovalReason,
   WaitReason,
 } from '../audit/audit-event.ts';
+import type { PendingCost } from '../costs/action-cost.ts';
 import type { FiringBasis, JointLimit, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
@@ -86,6 +87,8 @@ export interface LaneState {
   readonly priorOrdersPossible: boolean;
   /** When its times were last moved because the clock had been set ahead; absent: never. */
   readonly rebasedMs?: number;
+  /** Orders of ours that closed something within the last hour: their price is followed. Absent: none. */
+  readonly costs?: readonly PendingCost[];
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
 }
@@ -238,6 +241,8 @@ export interface OwnOrder {
   readonly inverted?: boolean;
   /** It stood when an outage began: that its id was used before does not show that it still does. */
   readonly mayHaveVanished?: boolean;
+  /** The mark when its rule fired; absent: a standing stop, or not known. */
+  readonly decidedPrice?: DecimalString;
   /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */
   readonly part?: 'near' | 'far';
   /** The position moved in a way that this order may or may not explain. */
@@ -292,6 +297,9 @@ export interface ReadPosition {
   readonly distance: number | 'none' | null;
   readonly liquidationState: LiquidationStateValue | null;
   readonly disagreement: boolean;
+  /** Average entry price, and what partial closes have realized; absent: not said. */
+  readonly basePrice?: DecimalString;
+  readonly realizedPnl?: DecimalString;
   readonly margin?: PositionView['margin'];
   readonly jointLiquidationPrice?: PositionView['jointLiquidationPrice'];
   /** Chance of liquidation before a fence that starts now has passed; unknown is null. */

@@ -1,4 +1,5 @@
 import { type Recorder, recorder } from '../audit/audit-event.ts';
+import { withDecision } from '../costs/note-fills.ts';
 import { taughtByPrice } from '../orders/activation-gap.ts';
 import { suspectStops, trustStops } from '../orders/after-outage.ts';
 import { coarserStep, forgetStep } from '../orders/market-steps.ts';
@@ -55,7 +56,13 @@ function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneSta
     step.ahead && state.doubt !== null
       ? { ...state.doubt, sentAhead: [...state.doubt.sentAhead, order.positionId] }
       : state.doubt;
-  return { ...state, attempt: state.attempt + 1, orders: [...others, order], covers, doubt };
+  return {
+    ...state,
+    attempt: state.attempt + 1,
+    orders: [...others, withDecision(order, state)],
+    covers,
+    doubt,
+  };
 }
 
 function aboutOrder(order: OwnOrder) {

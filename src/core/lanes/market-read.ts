@@ -66,6 +66,8 @@ function readPosition(view: PositionView, horizonMs: number): ReadPosition {
     distance: view.liquidationDistance.kind === 'none' ? 'none' : valueOf(view.liquidationDistance),
     liquidationState: view.liquidationState ?? null,
     disagreement: view.disagreement,
+    ...(view.basePrice === undefined ? {} : { basePrice: view.basePrice }),
+    ...(view.realizedPnl === undefined ? {} : { realizedPnl: view.realizedPnl }),
     ...(view.margin === undefined ? {} : { margin: view.margin }),
     ...(view.jointLiquidationPrice === undefined
       ? {}

@@ -276,6 +276,8 @@ export function positionView(
     liquidationDistance: quantities.liquidationDistance,
     liquidationState: state.kind === 'value' ? state.value : undefined,
     disagreement: disagreement.kind === 'value' && disagreement.value,
+    ...(record.basePrice !== undefined && { basePrice: record.basePrice }),
+    ...(record.pnl !== undefined && { realizedPnl: record.pnl }),
     ...(margin !== undefined && { margin }),
     ...(jointLiquidationPrice !== undefined && {
       jointLiquidationPrice: decimalPrice(jointLiquidationPrice),

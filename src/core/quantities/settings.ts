@@ -12,6 +12,8 @@ export interface MarketSettings {
   readonly basisAllowance: number;
   /** Fee, half the spread and the slippage to expect, a fraction of the notional; absent: 0.1 %. */
   readonly reductionCost?: number;
+  /** What the exchange takes of an order that fills at once, a fraction; absent: unknown. */
+  readonly takerFee?: number;
   /** Settlement currency, by which totals are kept apart; default: what follows the underscore in the name. */
   readonly money?: string;
 }

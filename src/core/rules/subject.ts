@@ -28,6 +28,9 @@ export interface PositionView {
   readonly liquidationPrice: Quantity<DecimalString>;
   readonly liquidationDistance: Quantity<number>;
   readonly liquidationState: LiquidationStateValue | undefined;
+  /** As reported: average entry price, and what partial closes have realized. Absent: not said. */
+  readonly basePrice?: DecimalString;
+  readonly realizedPnl?: DecimalString;
   /** What stands behind it: its own margin (isolated), or what it shares with others; absent: not known. */
   readonly margin?: 'own' | 'shared';
   /** Where its pool is used up if all markets move together; absent: no nearer than its own, or not known. */

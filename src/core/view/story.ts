@@ -162,6 +162,7 @@ const KINDS: ReadonlyMap<AuditEvent['kind'], StoryKind> = kinds({
     'adjusted',
     'rejected',
     'filled',
+    'priced',
     'wouldPlace',
     'overshoot',
     'standingOrder',
@@ -187,9 +188,9 @@ function kinds(events: Partial<Record<StoryKind, readonly AuditEvent['kind'][]>>
 
 function actionPart(event: AuditEvent): Part {
   const { kind, atMs, accountId: _accountId, words, alarm, ruleId, market, positionId, reason } = event;
-  const { order, cancel, targetBase, sizeBase, key } = event;
+  const { order, cancel, targetBase, sizeBase, key, cost } = event;
   const subject = positionId === undefined ? {} : { subject: positionKey(positionId) };
-  const detail = definedOf({ order, cancel, targetBase, sizeBase, key });
+  const detail = definedOf({ order, cancel, targetBase, sizeBase, key, cost });
   const asking = key === undefined ? [] : subjectOfKey(key);
   const storyKind =
     kind === 'unknown' ? (cancel === undefined ? 'order' : 'cancel') : (KINDS.get(kind) ?? 'other');

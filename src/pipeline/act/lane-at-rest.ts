@@ -5,7 +5,7 @@ import type { Cover, LaneState, MarketRead, OwnOrder, ReadPosition } from '../..
 import { marketRead, type ReadObservation } from '../../core/lanes/market-read.ts';
 import { routeRequests } from '../../core/lanes/route-requests.ts';
 import type { AccountDocuments, StoredAccount, StoredRequests } from '../../core/ports/state-store.ts';
-import { toDecimal } from '../../core/quantities/decimal.ts';
+import { type DecimalString, toDecimal } from '../../core/quantities/decimal.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
@@ -23,6 +23,8 @@ export interface ActingInputs {
   readonly now: Instant;
   /** On the lanes' clock. */
   readonly moment: LaneMoment;
+  /** The mark of a market by the positions of other accounts; absent: nobody to ask. */
+  readonly markElsewhere?: (market: string) => DecimalString | undefined;
   /** The account that acts in place of this one, as both are one account of the exchange; absent: none. */
   readonly sharedWith?: string;
 }

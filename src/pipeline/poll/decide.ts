@@ -15,6 +15,7 @@ import { creditLineKey } from '../../core/rules/memory.ts';
 import { withoutOvertaken } from '../../core/rules/overtaken.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
+import { withCosts } from '../act/follow-lane-costs.ts';
 import type { ActingInputs } from '../act/lane-at-rest.ts';
 import { type Acted, routeDecisions } from '../act/route-decisions.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
@@ -56,7 +57,8 @@ export function decide(inputs: DecideInputs): Decided {
   const evaluation = evaluate(snapshot, state, now, rules, options);
   // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
   const conclusive = documents.evaluation !== undefined;
-  const acted = routeDecisions({ ...inputs, snapshot, evaluation, conclusive });
+  const routed = routeDecisions({ ...inputs, snapshot, evaluation, conclusive });
+  const acted = withCosts(routed, inputs, snapshot);
   const cures = depositCures({ snapshot, before: state, transitions: evaluation.transitions, settings });
   const alerts = alertsDue({
     account,

@@ -8,6 +8,7 @@ import type { BatchedCommits } from './batched-commits.ts';
 import { carryOut, carryOutLeft, type LeftLanes } from './carry-out.ts';
 import { type Decided, decide } from './decide.ts';
 import { dangerOf, dueIn } from './due-in.ts';
+import { markInReads } from './mark-in-reads.ts';
 import { type Observation, observationOf, observeAccount, sharedAccount } from './observe-account.ts';
 import { JUDGED_LATE } from './read-sources.ts';
 import { tellCommit } from './tell-commit.ts';
@@ -257,7 +258,18 @@ async function commitDecision(
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     const [now, moment, sharedWith] = [time.instant(), time.moment(), sharedAccount(context, account)];
     const shared = sharedWith === undefined ? {} : { sharedWith };
-    const inputs = { account, ...loaded, observation, now, moment, reminderMs, withHistory, ...shared };
+    const markElsewhere = (market: string) => markInReads(context, market);
+    const inputs = {
+      account,
+      ...loaded,
+      observation,
+      now,
+      moment,
+      reminderMs,
+      withHistory,
+      markElsewhere,
+      ...shared,
+    };
     const decided = decide(inputs);
     pass('poll.evaluated', about);
     const inMs = dueIn(decided.evaluation.nextDue.inMs, tick, clock.monotonicMs() - tick.startedMs);

@@ -63,6 +63,12 @@ export class ReadMemory {
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
 
+  /** What each account's positions were when they were last read. */
+  *positions(): Generator<readonly [accountId: string, kept: KeptReading]> {
+    for (const [accountId, { kept }] of this.#accounts)
+      if (kept.positions !== undefined) yield [accountId, kept.positions];
+  }
+
   recentPositions(accountId: string): readonly KeptReading[] {
     return this.#accounts.get(accountId)?.recent ?? [];
   }

@@ -1,4 +1,6 @@
 import type { CompiledAccount } from '../../config/compiled-config.ts';
+import { HOUR_MS } from '../../core/costs/action-cost.ts';
+import type { KnownSum } from '../../core/costs/cost-report.ts';
 import { known } from '../../core/quantities/quantity.ts';
 import { compileRules } from '../../core/rules/compiled-rules.ts';
 import { marksOf } from '../../core/view/marks.ts';
@@ -6,7 +8,7 @@ import { readFault } from '../../simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../simulator/model/ledger-entry.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
-import { type AccountRecord, type RunRecord, valueAt } from '../record.ts';
+import { type AccountRecord, type RunRecord, type Track, valueAt } from '../record.ts';
 import { AccountTracks, barriersOf, REFERENCE } from './account-tracks.ts';
 import { DaemonWatch } from './daemon-watch.ts';
 import { type LedgerContext, ledgerEvents } from './ledger-events.ts';
@@ -203,6 +205,7 @@ class RunWatcher {
       orders: entries.filter(({ kind }) => kind === 'order_placed').length,
       fees: fills.reduce((sum, { fee = '0' }) => sum + Number(fee), 0),
       slippage: fills.reduce((sum, fill) => sum + this.#slippage(fill), 0),
+      nextHour: nextHourOf(fills, this.#tape.prices, this.#nowMs()),
       breachToFillMs,
       positions: tracks.positions,
       bands: this.#watch.bands(id, this.#nowMs()),
@@ -220,6 +223,21 @@ class RunWatcher {
 }
 
 const HARM: ReadonlySet<LedgerEntry['kind']> = new Set(['liquidation', 'loan_liquidation']);
+
+/** Of the part that orders closed; null where the run ends before the hour does. */
+function nextHourOf(
+  fills: readonly LedgerEntry[],
+  prices: Readonly<Record<string, Track>>,
+  endMs: number,
+): KnownSum {
+  const values = fills.map(({ market = '', atMs, side, price, amount }) => {
+    const after = atMs + HOUR_MS > endMs ? null : valueAt(prices[market] ?? [], atMs + HOUR_MS);
+    if (after === null || price === undefined || amount === undefined) return null;
+    return (side === 'sell' ? Number(price) - after : after - Number(price)) * Number(amount);
+  });
+  const known = values.filter((value) => value !== null);
+  return { known: known.reduce((sum, value) => sum + value, 0), unknown: values.length - known.length };
+}
 
 function closedShare(
   fills: readonly LedgerEntry[],

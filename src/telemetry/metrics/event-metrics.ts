@@ -47,6 +47,13 @@ export const EVENT_GROUPS = {
     ...counters(['how', 'why'], {
       intents_ended_total: 'Intents that ended: reached, resolved, superseded, expired or failed, and why.',
     }),
+    ...counters(['money', 'part', 'sign'], {
+      protection_money_total:
+        'What orders that closed something cost and kept: slippage and fee (lost, or gained), and by what the price went on within the next hour (kept, or given up), in money currency.',
+    }),
+    ...counters(['money', 'part'], {
+      protection_unknown_total: 'The same, where the figure is not known.',
+    }),
     ...counters(['end'], {
       lane_runs_total: 'Runs of a lane (one market of an account), by how they ended.',
     }),

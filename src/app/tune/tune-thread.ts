@@ -1,0 +1,34 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { candidateConfig } from '../../replay/tune/candidate-config.ts';
+import { playBare, playCase } from '../../replay/tune/play-case.ts';
+import type { TunePlan } from '../../replay/tune/search.ts';
+import type { TuneAnswer, TuneWork } from './tune-pool.ts';
+
+/** The program of a thread of a search: plays one case after another. */
+
+const port = parentPort;
+if (port === null) throw new Error('tune-thread.ts runs in a worker thread');
+const { cases, base } = workerData as Pick<TunePlan, 'cases' | 'base'>;
+
+port.on('message', (work: TuneWork) => {
+  void answerTo(work).then((answer) => port.postMessage(answer));
+});
+
+async function answerTo({ index, candidate, durationMs }: TuneWork): Promise<TuneAnswer> {
+  const one = cases[index];
+  if (one === undefined) throw new RangeError(`there is no case ${index}`);
+  try {
+    const outcome =
+      candidate === undefined
+        ? await playBare(one)
+        : await playCase(
+            one,
+            { file: base.file, text: candidateConfig(base.text, candidate, one.account.id) },
+            durationMs,
+          );
+    return { kind: 'played', outcome };
+  } catch (error) {
+    const { message, code } = error as { readonly message: string; readonly code?: unknown };
+    return { kind: 'failed', message, ...(typeof code === 'string' ? { code } : {}) };
+  }
+}

@@ -1,0 +1,165 @@
+import type { Command } from 'commander';
+import type { Operations } from '../app.ts';
+import {
+  type CostTotal,
+  costRows,
+  costTotals,
+  type KnownSum,
+  type PricedAction,
+  pricedActions,
+} from '../core/costs/cost-report.ts';
+import { UsageError } from './errors.ts';
+import { withExamples, withJson } from './help.ts';
+import { type CliIo, printJson, printLine } from './io.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { collectNonEmpty, timeOf } from './operate/values.ts';
+import { momentOf } from './replay/values.ts';
+import { printable, type Table, tableLines } from './table.ts';
+
+interface Flags extends PlaceFlags {
+  readonly account?: readonly string[];
+  readonly from?: string;
+  readonly to?: string;
+}
+
+interface Period {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** `breakwater report`: what protection cost and kept, from the audit trail. */
+export function registerReport(program: Command, io: CliIo): void {
+  const command = program
+    .command('report')
+    .summary('what protection cost and kept, from the audit trail')
+    .description(
+      'Sums up, from the audit trail and without asking the exchange, what the orders of the daemon that closed ' +
+        'something have cost: slippage and fees, and by what the price went on (kept) or came back (given up) within ' +
+        'the next hour. What is not known is counted, never taken for zero.',
+    )
+    .option('--from <time>', 'begin here: 2026-03-12, 2026-03-12T10:00 (UTC) or Unix milliseconds')
+    .option('--to <time>', 'end here (default: now)')
+    .option(
+      '-a, --account <id>',
+      'only this account (repeatable; without a config, needed)',
+      collectNonEmpty,
+    );
+  withJson(withPlace(command));
+  withExamples(command, {
+    'everything that the trail still has': 'report --config config/breakwater.yaml',
+    'one account in March, for a script': 'report --account desk-1 --from 2026-03-01 --to 2026-04-01 --json',
+  });
+  command.addHelpText('after', EXPLANATION);
+  command.action((flags: Flags) => report(io, flags));
+}
+
+const EXPLANATION = `
+SLIPPAGE is by what the average fill was worse than the mark when the rule fired, or than a standing stop's
+activation. What a partial close realized shows that fill; after a full close only the exchange's history of orders
+does (watch.spotOrders). Without either, AT MOST bounds it by the limit price of the order.
+FEES are what the exchange charged where its history shows it, else \`markets.*.takerFee\` of the config.
+NEXT HOUR is what the closed part would have lost within the next hour; negative: it would have gained that.
+AVERTED counts orders after which the price passed what had been the liquidation price.
+(3?) stands for three orders of which the figure is not known; they are not in the sum.
+Records that were pruned are missing. How each figure is found: docs/protection-cost.md.
+Ends with 0 also where nothing was closed, 2 when an option makes no sense.
+`;
+
+async function report(io: CliIo, flags: Flags): Promise<void> {
+  const { parseMoment } = await import('../app.ts');
+  const fromMs = momentOf(parseMoment, '--from', flags.from) ?? 0;
+  const toMs = momentOf(parseMoment, '--to', flags.to) ?? Date.now();
+  if (toMs <= fromMs) throw new UsageError('--to: expected a time after --from.');
+  const period = { fromMs, toMs };
+  await withOperations(io, flags, async (operations) => {
+    const accounts = await accountsOf(operations, flags.account);
+    for (const accountId of accounts) {
+      io.signal.throwIfAborted();
+      const actions = await actionsOf(io, operations, accountId, period);
+      if (flags.json === true) printJson(io, { event: 'report', accountId, ...period, ...jsonOf(actions) });
+      else printAccount(io, accountId, actions);
+    }
+  });
+}
+
+async function accountsOf(
+  operations: Operations,
+  wanted: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  const ids = wanted ?? operations.accounts?.map(({ id }) => id);
+  if (ids === undefined) {
+    throw new UsageError(
+      'without a config nobody knows which accounts there are.',
+      'Add --account ID or --config FILE.',
+    );
+  }
+  if (wanted !== undefined) for (const id of wanted) await requireAccount(operations, id);
+  return ids;
+}
+
+const PAGE = 500;
+
+async function actionsOf(
+  io: CliIo,
+  { audit }: Operations,
+  accountId: string,
+  period: Period,
+): Promise<readonly PricedAction[]> {
+  const actions = new Map<string, PricedAction>();
+  for (let from = 1; ; ) {
+    io.signal.throwIfAborted();
+    const page = await audit.read(accountId, { from, to: Number.MAX_SAFE_INTEGER, limit: PAGE });
+    for (const action of pricedActions(
+      page.map(({ record }) => record),
+      period,
+    ))
+      actions.set(action.cost.id, action);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    from = last.number + 1;
+  }
+  return [...actions.values()].toSorted((a, b) => a.atMs - b.atMs);
+}
+
+function jsonOf(actions: readonly PricedAction[]): object {
+  return { totals: costTotals(actions), rules: costRows(actions), actions };
+}
+
+function printAccount(io: CliIo, accountId: string, actions: readonly PricedAction[]): void {
+  const [first, last] = [actions[0], actions.at(-1)];
+  if (first === undefined || last === undefined) {
+    printLine(io, printable(`${accountId}: no order of ours closed anything.`));
+    return;
+  }
+  printLine(io, printable(`${accountId}, ${timeOf(first.atMs)} to ${timeOf(last.atMs)}`));
+  for (const line of tableLines(io, tableOf(actions))) printLine(io, line);
+}
+
+function tableOf(actions: readonly PricedAction[]): Table {
+  const rows = costRows(actions).map((row) => cellsOf(row, row.ruleId, row.market));
+  const totals = costTotals(actions).map((row) => cellsOf(row, 'together', ''));
+  return {
+    columns: [
+      { title: 'RULE' },
+      { title: 'MARKET' },
+      { title: 'MONEY' },
+      ...['ORDERS', 'SLIPPAGE', 'AT MOST', 'FEES', 'NEXT HOUR', 'AVERTED'].map((title) => ({
+        title,
+        align: 'right' as const,
+      })),
+    ],
+    rows: rows.length > 1 ? [...rows, ...totals] : rows,
+  };
+}
+
+function cellsOf(row: CostTotal, ruleId: string, market: string): readonly string[] {
+  const { money, orders, slippage, slippageAtMost, fees, kept, averted } = row;
+  const figures = [slippage, slippageAtMost, fees, kept].map((sum) => sumText(sum, orders));
+  return [ruleId, market, money, String(orders), ...figures, String(averted)];
+}
+
+function sumText({ known, unknown }: KnownSum, orders: number): string {
+  if (unknown === orders) return `(${unknown}?)`;
+  const text = known.toFixed(2);
+  return unknown === 0 ? text : `${text} (${unknown}?)`;
+}

@@ -1,0 +1,91 @@
+import type { AuditRecord } from '../audit/audit-record.ts';
+import { type ActionCost, costFigures } from './action-cost.ts';
+
+/** One order that closed something, with the newest that the trail says of it. */
+export interface PricedAction {
+  readonly atMs: number;
+  readonly ruleId: string;
+  readonly market: string;
+  readonly positionId: string;
+  readonly cost: ActionCost;
+}
+
+/** Sum of what is known, and of how many orders it is not. */
+export interface KnownSum {
+  readonly known: number;
+  readonly unknown: number;
+}
+
+interface Sums {
+  readonly orders: number;
+  readonly slippage: KnownSum;
+  readonly fees: KnownSum;
+  /** By what the price went on against what was closed within the hour; negative: it came back. */
+  readonly kept: KnownSum;
+  /** Known fills, or bounds by limit prices: slippage was no more than this. */
+  readonly slippageAtMost: KnownSum;
+  /** Orders after which the price passed what was the liquidation price. */
+  readonly averted: number;
+}
+
+export interface CostTotal extends Sums {
+  readonly money: string;
+}
+
+export interface CostRow extends CostTotal {
+  readonly ruleId: string;
+  readonly market: string;
+}
+
+/** What the trail says of fills between two moments; records oldest first, as the audit reads them. */
+export function pricedActions(
+  records: readonly Pick<AuditRecord, 'content'>[],
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): readonly PricedAction[] {
+  const actions = new Map<string, PricedAction>();
+  for (const { content } of records) {
+    if (content.kind !== 'action') continue;
+    const { cost, ruleId = '', market = '', positionId = '' } = content.event;
+    if (cost === undefined || cost.filledMs < fromMs || cost.filledMs >= toMs) continue;
+    actions.set(cost.id, { atMs: cost.filledMs, ruleId, market, positionId, cost });
+  }
+  return [...actions.values()].toSorted((a, b) => a.atMs - b.atMs);
+}
+
+/** By rule and market; money of different currencies is never added up. */
+export function costRows(actions: readonly PricedAction[]): readonly CostRow[] {
+  const groups = Map.groupBy(actions, ({ ruleId, market, cost }) =>
+    JSON.stringify([ruleId, market, cost.money]),
+  );
+  return [...groups].map(([key, group]) => {
+    const [ruleId = '', market = '', money = ''] = JSON.parse(key) as string[];
+    return sumOf(group, { ruleId, market, money });
+  });
+}
+
+/** All orders of one money currency together. */
+export function costTotals(actions: readonly PricedAction[]): readonly CostTotal[] {
+  const groups = Map.groupBy(actions, ({ cost }) => cost.money);
+  return [...groups].map(([money, group]) => sumOf(group, { money }));
+}
+
+function sumOf<T>(actions: readonly PricedAction[], group: T): T & Sums {
+  const figures = actions.map(({ cost }) => costFigures(cost));
+  const sum = (of: (one: (typeof figures)[number]) => number | null): KnownSum => {
+    const values = figures.map(of);
+    const known = values.filter((value) => value !== null);
+    return {
+      known: known.reduce((total, value) => total + value, 0),
+      unknown: values.length - known.length,
+    };
+  };
+  return {
+    ...group,
+    orders: actions.length,
+    slippage: sum(({ slippage }) => slippage),
+    slippageAtMost: sum(({ slippageAtMost }) => slippageAtMost),
+    fees: sum(({ fee }) => fee),
+    kept: sum(({ kept }) => kept),
+    averted: actions.filter(({ cost }) => cost.nextHour?.passedLiquidation === true).length,
+  };
+}

@@ -1,0 +1,114 @@
+import { type AuditEvent, recorder } from '../audit/audit-event.ts';
+import type { LaneState } from '../lanes/lane-state.ts';
+import type { SpotOrderRecord } from '../ports/exchange.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  divide,
+  formatDecimal,
+  toDecimal,
+  writtenDecimalPlaces,
+  ZERO,
+} from '../quantities/decimal.ts';
+import { type ActionCost, HOUR_MS, type PendingCost } from './action-cost.ts';
+import { costWords } from './cost-words.ts';
+
+export interface CostScene {
+  readonly accountId: string;
+  readonly nowMs: number;
+  /** The mark that reads of this moment show in a market; undefined: no position that is open tells. */
+  readonly markOf: (market: string) => DecimalString | undefined;
+  /** Empty where the history of orders is not watched. */
+  readonly orders: readonly SpotOrderRecord[];
+}
+
+/** The price an hour later may be read so much later; after that it is not known. */
+const LATE_MS = 120_000;
+
+export interface FollowedLane {
+  readonly lane: LaneState;
+  readonly events: readonly AuditEvent[];
+}
+
+/** Brings what a lane remembers of its costs up to this moment; undefined: nothing new. */
+export function followCosts(lane: LaneState, scene: CostScene): FollowedLane | undefined {
+  const { costs = [], market } = lane;
+  if (costs.length === 0) return undefined;
+  const audit = recorder(scene.accountId, market, scene.nowMs);
+  const mark = scene.markOf(market);
+  const left = costs.flatMap((pending) => {
+    const priced = withHistory(pending, scene.orders);
+    const seen = withMark(priced, mark);
+    const ended = endOf(seen, mark, scene.nowMs);
+    const { positionId, key, ruleId } = pending;
+    const tell = (reason: string, cost: ActionCost): void =>
+      audit.emit({ kind: 'priced', reason, key, ruleId, positionId, words: costWords(cost), cost });
+    if (ended !== undefined) tell('hourLater', ended);
+    else if (priced !== pending) tell('orderHistory', priced.cost);
+    return ended === undefined ? [seen] : [];
+  });
+  const isSame = left.length === costs.length && left.every((pending, index) => pending === costs[index]);
+  if (isSame) return undefined;
+  const { costs: _, ...rest } = lane;
+  return { lane: left.length === 0 ? rest : { ...rest, costs: left }, events: audit.events };
+}
+
+/** The exchange's own figures, which win over what reads tell. */
+function withHistory(pending: PendingCost, orders: readonly SpotOrderRecord[]): PendingCost {
+  const { cost } = pending;
+  if (cost.fill?.from === 'orderHistory') return pending;
+  const record = orders.find(({ clientOrderId }) => clientOrderId === cost.clientOrderId);
+  const stock = decimalOf(record?.dealStock);
+  const paid = decimalOf(record?.dealMoney);
+  if (record === undefined || stock === undefined || paid === undefined || stock.lte(ZERO)) return pending;
+  const places = Math.max(0, writtenDecimalPlaces(cost.limitPrice)) + PRICE_PLACES;
+  const fill = {
+    price: formatDecimal(divide(paid, stock, places, 'halfUp')),
+    from: 'orderHistory',
+  } as const;
+  // One order may have filled in several parts: its fee is shared by what each closed.
+  const isInMoney = record.feeAsset === undefined || record.feeAsset === cost.money;
+  const charged =
+    record.dealFee === undefined || !isInMoney
+      ? undefined
+      : formatDecimal(
+          divide(toDecimal(record.dealFee).times(toDecimal(cost.amountBase)), stock, FEE_PLACES, 'halfUp'),
+        );
+  const fee = charged === undefined ? {} : { fee: { from: 'orderHistory', paid: charged } as const };
+  return { ...pending, cost: { ...cost, fill, ...fee } };
+}
+
+const PRICE_PLACES = 4;
+const FEE_PLACES = 8;
+
+function decimalOf(text: DecimalString | undefined): Decimal | undefined {
+  return text === undefined ? undefined : toDecimal(text);
+}
+
+function withMark(pending: PendingCost, mark: DecimalString | undefined): PendingCost {
+  const { direction, liquidationPrice } = pending.cost;
+  if (pending.passedLiquidation || mark === undefined || liquidationPrice === null) return pending;
+  const isPast =
+    direction === 'long'
+      ? Number(mark) <= Number(liquidationPrice)
+      : Number(mark) >= Number(liquidationPrice);
+  return isPast ? { ...pending, passedLiquidation: true } : pending;
+}
+
+/** With what the hour has shown; undefined while it lasts, or while a read may still show its end. */
+function endOf(
+  { cost, passedLiquidation }: PendingCost,
+  mark: DecimalString | undefined,
+  nowMs: number,
+): ActionCost | undefined {
+  const sinceMs = nowMs - cost.filledMs;
+  const isLate = sinceMs > HOUR_MS + LATE_MS;
+  if (sinceMs < HOUR_MS || (mark === undefined && !isLate)) return undefined;
+  const markPrice = mark === undefined || isLate ? null : mark;
+  // Marks that nobody read may have passed it all the same.
+  const isKnown = passedLiquidation || (markPrice !== null && cost.liquidationPrice !== null);
+  return {
+    ...cost,
+    nextHour: { markPrice, passedLiquidation: isKnown ? passedLiquidation : null },
+  };
+}

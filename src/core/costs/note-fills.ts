@@ -1,0 +1,145 @@
+import type { LaneScene } from '../lanes/lane-change.ts';
+import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import { isSentFor, mayHaveFilled } from '../orders/outstanding.ts';
+import {
+  type Decimal,
+  divide,
+  formatDecimal,
+  minDecimal,
+  toDecimal,
+  writtenDecimalPlaces,
+  ZERO,
+} from '../quantities/decimal.ts';
+import { moneyOf } from '../quantities/units.ts';
+import type { FillPrice, PendingCost } from './action-cost.ts';
+import { costWords } from './cost-words.ts';
+
+/** So many at once; more, and the oldest are given up: their last record stays as it is. */
+const MOST_PENDING = 20;
+/** Digits of an average price beyond those of the base price. */
+const EXTRA_PLACES = 4;
+
+/**
+ * What two reads in a row tell of the price of our orders: a position fell while they stood. A position that is gone
+ * without an explanation was closed by others.
+ */
+export function noteFills(before: LaneState, after: LaneState, scene: LaneScene): LaneState {
+  if (before.read === null || after.read === null || after.read === before.read) return after;
+  const added = before.read.positions.flatMap((position) => costsOf(position, before, after, scene));
+  if (added.length === 0) return after;
+  for (const { cost, positionId, key, ruleId } of added) {
+    const words = costWords(cost);
+    scene.audit.emit({ kind: 'priced', reason: 'filled', key, ruleId, positionId, words, cost });
+  }
+  return { ...after, costs: [...(after.costs ?? []), ...added].slice(-MOST_PENDING) };
+}
+
+function costsOf(
+  position: ReadPosition,
+  before: LaneState,
+  after: LaneState,
+  scene: LaneScene,
+): readonly PendingCost[] {
+  const { positionId, direction } = position;
+  const now = after.read?.positions.find((other) => other.positionId === positionId);
+  const isHeld =
+    now === undefined &&
+    after.absent?.some((absence) => absence.positionId === positionId && absence.phase === 'held') === true;
+  if (direction === null || isHeld) return [];
+  const fall = toDecimal(position.sizeBase).minus(now === undefined ? ZERO : toDecimal(now.sizeBase));
+  if (fall.lte(ZERO)) return [];
+  const shares = sharesOf(fall, ordersOf(position, now, before, scene));
+  const total = shares.reduce((sum, { amount }) => sum.plus(amount), ZERO);
+  // Where others closed a part the average price is not ours.
+  const fill = now !== undefined && total.eq(fall) ? averagePrice(position, now, fall) : null;
+  const { settings } = scene;
+  const rate = settings.marketSettings(before.market)?.takerFee;
+  return shares.map(({ order, amount }) => ({
+    positionId,
+    key: order.key,
+    ruleId: order.ruleId,
+    passedLiquidation: false,
+    cost: {
+      id: `${order.request.clientOrderId}@${after.read?.sentAtMs ?? scene.nowMs}`,
+      clientOrderId: order.request.clientOrderId,
+      role: order.role,
+      direction,
+      amountBase: formatDecimal(amount),
+      money: moneyOf(before.market, settings),
+      filledMs: after.read?.receivedAtMs ?? scene.nowMs,
+      decidedPrice: order.role === 'cover' ? order.request.activationPrice : (order.decidedPrice ?? null),
+      limitPrice: order.request.price,
+      fill,
+      fee: rate === undefined ? null : { from: 'config', rate },
+      liquidationPrice: position.liquidationPrice === 'none' ? null : position.liquidationPrice,
+    },
+  }));
+}
+
+/** Ours that have filled for certain, else those that may have, the nearest to the market first. */
+function ordersOf(
+  position: ReadPosition,
+  now: ReadPosition | undefined,
+  { market, orders, ended = [] }: LaneState,
+  { audit, settings }: LaneScene,
+): readonly OwnOrder[] {
+  const filled = new Set(
+    audit.events.flatMap(({ kind, order }) => (kind === 'filled' && order ? [order.clientOrderId] : [])),
+  );
+  const own = [...orders, ...ended].filter(
+    (order) =>
+      order.positionId === position.positionId &&
+      order.trial !== true &&
+      !order.presumedFilled &&
+      isSentFor(order, position),
+  );
+  const proven = own.filter(({ request }) => filled.has(request.clientOrderId));
+  if (proven.length > 0) return proven;
+  const terms = settings.marketSettings(market);
+  // The owner may trade, too: a stop that the market never reached has closed nothing.
+  const possible = own.filter(
+    (order) =>
+      (now === undefined && order.role === 'reduce') ||
+      mayHaveFilled(order, position, terms) ||
+      mayHaveFilled(order, now, terms),
+  );
+  const nearness = ({ request }: OwnOrder): number =>
+    (request.side === 'sell' ? -1 : 1) * Number(request.activationPrice);
+  return possible.toSorted((a, b) => nearness(a) - nearness(b));
+}
+
+function sharesOf(
+  fall: Decimal,
+  orders: readonly OwnOrder[],
+): readonly { readonly order: OwnOrder; readonly amount: Decimal }[] {
+  const shares: { readonly order: OwnOrder; readonly amount: Decimal }[] = [];
+  let left = fall;
+  for (const order of orders) {
+    const amount = minDecimal(left, toDecimal(order.amount));
+    if (amount.lte(ZERO)) continue;
+    shares.push({ order, amount });
+    left = left.minus(amount);
+  }
+  return shares;
+}
+
+/** An order with the mark at which its rule fired: when it fills, the rule may have resolved. */
+export function withDecision(order: OwnOrder, { intents }: LaneState): OwnOrder {
+  const markPrice = intents.find(({ key }) => key === order.key)?.basis?.markPrice;
+  return order.role === 'cover' || markPrice === undefined || markPrice === null
+    ? order
+    : { ...order, decidedPrice: markPrice };
+}
+
+/** What a partial close added to the realized profit, per unit, lies that far from the entry price. */
+function averagePrice(before: ReadPosition, now: ReadPosition, fall: Decimal): FillPrice | null {
+  const { basePrice, realizedPnl: earlier, direction } = before;
+  const { realizedPnl } = now;
+  if (basePrice === undefined || earlier === undefined || realizedPnl === undefined) return null;
+  // What the exchange itself closed would be taken for ours; an entry price that moved is another position's.
+  if (now.liquidationState === 'liquidation' || now.basePrice !== basePrice) return null;
+  const places = Math.max(0, writtenDecimalPlaces(basePrice)) + EXTRA_PLACES;
+  const gained = divide(toDecimal(realizedPnl).minus(toDecimal(earlier)), fall, places, 'halfUp');
+  const price = direction === 'long' ? toDecimal(basePrice).plus(gained) : toDecimal(basePrice).minus(gained);
+  return price.gt(ZERO) ? { price: formatDecimal(price), from: 'realizedPnl' } : null;
+}

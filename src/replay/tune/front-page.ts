@@ -1,0 +1,69 @@
+import { type Html, markup } from '../report/html.ts';
+import { renderPage } from '../report/page.ts';
+import { percent } from '../words.ts';
+import type { TuneRecord, TuneRow } from './search.ts';
+import { frontTable, tuneWords } from './tune-tables.ts';
+
+/** The front as one page that needs nothing else; every text escaped. */
+export function renderFront(record: TuneRecord): string {
+  const { columns, rows } = frontTable(record, true);
+  const title = 'Equity kept and equity given up';
+  return renderPage({
+    title,
+    header: markup`<h1>${title}</h1><p class="facts">${tuneWords(record)}</p>`,
+    main: markup`<section><p class="hint">Each dot is a set of rules. To the right it keeps more where the account would be liquidated, further down it costs less where it would come through. Nothing beats those on the line; a ring is a way to protect that stands in every table.</p>
+<figure>${picture(record.rows)}</figure></section>
+<section><div class="wide"><table><thead><tr>${columns.map(({ title: name, align }) => markup`<th class="${align === 'right' ? 'n' : ''}">${name}</th>`)}</tr></thead><tbody>${rows.map((cells) => markup`<tr>${cells.map((cell, index) => markup`<td class="${columns[index]?.align === 'right' ? 'n' : ''}">${cell}</td>`)}</tr>`)}</tbody></table></div></section>`,
+    footer: markup`Made by <code>breakwater tune</code>. Past crashes are not the next one.`,
+  });
+}
+
+const WIDTH = 860;
+const HEIGHT = 420;
+const MARGIN = { left: 70, right: 20, top: 20, bottom: 50 };
+const TICKS = [0, 0.25, 0.5, 0.75, 1] as const;
+
+function picture(rows: readonly TuneRow[]): Html {
+  const dots = rows.flatMap((row) => {
+    const { kept, givenUpMean } = row.figures;
+    return kept === null || givenUpMean === null ? [] : [{ row, kept, given: givenUpMean }];
+  });
+  if (dots.length === 0)
+    return markup`<p>No case in which the account is liquidated without rules: nothing to draw.</p>`;
+  const x = scaleOf(
+    dots.map(({ kept }) => kept),
+    MARGIN.left,
+    WIDTH - MARGIN.right,
+  );
+  // Least given up stands at the bottom.
+  const y = scaleOf(
+    dots.map(({ given }) => given),
+    HEIGHT - MARGIN.bottom,
+    MARGIN.top,
+  );
+  const front = dots.filter(({ row }) => row.isOnFront).toSorted((a, b) => a.kept - b.kept);
+  const line = front.map(({ kept, given }) => `${x.at(kept).toFixed(1)},${y.at(given).toFixed(1)}`).join(' ');
+  return markup`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Equity kept against equity given up">
+${TICKS.map((part) => markup`<text x="${x.place(part)}" y="${HEIGHT - MARGIN.bottom + 18}" text-anchor="middle" fill="currentColor" font-size="11">${percent(x.value(part))}</text><text x="${MARGIN.left - 8}" y="${y.place(part) + 4}" text-anchor="end" fill="currentColor" font-size="11">${percent(y.value(part))}</text>`)}
+<text x="${(WIDTH + MARGIN.left) / 2}" y="${HEIGHT - 10}" text-anchor="middle" fill="currentColor" font-size="12">equity kept by the doomed</text>
+<text x="16" y="${HEIGHT / 2}" text-anchor="middle" fill="currentColor" font-size="12" transform="rotate(-90 16 ${HEIGHT / 2})">given up by those who come through (mean)</text>
+<polyline points="${line}" fill="none" stroke="currentColor" stroke-width="1.5"/>
+${dots.map(({ row, kept, given }) => markup`<circle cx="${x.at(kept)}" cy="${y.at(given)}" r="${row.isAnchor ? 6 : 4}" fill="${row.isAnchor ? 'none' : 'currentColor'}" stroke="currentColor" fill-opacity="${row.isOnFront ? '1' : '0.3'}"><title>${row.name}: keeps ${percent(kept)}, gives up ${percent(given)}</title></circle>`)}
+</svg>`;
+}
+
+interface Axis {
+  at(value: number): number;
+  /** Of a part of the axis, 0 to 1: where it is, and its value. */
+  place(part: number): number;
+  value(part: number): number;
+}
+
+function scaleOf(values: readonly number[], from: number, to: number): Axis {
+  const [least, most] = [Math.min(0, ...values), Math.max(...values, 0.01)];
+  return {
+    at: (value) => from + ((value - least) / (most - least)) * (to - from),
+    place: (part) => from + part * (to - from),
+    value: (part) => least + part * (most - least),
+  };
+}

@@ -1,0 +1,229 @@
+import { decimal, toNumber } from '../../core/quantities/decimal.ts';
+import { pathSource } from '../../simulator/prices/price-path.ts';
+import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
+import { openWorld, type World } from '../../world/open-world.ts';
+import { coinOf, netCoins, pricedMarkets } from '../exposure.ts';
+import { AccountTracks } from '../run/account-tracks.ts';
+import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
+
+const DAEMON = 'breakwater';
+/** How often it is looked whether anything is open. */
+const LOOK_MS = 5_000;
+const WALK_TICK_MS = 1_000;
+
+interface PlayedConfig {
+  /** Names the config in problems. */
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Plays a case under a config in virtual time: the real daemon and the simulated exchange. @throws WorldConfigError */
+export async function playCase(
+  one: TuneCase,
+  config: PlayedConfig,
+  durationMs = one.durationMs,
+): Promise<CaseOutcome> {
+  return (await play({ ...one, durationMs }, config)).outcome;
+}
+
+/** The same with nobody to protect it, and how near the price came to liquidation. */
+export async function playBare(one: TuneCase): Promise<BareOutcome> {
+  const walked = walkBare(one);
+  if (walked !== undefined) return walked;
+  const { outcome, way, distance } = await play(one);
+  return { ...outcome, way, distance };
+}
+
+/** A walk that liquidates nothing need not be played: only where it went and how it ended count. */
+function walkBare(one: TuneCase): BareOutcome | undefined {
+  const { account, prices, fromMs, durationMs } = one;
+  const [position] = account.positions;
+  const from = prices.find(({ market }) => market === position?.market);
+  if (account.positions.length !== 1 || position === undefined || from === undefined) return undefined;
+  if (!('dailyVolatility' in from) || account.loans.length > 0) return undefined;
+  const world = openCase(one, undefined, new Map());
+  const tracks = new AccountTracks(world.exchange, account);
+  const liquidation = tracks.look(fromMs)[0]?.liquidationPrice;
+  if (liquidation === undefined || liquidation === null) return undefined;
+  const [start, end] = [Number(from.start), toNumber(liquidation)];
+  const { low, high, last } = walkOf(one, from);
+  const way = Math.max(0, ((position.side === 'long' ? low : high) - start) / (end - start));
+  if (way >= SAFE_WAY) return undefined;
+  const equityStart = tracks.equity[0]?.[1] ?? 0;
+  const gained = (position.side === 'long' ? 1 : -1) * (last - start) * Number(position.amount);
+  return {
+    liquidated: false,
+    equityStart,
+    equityEnd: equityStart + gained,
+    orders: 0,
+    closings: 0,
+    playedMs: durationMs,
+    way,
+    distance: Math.abs(start - end) / start,
+  };
+}
+
+/** Nearer than this a case is played: whether it is liquidated is the exchange's to say. */
+const SAFE_WAY = 0.9;
+
+interface Walk extends Extremes {
+  readonly last: number;
+}
+
+/** Many accounts are played over one walk. */
+const WALKS = new Map<string, Walk>();
+
+function walkOf(one: TuneCase, from: TunePrices): Walk {
+  const { dailyVolatility } = from as Extract<TunePrices, { readonly dailyVolatility: number }>;
+  const key = JSON.stringify([
+    one.seed,
+    from.market,
+    from.start,
+    dailyVolatility,
+    one.fromMs,
+    one.durationMs,
+  ]);
+  const known = WALKS.get(key);
+  if (known !== undefined) return known;
+  const seen = { low: Number(from.start), high: Number(from.start) };
+  const source = heard(sourceOf(one, from.market, from), seen);
+  let price = decimal(from.start);
+  while ((source.nextMs() ?? Number.POSITIVE_INFINITY) <= one.fromMs + one.durationMs)
+    price = source.take(price);
+  const walk = { ...seen, last: toNumber(price) };
+  WALKS.set(key, walk);
+  return walk;
+}
+
+interface Played {
+  readonly outcome: CaseOutcome;
+  readonly way: number | null;
+  readonly distance: number | null;
+}
+
+async function play(one: TuneCase, config?: PlayedConfig): Promise<Played> {
+  const extremes = new Map<string, Extremes>();
+  const world = openCase(one, config, extremes);
+  const { exchange } = world;
+  const { id, positions } = one.account;
+  const tracks = new AccountTracks(exchange, one.account);
+  const opened = tracks.look(one.fromMs);
+  const single = opened.length === 1 && positions.length === 1 ? opened[0] : undefined;
+  const liquidation = single?.liquidationPrice;
+  await untilFlat(world, id, one.durationMs);
+  tracks.look(one.fromMs + world.elapsedMs());
+  const entries = exchange.model.ledger({ accountId: id, limit: 100_000 });
+  const fills = entries.filter(({ kind, details }) => kind === 'fill' && details?.['reduced'] === true);
+  const outcome = {
+    liquidated: entries.some(({ kind }) => kind === 'liquidation' || kind === 'loan_liquidation'),
+    equityStart: tracks.equity[0]?.[1] ?? 0,
+    equityEnd: tracks.equity.at(-1)?.[1] ?? 0,
+    orders: entries.filter(({ kind }) => kind === 'order_placed').length,
+    closings: new Set(fills.map(({ orderId }) => orderId)).size,
+    playedMs: world.elapsedMs(),
+  };
+  if (single === undefined || liquidation === undefined || liquidation === null)
+    return { outcome, way: null, distance: null };
+  const [start, end] = [toNumber(single.markPrice), toNumber(liquidation)];
+  const { low, high } = extremes.get(single.market) ?? { low: start, high: start };
+  const furthest = single.direction === 'long' ? low : high;
+  return {
+    outcome,
+    way: Math.max(0, (furthest - start) / (end - start)),
+    distance: Math.abs(start - end) / start,
+  };
+}
+
+/** Whatever comes after the last position is closed changes nothing. */
+async function untilFlat(world: World, accountId: string, durationMs: number): Promise<void> {
+  let isFlat = false;
+  const look = (): void => {
+    world.exchange.catchUp();
+    isFlat = world.exchange.model.openPositions(accountId).length === 0;
+    if (!isFlat && world.elapsedMs() + LOOK_MS < durationMs)
+      world.schedule(world.elapsedMs() + LOOK_MS, look);
+  };
+  world.schedule(LOOK_MS, look);
+  await world.run(() => isFlat);
+  world.exchange.catchUp();
+}
+
+interface Extremes {
+  low: number;
+  high: number;
+}
+
+function openCase(one: TuneCase, config: PlayedConfig | undefined, extremes: Map<string, Extremes>): World {
+  const { account, conditions, fromMs, durationMs, seed, terms } = one;
+  const prices = new Map(
+    movedMarkets(one).map(({ market, from }) => {
+      const seen = { low: Number(from.start), high: Number(from.start) };
+      extremes.set(market, seen);
+      return [market, heard(sourceOf(one, market, from), seen)] as const;
+    }),
+  );
+  return openWorld(
+    {
+      seed,
+      startMs: fromMs,
+      durationMs,
+      exchange: {
+        accounts: [account],
+        prices: Object.fromEntries(movedMarkets(one).map(({ market, from }) => [market, from.start])),
+        markets: terms,
+        ...(conditions.depth === undefined ? {} : { depth: conditions.depth }),
+        ...(conditions.readings === undefined ? {} : { readings: conditions.readings }),
+      },
+      daemons: config === undefined ? [] : [{ name: DAEMON, config: config.text }],
+      network: { toExchange: conditions.latency, toDaemon: conditions.latency },
+      ...(config === undefined ? {} : { faults: conditions.faults.map((fault) => ({ atMs: 0, fault })) }),
+    },
+    { prices, ...(config === undefined ? {} : { configFile: config.file }) },
+  );
+}
+
+function heard(source: PriceSource, seen: Extremes): PriceSource {
+  return {
+    nextMs: () => source.nextMs(),
+    take(last) {
+      const price = source.take(last);
+      const value = toNumber(price);
+      if (value < seen.low) seen.low = value;
+      if (value > seen.high) seen.high = value;
+      return price;
+    },
+  };
+}
+
+/** Every market with prices, and its coin's other market where what coins are worth hangs on it. */
+function movedMarkets({ prices, account }: TuneCase) {
+  const given = new Set(prices.map(({ market }) => market));
+  const needed = pricedMarkets([account]).filter((market) => !given.has(market));
+  return prices.flatMap((from) => {
+    const siblings = needed.filter((market) => coinOf(market) === coinOf(from.market));
+    return [from.market, ...siblings].map((market) => ({ market, from }));
+  });
+}
+
+function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: string, from: TunePrices) {
+  const priceStep = decimal(terms[from.market]?.priceStep ?? '0.00000001');
+  if ('dailyVolatility' in from) {
+    const { dailyVolatility } = from;
+    // Markets of one coin walk together, others by themselves.
+    const own = Array.from(from.market).reduce(
+      (sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0,
+      seed + fromMs / WALK_TICK_MS,
+    );
+    return walkSource({
+      seed: own,
+      startMs: fromMs,
+      tickMs: WALK_TICK_MS,
+      priceStep,
+      dailyVolatility,
+      jumpsPerDay: 0,
+      jumpSize: 0,
+    });
+  }
+  const adverse = netCoins(from.market, [account]) < 0 ? 'high' : 'low';
+  return pathSource({ series: from.series, model, adverse, priceStep, seed, market });
+}

@@ -1,0 +1,66 @@
+import { known } from '../../core/quantities/quantity.ts';
+import { compileRules } from '../../core/rules/compiled-rules.ts';
+import type { RuleSpec } from '../../core/rules/rule.ts';
+import { marksOf } from '../../core/view/marks.ts';
+import { loadWorldConfig } from '../../world/config.ts';
+import { candidateConfig } from './candidate-config.ts';
+import type { Candidate } from './tune-case.ts';
+
+type Action = RuleSpec['actions'][number];
+
+/** The exchange calls for margin when one and a half times the maintenance is left: with 3 %, 1.5 % of the price. */
+const MARGIN_CALL_DISTANCE = 0.02;
+
+/**
+ * Where rules of a config begin to close something, for an account with a single position; undefined where they may act
+ * by anything but its distance or its liquidation state. @throws WorldConfigError
+ */
+export function reachOf(
+  base: { readonly file: string; readonly text: string },
+  candidate: Candidate,
+): Candidate['reach'] {
+  const { accounts } = loadWorldConfig(candidateConfig(base.text, candidate), {
+    file: base.file,
+    accessOf: () => undefined,
+  });
+  let [way, distance] = [1, 0];
+  for (const { rules, settings } of accounts) {
+    for (const spec of rules) {
+      const actions = [...spec.actions, ...spec.escalate.flatMap((stage) => stage.actions)];
+      const closing = actions.filter(({ kind }) => kind === 'reduce' || kind === 'cancelAll');
+      for (const action of actions) way = Math.min(way, firstStop(action));
+      if (closing.length === 0 || isForSeveral(spec)) continue;
+      const only = compileRules([spec], settings).position;
+      const marks = (['long', 'short'] as const).flatMap((side) =>
+        marksOf(only, { market: '', direction: known(side) }),
+      );
+      const isByState = JSON.stringify(spec.when).includes('liquidationState');
+      if (spec.on !== 'position' || (marks.length === 0 && !isByState)) return undefined;
+      const distances = marks.filter(({ field, op }) => field === 'liquidationDistance' && op === 'below');
+      // What holds only together with a distance does not hold before it.
+      const isBounded = distances.length === marks.length || (distances.length > 0 && isConjunction(spec));
+      if (!isBounded) return undefined;
+      distance = Math.max(
+        distance,
+        isByState ? MARGIN_CALL_DISTANCE : 0,
+        ...distances.map(({ threshold }) => threshold),
+      );
+    }
+  }
+  return { way, distance };
+}
+
+function firstStop(action: Action): number {
+  if (action.kind !== 'protect') return 1;
+  const { ladder } = action as { readonly ladder?: readonly { readonly at: number }[] };
+  return Math.min(action.at, ...(ladder ?? []).map(({ at }) => at));
+}
+
+function isConjunction({ when }: RuleSpec): boolean {
+  return !/"(?:any|not)"/.test(JSON.stringify(when));
+}
+
+/** A rule for accounts with more than one position has nothing to say of one that has a single one. */
+function isForSeveral({ on, when }: RuleSpec): boolean {
+  return on === 'account' && JSON.stringify(when).includes('positionCount');
+}

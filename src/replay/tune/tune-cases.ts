@@ -1,0 +1,52 @@
+import type { PathModel } from '../../simulator/prices/price-path.ts';
+import type { MarketTerms } from '../../world/spec.ts';
+import type { StartingAccount } from '../positions/starting-account.ts';
+import type { RunConditions } from '../run/plan.ts';
+import type { TuneCase } from './tune-case.ts';
+import type { PriceWindow } from './tune-windows.ts';
+
+export interface CaseChoice {
+  readonly wild: readonly PriceWindow[];
+  readonly quiet: readonly PriceWindow[];
+  readonly models: readonly PathModel[];
+  readonly terms: Readonly<Record<string, MarketTerms>>;
+  readonly conditions: RunConditions;
+  readonly seed: number;
+  /** What is held over a window, by the name of its book; undefined: it does not fit these markets. */
+  readonly accounts: readonly {
+    readonly book: string;
+    readonly over: (window: PriceWindow) => StartingAccount | undefined;
+  }[];
+}
+
+/** Quiet windows over which accounts with several positions are played. */
+const MOST_PLAYED = 6;
+
+/** Every account over every window, in each way through its candles; over quiet ones in one way. */
+export function tuneCases(choice: CaseChoice): readonly TuneCase[] {
+  const { wild, quiet, models } = choice;
+  return [
+    ...wild.flatMap((window) => models.flatMap((model) => casesOver(choice, window, 'market', model))),
+    ...quiet.flatMap((window, index) =>
+      casesOver(choice, window, 'quiet', 'bridge').filter(
+        // Where several prices count every case has to be played: a few suffice.
+        ({ account }) => account.positions.length === 1 || index < MOST_PLAYED,
+      ),
+    ),
+  ];
+}
+
+function casesOver(
+  { accounts, terms, conditions, seed }: CaseChoice,
+  window: PriceWindow,
+  kind: TuneCase['kind'],
+  model: PathModel,
+): readonly TuneCase[] {
+  const { id, prices, fromMs, durationMs } = window;
+  return accounts.flatMap(({ book, over }) => {
+    const account = over(window);
+    if (account === undefined) return [];
+    const about = { book, kind, account, prices, model, terms, fromMs, durationMs, conditions, seed };
+    return [Object.assign(about, { id: `${book}, ${id}, ${model}` })];
+  });
+}

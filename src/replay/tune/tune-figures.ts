@@ -1,0 +1,88 @@
+import type { BareOutcome, CaseOutcome, TuneCase } from './tune-case.ts';
+
+/** A case as it went by itself and under some rules. */
+export interface ComparedCase {
+  readonly of: Pick<TuneCase, 'kind' | 'account' | 'durationMs'>;
+  readonly bare: BareOutcome;
+  readonly ruled: CaseOutcome;
+}
+
+/** What rules did over many cases. Shares are fractions; null: no case of that kind. */
+export interface TuneFigures {
+  readonly cases: number;
+  /** Cases that were liquidated without rules, and of them those that were not with them. */
+  readonly doomed: number;
+  readonly prevented: number;
+  /** Of the doomed: mean share of the equity at the start that was left, without and with rules. */
+  readonly keptWithout: number | null;
+  readonly kept: number | null;
+  /** Of those who came through by themselves: share of their equity at the end that rules took; negative: they added. */
+  readonly survivors: number;
+  readonly givenUpMedian: number | null;
+  readonly givenUpMean: number | null;
+  /** Survivors without rules that were liquidated with them. */
+  readonly harmed: number;
+  /** Accepted by the exchange, per hour that anything was open. */
+  readonly ordersPerHour: number;
+  /** Orders that closed something in quiet markets, per 1,000 days of a position. */
+  readonly falseActions: number | null;
+}
+
+const HOUR_MS = 3_600_000;
+const DAYS_MS = 24 * HOUR_MS;
+
+export function figuresOf(cases: readonly ComparedCase[]): TuneFigures {
+  const markets = cases.filter(({ of }) => of.kind === 'market');
+  const doomed = markets.filter(({ bare }) => bare.liquidated);
+  const survivors = markets.filter(({ bare }) => !bare.liquidated);
+  const quiet = cases.filter(({ of, bare }) => of.kind === 'quiet' && !bare.liquidated);
+  const share = ({ equityStart, equityEnd }: CaseOutcome): number => equityEnd / equityStart;
+  const givenUp = survivors
+    .map(({ bare, ruled }) => (bare.equityEnd - ruled.equityEnd) / bare.equityEnd)
+    .toSorted((a, b) => a - b);
+  const playedMs = sum(cases.map(({ ruled }) => ruled.playedMs));
+  const positionDays = sum(quiet.map(({ of }) => (of.account.positions.length * of.durationMs) / DAYS_MS));
+  return {
+    cases: cases.length,
+    doomed: doomed.length,
+    prevented: doomed.filter(({ ruled }) => !ruled.liquidated).length,
+    keptWithout: mean(doomed.map(({ bare }) => share(bare))),
+    kept: mean(doomed.map(({ ruled }) => share(ruled))),
+    survivors: survivors.length,
+    givenUpMedian: median(givenUp),
+    givenUpMean: mean(givenUp),
+    harmed: survivors.filter(({ ruled }) => ruled.liquidated).length,
+    ordersPerHour: playedMs === 0 ? 0 : (sum(cases.map(({ ruled }) => ruled.orders)) * HOUR_MS) / playedMs,
+    falseActions:
+      positionDays === 0 ? null : (1_000 * sum(quiet.map(({ ruled }) => ruled.closings))) / positionDays,
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : sum(values) / values.length;
+}
+
+/** Of sorted values. */
+function median(sorted: readonly number[]): number | null {
+  const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.floor(sorted.length / 2)]];
+  return low === undefined || high === undefined ? null : (low + high) / 2;
+}
+
+/** Whether one is at least as good in both columns of the front, and better in one. */
+export function isBeatenBy(one: TuneFigures, other: TuneFigures): boolean {
+  const [kept, otherKept] = [one.kept ?? 0, other.kept ?? 0];
+  const [given, otherGiven] = [one.givenUpMean ?? 0, other.givenUpMean ?? 0];
+  if (otherKept < kept || otherGiven > given) return false;
+  return otherKept > kept || otherGiven < given;
+}
+
+/** Those that no other beats: what is kept cannot be raised without giving up more. From least given up to most. */
+export function frontOf<T extends { readonly figures: TuneFigures }>(all: readonly T[]): readonly T[] {
+  return all
+    .filter((one) => !all.some((other) => isBeatenBy(one.figures, other.figures)))
+    .toSorted((a, b) => (a.figures.givenUpMean ?? 0) - (b.figures.givenUpMean ?? 0));
+}

@@ -1,0 +1,131 @@
+import { formatDecimal } from '../../core/quantities/decimal.ts';
+import { firstPrice, type PriceSeries } from '../../simulator/prices/price-file.ts';
+import type { TunePrices } from './tune-case.ts';
+
+/** A stretch of one or more markets at the same time. */
+export interface PriceWindow {
+  readonly id: string;
+  readonly fromMs: number;
+  readonly durationMs: number;
+  readonly prices: readonly TunePrices[];
+}
+
+export interface PricedMarket {
+  readonly market: string;
+  readonly series: PriceSeries;
+}
+
+interface WindowChoice {
+  readonly lengthMs: number;
+  /** So many of each kind at most; they do not overlap. */
+  readonly count: number;
+}
+
+interface Move {
+  readonly fromMs: number;
+  /** Largest move away from the first price within the window, up or down; a fraction. */
+  readonly size: number;
+}
+
+/** The stretches of a file in which the first market moved most, and those in which it moved least. */
+export function windowsOf(
+  id: string,
+  markets: readonly PricedMarket[],
+  { lengthMs, count }: WindowChoice,
+): { readonly wild: readonly PriceWindow[]; readonly calm: readonly PriceWindow[] } {
+  const moves = movesOf(markets, lengthMs);
+  const largest = apart(
+    moves.toSorted((a, b) => b.size - a.size),
+    lengthMs,
+    count,
+  );
+  const smallest = apart(
+    moves.toSorted((a, b) => a.size - b.size),
+    lengthMs,
+    count,
+  );
+  const windows = (of: readonly Move[]): readonly PriceWindow[] =>
+    of
+      .toSorted((a, b) => a.fromMs - b.fromMs)
+      .flatMap(({ fromMs }) => windowAt(id, markets, fromMs, lengthMs) ?? []);
+  return { wild: windows(largest), calm: windows(smallest) };
+}
+
+/** At every quarter of a window's length. */
+function movesOf(markets: readonly PricedMarket[], lengthMs: number): readonly Move[] {
+  const first = markets[0]?.series;
+  if (first?.kind !== 'candles') return [];
+  const { candles } = first;
+  const [startMs, endMs] = [
+    candles[0]?.timestampMs ?? 0,
+    (candles.at(-1)?.timestampMs ?? 0) + first.candleMs,
+  ];
+  const moves: Move[] = [];
+  for (let fromMs = startMs; fromMs + lengthMs <= endMs; fromMs += lengthMs / 4) {
+    const within = candles.filter(
+      ({ timestampMs }) => timestampMs >= fromMs && timestampMs < fromMs + lengthMs,
+    );
+    const open = Number(within[0]?.open);
+    const highest = Math.max(...within.map(({ high }) => Number(high)));
+    const lowest = Math.min(...within.map(({ low }) => Number(low)));
+    if (open > 0) moves.push({ fromMs, size: Math.max(highest / open, open / lowest) - 1 });
+  }
+  return moves;
+}
+
+function apart(sorted: readonly Move[], lengthMs: number, count: number): readonly Move[] {
+  const chosen: Move[] = [];
+  for (const move of sorted) {
+    if (chosen.length === count) break;
+    if (chosen.every(({ fromMs }) => Math.abs(fromMs - move.fromMs) >= lengthMs)) chosen.push(move);
+  }
+  return chosen;
+}
+
+/** Undefined where a market has no prices then. */
+export function windowAt(
+  id: string,
+  markets: readonly PricedMarket[],
+  fromMs: number,
+  durationMs: number,
+): PriceWindow | undefined {
+  const prices = markets.flatMap(({ market, series }) => {
+    const cut = cutOf(series, fromMs, fromMs + durationMs);
+    return cut === undefined ? [] : [{ market, series: cut, start: formatDecimal(firstPrice(cut)) }];
+  });
+  const at = new Date(fromMs).toISOString().slice(0, 16);
+  return prices.length === markets.length ? { id: `${id} ${at}`, fromMs, durationMs, prices } : undefined;
+}
+
+function cutOf(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
+  if (series.kind === 'trades') {
+    const trades = series.trades.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
+    return trades.length === 0 ? undefined : { ...series, trades };
+  }
+  const candles = series.candles.filter(
+    ({ timestampMs }) => timestampMs >= fromMs && timestampMs + series.candleMs <= toMs,
+  );
+  return candles.length === 0 ? undefined : { ...series, candles };
+}
+
+export interface WalkChoice {
+  readonly dailyVolatility: number;
+  readonly durationMs: number;
+  /** Each is another walk. */
+  readonly number: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** A time without news by the simulator's own walk. */
+export function walkWindow(
+  starts: readonly { readonly market: string; readonly start: string }[],
+  { dailyVolatility, durationMs, number }: WalkChoice,
+): PriceWindow {
+  return {
+    id: `walk ${number} of ${Math.round(dailyVolatility * 1_000) / 10} % a day`,
+    fromMs: Date.UTC(2026, 0, 1) + number * DAY_MS,
+    durationMs,
+    prices: starts.map((one) => ({ ...one, dailyVolatility })),
+  };
+}

@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest';
+import { openTunePool } from '../../../src/app/tune/tune-pool.ts';
+import { candidateConfig } from '../../../src/replay/tune/candidate-config.ts';
+import { ANCHORS, candidatesOf, USUAL_SPACE } from '../../../src/replay/tune/candidates.ts';
+import { playBare, playCase } from '../../../src/replay/tune/play-case.ts';
+import { reachOf } from '../../../src/replay/tune/reach.ts';
+import { searchFront } from '../../../src/replay/tune/search.ts';
+import type { Candidate, TuneCase } from '../../../src/replay/tune/tune-case.ts';
+import type { Candle } from '../../../src/simulator/prices/price-file.ts';
+
+const TERMS = {
+  BTC_PERP: { amountStep: '0.001', priceStep: '0.1', minAmount: '0.001', maintenanceMargin: '0.03' },
+};
+const BASE = {
+  file: 'tune.yaml',
+  text: JSON.stringify({
+    mode: 'enforce',
+    exchange: { baseUrls: ['https://one.example'] },
+    markets: TERMS,
+    accounts: [{ id: 'desk-1', apiKey: { env: 'KEY' }, apiSecret: { env: 'SECRET' }, rules: [] }],
+    rules: [],
+  }),
+};
+const START_MS = Date.UTC(2026, 0, 1);
+const MINUTE_MS = 60_000;
+
+/** Twenty minutes on a straight line from 60,000. */
+function lineTo(end: number, book = '5x long', side: 'long' | 'short' = 'long'): TuneCase {
+  const at = (minute: number): string => String(60_000 + Math.round(((end - 60_000) * minute) / 20));
+  const candles = Array.from({ length: 20 }, (_, minute) => {
+    const [open, close] = [at(minute), at(minute + 1)];
+    const [low, high] = Number(open) < Number(close) ? [open, close] : [close, open];
+    return { timestampMs: START_MS + minute * MINUTE_MS, open, high, low, close } as unknown as Candle;
+  });
+  const account = {
+    id: 'desk-1',
+    collateral: { USDT: '6000' },
+    leverage: 5,
+    hedgeMode: false,
+    positions: [{ market: 'BTC_PERP', side, amount: '0.5' }],
+    loans: [],
+  } as unknown as TuneCase['account'];
+  return {
+    id: `${book} to ${end}`,
+    book,
+    kind: 'market',
+    account,
+    prices: [
+      {
+        market: 'BTC_PERP',
+        start: '60000',
+        series: { kind: 'candles', candles, candleMs: MINUTE_MS, gaps: undefined },
+      },
+    ],
+    model: 'bridge',
+    terms: TERMS,
+    fromMs: START_MS,
+    durationMs: 20 * MINUTE_MS,
+    conditions: { latency: 50, faults: [] },
+    seed: 1,
+  };
+}
+
+const played = (one: TuneCase, candidate: Candidate) =>
+  playCase(one, { file: BASE.file, text: candidateConfig(BASE.text, candidate, 'desk-1') });
+const named = (name: string): Candidate => {
+  const found = [...ANCHORS, ...candidatesOf(USUAL_SPACE)].find((one) => one.name === name);
+  return found ?? expect.fail(`no set is called ${name}`);
+};
+
+test('who is liquidated without rules comes through with a lone stop, to the same digit each time', async () => {
+  const fall = lineTo(45_000);
+  const bare = await playBare(fall);
+  expect(bare).toMatchObject({ liquidated: true, equityStart: 6_000, orders: 0 });
+  expect(bare.way).toBeGreaterThan(1);
+  const stop = await played(fall, named('lone stop at 95%'));
+  expect(stop).toMatchObject({ liquidated: false, closings: 1 });
+  expect(stop.equityEnd).toBeGreaterThan(bare.equityEnd);
+  expect(await played(fall, named('lone stop at 95%'))).toEqual(stop);
+}, 60_000);
+
+test('a short is doomed by a rise, and a stop above keeps it', async () => {
+  const rise = lineTo(75_000, '5x short', 'short');
+  expect(await playBare(rise)).toMatchObject({ liquidated: true });
+  expect(await played(rise, named('stop at 75%'))).toMatchObject({ liquidated: false, closings: 1 });
+}, 60_000);
+
+test('what is inferred for a price that came near nothing is what playing it gives', async () => {
+  const drift = lineTo(58_000);
+  const { way, distance, ...bare } = await playBare(drift);
+  expect(way).toBeLessThan(0.3);
+  for (const name of [
+    'stop at 75%',
+    'below 4% until 8%',
+    'stop at 60%; below 5% by 50%',
+    'close at margin call',
+  ]) {
+    const ruled = await played(drift, named(name));
+    const orders = name.startsWith('stop') ? 1 : 0;
+    expect([name, ruled]).toEqual([name, { ...bare, orders }]);
+  }
+  expect(distance).toBeGreaterThan(0.1);
+}, 60_000);
+
+test('a walk is summed up without playing it as playing it ends', async () => {
+  const walk: TuneCase = {
+    ...lineTo(60_000),
+    kind: 'quiet',
+    prices: [{ market: 'BTC_PERP', start: '60000', dailyVolatility: 0.02 }],
+  };
+  const { way, distance, ...summed } = await playBare(walk);
+  const ruled = await played(walk, named('below 2% until 4%'));
+  expect(ruled.equityEnd).toBeCloseTo(summed.equityEnd, 6);
+  expect(ruled).toMatchObject({ liquidated: false, closings: 0, playedMs: summed.playedMs });
+  expect([way, distance].every((value) => value !== null && value > 0)).toBe(true);
+}, 60_000);
+
+test('where a shipped set begins to act is read from its rules', () => {
+  const reach = (name: string) => reachOf(BASE, { name, rules: [], uses: [{ use: name }] });
+  for (const name of ['conservative', 'balanced', 'last-resort']) {
+    const found = reach(name);
+    expect([name, found !== undefined && found.distance >= 0.02 && found.distance < 0.3]).toEqual([
+      name,
+      true,
+    ]);
+    expect(found?.way).toBeLessThan(1);
+  }
+  const likely = {
+    id: 'likely',
+    on: 'position',
+    when: { liquidationProbability: { within: '1h', above: '20%' } },
+    do: [{ reduce: { by: '50%', slippage: '2%' } }],
+  };
+  expect(reachOf(BASE, { name: 'likely', rules: [likely] })).toBeUndefined();
+});
+
+test('threads play the same as this one, and are gone afterwards', async () => {
+  const cases = [lineTo(45_000), lineTo(58_000)];
+  const pool = openTunePool({ cases, base: BASE }, 1);
+  try {
+    const record = await searchFront({ cases, base: BASE, candidates: ANCHORS, seed: 1 }, pool, {
+      signal: new AbortController().signal,
+      nowMs: () => 0,
+      budgetMs: 1,
+    });
+    expect(record).toMatchObject({ end: 'done', cases: { used: 2, all: 2 } });
+    const stop = record.rows.find(({ name }) => name === 'lone stop at 95%');
+    const alone = await played(cases[0] ?? expect.fail(), named('lone stop at 95%'));
+    expect(stop?.figures.kept).toBeCloseTo(alone.equityEnd / alone.equityStart, 12);
+    expect(stop?.figures).toMatchObject({ doomed: 1, prevented: 1, survivors: 1, givenUpMean: 0 });
+  } finally {
+    await pool.close();
+  }
+}, 120_000);

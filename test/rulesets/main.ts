@@ -1,0 +1,151 @@
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { openTunePool } from '../../src/app/tune/tune-pool.ts';
+import { parseDuration } from '../../src/config/shape/units.ts';
+import { USUAL_LADDERS, USUAL_SPACE } from '../../src/replay/tune/candidates.ts';
+import { searchFront } from '../../src/replay/tune/search.ts';
+import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
+import { CANDLES } from '../calibration/files.ts';
+import { crashPrices, type Part } from './files.ts';
+import { booksNamed, SHIPPED, setPlan } from './plan.ts';
+import { recordLines } from './render.ts';
+
+const HELP = `Measures sets of rules over standard books (2x to 20x; long, short, hedged, portfolio) and real crashes.
+
+  npm run rulesets -- [options]
+
+  --part PART      fit (2020, 2021) or report (2022, 2025); sets are chosen on one and reported on the other (default report)
+  --search         search over thresholds, steps, waits and standing stops too; without it only the shipped sets
+  --ladders        with --search: ladders of standing stops as well
+  --books NAMES    such as 5x or '5x long' or short, separated by commas (default: all)
+  --models NAMES   ways through a candle (default ${PATH_MODELS.join(',')})
+  --wild N         stretches of each crash, those with the largest moves (default 3)
+  --calm N         calm stretches of each crash (default 1)
+  --walks N        quiet stretches of 2 h by the simulator's walk, at each of 1, 2.5 and 5 % a day (default 60)
+  --length TIME    of a stretch (default 2h)
+  --latency TIME   each way (default 100ms)
+  --depth FACTOR   multiplies the order books (default 1)
+  --budget TIME    ends with what was finished by then (default 30m)
+  --threads N      (default: as many as there are processors)
+  --seed N         (default 1)
+  --json FILE      everything that was measured
+  --help
+
+The candles are read from ${CANDLES}, or from the folder in BREAKWATER_CANDLES. Ends with 1 where there are none, with 2
+where an option makes no sense. Ctrl-C prints what there is.
+`;
+
+const { values } = parseArgs({
+  options: {
+    part: { type: 'string', default: 'report' },
+    search: { type: 'boolean', default: false },
+    ladders: { type: 'boolean', default: false },
+    books: { type: 'string', default: '' },
+    models: { type: 'string', default: PATH_MODELS.join(',') },
+    wild: { type: 'string', default: '3' },
+    calm: { type: 'string', default: '1' },
+    walks: { type: 'string', default: '60' },
+    length: { type: 'string', default: '2h' },
+    latency: { type: 'string', default: '100ms' },
+    depth: { type: 'string', default: '1' },
+    budget: { type: 'string', default: '30m' },
+    threads: { type: 'string', default: String(availableParallelism()) },
+    seed: { type: 'string', default: '1' },
+    json: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+class OptionError extends Error {}
+
+function countOf(option: 'wild' | 'calm' | 'walks' | 'threads' | 'seed'): number {
+  const count = Number(values[option]);
+  if (Number.isSafeInteger(count) && count >= 0) return count;
+  throw new OptionError(`--${option}: expected a whole number, got '${values[option]}'`);
+}
+
+function timeOf(option: 'length' | 'latency' | 'budget'): number {
+  const ms = parseDuration(values[option]);
+  if (ms !== undefined) return ms;
+  throw new OptionError(`--${option}: expected a duration such as 2h, got '${values[option]}'`);
+}
+
+function listOf(option: 'books' | 'models'): readonly string[] {
+  return values[option]
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+}
+
+function planAsked() {
+  if (values.part !== 'fit' && values.part !== 'report')
+    throw new OptionError(`--part: expected fit or report, got '${values.part}'`);
+  const books = booksNamed(listOf('books'));
+  if (books === undefined)
+    throw new OptionError(`--books: expected such as 5x or '5x long', got '${values.books}'`);
+  const models = PATH_MODELS.filter((model) => listOf('models').includes(model));
+  if (models.length === 0 || models.length < listOf('models').length)
+    throw new OptionError(`--models: expected some of ${PATH_MODELS.join(', ')}, got '${values.models}'`);
+  if (!(Number(values.depth) > 0))
+    throw new OptionError(`--depth: expected a number above 0, got '${values.depth}'`);
+  const covers = values.ladders ? [...USUAL_SPACE.covers, ...USUAL_LADDERS] : USUAL_SPACE.covers;
+  return setPlan({
+    crashes: crashPrices(values.part satisfies Part),
+    books,
+    models,
+    wild: countOf('wild'),
+    calm: countOf('calm'),
+    lengthMs: timeOf('length'),
+    walks: countOf('walks'),
+    latency: timeOf('latency'),
+    depth: values.depth,
+    kept: SHIPPED,
+    space: values.search ? { ...USUAL_SPACE, covers } : null,
+    seed: countOf('seed'),
+  });
+}
+
+async function main(): Promise<void> {
+  const plan = planAsked();
+  if (plan.cases.length === 0) {
+    process.stderr.write(
+      `No cases: are there candles in ${CANDLES}? BREAKWATER_CANDLES names another folder.\n`,
+    );
+    process.exitCode = 1;
+    return;
+  }
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort());
+  process.once('SIGTERM', () => stop.abort());
+  const pool = openTunePool(plan, Math.max(1, countOf('threads')));
+  let said = '';
+  try {
+    const record = await searchFront(plan, pool, {
+      signal: stop.signal,
+      nowMs: () => performance.now(),
+      budgetMs: timeOf('budget'),
+      onProgress: (share, what) => {
+        const line = `${Math.floor(share * 20) * 5} % of ${what.replace(/, \d+ s$/, '')}`;
+        if (line !== said) process.stderr.write(`${what.replace(/^.*, /, '')}: ${line}\n`);
+        said = line;
+      },
+    });
+    for (const line of recordLines(record)) process.stdout.write(`${line}\n`);
+    if (values.json !== undefined)
+      writeFileSync(values.json, `${JSON.stringify({ options: values, ...record })}\n`);
+  } finally {
+    await pool.close();
+  }
+}
+
+if (values.help) process.stdout.write(HELP);
+else {
+  await main().catch((error: unknown) => {
+    if (!(error instanceof OptionError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 2;
+  });
+}

@@ -1,0 +1,110 @@
+import { fileURLToPath } from 'node:url';
+import { ANCHORS, type CandidateSpace, candidatesOf } from '../../src/replay/tune/candidates.ts';
+import { reachOf } from '../../src/replay/tune/reach.ts';
+import type { TunePlan } from '../../src/replay/tune/search.ts';
+import type { Candidate } from '../../src/replay/tune/tune-case.ts';
+import { tuneCases } from '../../src/replay/tune/tune-cases.ts';
+import { walkWindow, windowsOf } from '../../src/replay/tune/tune-windows.ts';
+import type { PathModel } from '../../src/simulator/prices/price-path.ts';
+import type { LatencySpec } from '../../src/world/chance.ts';
+import { accountOfBook, BOOK_ACCOUNT, STANDARD_BOOKS, type TuneBook } from './books.ts';
+import { type CrashPrices } from './files.ts';
+
+const TERMS = {
+  BTC_PERP: { amountStep: '0.001', priceStep: '0.1', minAmount: '0.001', maintenanceMargin: '0.03' },
+  ETH_PERP: { amountStep: '0.01', priceStep: '0.01', minAmount: '0.01', maintenanceMargin: '0.03' },
+} as const;
+
+/** A day of the quietest, of usual, and of lively trading: standard deviation of the price by the day. */
+const WALKS = [0.01, 0.025, 0.05] as const;
+const WALK_MS = 2 * 3_600_000;
+const WALK_STARTS = [
+  { market: 'BTC_PERP', start: '60000' },
+  { market: 'ETH_PERP', start: '3000' },
+];
+
+const BASE = JSON.stringify({
+  mode: 'enforce',
+  exchange: { baseUrls: ['https://one.example', 'https://two.example'] },
+  markets: TERMS,
+  accounts: [{ id: BOOK_ACCOUNT, apiKey: { env: 'KEY' }, apiSecret: { env: 'SECRET' }, rules: [] }],
+  rules: [],
+});
+
+/** The sets that come with Breakwater and act on positions. */
+export const SHIPPED: readonly Candidate[] = ['conservative', 'balanced', 'last-resort'].map((name) => ({
+  name,
+  rules: [],
+  uses: [{ use: name }],
+}));
+
+export interface SetChoice {
+  readonly crashes: readonly CrashPrices[];
+  readonly books: readonly TuneBook[];
+  readonly models: readonly PathModel[];
+  /** Wild stretches of each crash, and calm ones. */
+  readonly wild: number;
+  readonly calm: number;
+  readonly lengthMs: number;
+  /** Quiet stretches of two hours by the simulator's walk, for each of three volatilities. */
+  readonly walks: number;
+  readonly latency: LatencySpec;
+  readonly depth?: string;
+  /** Sets that are there in every round, besides the anchors. */
+  readonly kept: readonly Candidate[];
+  readonly space: CandidateSpace | null;
+  readonly seed: number;
+}
+
+/** The measurement behind the shipped sets: standard books over real crashes and quiet days. */
+export function setPlan(choice: SetChoice): TunePlan {
+  const { crashes, books, models, lengthMs, seed } = choice;
+  const wild = crashes.flatMap(
+    ({ id, markets }) => windowsOf(id, markets, { lengthMs, count: choice.wild }).wild,
+  );
+  const calm = crashes.flatMap(
+    ({ id, markets }) => windowsOf(id, markets, { lengthMs, count: choice.calm }).calm,
+  );
+  const walks = Array.from({ length: choice.walks }, (_, number) =>
+    WALKS.map((dailyVolatility) => walkWindow(WALK_STARTS, { dailyVolatility, durationMs: WALK_MS, number })),
+  ).flat();
+  const cases = tuneCases({
+    wild,
+    quiet: [...calm, ...walks],
+    models,
+    terms: TERMS,
+    conditions: {
+      latency: choice.latency,
+      faults: [],
+      ...(choice.depth === undefined ? {} : { depth: choice.depth }),
+    },
+    seed,
+    accounts: books.map((book) => ({
+      book: book.name,
+      over: ({ prices }) => accountOfBook(book, prices, TERMS),
+    })),
+  });
+  const searched = choice.space === null ? [] : candidatesOf(choice.space);
+  const base = { file: fileURLToPath(new URL('../../config/breakwater.yaml', import.meta.url)), text: BASE };
+  const kept = choice.kept.map((candidate) => {
+    const reach = reachOf(base, candidate);
+    return Object.assign({}, candidate, { isAnchor: true }, reach && { reach });
+  });
+  return {
+    cases,
+    candidates: [...ANCHORS, ...kept, ...searched],
+    base,
+    seed,
+  };
+}
+
+/** `5x`, `5x long`, `short`; undefined: none of them. */
+export function booksNamed(words: readonly string[]): readonly TuneBook[] | undefined {
+  if (words.length === 0) return STANDARD_BOOKS;
+  const chosen = STANDARD_BOOKS.filter(({ name, leverage, shape }) =>
+    words.some((word) => word === name || word === `${leverage}x` || word === shape),
+  );
+  const isKnown = (word: string): boolean =>
+    STANDARD_BOOKS.some(({ name, leverage, shape }) => [name, `${leverage}x`, shape].includes(word));
+  return words.every(isKnown) ? chosen : undefined;
+}
