@@ -24,13 +24,14 @@ export function registerStatus(program: Command, io: CliIo): void {
     .command('status')
     .summary('what the daemons see, decide and do, from the shared state')
     .description(
-      'Prints, from the shared state and without asking the exchange: positions and credit lines as last seen, rules that ' +
-        'are pending, firing or frozen and why, what is to be done and how far it is, orders of ours, pauses and ' +
-        'silences, and when each account was last polled. Works while no daemon runs.',
+      'Prints, from the shared state and without asking the exchange, one line per account: what it is doing and why, ' +
+        'in the words of the page and the API. With --account: its positions and credit lines as last seen, rules that ' +
+        'are pending, firing or frozen and why, what is to be done and how far it is, and its orders. ' +
+        'Works while no daemon runs.',
     )
     .option(
       '-a, --account <id>',
-      'only this account (repeatable; without a config, needed)',
+      'everything there is to say of this account (repeatable; without a config, needed)',
       collectNonEmpty,
     );
   withJson(withPlace(command));
@@ -49,7 +50,7 @@ async function status(io: CliIo, flags: Flags): Promise<void> {
   await withOperations(io, flags, async (operations) => {
     const report = await statusOf(operations, flags.account);
     if (flags.json === true) printJson(io, report);
-    else printStatus(io, report);
+    else printStatus(io, report, flags.account !== undefined);
     if (report.accounts.some(({ refused }) => refused !== null)) io.setExitCode(EXIT.failed);
   });
 }

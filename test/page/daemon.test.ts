@@ -147,7 +147,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     );
     await fallUntilFiring(scene);
     await hasSeen(page, /Firing, critical near-liquidation .*distance to liquidation is [12]\d(\.\d+)? %/);
-    await hasSeen(page, /1 position near liquidation; acting\./);
+    await hasSeen(page, /long (acting: reducing BTC_PERP|waiting for its trigger: sell )/);
     await patiently(
       () => ours(simulator, 'long').length > 0,
       'an order at the exchange',
@@ -204,7 +204,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     await dialog.waitFor({ state: 'detached' });
     await sees(page, 'Actions of all accounts are paused.');
     await fallUntilFiring(scene);
-    await sees(page, 'actions are paused, nothing is done');
+    await sees(page, 'rules fire, and nothing is done');
     await polls(world, 'long', 5);
     expect(ours(simulator, 'long')).toEqual([]);
 
@@ -217,7 +217,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
       'an order after the pause',
       () => troubles(world.events),
     );
-    await hasSeen(page, /1 position near liquidation; acting\./);
+    await hasSeen(page, /long (acting: reducing BTC_PERP|waiting for its trigger: sell )/);
     const stored = await page.evaluate('JSON.stringify(localStorage) + document.cookie + location.href');
     expect(stored).not.toContain(CONTROL_TOKEN);
     await expectClean({ ...scene, complaints: scene.complaints.filter((text) => !text.includes('401')) });

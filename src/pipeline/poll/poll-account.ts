@@ -162,7 +162,8 @@ async function judgeLate(
 ): Promise<void> {
   const { accounts, memory, clock } = context;
   const { id } = account;
-  if (!JUDGED_LATE.some((source) => memory.isNew(id, source)) || accounts.get(id) !== account) return;
+  const hasNews = memory.failsAnew(id) || JUDGED_LATE.some((source) => memory.isNew(id, source));
+  if (!hasNews || accounts.get(id) !== account) return;
   const loaded = await load(context, id);
   if (loaded === undefined) return;
   const startedMs = clock.monotonicMs();
