@@ -131,8 +131,8 @@ export function recordObserved(state: LaneState, { settings, nowMs, audit }: Lan
   const scene = { state: alone, read: state.read, admitted: { intents, covers }, market, settings, nowMs };
   const { place } = orderSetDifference({ ...scene, mayCancel: true });
   const reported = [...cancelled.reported];
-  const keys = [...intents, ...covers].map(({ key }) => key);
-  const observed = (state.observed ?? []).filter(({ key }) => keys.includes(key));
+  const keys = new Set([...intents, ...covers].map(({ key }) => key));
+  const observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
   for (const want of place) {
     const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
     if (reported.includes(mark)) continue;

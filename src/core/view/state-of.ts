@@ -1,6 +1,7 @@
 import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState, OwnOrder } from '../lanes/lane-state.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
 import type { AccountFigures, PositionFigures, RuleLine, SourceView } from './account-view.ts';
 import { endingWords } from './action-alarm-words.ts';
@@ -62,7 +63,7 @@ function line(kind: StateKind, { cause, words, detail, severity, sinceMs }: Foun
   return { kind, cause, words: said, severity, sinceMs: sinceMs ?? null };
 }
 
-const EVERY_POLL = ['positions', 'creditLine'];
+const EVERY_POLL: ReadonlySet<string> = new Set(['positions', 'creditLine']);
 const SOURCE_WORDS: Readonly<Record<string, string>> = {
   positions: 'positions',
   creditLine: 'credit lines',
@@ -94,7 +95,7 @@ function blindness(inputs: StateInputs): StateLine | undefined {
 }
 
 function rankOf(source: string): number {
-  return EVERY_POLL.includes(source) ? 0 : 1;
+  return EVERY_POLL.has(source) ? 0 : 1;
 }
 
 function partBlindness({ sources, positions }: StateInputs): StateLine | undefined {
@@ -126,7 +127,7 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
   const blocked = (found: Omit<Found, 'severity'>): StateLine => line('blocked', { ...found, severity });
   const { pause, lanes } = inputs;
   if (pause !== null) {
-    const until = pause.expiresAtMs === null ? 'it is lifted' : timeWords(pause.expiresAtMs);
+    const until = pause.expiresAtMs === null ? 'it is lifted' : timeWords(pause.expiresAtMs, inputs.nowMs);
     const firing = worstFiring(inputs) === null ? '' : '; rules fire, and nothing is done';
     const words = `by ${pause.author} until ${until}: ${pause.reason}${firing}`;
     return {
@@ -160,7 +161,7 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
         });
     }
     const cover = lane.covers.find((one) => isUncovered(one, lane, inputs.positions));
-    if (cover?.blockedBy != null)
+    if (cover !== undefined && cover.blockedBy !== null)
       return blocked({ cause: cover.blockedBy, detail: `the standing stop ${where}` });
   }
   return undefined;
@@ -308,7 +309,13 @@ function atLeast(severity: Severity, other: Severity | null): Severity {
   return other !== null && RANKS[other] > RANKS[severity] ? other : severity;
 }
 
-/** To the minute, in UTC. */
-function timeWords(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+const MS_PER_DAY = 24 * MS_PER_HOUR;
+
+/** `14:30 UTC`, and in how many days, as seen from now. */
+function timeWords(ms: number, nowMs: number): string {
+  const minutes = Math.floor((ms % MS_PER_DAY) / MS_PER_MINUTE);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const days = Math.floor(ms / MS_PER_DAY) - Math.floor(nowMs / MS_PER_DAY);
+  const later = days <= 0 ? '' : ` in ${days} ${days === 1 ? 'day' : 'days'}`;
+  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)} UTC${later}`;
 }

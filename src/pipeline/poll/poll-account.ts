@@ -162,8 +162,7 @@ async function judgeLate(
 ): Promise<void> {
   const { accounts, memory, clock } = context;
   const { id } = account;
-  const hasNews = memory.failsAnew(id) || JUDGED_LATE.some((source) => memory.isNew(id, source));
-  if (!hasNews || accounts.get(id) !== account) return;
+  if (!JUDGED_LATE.some((source) => memory.isNew(id, source)) || accounts.get(id) !== account) return;
   const loaded = await load(context, id);
   if (loaded === undefined) return;
   const startedMs = clock.monotonicMs();

@@ -29,9 +29,8 @@ interface AccountReads {
   taken: Readonly<Kept>;
   /** Oldest first. */
   readonly underWay: Map<SourceName, readonly ReadUnderWay[]>;
-  /** Sources whose newest read failed; another list with every change. */
+  /** Sources whose newest read failed. */
   failures: readonly ReadFailure[];
-  takenFailures: readonly ReadFailure[];
   abort: AbortController | undefined;
   /** Reads were given up, and none of the positions has come since. */
   isOvertaken: boolean;
@@ -84,12 +83,6 @@ export class ReadMemory {
     return this.#accounts.get(accountId)?.failures ?? NO_FAILURES;
   }
 
-  /** Whether reads fail in another way than when a commit was decided last. */
-  failsAnew(accountId: string): boolean {
-    const account = this.#accounts.get(accountId);
-    return account !== undefined && account.failures !== account.takenFailures;
-  }
-
   recentPositions(accountId: string): readonly KeptReading[] {
     return this.#accounts.get(accountId)?.recent ?? [];
   }
@@ -104,7 +97,6 @@ export class ReadMemory {
   take(accountId: string, readings: Readonly<Kept>, isPressing: boolean): void {
     const account = this.#of(accountId);
     account.taken = readings;
-    account.takenFailures = account.failures;
     account.isPressing = isPressing;
   }
 
@@ -183,7 +175,6 @@ export class ReadMemory {
       taken: NOTHING_KEPT,
       underWay: new Map(),
       failures: NO_FAILURES,
-      takenFailures: NO_FAILURES,
       abort: undefined,
       isOvertaken: false,
       lastHistoryMs: undefined,
