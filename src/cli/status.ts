@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import type { Operations } from '../app.ts';
 import type { AuditRecord } from '../core/audit/audit-record.ts';
-import { UsageError } from './errors.ts';
+import { causeWords } from '../core/view/state-line.ts';
+import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
-import { type CliIo, printJson } from './io.ts';
+import { type CliIo, printJson, printLine } from './io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
 import {
   printStatus,
@@ -47,6 +48,18 @@ export function registerStatus(program: Command, io: CliIo): void {
 }
 
 async function status(io: CliIo, flags: Flags): Promise<void> {
+  try {
+    await printReport(io, flags);
+  } catch (error) {
+    const isLost = error instanceof CliError && LOST.has(error.code);
+    if (isLost && flags.json !== true) printLine(io, `Every account is blind: ${causeWords('storeLost')}.`);
+    throw error;
+  }
+}
+
+const LOST: ReadonlySet<string> = new Set(['redis-unreachable', 'store-lost']);
+
+async function printReport(io: CliIo, flags: Flags): Promise<void> {
   await withOperations(io, flags, async (operations) => {
     const report = await statusOf(operations, flags.account);
     if (flags.json === true) printJson(io, report);
