@@ -109,7 +109,7 @@ test('"last poll under 1 s ago" while the exchange is unreachable: every place s
 });
 
 test('"acting" while the market takes no orders: every place says blocked, and the ledger has no order', async () => {
-  const simulator = await openScene();
+  const simulator = await openScene({ conditions: [{ kind: 'halt', market: 'BTC_PERP' }] });
   const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['halve'] } }, rules: RULES });
   const url = (await world.start()).webUrl() ?? '';
   await saysEverywhere(world, url, 'blocked', 'orderRefused', /blocked: the exchange refuses the order/);
