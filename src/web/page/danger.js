@@ -87,6 +87,7 @@ const DEGRADED = {
   schedule: 'the schedule of polls was disturbed',
   notify: 'notifications are not delivered',
   log: 'lines of its log are lost',
+  config: 'the changed config file is refused, the one before it is in force (see breakwater check)',
 };
 
 /** @param {string} reason */
