@@ -13,8 +13,7 @@ import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../suppor
 const CONTROL_TOKEN = 'a-control-token-for-the-page';
 
 /** On a busy machine polls may have come late, which the page then says beside it. */
-const CALM =
-  /^Nothing is (in danger\. 1 account, all data fresh|known to be in danger, but not all is well: the schedule)/;
+const CALM = /^long calm: /;
 
 /** The position starts at some 31 % from liquidation. It fires for a while: who looks at a page has to see it. */
 const RULES = `  - id: near-liquidation

@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
 
   it('shows the most endangered account first, with what fires and what is done, in words', async () => {
     const { page, complaints } = await open(two());
-    await sees(page, 'acting: reducing BTC_PERP until 10 % away.');
+    await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     // The sentence is there before the list.
     await becomes(() => page.locator('.account h3').allTextContents(), ['hot-desk', 'calm-desk']);
     const hot = page.locator('.account').first();
@@ -96,7 +96,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     const hot = endangered('desk');
     server.changeOverview({ firing: { critical: 1, warning: 0, info: 0 } });
     server.changeAccount('desk', hot);
-    await sees(page, 'acting: reducing BTC_PERP until 10 % away.');
+    await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     await sees(page, 'liquidationDistance 4.12 % is below 5 %');
     server.emit('action', {
       id: 'desk:9',
@@ -155,7 +155,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     server.state.isDown = false;
     server.state.accounts = [endangered('desk')];
     server.state.overview = overview({ firing: { critical: 1, warning: 0, info: 0 } });
-    await sees(page, 'acting: reducing BTC_PERP until 10 % away.');
+    await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     await becomes(() => alert.isVisible(), false);
     await sees(page, 'liquidationDistance 4.12 % is below 5 %');
   });
