@@ -175,6 +175,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'alert-words',
     'marks',
     'record-words',
+    'state-line',
     'stored-figures',
     'story',
     'stress-result',

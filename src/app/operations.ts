@@ -34,6 +34,8 @@ interface KnownAccount {
   readonly mode: Mode;
   readonly rules: readonly { readonly id: string; readonly mode: Mode }[];
   readonly calmMs: number;
+  /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
+  readonly gapOf: (market: string) => number | undefined;
 }
 
 /** The shared state in the hands of a person. The store's rejections are a lost Redis. */
@@ -119,6 +121,7 @@ function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
     mode: settings.mode,
     rules: rules.map((rule) => ({ id: rule.id, mode: rule.mode ?? settings.mode })),
     calmMs: settings.cadence.calmMs,
+    gapOf: (market) => settings.marketSettings(market)?.basisAllowance,
   };
 }
 

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import type { Operations } from '../app.ts';
 import type { AuditRecord } from '../core/audit/audit-record.ts';
-import { UsageError } from './errors.ts';
+import { causeWords } from '../core/view/state-line.ts';
+import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
-import { type CliIo, printJson } from './io.ts';
+import { type CliIo, printJson, printLine } from './io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
 import {
   printStatus,
@@ -24,13 +25,14 @@ export function registerStatus(program: Command, io: CliIo): void {
     .command('status')
     .summary('what the daemons see, decide and do, from the shared state')
     .description(
-      'Prints, from the shared state and without asking the exchange: positions and credit lines as last seen, rules that ' +
-        'are pending, firing or frozen and why, what is to be done and how far it is, orders of ours, pauses and ' +
-        'silences, and when each account was last polled. Works while no daemon runs.',
+      'Prints, from the shared state and without asking the exchange, one line per account: what it is doing and why, ' +
+        'in the words of the page and the API. With --account: its positions and credit lines as last seen, rules that ' +
+        'are pending, firing or frozen and why, what is to be done and how far it is, and its orders. ' +
+        'Works while no daemon runs.',
     )
     .option(
       '-a, --account <id>',
-      'only this account (repeatable; without a config, needed)',
+      'everything there is to say of this account (repeatable; without a config, needed)',
       collectNonEmpty,
     );
   withJson(withPlace(command));
@@ -46,10 +48,22 @@ export function registerStatus(program: Command, io: CliIo): void {
 }
 
 async function status(io: CliIo, flags: Flags): Promise<void> {
+  try {
+    await printReport(io, flags);
+  } catch (error) {
+    const isLost = error instanceof CliError && LOST.has(error.code);
+    if (isLost && flags.json !== true) printLine(io, `Every account is blind: ${causeWords('storeLost')}.`);
+    throw error;
+  }
+}
+
+const LOST: ReadonlySet<string> = new Set(['redis-unreachable', 'store-lost']);
+
+async function printReport(io: CliIo, flags: Flags): Promise<void> {
   await withOperations(io, flags, async (operations) => {
     const report = await statusOf(operations, flags.account);
     if (flags.json === true) printJson(io, report);
-    else printStatus(io, report);
+    else printStatus(io, report, flags.account !== undefined);
     if (report.accounts.some(({ refused }) => refused !== null)) io.setExitCode(EXIT.failed);
   });
 }

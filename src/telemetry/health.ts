@@ -2,7 +2,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 
 /** Ways in which a process works, but not as it should; also values of a label. */
-export const DEGRADED_REASONS = ['redis', 'exchange_store', 'schedule', 'notify', 'log'] as const;
+export const DEGRADED_REASONS = ['redis', 'exchange_store', 'schedule', 'notify', 'log', 'config'] as const;
 export type DegradedReason = (typeof DEGRADED_REASONS)[number];
 
 /** Ticks that begin later than this are a disturbance, not a busy moment. */
@@ -14,6 +14,8 @@ const MEMORY_MS = 60_000;
 export class Health {
   readonly #clock: Clock;
   #isRedisLost = false;
+  /** The config file was changed and refused: the one before it is in force. */
+  #isConfigRefused = false;
   /** Stores of the exchange's clients that do not answer: their account, by both names. */
   readonly #lostStores = new Map<string, string>();
   #scheduleTroubleMs = Number.NEGATIVE_INFINITY;
@@ -27,6 +29,8 @@ export class Health {
 
   note(event: DaemonEvent): void {
     if (event.kind === 'redis') this.#isRedisLost = !event.available;
+    else if (event.kind === 'configRefused') this.#isConfigRefused = true;
+    else if (event.kind === 'configReloaded') this.#isConfigRefused = false;
     else if (event.kind === 'exchangeStore') {
       const key = `${event.store} ${event.accountId}`;
       if (event.available) this.#lostStores.delete(key);
@@ -54,6 +58,7 @@ export class Health {
 
   has(reason: DegradedReason): boolean {
     if (reason === 'redis') return this.#isRedisLost;
+    if (reason === 'config') return this.#isConfigRefused;
     if (reason === 'exchange_store') return this.#lostStores.size > 0;
     if (reason === 'notify') return this.#failedChannels.size > 0;
     const troubleMs = { schedule: this.#scheduleTroubleMs, log: this.#logLostMs }[reason];

@@ -37,8 +37,8 @@ export interface BudgetUse {
 /** Turns what happens into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
 export interface MetricsRecorder {
   record(event: DaemonEvent): void;
-  /** Asked at every scrape; when it fails there are no series. */
-  shared(source: () => Promise<SharedFigures>): void;
+  /** Asked at every scrape; when it fails there are only the series of `lost`. */
+  shared(source: () => Promise<SharedFigures>, lost?: () => StateSeries): void;
   /** Asked at every scrape. */
   budgets(source: () => readonly BudgetUse[]): void;
   /** Why this process does not work as it should; empty: it does. */
@@ -70,6 +70,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
   const breaches = new Map<string, Map<string, number>>();
   const health = new Health(clock);
   let shared: (() => Promise<SharedFigures>) | undefined;
+  let lostState: (() => StateSeries) | undefined;
   let budgets: () => readonly BudgetUse[] = () => [];
   const tallies = talliesOf(metrics);
   const channelsSeen = new Set<string>();
@@ -92,8 +93,9 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
         | undefined;
       handler?.(event, recording);
     },
-    shared(source) {
+    shared(source, lost) {
       shared = source;
+      lostState = lost;
     },
     budgets(source) {
       budgets = source;
@@ -118,7 +120,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
         metrics.exchange_budget_used_ratio.set({ egress, limit }, used);
       for (const reason of DEGRADED_REASONS) metrics.degraded.set({ reason }, Number(health.has(reason)));
       const own = await metrics.registry.metrics();
-      return textOf(figures?.state, own);
+      return textOf(figures === undefined ? lostState?.() : figures.state, own);
     },
     contentType: metrics.registry.contentType,
   };

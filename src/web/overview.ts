@@ -1,5 +1,6 @@
 import type { Control } from '../core/controls/controls.ts';
 import type { AccountView } from '../core/view/account-view.ts';
+import { headlineOf } from '../core/view/state-line.ts';
 import type { Scope } from './access.ts';
 import type { Immutable, OverviewReply } from './api/schemas.ts';
 import { inTime } from './in-time.ts';
@@ -45,6 +46,7 @@ export function createOverview(
         mode: modeOf(accounts),
         accounts: sources.views.ids().length,
         firing: firingOf(accounts),
+        headline: headlineOf(accounts),
         pauses: inForce.flatMap((one) => (one.kind === 'pause' ? [one] : [])),
         silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
         health: found,

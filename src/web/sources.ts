@@ -45,7 +45,7 @@ export interface ProcessSource {
   readonly instance: string;
   readonly startedAtMs: number;
   readonly readiness: () => Promise<Readiness>;
-  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`, `log`. */
+  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`, `log`, `config`. */
   readonly degraded: () => readonly string[];
   readonly queues: () => Promise<readonly QueueLine[]>;
 }

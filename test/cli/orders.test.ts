@@ -59,6 +59,40 @@ test('reduce puts exactly one order into the inbox while no daemon runs, and sho
   expect(world.simulator.requestLog()).toEqual([]);
 });
 
+test('`reduce --position 99` for a position that does not exist is refused, and names those that do', async () => {
+  const world = await openOperatorWorld();
+  const daemon = await world.start();
+  await polls(world, 'long');
+  await daemon.stop('seen enough', 5_000);
+  const run = await world.cli([
+    'reduce',
+    '--account',
+    'long',
+    '--position',
+    '99',
+    '--by',
+    '50%',
+    ...BY,
+    '--yes',
+  ]);
+  expect(run.exitCode).toBe(EXIT.usage);
+  expect(run.stderr).toMatch(/has no position "99": nothing was ordered\. Its positions: \S+ \(BTC_PERP\)/);
+  expect(await inbox(world, 'long')).toEqual([]);
+});
+
+test('`flatten` says what it will send, and that it closes nothing in a calm or rising market', async () => {
+  const world = await openOperatorWorld();
+  const daemon = await world.start();
+  await polls(world, 'long');
+  await daemon.stop('seen enough', 5_000);
+  const run = await world.cli(['flatten', '--account', 'long', ...BY, '--yes']);
+  expectOk(run);
+  expect(run.stderr).toMatch(
+    /will send +BTC_PERP: a reduce-only sell stop at about 59\d+(\.\d+)?; it closes only when the price falls 0\.1 % from 6\d+/,
+  );
+  expect(run.stderr).toContain('To be flat now use the exchange.');
+});
+
 test.each([
   [['--to', '0.5'], { kind: 'to', fraction: 0.5 }],
   [['--to', '0'], { kind: 'to', fraction: 0 }],

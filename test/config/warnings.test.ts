@@ -135,6 +135,48 @@ describe('actions', () => {
     expect(codes(rule({ do: '[{ reduce: { untilDistance: 7.1% } }]' }))).toEqual([]);
   });
 
+  test.each([
+    ['above: 5%', '{ to: 50% }', ['reduces-when-healthy']],
+    ['below: 5%', '{ to: 50% }', []],
+    ['below: 5%, clearAbove: 9%', '{ to: 50% }', []],
+  ])('`check` warns of rules that reduce healthy positions: %s with %s', (when, reduce, expected) => {
+    const text = rule({ when: `{ liquidationDistance: { ${when} } }`, do: `[{ reduce: ${reduce} }]` });
+    expect(codes(text)).toEqual(expected);
+  });
+
+  test('`check` warns of targets larger than the trigger', () => {
+    const sized = (notional: number) =>
+      codes(
+        rule({
+          when: '{ notional: { above: 50000 } }',
+          do: `[{ reduce: { toNotional: ${notional} } }]`,
+        }),
+      );
+    expect(sized(60_000)).toEqual(['target-inside-threshold']);
+    expect(sized(40_000)).toEqual([]);
+  });
+
+  test('`check` warns of escalations weaker than an earlier step', () => {
+    const escalating = (first: string, later: string) =>
+      codes(
+        rule({
+          do: `[{ reduce: ${first} }]`,
+          more: `escalate: [{ after: 1m, do: [{ reduce: ${later} }] }]`,
+        }),
+      );
+    expect(escalating('{ by: 50% }', '{ by: 25% }')).toEqual(['weaker-escalation']);
+    expect(escalating('{ by: 50% }', '{ to: 60% }')).toEqual(['weaker-escalation']);
+    expect(escalating('{ by: 25% }', '{ by: 50% }')).toEqual([]);
+    expect(escalating('{ by: 50% }', '{ untilDistance: 10% }')).toEqual([]);
+  });
+
+  test('`check` warns of base addresses that end in /api/v4', () => {
+    const text = rule({ do: '[{ notify: {} }]' });
+    const address = /https:\/\/[^"'\]\s,]+/.exec(text)?.[0] ?? '';
+    expect(address).not.toBe('');
+    expect(codes(text.replace(address, `${address}/api/v4`))).toEqual(['address-with-path']);
+  });
+
   test('re-pricing that cancels the owner’s orders, until somebody has chosen it', () => {
     const acting = rule({ do: '[{ reduce: { by: 10% } }]' });
     expect(codes(acting)).toEqual([]);

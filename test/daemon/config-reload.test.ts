@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import type { PageOverview } from '../../src/web/page/contract.d.ts';
+import { verdictOf } from '../../src/web/page/danger.js';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { environment } from './config.ts';
@@ -42,6 +44,32 @@ test('a broken file never replaces a working one, and says what is wrong', async
   expect(daemon.config()).toBe(before);
   await polls(world, 'long', 3);
   expect(world.events.filter(({ kind }) => kind === 'configRefused')).toHaveLength(3);
+});
+
+test('a refused reload shows on the page and in the metric until a file is taken', async () => {
+  const simulator = await openScene();
+  const parts = { accounts: ACCOUNTS, rules: rule(10) };
+  const world = await openDaemonWorld(simulator, parts);
+  const daemon = await world.start();
+  const seen = async () => {
+    const [page, metrics] = await Promise.all(
+      ['/api/v1/overview', '/metrics'].map(
+        async (path) => await (await fetch(`${daemon.webUrl()}${path}`)).text(),
+      ),
+    );
+    const { sentence } = verdictOf(JSON.parse(page ?? '') as PageOverview);
+    return [
+      /config file is refused/.test(sentence),
+      /degraded\{reason="config"\} (\d)/.exec(metrics ?? '')?.[1],
+    ];
+  };
+  expect(await seen()).toEqual([false, '0']);
+  await world.write('mode: [');
+  await daemon.reload();
+  expect(await seen()).toEqual([true, '1']);
+  await world.write(parts);
+  await daemon.reload();
+  expect(await seen()).toEqual([false, '0']);
 });
 
 test('a rule that did not change keeps its state over a reload; one that changed starts fresh', async () => {

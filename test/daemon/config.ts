@@ -4,6 +4,13 @@ import { nodeSurroundings } from '../../src/config/node-files.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 
 /** A config for accounts of a simulated exchange, as a person would write it; times are those of tests. */
+export interface RedisPart {
+  readonly url: string;
+  readonly prefix: string;
+  /** Default: a daemon goes on without it. */
+  readonly required?: boolean;
+}
+
 export interface ConfigParts {
   readonly mode?: 'observe' | 'enforce';
   readonly exchange?: string;
@@ -13,7 +20,7 @@ export interface ConfigParts {
   readonly web?: string;
   /** Further sections. */
   readonly more?: string;
-  readonly redis?: { readonly url: string; readonly prefix: string };
+  readonly redis?: RedisPart;
   /** Rule ids per account, and further lines of the account, such as `mode: observe`. */
   readonly accounts: Readonly<Record<string, { readonly rules: readonly string[]; readonly more?: string }>>;
   /** YAML list items, indented by two. */
@@ -34,7 +41,7 @@ ${more}`,
   const redis =
     parts.redis === undefined
       ? ''
-      : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}" }\n`;
+      : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}", required: ${parts.redis.required === true} }\n`;
   return `mode: ${parts.mode ?? 'enforce'}
 insecure: [redis]
 exchange:

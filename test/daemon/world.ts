@@ -8,7 +8,7 @@ import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startPrivateRedis } from '../support/redis.ts';
-import { type ConfigParts, configText, environment } from './config.ts';
+import { type ConfigParts, configText, environment, type RedisPart } from './config.ts';
 
 export { eventually } from '../pipeline/world.ts';
 
@@ -28,7 +28,7 @@ export interface DaemonWorld {
 
 export interface DaemonWorldOptions {
   /** Another server than a private one. */
-  readonly redis?: { readonly url: string; readonly prefix: string };
+  readonly redis?: RedisPart;
 }
 
 export async function openDaemonWorld(
@@ -48,7 +48,9 @@ export async function openDaemonWorld(
   const write = (next: ConfigParts | string) =>
     writeFile(
       configFile,
-      typeof next === 'string' ? next : configText(simulator, { ...next, redis: { url: redis.url, prefix } }),
+      typeof next === 'string'
+        ? next
+        : configText(simulator, { ...next, redis: { ...options.redis, url: redis.url, prefix } }),
     );
   await write(parts);
   return {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
 import type { AccountView } from '../../src/core/view/account-view.ts';
+import { headlineOf } from '../../src/core/view/state-line.ts';
 import type { PageAction, PageOverview, PageStoryEntry, PageStress } from '../../src/web/page/contract.d.ts';
 import { account, position, rule, text } from '../support/account-view.ts';
 
@@ -103,10 +104,11 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
         account.accountId === accountId ? { ...account, ...changed } : account,
       );
       emit('account', { accountId, changed });
+      emit('overview', { changed: { headline: headlineOf(full.accounts) } });
     },
     changeOverview(changed) {
       full.overview = { ...full.overview, ...changed };
-      emit('overview', { changed });
+      emit('overview', { changed: { headline: headlineOf(full.accounts), ...changed } });
     },
     cut() {
       for (const stream of streams.keys()) stream.destroy();
@@ -183,7 +185,7 @@ function stream({ query }: Asked, response: ServerResponse, { state, streams }: 
   streams.set(response, [...ids]);
   response.on('close', () => streams.delete(response));
   send(response, 'hello', { version: 'test', atMs: Date.now() });
-  send(response, 'overview', { changed: state.overview });
+  send(response, 'overview', { changed: { ...state.overview, headline: headlineOf(state.accounts) } });
   for (const account of state.accounts.filter(({ accountId }) => ids.has(accountId))) {
     send(response, 'account', { accountId: account.accountId, changed: account });
   }
@@ -195,7 +197,8 @@ function send(stream: ServerResponse, name: string, data: unknown): void {
 
 function read({ path: asked, query }: Asked, rawPath: string, state: FixtureState): [number, unknown] {
   if (asked === '/me') return [200, { name: state.knownAs, scopes: ['read'], address: '127.0.0.1' }];
-  if (asked === '/overview') return [200, { ...state.overview, atMs: Date.now() }];
+  if (asked === '/overview')
+    return [200, { ...state.overview, headline: headlineOf(state.accounts), atMs: Date.now() }];
   if (asked === '/actions') return [200, { actions: state.actions }];
   if (asked === '/stress') return [200, state.stress];
   if (asked === '/accounts') return [200, accountsPage(query, state)];
@@ -265,6 +268,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     mode: 'enforce',
     accounts: 1,
     firing: { critical: 0, warning: 0, info: 0 },
+    headline: { kind: 'calm', severity: null, words: 'desk-1 calm.', groups: [] },
     pauses: [],
     silences: [],
     health: {
@@ -338,6 +342,13 @@ export function stressed(): PageStress {
 export function endangered(accountId: string): AccountView {
   const atMs = Date.now();
   return account(accountId, {
+    state: {
+      kind: 'acting',
+      cause: 'orderActive',
+      words: 'acting: reducing BTC_PERP until 10 % away',
+      severity: 'critical',
+      sinceMs: atMs - 11_000,
+    },
     worst: 'critical',
     danger: 1_000,
     positions: [

@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
 
   it('shows the most endangered account first, with what fires and what is done, in words', async () => {
     const { page, complaints } = await open(two());
-    await sees(page, '1 position near liquidation; acting.');
+    await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     // The sentence is there before the list.
     await becomes(() => page.locator('.account h3').allTextContents(), ['hot-desk', 'calm-desk']);
     const hot = page.locator('.account').first();
@@ -89,14 +89,14 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
 
   it('follows what happens without a reload, in the very same nodes', async () => {
     const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });
-    await sees(page, 'Nothing is in danger. 1 account, all data fresh.');
+    await sees(page, 'desk calm: 15.25 % from liquidation (BTC_PERP).');
     // The sentence is there before the list.
     await page.locator('.subject').first().waitFor();
     await evaluate(page, 'document.querySelector(".subject").isTheSame = true; window.isTheSame = true');
     const hot = endangered('desk');
     server.changeOverview({ firing: { critical: 1, warning: 0, info: 0 } });
     server.changeAccount('desk', hot);
-    await sees(page, '1 position near liquidation; acting.');
+    await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     await sees(page, 'liquidationDistance 4.12 % is below 5 %');
     server.emit('action', {
       id: 'desk:9',
@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       account('desk', { positions: [position('1', { liquidationDistance: 0.11 })] }),
     );
     await sees(page, '11.0\u00a0% to liquidation');
-    await sees(page, 'Nothing is in danger.');
+    await sees(page, 'calm: 15.25 % from liquidation');
     expect(await evaluate(page, 'document.querySelector(".subject").isTheSame && window.isTheSame')).toBe(
       true,
     );
@@ -143,19 +143,19 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
 
   it('says loudly that it is not live any more, and comes back by itself', async () => {
     const { fixture: server, page } = await open({ accounts: [account('desk')] });
-    await sees(page, 'Nothing is in danger.');
+    await sees(page, 'calm: 15.25 % from liquidation');
     server.state.isDown = true;
     server.cut();
     await sees(page, NOT_LIVE);
     const alert = page.getByRole('alert').filter({ hasText: NOT_LIVE });
     expect(await alert.textContent()).toContain('may no longer be true');
     await sees(page, 'Not live');
-    await sees(page, 'When last heard: Nothing is in danger.');
+    await sees(page, 'When last heard: desk calm: 15.25 % from liquidation');
     await becomes(async () => (await page.title()).startsWith('STALE'), true);
     server.state.isDown = false;
     server.state.accounts = [endangered('desk')];
     server.state.overview = overview({ firing: { critical: 1, warning: 0, info: 0 } });
-    await sees(page, '1 position near liquidation; acting.');
+    await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     await becomes(() => alert.isVisible(), false);
     await sees(page, 'liquidationDistance 4.12 % is below 5 %');
   });
@@ -268,7 +268,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await dialog.getByText('That is not the read token.').waitFor();
     await dialog.getByLabel('Read token').fill('the-read-token');
     await dialog.getByRole('button', { name: 'Show the page' }).click();
-    await sees(page, 'Nothing is in danger.');
+    await sees(page, 'calm: 15.25 % from liquidation');
     await sees(page, 'Live');
     await page.locator('.account').first().waitFor();
     expect(watched?.requests.filter((url) => url.includes('token'))).toEqual([]);
@@ -432,6 +432,6 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await page.goto(`${server.url}/nowhere/at/all`);
     await sees(page, 'There is no such page here.');
     await page.getByRole('main').getByRole('link', { name: 'All accounts' }).click();
-    await sees(page, 'Nothing is in danger.');
+    await sees(page, 'calm: 15.25 % from liquidation');
   });
 });

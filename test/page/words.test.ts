@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { headlineOf } from '../../src/core/view/state-line.ts';
+import { lostView } from '../../src/core/view/view-account.ts';
 import { levelOfAccount, verdictOf } from '../../src/web/page/danger.js';
 import { doingLines } from '../../src/web/page/doing-words.js';
 import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
@@ -14,7 +16,7 @@ import {
   scaleWords,
   sideOf,
 } from '../../src/web/page/scale.js';
-import { account, creditLine, position, rule } from '../support/account-view.ts';
+import { account, CALM, creditLine, position } from '../support/account-view.ts';
 import { endangered, overview } from './fixture.ts';
 
 describe('figures', () => {
@@ -160,13 +162,6 @@ describe('bars', () => {
     expect(jointWords(account('a', { positions: positions.slice(1), jointDistance: 0.061 }))).toBe('');
   });
 
-  it('takes a passed liquidation price for a warning, but not with both sides of the market open', () => {
-    const odd = position('1', { direction: 'short', liquidationDistance: null, disagreement: true });
-    const other = position('2', { direction: 'long', market: odd.market });
-    expect(levelOfAccount(account('a', { positions: [odd] }))).toBe('warning');
-    expect(levelOfAccount(account('a', { positions: [odd, other] }))).toBe('ok');
-  });
-
   it("puts every threshold of a loan at its LTV, the exchange's own too", () => {
     const line = creditLine({
       marks: [
@@ -238,167 +233,31 @@ describe('what is being done', () => {
 });
 
 describe('the sentence', () => {
-  const accounts = [endangered('desk-1'), account('desk-2')];
-  const firing = { critical: 1, warning: 0, info: 0 };
+  const headline = headlineOf([endangered('desk-1'), account('desk-2')]);
 
-  it.each([
-    [
-      'all is calm',
-      overview({ accounts: 12 }),
-      [],
-      'ok',
-      'Nothing is in danger. 12 accounts, all data fresh.',
-    ],
-    ['nothing is configured', overview({ accounts: 0 }), [], 'unknown', 'No account is watched.'],
-    [
-      'something is done',
-      overview({ accounts: 2, firing }),
-      accounts,
-      'critical',
-      '1 position near liquidation; acting.',
-    ],
-    [
-      'it only watches',
-      overview({ accounts: 2, firing, mode: 'observe' }),
-      accounts,
-      'critical',
-      '1 position near liquidation; only watching (observe mode).',
-    ],
-    [
-      'the page does not know all that fires',
-      overview({ accounts: 90, firing: { ...firing, critical: 7 } }),
-      accounts,
-      'critical',
-      '7 critical rules firing.',
-    ],
-    [
-      'there are warnings',
-      overview({ accounts: 2, firing: { critical: 0, warning: 2, info: 0 } }),
-      accounts,
-      'warning',
-      'Nothing critical; 2 warnings. 2 accounts.',
-    ],
-  ] as const)('when %s', (_when, given, known, level, sentence) => {
-    expect(verdictOf(given, known)).toEqual({ level, sentence });
-  });
-
-  it('never says that nothing is in danger while something is not known', () => {
-    const health = {
-      ready: false,
-      checks: [{ name: 'dataFresh', ok: false, why: 'desk-1 was last read 80 s ago' }],
-    };
-    const { level, sentence } = verdictOf(overview({ accounts: 2, health }), accounts.slice(1));
-    expect(level).toBe('unknown');
-    expect(sentence).toBe(
-      'Nothing is known to be in danger, but not all is well: desk-1 was last read 80 s ago.',
-    );
-    expect(verdictOf(overview({ degraded: ['redis'] }), []).level).toBe('unknown');
-  });
-
-  it('says how far it has come', () => {
-    const called = { ...endangered('c'), positions: [position('1', { liquidationState: 'margin_call' })] };
-    const past = account('p', {
-      creditLines: [creditLine({ collateralMayFall: -0.03 })],
-      rules: [rule('ltv', creditLine().subject, { phase: 'firing' })],
-    });
-    const given = overview({ accounts: 3, mode: 'observe', firing: { ...firing, critical: 3 } });
-    expect(verdictOf(given, [endangered('a'), called, past]).sentence).toBe(
-      '1 position near liquidation, 1 position in margin call and 1 credit line past its margin call; ' +
-        'only watching (observe mode).',
-    );
-  });
-
-  it('does not say that nothing is in danger of what the exchange liquidates and no rule looks at', () => {
-    const called = account('a', {
-      rules: [],
-      positions: [position('1', { liquidationState: 'margin_call' })],
-    });
-    expect(verdictOf(overview({ accounts: 2 }), [called, account('b')])).toEqual({
+  it("has the core's words, and its severity as the level", () => {
+    expect(verdictOf(overview({ accounts: 2, headline }))).toEqual({
       level: 'critical',
-      sentence: 'The exchange calls for margin or liquidates: 1 position; no critical rule fires.',
-    });
-    const frozen = account('a', { rules: [rule('r', 'position:1', { frozen: true })] });
-    expect(verdictOf(overview({ accounts: 2 }), [frozen, account('b')])).toEqual({
-      level: 'unknown',
-      sentence: 'Nothing is known to be in danger, but not all is well: not all is known of 1 account.',
+      sentence: `${endangered('desk-1').accountId} ${endangered('desk-1').state.words}; desk-2 ${CALM.words}.`,
     });
   });
 
-  it('says when only a person can help', () => {
-    const { subject } = creditLine();
-    const loan = account('p', {
-      creditLines: [creditLine()],
-      rules: [rule('ltv', subject, { phase: 'firing' })],
-    });
-    expect(verdictOf(overview({ firing }), [loan]).sentence).toBe(
-      '1 credit line near margin call; a person has to repay or add collateral.',
-    );
+  it('names what of the daemon does not work, and never a lost Redis twice', () => {
+    const queue = { waiting: 0, active: 0, delayed: 0, failed: 0, oldestMs: null, isPaused: true };
+    const queues = [{ ...queue, queue: 'act' }];
+    const paused = verdictOf(overview({ headline: headlineOf([account('a')]), queues }));
+    expect(paused.level).toBe('warning');
+    expect(paused.sentence).toContain('somebody paused the queue act, nothing is sent');
+    const lost = headlineOf([{ accountId: 'a', state: lostView('a').state }]);
+    const { level, sentence } = verdictOf(overview({ headline: lost, degraded: ['redis'] }));
+    expect(level).toBe('critical');
+    expect(sentence).toBe('a blind: Redis is down.');
   });
 
-  it('does not say that it acts where the rule only observes', () => {
-    const watched = endangered('a');
-    const intents = watched.intents.map((intent) => ({ ...intent, mode: 'observe' as const }));
-    const given = overview({ accounts: 2, firing: { ...firing, critical: 1 } });
-    expect(verdictOf(given, [{ ...watched, intents }]).sentence).toBe(
-      '1 position near liquidation; no order under way.',
-    );
-  });
-
-  it('does not say that it acts on a credit line, for which it can only alert', () => {
-    const { subject } = creditLine();
-    const past = account('p', {
-      worst: 'critical',
-      creditLines: [creditLine({ collateralMayFall: -0.03 })],
-      rules: [rule('ltv', subject, { phase: 'firing' })],
-    });
-    const given = overview({ accounts: 2, firing: { ...firing, critical: 2 } });
-    expect(verdictOf(given, [endangered('a'), past]).sentence).toBe(
-      '1 position near liquidation and 1 credit line past its margin call; acting on positions; ' +
-        'for the credit line it can only alert, a person has to repay or add collateral.',
-    );
-    const idle = { ...endangered('a'), intents: [] };
-    expect(verdictOf(given, [idle, past]).sentence).toBe(
-      '1 position near liquidation and 1 credit line past its margin call; no order under way; ' +
-        'for the credit line it can only alert, a person has to repay or add collateral.',
-    );
-    const other = { ...past, accountId: 'q' };
-    const three = overview({ accounts: 3, firing: { ...firing, critical: 3 } });
-    expect(verdictOf(three, [endangered('a'), past, other]).sentence).toContain(
-      '; acting on positions; for 2 credit lines it can only alert, a person',
-    );
-    // Its rule may reduce positions meanwhile.
-    const { intents } = endangered('p');
-    expect(verdictOf(overview({ firing }), [{ ...past, intents }]).sentence).toBe(
-      '1 credit line past its margin call; acting on positions; ' +
-        'for the credit line it can only alert, a person has to repay or add collateral.',
-    );
-  });
-
-  it('says that actions are paused before it says anything else about them', () => {
-    const pause = {
-      kind: 'pause',
-      id: 'p',
-      accountId: null,
-      author: 'a',
-      reason: 'r',
-      atMs: 0,
-      expiresAtMs: null,
-    } as const;
-    const { sentence } = verdictOf(overview({ accounts: 2, firing, pauses: [pause] }), accounts);
-    expect(sentence).toBe('1 position near liquidation; actions are paused, nothing is done.');
-  });
-
-  it('takes the word of the exchange besides that of the rules', () => {
+  it('what was not polled yet is no alarm, and is not called calm', () => {
+    const state = { ...CALM, kind: 'blind', cause: 'notPolled', severity: 'info' } as const;
+    expect(levelOfAccount(account('a', { state }))).toBe('unknown');
     expect(levelOfAccount(account('a'))).toBe('ok');
-    const called = account('a', { positions: [position('1', { liquidationState: 'margin_call' })] });
-    expect(levelOfAccount(called)).toBe('critical');
-    expect(levelOfAccount(account('a', { positions: [position('1', { liquidationState: null })] }))).toBe(
-      'unknown',
-    );
-    expect(levelOfAccount(account('a', { rules: [rule('r', 'position:1', { frozen: true })] }))).toBe(
-      'unknown',
-    );
-    expect(levelOfAccount(account('a', { judgedAtMs: null }))).toBe('unknown');
   });
 });
 

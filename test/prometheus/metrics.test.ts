@@ -95,11 +95,15 @@ describe.each([
   });
 });
 
-/** What these say is shown by others: account_refused, and degraded, whose reasons are always there. */
+/**
+ * What these say is shown by others: account_refused, and degraded, whose reasons are always there; the state of an
+ * account is one word for what data_age, rule_state, account_paused and intents_open show.
+ */
 const SHOWN_OTHERWISE = [
   'breakwater_accounts_refused_total',
   'breakwater_exchange_store_available',
   'breakwater_log_lines_lost_total',
+  'breakwater_account_state',
 ];
 
 test('every metric of the table is on a dashboard or in an alert', () => {

@@ -5,6 +5,7 @@ import type {
   PositionLine,
   RuleLine,
 } from '../../src/core/view/account-view.ts';
+import type { StateLine } from '../../src/core/view/state-line.ts';
 
 /** Accounts as page, API and metrics are given them: ordinary and complete, changed where a test says so. */
 
@@ -88,10 +89,19 @@ export function rule(ruleId: string, subject: string, changed: Partial<RuleLine>
   };
 }
 
+export const CALM: StateLine = {
+  kind: 'calm',
+  cause: 'nothing',
+  words: 'calm: 15.25 % from liquidation (BTC_PERP)',
+  severity: null,
+  sinceMs: null,
+};
+
 export function account(accountId: string, changed: Partial<AccountView> = {}): AccountView {
   const atMs = Date.now();
   return {
     accountId,
+    state: CALM,
     labels: { desk: 'arb' },
     mode: 'enforce',
     pause: null,
@@ -104,6 +114,7 @@ export function account(accountId: string, changed: Partial<AccountView> = {}): 
     danger: 0,
     jointDistance: 0.12,
     sources: [{ source: 'positions', readAtMs: atMs, ageMs: 0, complete: true, setAside: 0, tooOld: false }],
+    failures: [],
     positions: [position('1')],
     creditLines: [],
     balances: [{ asset: 'USDT', available: text('1250.75') }],

@@ -149,6 +149,7 @@ test('everything that is so is said, each series once', () => {
   expect(samples(text([account], true))).toEqual({
     paused: '1',
     'account_refused{account="desk-1"}': '0',
+    'account_state{account="desk-1",state="calm",cause="nothing"}': '1',
     'account_enforcing{account="desk-1"}': '1',
     'account_paused{account="desk-1"}': '1',
     'account_pause_seconds{account="desk-1"}': '60',
@@ -228,6 +229,7 @@ test('of an account that cannot be read nothing is made up, and it is said', () 
   expect(samples(text([account]))).toEqual({
     paused: '0',
     'account_refused{account="desk-1"}': '1',
+    'account_state{account="desk-1",state="calm",cause="nothing"}': '1',
     'account_enforcing{account="desk-1"}': '1',
     'account_paused{account="desk-1"}': '0',
     'account_pause_seconds{account="desk-1"}': '0',

@@ -1,9 +1,10 @@
 import { type AccountFigures, type AccountView, emptyView } from '../../src/core/view/account-view.ts';
 import { StateSeries, type ViewTimes } from '../../src/telemetry/metrics/state-gauges.ts';
+import { CALM } from '../support/account-view.ts';
 
 /** An account of which nothing is known but what is said here. */
 export const viewOf = (accountId: string, changes: Partial<AccountView> = {}): AccountView => ({
-  ...emptyView(accountId),
+  ...emptyView(accountId, CALM),
   mode: 'enforce',
   ...changes,
 });

@@ -8,7 +8,7 @@ import type { StressSchedule } from '../scheduled-stress/stress-schedule.ts';
 import { createDepositDesk } from './deposit-desk.ts';
 import type { WebContent } from './listener.ts';
 import { readinessOf } from './readiness.ts';
-import { readQueues, readSharedFigures } from './shared-figures.ts';
+import { lostSeries, readQueues, readSharedFigures } from './shared-figures.ts';
 import { readSharedView, remembering } from './shared-view.ts';
 import { createViewSource } from './view-source.ts';
 
@@ -23,7 +23,10 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids()));
   const stressed = remembering(clock, MAX_AGE_MS, () => stress.stored(new Set(ids())));
   const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
-  process.metrics.shared(remembering(clock, MAX_AGE_MS, () => readSharedFigures(figureParts)));
+  process.metrics.shared(
+    remembering(clock, MAX_AGE_MS, () => readSharedFigures(figureParts)),
+    () => lostSeries(ids()),
+  );
   process.metrics.budgets(() => accounts.budgets());
   const isAlone = (): boolean => state.standby?.isAlone === true;
   const readiness = () =>

@@ -4,7 +4,7 @@ import { type Controls, hasExpired } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
 import type { StoredStress } from '../../core/view/stress-result.ts';
-import { accountFigures } from '../../core/view/view-account.ts';
+import { accountFigures, lostView } from '../../core/view/view-account.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import type { LaneTime } from '../../pipeline/shared-time.ts';
 import { meantAt } from '../../queues/schedules.ts';
@@ -38,6 +38,13 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
   } finally {
     late.abort();
   }
+}
+
+/** While the shared state cannot be read: every account is blind, and that is all. */
+export function lostSeries(accountIds: readonly string[]): StateSeries {
+  const series = new StateSeries(accountIds.length);
+  for (const [index, id] of accountIds.entries()) series.takeState(index, id, lostView(id).state);
+  return series;
 }
 
 /** Accounts that are looked at without letting others have the event loop. */

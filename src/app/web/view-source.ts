@@ -2,7 +2,7 @@ import { type Controls, hasExpired, NO_CONTROLS } from '../../core/controls/cont
 import type { Clock } from '../../core/ports/clock.ts';
 import type { AccountLoad, StateStore } from '../../core/ports/state-store.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import { viewAccount } from '../../core/view/view-account.ts';
+import { lostView, viewAccount } from '../../core/view/view-account.ts';
 import type { SourcedView, ViewSource } from '../../web/sources.ts';
 import type { ConfiguredAccounts } from '../configured-accounts.ts';
 import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
@@ -29,15 +29,16 @@ interface Origin {
   readonly controls: Controls;
   readonly rules: unknown;
   readonly lanes: readonly unknown[];
+  readonly storeLink: 'ok' | 'lost';
 }
 
 /** Views of the configured accounts, computed once for each state that they are in. */
 export function createViewSource({ store, accounts, clock }: ViewSourceParts): ViewSource {
   const made = new Map<string, Made>();
   const ids = (): readonly string[] => accounts.all().map(({ id }) => id);
-  const view = (shared: SharedAccount): SourcedView => {
+  const view = (shared: SharedAccount, storeLink: 'ok' | 'lost' = 'ok'): SourcedView => {
     const before = made.get(shared.accountId);
-    const next = viewOnce(shared, before, { accounts, nowMs: clock.nowMs() });
+    const next = viewOnce(shared, before, { accounts, nowMs: clock.nowMs(), storeLink });
     made.set(shared.accountId, next);
     return next;
   };
@@ -53,16 +54,17 @@ export function createViewSource({ store, accounts, clock }: ViewSourceParts): V
       try {
         const shared = await (wanted === undefined ? readAll() : readSharedView(store, asked));
         if (wanted === undefined) forgetOthers(made, asked);
-        return shared.map(view);
+        return shared.map((one) => view(one));
       } catch {
         // Readiness and degraded say that the store is lost; what was last seen is still worth showing.
         return asked.flatMap((accountId): readonly SourcedView[] => {
           const account = store.remembered(accountId);
           const known = made.get(accountId);
-          const load = account === undefined ? undefined : ({ kind: 'loaded', account } as const);
           const controls = known?.from.controls ?? NO_CONTROLS;
-          if (load === undefined) return known === undefined ? [] : [known];
-          return [view({ accountId, load, controls })];
+          if (account !== undefined)
+            return [view({ accountId, load: { kind: 'loaded', account }, controls }, 'lost')];
+          const last = known?.view ?? lostView(accountId);
+          return [{ acted: known?.acted ?? 0, view: { ...last, state: lostView(accountId).state } }];
         });
       }
     },
@@ -78,22 +80,26 @@ function forgetOthers(made: Map<string, Made>, ids: readonly string[]): void {
 interface ViewContext {
   readonly accounts: ViewSourceParts['accounts'];
   readonly nowMs: number;
+  readonly storeLink: 'ok' | 'lost';
 }
 
 function viewOnce(shared: SharedAccount, before: Made | undefined, context: ViewContext): Made {
   const { accountId, load, controls } = shared;
-  const { accounts, nowMs } = context;
+  const { accounts, nowMs, storeLink } = context;
   const rules = accounts.get(accountId)?.rules;
   const stored = load.kind === 'loaded' ? load.account : load.problem.message;
   const isSame =
-    before?.from.load === stored && before.from.controls === controls && before.from.rules === rules;
+    before?.from.load === stored &&
+    before.from.controls === controls &&
+    before.from.rules === rules &&
+    before.from.storeLink === storeLink;
   if (isSame && nowMs - before.atMs < STALE_MS && !hasEnded(before.view, nowMs)) return before;
   const lanes = lanesOf(load);
   const hasActed = !sameItems(lanes, before?.from.lanes ?? []);
   return {
-    view: viewAccount({ load, rules, controls, nowMs, balances: accounts.balancesOf(accountId) }),
+    view: viewAccount({ load, rules, controls, nowMs, storeLink, balances: accounts.balancesOf(accountId) }),
     acted: (before?.acted ?? 0) + (hasActed ? 1 : 0),
-    from: { load: stored, controls, rules, lanes },
+    from: { load: stored, controls, rules, lanes, storeLink },
     atMs: nowMs,
   };
 }

@@ -26,6 +26,8 @@ export interface OrderFlags extends PlaceFlags {
 
 /** As the config's default for `reduce`. */
 const DEFAULT_SLIPPAGE: readonly number[] = [0.005, 0.01, 0.02];
+/** As the config's default for a market. */
+const DEFAULT_GAP = 0.001;
 const DEFAULT_WITHIN_MS = 600_000;
 
 export function withOrderOptions(command: Command): Command {
@@ -66,7 +68,9 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     await requireAccount(operations, flags.account);
     const view = await operations.view(flags.account);
     if (view.refused !== null) throw new CliError('account-refused', `not done: ${view.refused.message}.`);
-    showPlan(io, flags, wanted, { view, key });
+    requirePosition(flags, wanted, view);
+    const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
+    showPlan(io, flags, wanted, { view, key, gapOf: (market) => gaps?.(market) ?? DEFAULT_GAP });
     const obstacles = obstaclesOf(view, Date.now(), operations.canSeal);
     for (const obstacle of obstacles) printNote(io, paint(io, 'stderr', 'yellow', obstacle));
     await agree(io, flags);
@@ -85,12 +89,37 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   });
 }
 
-function showPlan(
-  io: CliIo,
-  flags: OrderFlags,
-  wanted: Wanted,
-  { view, key }: { readonly view: AccountView; readonly key: string },
+/** What is not there cannot be reduced; before the first poll nobody knows what is there. */
+function requirePosition(
+  { account }: OrderFlags,
+  { of }: Wanted,
+  { judgedAtMs, positions }: AccountView,
 ): void {
+  if (judgedAtMs === null || !('positionId' in of)) return;
+  if (positions.some(({ positionId }) => positionId === of.positionId)) return;
+  const known = positions.map(({ positionId, market }) => `${positionId} (${market})`);
+  throw new UsageError(
+    `account ${account} has no position ${JSON.stringify(of.positionId)}: nothing was ordered.`,
+    known.length === 0 ? 'It has no position at all.' : `Its positions: ${known.join(', ')}.`,
+  );
+}
+
+/** What is sent, and what has to happen before it closes anything: it is a stop, not a market order. */
+function howWords(position: PositionLine, gap: number): string {
+  const { direction, markPrice, market } = position;
+  if (direction === null || markPrice === null)
+    return `${market}: nothing before direction and mark are known`;
+  const [side, way, sign] = direction === 'long' ? ['sell', 'falls', -1] : ['buy', 'rises', 1];
+  const at = Number((Number(markPrice) * (1 + sign * gap)).toPrecision(PRICE_DIGITS));
+  const share = `${Number((gap * 100).toPrecision(3))} %`;
+  return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
+}
+
+const PRICE_DIGITS = 6;
+const AT_ONCE =
+  'In a market that stands still or moves the other way nothing closes. To be flat now use the exchange.';
+
+function showPlan(io: CliIo, flags: OrderFlags, wanted: Wanted, { view, key, gapOf }: Plan): void {
   const meant = view.positions.filter((position) => wanted.concerns(position));
   const fields: [string, string][] = [
     ['account', flags.account],
@@ -100,12 +129,21 @@ function showPlan(
       `${position.positionId} ${positionWords(position, view)}`,
     ]),
     ...(meant.length === 0 ? [['position', 'none that the daemon has seen'] as [string, string]] : []),
+    ...meant.map((position): [string, string] => ['will send', howWords(position, gapOf(position.market))]),
     ['slippage', flags.slippage.map((step) => `${Number((step * 100).toPrecision(6))} %`).join(', then ')],
     ['not begun', `later than in ${roughly(flags.within)}`],
     ['reason', flags.reason],
     ['key', key],
   ];
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
+  printNote(io, AT_ONCE);
+}
+
+interface Plan {
+  readonly view: AccountView;
+  readonly key: string;
+  /** How far from the mark an activation is placed, a fraction. */
+  readonly gapOf: (market: string) => number;
 }
 
 /** Why nothing may happen, as far as it can be seen now. */

@@ -1,5 +1,6 @@
 import type { Control } from '../../core/controls/controls.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
+import { headlineOf } from '../../core/view/state-line.ts';
 import { type CliIo, paint, printLine } from '../io.ts';
 import { printable, type Table, tableLines } from '../table.ts';
 import { controlWords } from './controls.ts';
@@ -33,12 +34,17 @@ export interface StatusEvent {
   readonly alarm: boolean;
 }
 
-/** The report for people: a table of the accounts, then what there is to say of each. */
-export function printStatus(io: CliIo, report: StatusReport): void {
+/** The report for people: how all are, a line of each account, and with `everything` what there is to say of each. */
+export function printStatus(io: CliIo, report: StatusReport, everything: boolean): void {
   const { accounts, controls, pausedQueues, atMs } = report;
   if (pausedQueues.length > 0) {
     const words = `Somebody paused ${pausedQueues.join(' and ')}: what goes through a paused queue stands still until a daemon with the role poll runs.`;
     printLine(io, paint(io, 'stdout', 'red', words));
+    printLine(io, '');
+  }
+  if (accounts.length > 1) {
+    const { severity, words } = headlineOf(accounts);
+    printLine(io, paint(io, 'stdout', COLOURS[severity ?? 'calm'], printable(words)));
     printLine(io, '');
   }
   for (const control of controls) {
@@ -48,45 +54,36 @@ export function printStatus(io: CliIo, report: StatusReport): void {
   if (controls.length > 0) printLine(io, '');
   if (accounts.length === 0) printLine(io, 'No accounts.');
   else for (const line of tableLines(io, accountTable(report))) printLine(io, line);
-  for (const account of accounts) printAccount(io, account, atMs);
+  if (everything) for (const account of accounts) printAccount(io, account, atMs);
 }
 
-type Cell = (account: StatusAccount, atMs: number) => string | number;
+const COLOURS = { critical: 'red', warning: 'yellow', info: 'bold', calm: 'bold' } as const;
+
+type Cell = (account: StatusAccount, atMs: number) => string;
 
 const COLUMNS: readonly (readonly [title: string, cell: Cell])[] = [
   ['ACCOUNT', ({ accountId }) => accountId],
   ['MODE', ({ mode }) => mode ?? ''],
   ['LAST POLL', lastPoll],
-  ['POSITIONS', ({ positions }) => positions.length],
-  ['CREDIT LINES', ({ creditLines }) => creditLines.length],
-  ['PENDING', ({ rules }) => rules.filter(({ phase }) => phase === 'pending').length],
-  ['FIRING', ({ rules }) => rules.filter(({ phase }) => phase === 'firing').length],
-  ['FROZEN', ({ rules }) => rules.filter(({ frozen }) => frozen).length],
-  ['OPEN INTENTS', ({ intents, inbox }) => intents.filter(({ ended }) => !ended).length + inbox.length],
-  ['HELD BACK', heldBack],
+  ['STATE', stateWords],
 ];
 
 function accountTable({ accounts, atMs }: StatusReport): Table {
   return {
     columns: COLUMNS.map(([title]) => ({ title })),
-    rows: accounts.map((account) => COLUMNS.map(([, cell]) => String(cell(account, atMs)))),
+    rows: accounts.map((account) => COLUMNS.map(([, cell]) => cell(account, atMs))),
   };
 }
 
-function heldBack({ pause, silences }: StatusAccount): string {
-  const silenced = silences.length === 0 ? [] : [`${silences.length} silenced`];
-  return [...(pause === null ? [] : ['paused']), ...silenced].join(', ');
+function stateWords({ state, silences }: StatusAccount, atMs: number): string {
+  const since = state.sinceMs === null ? '' : `, for ${roughly(atMs - state.sinceMs)}`;
+  const silenced = silences.length === 0 ? '' : `, ${silences.length} silenced`;
+  return `${state.words}${since}${silenced}`;
 }
 
-/** So many calm cadences without a poll: it is overdue. */
-const OVERDUE = 3;
-
-function lastPoll({ refused, judgedAtMs, calmMs }: StatusAccount, nowMs: number): string {
+function lastPoll({ refused, judgedAtMs }: StatusAccount, nowMs: number): string {
   if (refused !== null) return 'state refused';
-  if (judgedAtMs === null) return 'never';
-  const ageMs = nowMs - judgedAtMs;
-  const overdue = calmMs !== null && ageMs > OVERDUE * calmMs ? ' (overdue)' : '';
-  return `${roughly(ageMs)} ago${overdue}`;
+  return judgedAtMs === null ? 'never' : `${roughly(nowMs - judgedAtMs)} ago`;
 }
 
 function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
@@ -119,18 +116,24 @@ function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
     say(`by hand, not begun: ${order.kind} ${order.id} (${order.author}: ${order.reason})`);
   for (const intent of intents) say(intentText(intent, nowMs));
   for (const { market, why, sinceMs } of doubts) {
-    say(`${market}: what is open there is not known (${why}) for ${roughly(nowMs - sinceMs)}`);
+    say(`${market}: ${doubtWords(why)}, for ${roughly(nowMs - sinceMs)}`);
   }
   for (const order of orders) {
     const { role, market, side, amount, activationPrice, price, status } = order;
-    say(
-      `order ${status}: ${role} ${market} ${side} ${amount}, activates at ${activationPrice}, limit ${price}`,
-    );
+    const what = status === 'observed' ? 'would send' : `order ${status}`;
+    say(`${what}: ${role} ${market} ${side} ${amount}, activates at ${activationPrice}, limit ${price}`);
   }
   for (const event of events) {
     const where = event.market === null ? '' : ` ${event.market}`;
     say(`${timeOf(event.atMs)} ${event.kind}${where} (${event.reason}): ${event.words}`);
   }
+}
+
+function doubtWords(why: string): string {
+  const cleared = 'they are cleared before the first action there';
+  return why === 'newStore'
+    ? `just started, orders are not confirmed yet; ${cleared}`
+    : `orders are not confirmed (${why}); ${cleared}`;
 }
 
 /** Those at rest are in `--json`, too, with the reason why. */

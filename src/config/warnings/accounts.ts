@@ -49,7 +49,13 @@ export function exchangeWarnings(config: UncheckedConfig): readonly Problem[] {
   const seen = new Set<string>();
   for (const [index, url] of config.exchange.baseUrls.entries()) {
     const path = ['exchange', 'baseUrls', index];
-    const { host } = new URL(url);
+    const { host, pathname } = new URL(url);
+    if (/\/api\/v\d+\/?$/.test(pathname))
+      warn(
+        path,
+        'address-with-path',
+        `expected the address without ${pathname}, got it with: paths of requests begin with /api/v4 themselves`,
+      );
     if (seen.has(host)) warn(path, 'unused', 'expected different addresses, got one twice');
     seen.add(host);
   }

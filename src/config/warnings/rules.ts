@@ -42,7 +42,68 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
       );
     }
   }
+  healthy(rule, paths, warn);
+  weaker(rule, warn);
   return found;
+}
+
+const DISTANCES: ReadonlySet<string> = new Set(['liquidationDistance', 'jointDistance']);
+
+/** Far from liquidation is where positions are healthy: a rule that reduces them there was written the wrong way round. */
+function healthy(rule: RuleSpec, paths: readonly Path[], warn: Warn): void {
+  const actions = [...rule.actions, ...rule.escalate.flatMap((stage) => stage.actions)];
+  if (!actions.some(({ kind }) => kind === 'reduce')) return;
+  const all = [...comparisonsOf(rule.when)];
+  for (const [index, { field, comparison }] of all.entries()) {
+    if (!DISTANCES.has(field) || comparison.op !== 'above') continue;
+    const isBounded = all.some((other) => other.field === field && other.comparison.op === 'below');
+    if (isBounded) continue;
+    warn(
+      paths[index] ?? ['when'],
+      'reduces-when-healthy',
+      `expected below, got above ${percentInWords(comparison.threshold)}: the rule reduces positions that are far from liquidation, and leaves those that are near`,
+    );
+  }
+}
+
+/** A later stage that asks for less than an earlier one does nothing. */
+function weaker(rule: RuleSpec, warn: Warn): void {
+  const stages = [rule.actions, ...rule.escalate.map(({ actions }) => actions)];
+  for (const [stage, actions] of stages.entries()) {
+    for (const [index, action] of actions.entries()) {
+      if (action.kind !== 'reduce' || stage === 0) continue;
+      const { target } = action;
+      const earlier = stages.slice(0, stage).flat();
+      const [key, own] = strengthOf(target);
+      const strongest = Math.max(
+        ...earlier.flatMap((one) => {
+          if (one.kind !== 'reduce') return [];
+          const [otherKey, strength] = strengthOf(one.target);
+          return otherKey === key ? [strength] : [];
+        }),
+      );
+      if (own >= strongest) continue;
+      const message = 'expected at least what an earlier step takes away, got less: this step does nothing';
+      warn(['escalate', stage - 1, 'do', index, 'reduce'], 'weaker-escalation', message);
+    }
+  }
+}
+
+/** Targets of one key can be compared: the larger number takes more away. */
+function strengthOf(target: ReduceTarget): readonly [key: string, strength: number] {
+  switch (target.kind) {
+    case 'by':
+      return ['share', target.fraction];
+    case 'to':
+      return ['share', 1 - target.fraction];
+    case 'toNotional':
+      return [target.kind, -Number(target.notional)];
+    case 'untilDistance':
+    case 'untilJointDistance':
+      return [target.kind, target.distance];
+    case 'untilMarginUsage':
+      return [`${target.kind} ${target.asset}`, -target.usage];
+  }
 }
 
 /** Paths of the comparisons of a condition, in the order in which the compiled condition has them. */
@@ -108,6 +169,8 @@ function reachedBy(target: ReduceTarget) {
       return { key: 'until.jointDistance', field: 'jointDistance', op: 'below', value: target.distance };
     case 'untilMarginUsage':
       return { key: 'until.marginUsage', field: 'marginUsage', op: 'above', value: target.usage };
+    case 'toNotional':
+      return { key: 'toNotional', field: 'notional', op: 'above', value: Number(target.notional) };
     default:
       return undefined;
   }
@@ -126,8 +189,9 @@ function insideThreshold(rule: RuleSpec, target: ReduceTarget, warn: (message: s
       comparison.op === 'below' ? [comparison.clearAbove, 'more'] : [comparison.clearBelow, 'less'];
     const clear = own ?? comparison.threshold;
     if (op === 'below' ? value > clear : value < clear) continue;
+    const words = field === 'notional' ? String : percentInWords;
     warn(
-      `expected ${key} to be ${side} than ${percentInWords(clear)}, where the rule clears, got ${percentInWords(value)}: it would go on firing at its target`,
+      `expected ${key} to be ${side} than ${words(clear)}, where the rule clears, got ${words(value)}: it would go on firing at its target`,
     );
   }
 }

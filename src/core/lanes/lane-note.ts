@@ -125,27 +125,42 @@ export function recordObserved(state: LaneState, { settings, nowMs, audit }: Lan
   const market = settings.marketSettings(state.market);
   const intents = state.intents.filter((intent) => isOpen(intent) && intent.refusedBy === 'observeMode');
   const covers = state.covers.filter((cover) => cover.refusedBy === 'observeMode');
-  if (state.read === null || market === undefined || intents.length + covers.length === 0) return cancelled;
+  if (intents.length + covers.length === 0) return withObserved(cancelled, []);
+  if (state.read === null || market === undefined) return cancelled;
   const alone: LaneState = { ...state, intents, covers, orders: [], change: null };
   const scene = { state: alone, read: state.read, admitted: { intents, covers }, market, settings, nowMs };
   const { place } = orderSetDifference({ ...scene, mayCancel: true });
   const reported = [...cancelled.reported];
+  const keys = new Set([...intents, ...covers].map(({ key }) => key));
+  const observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
   for (const want of place) {
     const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
     if (reported.includes(mark)) continue;
     reported.push(mark);
+    const request = requestOf(state, want);
+    const { key, role } = want;
+    const { positionId } = want.position;
+    const others = observed.filter((one) => one.key !== key);
+    observed.splice(0, observed.length, ...others, { key, role, positionId, request });
     audit.emit({
       kind: 'wouldPlace',
-      key: want.key,
-      positionId: want.position.positionId,
+      key,
+      positionId,
       ruleId: want.ruleId,
       reason: 'observeMode',
       words: 'would have been sent; the rule is in observe mode',
-      order: requestOf(state, want),
+      order: request,
       sizeBase: want.position.sizeBase,
     });
   }
-  return { ...cancelled, reported: stillMeant(reported, state) };
+  return withObserved({ ...cancelled, reported: stillMeant(reported, state) }, observed);
+}
+
+function withObserved(state: LaneState, observed: NonNullable<LaneState['observed']>): LaneState {
+  if (observed.length > 0) return { ...state, observed };
+  if (state.observed === undefined) return state;
+  const { observed: _, ...without } = state;
+  return without;
 }
 
 function recordCancels(state: LaneState, audit: LaneScene['audit']): LaneState {

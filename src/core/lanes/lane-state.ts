@@ -91,6 +91,15 @@ export interface LaneState {
   readonly costs?: readonly PendingCost[];
   /** Closed windows of the gate and blocked orders already reported, so that each is said once. */
   readonly reported: readonly string[];
+  /** Orders that observe mode holds back, as they would have been sent, by intent or cover. Absent: none. */
+  readonly observed?: readonly ObservedOrder[];
+}
+
+export interface ObservedOrder {
+  readonly key: string;
+  readonly role: OwnOrder['role'];
+  readonly positionId: string;
+  readonly request: ReduceOnlyStopRequest;
 }
 
 /** A position on which somebody works against what a rule does, or does the same. */

@@ -5,6 +5,8 @@ import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
 import type { Phase } from '../rules/rule-state.ts';
 import type { Direction, LiquidationStateValue, SubjectKey } from '../rules/subject.ts';
+import type { StateLine } from './state-line.ts';
+import type { ReadFailure } from './stored-figures.ts';
 
 /**
  * One account as a person sees it, from shared state and config alone: page, API, `status` and metrics show the same.
@@ -12,6 +14,8 @@ import type { Direction, LiquidationStateValue, SubjectKey } from '../rules/subj
  */
 export interface AccountView {
   readonly accountId: string;
+  /** What it is doing, and why: the same words everywhere. */
+  readonly state: StateLine;
   readonly labels: Readonly<Record<string, string>>;
   /** As configured, else as a daemon last had it; null: neither is known. */
   readonly mode: Mode | null;
@@ -31,6 +35,8 @@ export interface AccountView {
   /** How far all markets may move together before liquidation, a fraction. */
   readonly jointDistance: Figure;
   readonly sources: readonly SourceView[];
+  /** Why the newest reads failed, of sources that could not be read. */
+  readonly failures: readonly ReadFailure[];
   readonly positions: readonly PositionLine[];
   readonly creditLines: readonly CreditLineLine[];
   readonly balances: readonly { readonly asset: string; readonly available: DecimalString }[];
@@ -45,9 +51,10 @@ export interface AccountView {
   readonly refused: { readonly document: string; readonly message: string } | null;
 }
 
-export function emptyView(accountId: string): AccountView {
+export function emptyView(accountId: string, state: StateLine): AccountView {
   return {
     accountId,
+    state,
     labels: {},
     mode: null,
     pause: null,
@@ -60,6 +67,7 @@ export function emptyView(accountId: string): AccountView {
     danger: 0,
     jointDistance: null,
     sources: [],
+    failures: [],
     positions: [],
     creditLines: [],
     balances: [],
@@ -78,6 +86,7 @@ export interface AccountFigures
     AccountView,
     'accountId' | 'mode' | 'pause' | 'judgedAtMs' | 'danger' | 'jointDistance' | 'sources' | 'refused'
   > {
+  readonly state: Pick<StateLine, 'kind' | 'cause' | 'severity'>;
   readonly positions: readonly PositionFigures[];
   readonly creditLines: readonly CreditLineFigures[];
   readonly rules: readonly RuleFigures[];
@@ -219,7 +228,8 @@ export interface OrderLine {
   readonly price: DecimalString;
   /**
    * `unsure`: whether it is there is not known. `presumedFilled`: kept only to be cancelled before anything is placed.
+   * `observed`: would have been sent; the rule is in observe mode.
    */
-  readonly status: OwnOrder['status'] | 'presumedFilled';
+  readonly status: OwnOrder['status'] | 'presumedFilled' | 'observed';
   readonly clientOrderId: string;
 }

@@ -10,6 +10,26 @@ export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] 
 }
 
 export function orderLines(lanes: readonly LaneState[]): readonly OrderLine[] {
+  return [...sentOrders(lanes), ...observedOrders(lanes)];
+}
+
+function observedOrders(lanes: readonly LaneState[]): readonly OrderLine[] {
+  return lanes.flatMap(({ market, observed = [] }) =>
+    observed.map(({ role, positionId, request }) => ({
+      market,
+      role,
+      positionId,
+      side: request.side,
+      amount: request.amount,
+      activationPrice: request.activationPrice,
+      price: request.price,
+      status: 'observed',
+      clientOrderId: request.clientOrderId,
+    })),
+  );
+}
+
+function sentOrders(lanes: readonly LaneState[]): readonly OrderLine[] {
   return lanes.flatMap(({ market, orders }) =>
     orders.map(({ role, positionId, amount, status, presumedFilled, request }) => ({
       market,
@@ -49,7 +69,8 @@ function intentLine(lane: LaneState, intent: Intent): IntentLine {
   };
 }
 
-function targetWords(target: ReduceTarget, targetBase: string | null): string {
+/** `until 15 % away (at most 0.25 left)`. */
+export function targetWords(target: ReduceTarget, targetBase: string | null): string {
   const size = targetBase === null ? '' : ` (at most ${targetBase} left)`;
   switch (target.kind) {
     case 'by':

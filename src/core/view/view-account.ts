@@ -10,6 +10,7 @@ import {
   type AccountFigures,
   type AccountView,
   emptyView,
+  type PositionFigures,
   type RuleLine,
   type SourceView,
 } from './account-view.ts';
@@ -23,6 +24,7 @@ import {
 import { doubtLines, intentLines, orderLines } from './lane-lines.ts';
 import { ruleLines } from './rule-lines.ts';
 import { type Scene, sceneOf } from './scene.ts';
+import { type StateInputs, stateOf } from './state-of.ts';
 
 export interface ViewInputs {
   readonly load: AccountLoad;
@@ -32,6 +34,8 @@ export interface ViewInputs {
   readonly nowMs: number;
   /** Assets of the main balance to show; absent: those that are not zero. */
   readonly balances?: readonly string[] | undefined;
+  /** `lost`: what is stored cannot be read any more, and was read before. Default: `ok`. */
+  readonly storeLink?: StateInputs['storeLink'];
 }
 
 /** Everything there is to say of one account now: a pure function of the shared state and the config. */
@@ -43,10 +47,11 @@ export function viewAccount(inputs: ViewInputs): AccountView {
   const scene = sceneOf({ ...inputs, stored, withReasons: true });
   const lanes = [...stored.lanes.values()];
   const { passage } = scene.evaluation;
-  const shared = sharedView(stored, scene, inputs);
+  const positions = positionLines(scene);
+  const shared = sharedView(stored, scene, inputs, positions);
   return {
     // First, as it has the order in which JSON shows all of it.
-    ...emptyView(stored.accountId),
+    ...emptyView(stored.accountId, shared.state),
     ...shared,
     labels: scene.rules.settings.labels,
     silences: scene.inForce.silences,
@@ -54,7 +59,8 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     nextDueAtMs: passage === undefined ? null : passage.at.wallMs + passage.plannedMs,
     figuresAtMs: figures?.at.wallMs ?? null,
     worst: worstOf(shared.rules),
-    positions: positionLines(scene),
+    positions,
+    failures: figures?.failures ?? [],
     creditLines: creditLineLines(scene),
     balances: balanceLines(scene, balances),
     orders: orderLines(lanes),
@@ -69,46 +75,94 @@ export function accountFigures(inputs: Omit<ViewInputs, 'balances'>): AccountFig
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
   const { account: stored } = load;
   const scene = sceneOf({ ...inputs, stored, withReasons: false });
+  const positions = scene.subjects.positions.subjects.map(positionFigures);
+  const shared = sharedView(stored, scene, inputs, positions);
+  const { kind, cause, severity } = shared.state;
   return {
-    ...sharedView(stored, scene, inputs),
-    positions: scene.subjects.positions.subjects.map(positionFigures),
+    ...shared,
+    state: { kind, cause, severity },
+    positions,
     creditLines: scene.subjects.creditLines.subjects.map(creditLineFigures),
   };
 }
 
 function sharedView(
-  { accountId, danger, documents, lanes }: StoredAccount,
+  { accountId, danger, documents, lanes: byMarket }: StoredAccount,
   scene: Scene,
-  { rules }: ViewInputs,
+  { rules, storeLink = 'ok', nowMs }: ViewInputs,
+  positions: readonly PositionFigures[],
 ) {
-  return {
-    accountId,
+  const lanes = [...byMarket.values()];
+  const { passage } = scene.evaluation;
+  const seen = {
+    refused: null,
     mode: rules?.settings.mode ?? documents.figures?.settings.mode ?? null,
     pause: scene.inForce.pause ?? null,
-    judgedAtMs: scene.evaluation.passage?.at.wallMs ?? null,
-    danger,
-    jointDistance: figureOf(scene.account.jointDistance),
+    judgedAtMs: passage?.at.wallMs ?? null,
     sources: sourceViews(scene),
     rules: ruleLines(scene),
-    intents: intentLines([...lanes.values()]),
-    refused: null,
   };
+  return {
+    accountId,
+    state: stateOf({
+      ...seen,
+      overdueAfterMs: overdueAfterMs(scene),
+      failures: documents.figures?.failures ?? [],
+      positions,
+      lanes,
+      storeLink,
+      nowMs,
+    }),
+    danger,
+    jointDistance: figureOf(scene.account.jointDistance),
+    intents: intentLines(lanes),
+    ...seen,
+  };
+}
+
+/** A process that dies is replaced within 5 s, and so long nothing is wrong yet. */
+const LEAST_OVERDUE_MS = 10_000;
+const MISSED_POLLS = 3;
+
+function overdueAfterMs({ rules, evaluation }: Scene): number {
+  const pollsMs = Math.max(rules.settings.cadence.calmMs, evaluation.passage?.plannedMs ?? 0);
+  return Math.max(LEAST_OVERDUE_MS, MISSED_POLLS * pollsMs);
 }
 
 function refusedView(
   { accountId, document, message }: RefusedAccount,
-  { rules, controls, nowMs }: ViewInputs,
+  { rules, controls, nowMs, storeLink = 'ok' }: ViewInputs,
 ): AccountView {
   const { pause, silences } = controlsInForce(controls, accountId, nowMs);
+  const refused = { document, message };
   return {
-    ...emptyView(accountId),
+    ...emptyView(accountId, stateOf({ ...NOTHING_SEEN, refused, storeLink, nowMs })),
     labels: rules?.settings.labels ?? {},
     mode: rules?.settings.mode ?? null,
     pause: pause ?? null,
     silences,
-    refused: { document, message },
+    refused,
   };
 }
+
+const NOTHING_SEEN = {
+  mode: null,
+  pause: null,
+  judgedAtMs: null,
+  overdueAfterMs: LEAST_OVERDUE_MS,
+  sources: [],
+  failures: [],
+  rules: [],
+  positions: [],
+  lanes: [],
+} as const;
+
+/** An account of which nothing could be read, as the store is lost. */
+export function lostView(accountId: string): AccountView {
+  return emptyView(accountId, LOST);
+}
+
+const LOST = stateOf({ ...NOTHING_SEEN, refused: null, storeLink: 'lost', nowMs: 0 });
 
 const RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
 

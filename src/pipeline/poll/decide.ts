@@ -97,14 +97,14 @@ export function decide(inputs: DecideInputs): Decided {
 
 /** Of an account in which nothing happens not with every poll; see there. */
 function figuresToStore(
-  { account, stored }: DecideInputs,
+  { account, stored, observation: { failures } }: DecideInputs,
   snapshot: Snapshot,
   evaluation: Evaluation,
   { lanes, toRun }: Acted,
 ): Pick<AccountDocuments, 'figures'> {
   const isBusy = lanes.size + toRun.length > 0;
-  const scene = { before: stored.documents.figures, snapshot, evaluation, isBusy };
-  return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings) } : {};
+  const scene = { before: stored.documents.figures, snapshot, failures, evaluation, isBusy };
+  return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings, failures) } : {};
 }
 
 /** The figures of each subject that curves are drawn from, and that rules can be judged on afterwards. */

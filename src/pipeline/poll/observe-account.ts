@@ -3,9 +3,10 @@ import { ownStopsOf } from '../../core/orders/own-stops.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../../core/ports/state-store.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../core/quantities/snapshot.ts';
+import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { aged, type Kept, type KeptReading } from './read-memory.ts';
-import { ageUnread, isDue, isSeldom, knownReading, readSources } from './read-sources.ts';
+import { ageUnread, isDue, isSeldom, JUDGED_LATE, knownReading, readSources } from './read-sources.ts';
 
 /** Step one of a poll: what is known of the account now. */
 export interface Observation {
@@ -16,6 +17,8 @@ export interface Observation {
   readonly positions: PositionsRead | undefined;
   /** To be stored, when something that is read seldom was read. */
   readonly readings: StoredReadings | undefined;
+  /** Why the newest reads failed, of sources that could not be read. */
+  readonly failures: readonly ReadFailure[];
   /** What it was made of, for `ReadMemory.take`. */
   readonly kept: Readonly<Kept>;
 }
@@ -73,8 +76,30 @@ export function observationOf(
     at,
     positions: positionsRead(context, account, kept.positions, at),
     readings: readingsToStore(context, account, stored, { at, observed }),
+    failures: failuresNow(context, account, at),
     kept,
   };
+}
+
+/** A reply that has been waited for so long is told of before its request times out. */
+const SILENT_AFTER_MS = 3_000;
+
+function failuresNow(
+  { memory }: PipelineContext,
+  { id, sources }: WatchedAccount,
+  at: Instant,
+): readonly ReadFailure[] {
+  const failed = memory.failures(id).filter(({ source }) => sources.includes(source));
+  const silent = JUDGED_LATE.flatMap((source): readonly ReadFailure[] => {
+    const [oldest] = memory.underWay(id, source);
+    const kept = memory.recall(id)[source];
+    if (oldest === undefined || at.monotonicMs - oldest.startedMs < SILENT_AFTER_MS) return [];
+    if (kept !== undefined && kept.at.monotonicMs > oldest.startedMs) return [];
+    if (failed.some((one) => one.source === source)) return [];
+    const sinceMs = Math.round(at.wallMs - (at.monotonicMs - oldest.startedMs));
+    return [{ source, error: 'noReply', words: 'the exchange does not answer', sinceMs }];
+  });
+  return silent.length === 0 ? failed : [...failed, ...silent];
 }
 
 function positionsRead(

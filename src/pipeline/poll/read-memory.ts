@@ -1,6 +1,7 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import { elapsedMs, type Instant, type SourceReading } from '../../core/quantities/snapshot.ts';
+import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import { SamePositions } from './same-positions.ts';
 
 /** A reading with the moment at which its age was what it says. */
@@ -28,6 +29,8 @@ interface AccountReads {
   taken: Readonly<Kept>;
   /** Oldest first. */
   readonly underWay: Map<SourceName, readonly ReadUnderWay[]>;
+  /** Sources whose newest read failed. */
+  failures: readonly ReadFailure[];
   abort: AbortController | undefined;
   /** Reads were given up, and none of the positions has come since. */
   isOvertaken: boolean;
@@ -37,6 +40,7 @@ interface AccountReads {
 
 const NOTHING_KEPT: Readonly<Kept> = {};
 const NO_READS: readonly ReadUnderWay[] = [];
+const NO_FAILURES: readonly ReadFailure[] = [];
 /** As long as lanes remember marks. */
 const RECENT_MS = 20_000;
 
@@ -56,6 +60,7 @@ export class ReadMemory {
     const known = account.kept[source];
     if (known !== undefined && known.at.monotonicMs > kept.at.monotonicMs) return;
     account.kept[source] = kept;
+    if (account.failures.length > 0) account.failures = without(account.failures, source);
     if (source !== 'positions') return;
     account.isOvertaken = false;
     if (kept.reading.kind === 'read') this.samePositions.note(accountId, kept.reading.value as PositionList);
@@ -67,6 +72,21 @@ export class ReadMemory {
   *positions(): Generator<readonly [accountId: string, kept: KeptReading]> {
     for (const [accountId, { kept }] of this.#accounts)
       if (kept.positions !== undefined) yield [accountId, kept.positions];
+  }
+
+  /** A read failed that was sent at `startedMs`, unless a later one has come. */
+  fail(accountId: string, startedMs: number, failure: ReadFailure): void {
+    const account = this.#of(accountId);
+    const { source, error, httpStatus } = failure;
+    const known = account.kept[source];
+    if (known?.receivedMs !== undefined && known.at.monotonicMs > startedMs) return;
+    const before = account.failures.find((one) => one.source === source);
+    if (before?.error === error && before.httpStatus === httpStatus) return;
+    account.failures = [...without(account.failures, source), failure];
+  }
+
+  failures(accountId: string): readonly ReadFailure[] {
+    return this.#accounts.get(accountId)?.failures ?? NO_FAILURES;
   }
 
   recentPositions(accountId: string): readonly KeptReading[] {
@@ -160,6 +180,7 @@ export class ReadMemory {
       recent: [],
       taken: NOTHING_KEPT,
       underWay: new Map(),
+      failures: NO_FAILURES,
       abort: undefined,
       isOvertaken: false,
       lastHistoryMs: undefined,
@@ -168,6 +189,10 @@ export class ReadMemory {
     this.#accounts.set(accountId, account);
     return account;
   }
+}
+
+function without(failures: readonly ReadFailure[], source: SourceName): readonly ReadFailure[] {
+  return failures.filter((one) => one.source !== source);
 }
 
 /** Whether there was anything to give up. */

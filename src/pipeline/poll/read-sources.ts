@@ -157,6 +157,15 @@ async function readOne(
   if (outcome.kind === 'failed') {
     const how = signal.aborted ? 'aborted' : 'failed';
     telemetry.emit({ ...about, outcome: how, error: outcome.error.name, setAside: 0 });
+    if (signal.aborted) return;
+    const { name, httpStatus, message } = outcome.error;
+    memory.fail(account.id, startedMs, {
+      source,
+      error: name,
+      ...(httpStatus === undefined ? {} : { httpStatus }),
+      words: message,
+      sinceMs: time.instant().wallMs,
+    });
     return;
   }
   const { value, timing } = outcome;

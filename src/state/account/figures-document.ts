@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
 import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 import type { StoredFigures } from '../../core/view/stored-figures.ts';
 
@@ -55,6 +56,17 @@ const figuresSchema = z.object({
   }),
   positions: readingOf(position),
   creditLine: readingOf(creditLine),
+  failures: z
+    .array(
+      z.object({
+        source: z.enum(SOURCE_NAMES),
+        error: z.string(),
+        httpStatus: z.number().exactOptional(),
+        words: z.string(),
+        sinceMs: z.number(),
+      }),
+    )
+    .exactOptional(),
 }) satisfies z.ZodType<StoredFigures>;
 
 /** Checks what is shown: unreadable figures are left out, not refused. Unnamed members stay as they are. */

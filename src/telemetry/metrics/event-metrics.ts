@@ -124,7 +124,7 @@ export const EVENT_GROUPS = {
     ...counters(['why'], { schedules_asserted_total: 'Schedules of buckets that were set up, by cause.' }),
     ...gauges(['reason'], {
       degraded:
-        '1 while this process does not work as it should: redis, exchange_store, schedule, notify, log.',
+        '1 while this process does not work as it should: redis, exchange_store, schedule, notify, log, config (the changed file is refused).',
     }),
     ...gauges([], {
       shared_state_available:

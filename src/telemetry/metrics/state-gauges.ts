@@ -65,6 +65,13 @@ export class StateSeries {
     this.#ends[index] = this.#count;
   }
 
+  /** Adds an account of which nothing is known but this. */
+  takeState(index: number, accountId: string, state: AccountFigures['state']): void {
+    this.#starts[index] = this.#count;
+    writeState(this, this.labels.begin().label('account="', labelText(accountId)).end(), state);
+    this.#ends[index] = this.#count;
+  }
+
   /** Adds a series, unless its value is not known. */
   add(metric: StateMetric, labels: number, value: number | undefined): void {
     if (value === undefined) return;
@@ -139,6 +146,7 @@ function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTime
   series.add('account_paused', account, Number(view.pause !== null));
   const pausedMs = view.pause === null ? 0 : Math.max(0, times.nowMs - view.pause.atMs);
   series.add('account_pause_seconds', account, pausedMs / MS);
+  writeState(series, account, view.state);
   // Nothing else is known of an account that cannot be read, not even that nothing is open.
   if (view.refused !== null) return;
   series.add('account_danger', account, view.danger);
@@ -155,6 +163,11 @@ function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTime
   for (const line of view.positions.slice(0, MOST_SUBJECTS)) writePosition(series, account, line);
   series.add('account_credit_lines', account, view.creditLines.length);
   for (const line of view.creditLines.slice(0, MOST_SUBJECTS)) writeCreditLine(series, account, line);
+}
+
+function writeState(series: StateSeries, account: number, { kind, cause }: AccountFigures['state']): void {
+  const labels = series.labels.begin(account).label(',state="', kind).label(',cause="', cause);
+  series.add('account_state', labels.end(), 1);
 }
 
 const MODES: readonly Mode[] = ['enforce', 'observe'];

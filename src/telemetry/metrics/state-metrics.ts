@@ -72,6 +72,10 @@ export const STATE_METRICS = {
       'How far all markets may move together, or one alone, before the account is liquidated; +Inf when there is no such move.',
     account_last_judged_timestamp_seconds: 'When the account was last judged, Unix time.',
   }),
+  ...gauges([...ACCOUNT, 'state', 'cause'], {
+    account_state:
+      '1 for what the account is doing, as page, API and `status` say it: blind, blocked, paused, acting, waiting, observing, watching or calm, and why.',
+  }),
   ...gauges([...ACCOUNT, 'source'], {
     data_age_seconds: 'Time since a source of an account was last read, or since watching it began.',
   }),

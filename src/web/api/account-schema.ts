@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { OperatorOrder } from '../../core/controls/controls.ts';
+import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
+import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
 import { decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
 
 /** The read model of one account; see there for what figures mean. */
@@ -104,8 +106,10 @@ const order = named('Order', {
   activationPrice: decimal(),
   price: decimal(),
   status: z
-    .enum(['sending', 'open', 'unsure', 'presumedFilled'])
-    .describe('presumedFilled: the position fell by its amount; it counts as filled.'),
+    .enum(['sending', 'open', 'unsure', 'presumedFilled', 'observed'])
+    .describe(
+      'presumedFilled: the position fell by its amount; it counts as filled. observed: would have been sent; the rule is in observe mode.',
+    ),
   clientOrderId: z.string(),
 });
 
@@ -122,6 +126,13 @@ const operatorOrder = z
 
 export const account = named('Account', {
   accountId: z.string(),
+  state: named('State', {
+    kind: z.enum(STATE_KINDS),
+    cause: z.enum(STATE_CAUSES).describe('What accounts are counted by.'),
+    words: z.string(),
+    severity: severity().nullable().describe('How much it matters to a person; null: not at all.'),
+    sinceMs: z.number().nullable().describe('Unix milliseconds; null: not known.'),
+  }),
   labels: z.record(z.string(), z.string()),
   mode: mode().nullable(),
   pause: pause.nullable(),
@@ -140,6 +151,17 @@ export const account = named('Account', {
   danger: z.number(),
   jointDistance: figure().describe('How far all markets may move together before liquidation, a fraction.'),
   sources: z.array(source),
+  failures: z
+    .array(
+      named('ReadFailure', {
+        source: z.enum(SOURCE_NAMES),
+        error: z.string().describe('Name in the error catalogue of the client.'),
+        httpStatus: z.number().int().exactOptional(),
+        words: z.string(),
+        sinceMs: timeMs(),
+      }),
+    )
+    .describe('Why the newest reads failed, of sources that could not be read.'),
   positions: z.array(position),
   creditLines: z.array(creditLine),
   balances: z.array(z.strictObject({ asset: z.string(), available: decimal() })),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Pause, Silence } from '../../core/controls/controls.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { ActionLine } from '../../core/view/action-log.ts';
+import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
 import type { StoryEntry } from '../../core/view/story.ts';
 import { SCOPES } from '../access.ts';
 import { API_ERROR_CODES } from './errors.ts';
@@ -83,6 +84,23 @@ export const overview = named('Overview', {
   firing: z
     .strictObject({ critical: z.number().int(), warning: z.number().int(), info: z.number().int() })
     .describe('Rules that fire, once per subject.'),
+  headline: named(
+    { id: 'Headline', description: 'How all accounts are: the worst state first, with a count by cause.' },
+    {
+      kind: z.enum(STATE_KINDS),
+      severity: severity().nullable(),
+      words: z.string(),
+      groups: z.array(
+        z.strictObject({
+          kind: z.enum(STATE_KINDS),
+          cause: z.enum(STATE_CAUSES),
+          words: z.string(),
+          count: z.number().int(),
+          accountIds: z.array(z.string()).describe('The first of them.'),
+        }),
+      ),
+    },
+  ),
   pauses: z.array(pause),
   silences: z.array(silence),
   health: readiness,

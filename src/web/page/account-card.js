@@ -1,7 +1,7 @@
 import { chip, levelChip, modeWords } from './chips.js';
 import { LEVELS, levelOfAccount, levelOfSubject } from './danger.js';
 import { h, keyedList, setAttribute, setText, show } from './dom.js';
-import { listed } from './format.js';
+import { capital, listed } from './format.js';
 import { doings, notableRules } from './lines.js';
 import { accountPath } from './route.js';
 import { subjectCard } from './subject-card.js';
@@ -44,7 +44,7 @@ export function blindWords(account) {
   const { refused, judgedAtMs, sources, doubts } = account;
   if (refused !== null) return [`Its stored state cannot be read (${refused.document}): ${refused.message}`];
   const words = [];
-  if (judgedAtMs === null) words.push('Not judged yet.');
+  if (judgedAtMs === null) words.push('Not polled yet.');
   const old = sources.filter(({ tooOld }) => tooOld).map(({ source }) => source);
   if (old.length > 0) words.push(`Data too old: ${listed(old)}. Rules that need it are frozen.`);
   const partial = sources.filter(({ setAside }) => setAside > 0);
@@ -53,9 +53,28 @@ export function blindWords(account) {
       `Records that cannot be read were set aside: ${listed(partial.map(({ source, setAside }) => `${setAside} of ${source}`))}.`,
     );
   }
-  for (const { market, why } of doubts)
-    words.push(`Not known which orders of ours are open in ${market}: ${why}.`);
+  for (const { market, why } of doubts) if (why !== 'newStore') words.push(`${market}: ${doubtWords(why)}`);
   return words;
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const DOUBTS = {
+  unknownOutcome: 'not known whether the last request took effect; orders are cleared before the next one.',
+  processDied: 'a daemon died in the middle of a request; orders are cleared before the next one.',
+  duplicateUnexpected:
+    'the exchange knows an order that was not sent; orders are cleared before the next one.',
+};
+
+/** @param {string} why */
+function doubtWords(why) {
+  return DOUBTS[why] ?? `orders are not confirmed (${why}); they are cleared before the next one.`;
+}
+
+/** What a person may want to know and need not act on. @param {AccountView} account */
+export function startedWords({ doubts }) {
+  const markets = doubts.filter(({ why }) => why === 'newStore').map(({ market }) => market);
+  if (markets.length === 0) return '';
+  return `Just started: orders in ${listed(markets)} are not confirmed yet; they are cleared before the first action there.`;
 }
 
 /** One account in the list. @returns {import('./contract.d.ts').Part<AccountView>} */
@@ -64,6 +83,8 @@ export function accountCard() {
   const link = h('a', { class: 'title-link' });
   const chips = accountChips();
   const judged = timeNode('ago');
+  const state = h('p', { class: 'state-words' });
+  const started = h('p', { class: 'muted' });
   const blind = h('ul', { class: 'blind' });
   const rules = notableRules();
   const others = doings({ ended: false });
@@ -80,7 +101,9 @@ export function accountCard() {
       chips.node,
       h('span', { class: 'muted account-age' }, 'judged ', judged),
     ),
+    state,
     blind,
+    started,
     rules.node,
     others.node,
     subjects,
@@ -102,6 +125,10 @@ export function accountCard() {
       setAttribute(link, 'href', accountPath(account.accountId));
       chips.update(account);
       setTime(judged, account.judgedAtMs);
+      setText(state, capital(account.state.words));
+      const note = startedWords(account);
+      show(started, note !== '');
+      setText(started, note);
       const words = blindWords(account);
       show(blind, words.length > 0);
       setBlind(words);

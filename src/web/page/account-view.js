@@ -1,10 +1,10 @@
-import { accountChips, blindWords, subjectsOf, textLine } from './account-card.js';
+import { accountChips, blindWords, startedWords, subjectsOf, textLine } from './account-card.js';
 import { actionList } from './action-list.js';
 import { levelChip } from './chips.js';
 import { openPause } from './controls.js';
 import { levelOfAccount } from './danger.js';
 import { h, keyedList, onChange, setText, show } from './dom.js';
-import { amount } from './format.js';
+import { amount, capital } from './format.js';
 import { breadcrumb, columns, section } from './layout.js';
 import { doings } from './lines.js';
 import { ruleTable } from './rule-table.js';
@@ -60,6 +60,8 @@ function nowPart(accountId) {
   const [judged, due] = [timeNode('ago'), timeNode('until')];
   const pause = h('button', { type: 'button', class: 'button' }, 'Pause this account');
   const joint = h('p', { hidden: true });
+  const state = h('p', { class: 'state-words' });
+  const started = h('p', { class: 'muted' });
   const blind = h('ul', { class: 'blind' });
   const subjects = h('div', { class: 'subjects' });
   const nothing = h('p', { class: 'muted', hidden: true }, 'No position and no credit line.');
@@ -75,8 +77,10 @@ function nowPart(accountId) {
       breadcrumb([]),
       h('div', { class: 'page-title' }, level.node, h('h1', {}, accountId), chips.node, pause),
       h('p', { class: 'muted' }, 'Judged ', judged, ', next ', due, '.'),
+      state,
       joint,
       blind,
+      started,
       section('Positions and credit lines', subjects, nothing),
     ],
     /** @param {boolean} mayControl */
@@ -92,6 +96,10 @@ function nowPart(accountId) {
       const together = jointWords(account);
       setText(joint, together);
       show(joint, together !== '');
+      setText(state, capital(account.state.words));
+      const note = startedWords(account);
+      show(started, note !== '');
+      setText(started, note);
       const words = blindWords(account);
       show(blind, words.length > 0);
       setBlind(words);

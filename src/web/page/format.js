@@ -207,3 +207,8 @@ export function listed(words) {
 export function baseOf(market) {
   return market.split('_')[0] ?? market;
 }
+
+/** @param {string} text */
+export function capital(text) {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}

@@ -94,7 +94,7 @@ function verdictPart() {
     update({ overview, accounts, connection }) {
       if (overview === null) return;
       const views = [...accounts.values()];
-      const { level, sentence } = verdictOf(overview, views);
+      const { level, sentence } = verdictOf(overview);
       const isLive = connection.kind === 'live';
       setLevel(isLive || level === 'critical' ? level : 'unknown');
       setText(words, isLive ? sentence : `When last heard: ${sentence}`);

@@ -8,6 +8,7 @@ import {
   type RunningSimulator,
   startSimulatedExchange,
 } from '../../../src/simulator/start-simulated-exchange.ts';
+import { CALM } from '../../support/account-view.ts';
 import { ctrlC, runCommandLine } from '../../support/cli.ts';
 
 const START_MS = Date.UTC(2025, 9, 10, 20, 30);
@@ -403,7 +404,7 @@ describe('what makes no sense', () => {
   });
 
   test('the output of status from before anything was read is not taken for accounts that hold nothing', async () => {
-    const printed = { ...emptyView('desk-1'), calmMs: 10_000, events: [] };
+    const printed = { ...emptyView('desk-1', CALM), calmMs: 10_000, events: [] };
     await writeFile(at('status.json'), JSON.stringify({ atMs: START_MS, controls: [], accounts: [printed] }));
     const prices = ['--prices', `BTC_PERP=${at('btc.csv')}`];
     const { exitCode, stderr } = await replay([...prices, '--positions', at('status.json')]);

@@ -448,7 +448,7 @@ describe('when figures are stored', () => {
   };
   const before = figuresOf(calm(0).snapshot, settings());
   const due = (changes: object = {}, ms = 1_000) =>
-    figuresDue({ before, ...calm(ms), isBusy: false, ...changes });
+    figuresDue({ before, ...calm(ms), failures: [], isBusy: false, ...changes });
 
   test('at most every so often while all is calm', () => {
     expect(due({ before: undefined })).toBe(true);

@@ -96,6 +96,7 @@ function built({ pnl, amount, liquidation, isComplete, isNew, isAsked, other }: 
     at: at(0),
     positions: { isNew, list: value, sentAtMs: nowMs - 20, receivedAtMs: nowMs - 10, earlier: () => [] },
     readings: undefined,
+    failures: [],
     kept: {},
   } as Observation;
   const key = actionKey(request, null);

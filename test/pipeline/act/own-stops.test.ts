@@ -18,7 +18,14 @@ function seen(lanes: readonly LaneState[], epochId = 'epoch') {
     epoch: { id: epochId, why: 'empty', sinceMs: 0 },
     lanes: new Map(lanes.map((one) => [one.market, one])),
   } as unknown as StoredAccount;
-  const observation = { sources: {}, at: at(0), positions: undefined, readings: undefined, kept: {} };
+  const observation = {
+    sources: {},
+    at: at(0),
+    positions: undefined,
+    readings: undefined,
+    failures: [],
+    kept: {},
+  };
   return snapshotOf(observation, stored).ownStops.map(({ confirmed }) => confirmed);
 }
 

@@ -6,6 +6,7 @@ import { type AccountView, emptyView, type PositionLine } from '../../../src/cor
 import { readPositions } from '../../../src/replay/positions/positions-file.ts';
 import { startSimulatedExchange } from '../../../src/simulator/start-simulated-exchange.ts';
 import { BASE, loaded } from '../../config/support.ts';
+import { CALM } from '../../support/account-view.ts';
 import { runCommandLine } from '../../support/cli.ts';
 
 const CONFIG = loaded(
@@ -195,7 +196,7 @@ function statusText(...positions: readonly PositionLine[]): string {
     pausedQueues: [],
     accounts: [
       {
-        ...emptyView('desk-1'),
+        ...emptyView('desk-1', CALM),
         judgedAtMs: 1_700_000_000_000,
         calmMs: 10_000,
         events: [],
@@ -239,7 +240,7 @@ describe('the output of status --json', () => {
     JSON.stringify({
       atMs: 1_700_000_000_000,
       controls: [],
-      accounts: [{ ...emptyView('desk-1'), calmMs: 10_000, events: [], ...changed }],
+      accounts: [{ ...emptyView('desk-1', CALM), calmMs: 10_000, events: [], ...changed }],
     });
 
   test.each<[string, Partial<AccountView>, string]>([

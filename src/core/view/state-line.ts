@@ -1,0 +1,160 @@
+import type { BlockReason, GateReason } from '../audit/audit-event.ts';
+import { GATE_WORDS } from '../intents/gate.ts';
+import { BLOCK_WORDS } from '../intents/intent.ts';
+import type { Severity } from '../rules/rule.ts';
+
+/** What an account is doing, worst first: a closed list, also a metric label. */
+export const STATE_KINDS = [
+  'blind',
+  'blocked',
+  'paused',
+  'acting',
+  'waiting',
+  'observing',
+  'watching',
+  'calm',
+] as const;
+
+export type StateKind = (typeof STATE_KINDS)[number];
+
+/** Why it is in that state: what accounts are counted by. A closed list, also a metric label. */
+export type StateCause = keyof typeof CAUSES | BlockReason | Exclude<GateReason, 'observeMode' | 'paused'>;
+
+const CAUSES = {
+  storeLost: 'Redis is down',
+  stateRefused: 'the stored state cannot be read',
+  notPolled: 'not polled yet',
+  overdue: 'not polled in time; is a daemon running?',
+  keyRefused: 'the exchange refuses the key',
+  unreachable: 'the exchange is unreachable',
+  exchangeFails: 'the exchange answers with errors',
+  rateLimited: 'the request limit is reached',
+  replyUnreadable: 'the replies of the exchange cannot be read',
+  dataTooOld: 'the data are too old',
+  recordsUnreadable: 'some records of the exchange cannot be read',
+  marketUnknown: 'a market has no usable price',
+  orderRefused: 'the exchange refuses the order',
+  orderUnanswered: 'not known whether the order was accepted',
+  gaveUp: 'the rule gave up',
+  paused: 'actions are paused',
+  orderActive: 'an order is at work',
+  orderWaits: 'an order waits for its price',
+  observeMode: 'orders are recorded, not sent',
+  exchangeCalls: 'the exchange calls for margin or liquidates',
+  ruleFiring: 'a rule fires',
+  rulePending: 'a rule is about to fire',
+  ruleFrozen: 'a rule cannot be evaluated',
+  nothing: 'nothing to do',
+} as const;
+
+export const STATE_CAUSES = [
+  ...Object.keys(CAUSES),
+  ...Object.keys(BLOCK_WORDS),
+  ...Object.keys(GATE_WORDS).filter((reason) => reason !== 'observeMode' && reason !== 'paused'),
+] as readonly StateCause[];
+
+/** The one truth about an account, in the same words wherever it is shown. */
+export interface StateLine {
+  readonly kind: StateKind;
+  readonly cause: StateCause;
+  /** With the account's own figures: `blind: the exchange refuses the key (401 ...)`. */
+  readonly words: string;
+  /** How much it matters to a person; null: not at all. */
+  readonly severity: Severity | null;
+  /** Unix milliseconds; null: not known. */
+  readonly sinceMs: number | null;
+}
+
+/** A cause in words that hold for every account that it is true of. */
+export function causeWords(cause: StateCause): string {
+  if (Object.hasOwn(CAUSES, cause)) return CAUSES[cause as keyof typeof CAUSES];
+  if (Object.hasOwn(BLOCK_WORDS, cause)) return BLOCK_WORDS[cause as BlockReason];
+  return GATE_WORDS[cause as GateReason];
+}
+
+/** Words of a kind, as they begin a sentence about an account. */
+export const KIND_WORDS: Readonly<Record<StateKind, string>> = {
+  blind: 'blind',
+  blocked: 'blocked',
+  paused: 'paused',
+  acting: 'acting',
+  waiting: 'waiting for its trigger',
+  observing: 'only observing',
+  watching: 'watching closely',
+  calm: 'calm',
+};
+
+/** Accounts in the same state for the same cause. */
+export interface StateGroup {
+  readonly kind: StateKind;
+  readonly cause: StateCause;
+  readonly words: string;
+  readonly count: number;
+  /** The first of them. */
+  readonly accountIds: readonly string[];
+}
+
+/** How all accounts are: the worst state first, with a count by cause. */
+export interface Headline {
+  readonly kind: StateKind;
+  readonly severity: Severity | null;
+  readonly words: string;
+  readonly groups: readonly StateGroup[];
+}
+
+const MOST_NAMED = 5;
+const MOST_GROUPS = 4;
+
+const SEVERITIES: readonly (Severity | null)[] = ['critical', 'warning', 'info', null];
+
+interface InState {
+  readonly accountId: string;
+  readonly state: StateLine;
+}
+
+export function headlineOf(accounts: readonly InState[]): Headline {
+  const groups = groupsOf(accounts);
+  const [worst] = groups;
+  if (worst === undefined) {
+    return { kind: 'calm', severity: null, words: 'No account is watched.', groups };
+  }
+  const more = groups.length - MOST_GROUPS;
+  const shown = groups.slice(0, MOST_GROUPS).map(({ words }) => words);
+  const severities = new Set(accounts.map(({ state }) => state.severity));
+  return {
+    kind: worst.kind,
+    severity: SEVERITIES.find((severity) => severities.has(severity)) ?? null,
+    words: `${[...shown, ...(more > 0 ? [`and ${more} more causes`] : [])].join('; ')}.`,
+    groups,
+  };
+}
+
+function groupsOf(accounts: readonly InState[]): readonly StateGroup[] {
+  const byCause = Map.groupBy(accounts, ({ state }) => `${state.kind} ${state.cause}`);
+  const groups = [...byCause.values()].flatMap((members): readonly StateGroup[] => {
+    const [first] = members;
+    if (first === undefined) return [];
+    const { kind, cause } = first.state;
+    return [
+      {
+        kind,
+        cause,
+        words: groupWords(members),
+        count: members.length,
+        accountIds: members.slice(0, MOST_NAMED).map(({ accountId }) => accountId),
+      },
+    ];
+  });
+  const rank = ({ kind }: StateGroup): number => STATE_KINDS.indexOf(kind);
+  return groups.toSorted((a, b) => rank(a) - rank(b) || b.count - a.count);
+}
+
+/** `20 accounts blind: the exchange is unreachable`; of one account its own words, of calm ones only how many. */
+function groupWords(members: readonly InState[]): string {
+  const [first] = members;
+  if (first === undefined) return '';
+  const { kind, cause, words } = first.state;
+  if (members.length === 1) return `${first.accountId} ${words}`;
+  const what = kind === 'calm' ? 'calm' : `${KIND_WORDS[kind]}: ${causeWords(cause)}`;
+  return `${members.length} accounts ${what}`;
+}

@@ -1,0 +1,321 @@
+import type { Pause } from '../controls/controls.ts';
+import type { Cover, Intent, LaneState, OwnOrder } from '../lanes/lane-state.ts';
+import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
+import type { Mode, Severity } from '../rules/rule.ts';
+import type { AccountFigures, PositionFigures, RuleLine, SourceView } from './account-view.ts';
+import { endingWords } from './action-alarm-words.ts';
+import { figure } from './alert-words.ts';
+import { targetWords } from './lane-lines.ts';
+import { causeOfFailure, failureWords } from './read-failures.ts';
+import { causeWords, KIND_WORDS, type StateCause, type StateKind, type StateLine } from './state-line.ts';
+import type { ReadFailure } from './stored-figures.ts';
+
+/** What a state follows from: the account as stored, and two facts of the process that looks. */
+export interface StateInputs {
+  readonly refused: AccountFigures['refused'];
+  readonly mode: Mode | null;
+  readonly pause: Pause | null;
+  readonly judgedAtMs: number | null;
+  /** Without a poll for longer than this the account is overdue. */
+  readonly overdueAfterMs: number;
+  readonly sources: readonly SourceView[];
+  readonly failures: readonly ReadFailure[];
+  readonly rules: readonly Pick<
+    RuleLine,
+    'ruleId' | 'subject' | 'severity' | 'phase' | 'frozen' | 'sinceMs' | 'reason'
+  >[];
+  readonly positions: readonly PositionFigures[];
+  readonly lanes: readonly LaneState[];
+  /** `lost`: what is stored is what was last seen, and may no longer be true. */
+  readonly storeLink: 'ok' | 'lost';
+  readonly nowMs: number;
+}
+
+/** The one truth about an account. `acting` and `waiting` only ever follow from an order that was accepted. */
+export function stateOf(inputs: StateInputs): StateLine {
+  const blind = blindness(inputs);
+  if (blind !== undefined) return blind;
+  const state = hindrance(inputs) ?? doing(inputs) ?? watching(inputs) ?? calm(inputs);
+  return needsPerson(inputs) ? { ...state, words: `${state.words}; ${REPAY}` } : state;
+}
+
+/** What no order can do. */
+const REPAY = 'for the credit line a person has to repay or add collateral';
+
+function needsPerson({ rules }: StateInputs): boolean {
+  return rules.some(({ phase, subject }) => phase === 'firing' && subject.startsWith('creditLine:'));
+}
+
+interface Found {
+  readonly cause: StateCause;
+  /** In place of the words of the cause. */
+  readonly words?: string;
+  /** After them, in brackets. */
+  readonly detail?: string;
+  readonly severity: Severity | null;
+  readonly sinceMs?: number | null;
+}
+
+function line(kind: StateKind, { cause, words, detail, severity, sinceMs }: Found): StateLine {
+  const aside = detail === undefined ? '' : ` (${detail})`;
+  const said = `${KIND_WORDS[kind]}: ${words ?? causeWords(cause)}${aside}`;
+  return { kind, cause, words: said, severity, sinceMs: sinceMs ?? null };
+}
+
+const EVERY_POLL: ReadonlySet<string> = new Set(['positions', 'creditLine']);
+const SOURCE_WORDS: Readonly<Record<string, string>> = {
+  positions: 'positions',
+  creditLine: 'credit lines',
+  mainBalance: 'the main balance',
+  transfers: 'transfers',
+  spotOrders: 'spot orders',
+};
+
+function blindness(inputs: StateInputs): StateLine | undefined {
+  const { refused, judgedAtMs, storeLink, nowMs, overdueAfterMs } = inputs;
+  const blind = (found: Omit<Found, 'severity'>, severity: Severity = 'critical'): StateLine =>
+    line('blind', { severity, ...found });
+  if (storeLink === 'lost') return blind({ cause: 'storeLost' });
+  if (refused !== null) return blind({ cause: 'stateRefused', detail: refused.document });
+  if (judgedAtMs === null) return blind({ cause: 'notPolled' }, 'info');
+  if (nowMs - judgedAtMs > overdueAfterMs) return blind({ cause: 'overdue', sinceMs: judgedAtMs });
+  const [failure] = inputs.failures.toSorted((a, b) => rankOf(a.source) - rankOf(b.source));
+  if (failure !== undefined) {
+    const cause = causeOfFailure(failure);
+    return blind({ cause, detail: failureWords(failure), sinceMs: failure.sinceMs });
+  }
+  const old = inputs.sources.filter(({ tooOld }) => tooOld);
+  const [oldest] = old;
+  if (oldest !== undefined) {
+    const names = old.map(({ source }) => SOURCE_WORDS[source] ?? source).join(', ');
+    return blind({ cause: 'dataTooOld', detail: names, sinceMs: oldest.readAtMs });
+  }
+  return partBlindness(inputs);
+}
+
+function rankOf(source: string): number {
+  return EVERY_POLL.has(source) ? 0 : 1;
+}
+
+function partBlindness({ sources, positions }: StateInputs): StateLine | undefined {
+  const partial = sources.filter(({ setAside }) => setAside > 0);
+  if (partial.length > 0) {
+    const detail = partial.map(({ source, setAside }) => `${setAside} of ${SOURCE_WORDS[source] ?? source}`);
+    return line('blind', { cause: 'recordsUnreadable', detail: detail.join(', '), severity: 'critical' });
+  }
+  const unknown = positions.filter((position) => isUnknown(position, positions));
+  if (unknown.length === 0) return undefined;
+  const markets = [...new Set(unknown.map(({ market }) => market))].join(', ');
+  const words = `the distance to liquidation in ${markets} is not known`;
+  return line('blind', { cause: 'marketUnknown', words, severity: 'critical' });
+}
+
+/** With both sides of a market open one of them has always passed its liquidation price, which means nothing. */
+function isUnknown(position: PositionFigures, all: readonly PositionFigures[]): boolean {
+  if (position.liquidationDistance !== null) return false;
+  return position.disagreement !== true || !isHedged(position, all);
+}
+
+function isHedged({ market, direction }: PositionFigures, all: readonly PositionFigures[]): boolean {
+  return all.some((other) => other.market === market && other.direction !== direction);
+}
+
+/** Something is asked for and is not done. */
+function hindrance(inputs: StateInputs): StateLine | undefined {
+  const severity = atLeast('warning', worstFiring(inputs));
+  const blocked = (found: Omit<Found, 'severity'>): StateLine => line('blocked', { ...found, severity });
+  const { pause, lanes } = inputs;
+  if (pause !== null) {
+    const until = pause.expiresAtMs === null ? 'it is lifted' : timeWords(pause.expiresAtMs, inputs.nowMs);
+    const firing = worstFiring(inputs) === null ? '' : '; rules fire, and nothing is done';
+    const words = `by ${pause.author} until ${until}: ${pause.reason}${firing}`;
+    return {
+      ...line('paused', { cause: 'paused', words, severity: worstFiring(inputs) ?? 'info' }),
+      words: `paused ${words}`,
+      sinceMs: pause.atMs,
+    };
+  }
+  for (const lane of lanes) {
+    const where = `in ${lane.market}`;
+    for (const intent of lane.intents) {
+      if (intent.mode !== 'enforce') continue;
+      const { blockedBy, refusedBy, end } = intent;
+      const firing = inputs.rules.some(({ ruleId, phase }) => ruleId === intent.ruleId && phase === 'firing');
+      if (end?.how === 'failed' && firing && end.why !== 'hedged') {
+        const why = endingWords(`failed:${end.why}`);
+        return blocked({ cause: 'gaveUp', detail: why ?? where, sinceMs: intent.endedMs });
+      }
+      if (end !== null || ordersOf(lane, intent).some(isAccepted)) continue;
+      if (refusedBy !== null && refusedBy !== 'observeMode' && refusedBy !== 'paused')
+        return blocked({ cause: refusedBy, detail: where, sinceMs: intent.openedMs });
+      if (blockedBy !== null && blockedBy !== 'netExposure' && blockedBy !== 'positionNotSeen')
+        return blocked({ cause: blockedBy, detail: where, sinceMs: intent.openedMs });
+      if (ordersOf(lane, intent).some(({ status }) => status === 'unsure'))
+        return blocked({ cause: 'orderUnanswered', detail: where, sinceMs: intent.openedMs });
+      if (lane.refusals > 0)
+        return blocked({
+          cause: 'orderRefused',
+          detail: where,
+          sinceMs: lane.orderRefusedMs ?? intent.openedMs,
+        });
+    }
+    const cover = lane.covers.find((one) => isUncovered(one, lane, inputs.positions));
+    if (cover !== undefined && cover.blockedBy !== null)
+      return blocked({ cause: cover.blockedBy, detail: `the standing stop ${where}` });
+  }
+  return undefined;
+}
+
+const ORDINARY: ReadonlySet<string> = new Set(['netExposure', 'positionNotSeen']);
+
+function isUncovered(
+  cover: Cover,
+  { orders, market }: LaneState,
+  positions: readonly PositionFigures[],
+): boolean {
+  if (cover.mode !== 'enforce' || cover.blockedBy === null || ORDINARY.has(cover.blockedBy)) return false;
+  if (orders.some((order) => order.key === cover.key && isAccepted(order))) return false;
+  const own = positions.filter((position) => position.market === market);
+  return !own.some((position) => isHedged(position, own));
+}
+
+function ordersOf({ orders }: LaneState, { key }: Pick<Intent, 'key'>): readonly OwnOrder[] {
+  return orders.filter((order) => order.key === key);
+}
+
+function isAccepted({ status, presumedFilled }: OwnOrder): boolean {
+  return status === 'open' || presumedFilled;
+}
+
+/** What orders do, or would do. */
+function doing(inputs: StateInputs): StateLine | undefined {
+  const severity = atLeast('info', worstFiring(inputs));
+  const open = inputs.lanes.flatMap((lane) =>
+    lane.intents.filter(({ end }) => end === null).map((intent) => ({ lane, intent })),
+  );
+  const accepted = open.flatMap(({ lane, intent }) =>
+    intent.mode === 'enforce'
+      ? ordersOf(lane, intent)
+          .filter(isAccepted)
+          .map((order) => ({ lane, intent, order }))
+      : [],
+  );
+  const active = accepted.find(({ order }) => order.activatedMs !== null || order.presumedFilled);
+  if (active !== undefined) {
+    const { intent, lane } = active;
+    const words = `reducing ${lane.market} ${targetWords(intent.target, intent.targetBase)}`;
+    return line('acting', { cause: 'orderActive', words, severity, sinceMs: intent.openedMs });
+  }
+  const [waiting] = accepted;
+  if (waiting !== undefined) {
+    const { lane, order, intent } = waiting;
+    const words = `${orderWords(order.request)}${awayWords(lane, order)}`;
+    return line('waiting', { cause: 'orderWaits', words, severity, sinceMs: intent.openedMs });
+  }
+  return observing(inputs, open, severity);
+}
+
+/** What observe mode holds back; a standing stop that would be there all the time is no news. */
+function observing(
+  { lanes }: StateInputs,
+  open: readonly { readonly lane: LaneState; readonly intent: Intent }[],
+  severity: Severity,
+): StateLine | undefined {
+  const held = open.find(({ intent }) => intent.refusedBy === 'observeMode');
+  const seen = lanes.flatMap(({ observed = [] }) => observed);
+  const order = seen.find(({ key }) => key === held?.intent.key) ?? seen[0];
+  if (held === undefined && order === undefined) return undefined;
+  const words =
+    order === undefined && held !== undefined
+      ? `would reduce ${held.lane.market} ${targetWords(held.intent.target, held.intent.targetBase)}`
+      : `would send: ${order === undefined ? '' : orderWords(order.request)}`;
+  const sinceMs = held?.intent.openedMs ?? null;
+  return line('observing', { cause: 'observeMode', words, severity: held ? severity : 'info', sinceMs });
+}
+
+/** `sell 0.25 BTC_PERP at 59940 or less, limit 59600`. */
+export function orderWords({ side, amount, market, activationPrice, price }: ReduceOnlyStopRequest): string {
+  const when = side === 'sell' ? 'or less' : 'or more';
+  return `${side} ${amount} ${market} once the price is ${activationPrice} ${when}, limit ${price}`;
+}
+
+function awayWords({ latestRead, read }: LaneState, { positionId, request }: OwnOrder): string {
+  const position = (latestRead ?? read)?.positions.find((one) => one.positionId === positionId);
+  const mark = Number(position?.markPrice ?? Number.NaN);
+  if (!(mark > 0)) return '';
+  const away = Math.abs(mark - Number(request.activationPrice)) / mark;
+  return ` (${figure(away, 'ratio')} from the mark ${position?.markPrice ?? ''})`;
+}
+
+function watching(inputs: StateInputs): StateLine | undefined {
+  const { positions, rules } = inputs;
+  const called = positions.find(({ liquidationState }) => CALLS.has(liquidationState ?? ''));
+  if (called !== undefined) {
+    const words = `the exchange reports ${called.liquidationState ?? ''} in ${called.market}`;
+    return line('watching', { cause: 'exchangeCalls', words, severity: 'critical' });
+  }
+  const worst = worstFiring(inputs);
+  const firing = rules.find(
+    ({ phase, severity }) => phase === 'firing' && (severity ?? 'critical') === worst,
+  );
+  const pending = rules.find(({ phase }) => phase === 'pending');
+  const frozen = rules.find((rule) => rule.frozen);
+  if (firing !== undefined)
+    return line('watching', { cause: 'ruleFiring', ...aboutRule(firing, 'fires'), severity: worst });
+  if (pending !== undefined)
+    return line('watching', { cause: 'rulePending', ...aboutRule(pending, 'is pending'), severity: 'info' });
+  if (frozen === undefined) return undefined;
+  return line('watching', {
+    cause: 'ruleFrozen',
+    ...aboutRule(frozen, 'is not evaluated'),
+    severity: 'info',
+  });
+}
+
+const CALLS: ReadonlySet<string> = new Set(['margin_call', 'liquidation', 'unrecognised']);
+
+function aboutRule(
+  { ruleId, subject, reason, sinceMs }: StateInputs['rules'][number],
+  what: string,
+): Pick<Found, 'words' | 'sinceMs'> {
+  const why = reason === '' ? '' : `: ${reason}`;
+  return { words: `rule ${ruleId} ${what} for ${subject}${why}`, sinceMs };
+}
+
+function calm({ positions }: StateInputs): StateLine {
+  const nearest = positions
+    .filter((position) => typeof position.liquidationDistance === 'number')
+    .toSorted((a, b) => Number(a.liquidationDistance) - Number(b.liquidationDistance))[0];
+  const words =
+    nearest === undefined
+      ? 'no position can be liquidated'
+      : `${figure(Number(nearest.liquidationDistance), 'ratio')} from liquidation (${nearest.market})`;
+  return line('calm', { cause: 'nothing', words, severity: null });
+}
+
+const RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
+
+/** A rule that is not in the config any more counts as grave. */
+function worstFiring({ rules }: StateInputs): Severity | null {
+  let worst: Severity | null = null;
+  for (const { phase, severity } of rules) {
+    if (phase === 'firing') worst = atLeast(severity ?? 'critical', worst);
+  }
+  return worst;
+}
+
+function atLeast(severity: Severity, other: Severity | null): Severity {
+  return other !== null && RANKS[other] > RANKS[severity] ? other : severity;
+}
+
+const MS_PER_DAY = 24 * MS_PER_HOUR;
+
+/** `14:30 UTC`, and in how many days, as seen from now. */
+function timeWords(ms: number, nowMs: number): string {
+  const minutes = Math.floor((ms % MS_PER_DAY) / MS_PER_MINUTE);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const days = Math.floor(ms / MS_PER_DAY) - Math.floor(nowMs / MS_PER_DAY);
+  const later = days <= 0 ? '' : ` in ${days} ${days === 1 ? 'day' : 'days'}`;
+  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)} UTC${later}`;
+}

@@ -1,0 +1,251 @@
+import { describe, expect, test } from 'vitest';
+import { type Intent, type LaneState, newLane, type OwnOrder } from '../../../src/core/lanes/lane-state.ts';
+import { causeWords, headlineOf, STATE_CAUSES } from '../../../src/core/view/state-line.ts';
+import { type StateInputs, stateOf } from '../../../src/core/view/state-of.ts';
+import type { ReadFailure } from '../../../src/core/view/stored-figures.ts';
+import { position, text } from '../../support/account-view.ts';
+
+const NOW = 1_700_000_000_000;
+
+const seen = (changes: Partial<StateInputs> = {}): StateInputs => ({
+  refused: null,
+  mode: 'enforce',
+  pause: null,
+  judgedAtMs: NOW - 500,
+  overdueAfterMs: 10_000,
+  sources: [
+    { source: 'positions', readAtMs: NOW - 500, ageMs: 500, complete: true, setAside: 0, tooOld: false },
+  ],
+  failures: [],
+  rules: [],
+  positions: [position('1')],
+  lanes: [],
+  storeLink: 'ok',
+  nowMs: NOW,
+  ...changes,
+});
+
+const FIRING = {
+  ruleId: 'near',
+  subject: 'position:1',
+  severity: 'critical',
+  phase: 'firing',
+  frozen: false,
+  sinceMs: NOW - 9_000,
+  reason: 'distance to liquidation is 4 %, below 5 %',
+} as const;
+
+const failure = (changes: Partial<ReadFailure> = {}): ReadFailure => ({
+  source: 'positions',
+  error: 'unauthenticated',
+  httpStatus: 401,
+  words: 'key or nonce was not accepted',
+  sinceMs: NOW - 4_000,
+  ...changes,
+});
+
+const REQUEST = {
+  market: 'BTC_PERP',
+  side: 'sell',
+  amount: text('0.25'),
+  activationPrice: text('59940'),
+  price: text('59600'),
+  clientOrderId: 'bw-1',
+} as unknown as OwnOrder['request'];
+
+const intent = (changes: Partial<Intent> = {}): Intent =>
+  ({
+    key: 'k',
+    ruleId: 'near',
+    mode: 'enforce',
+    positionId: '1',
+    refusedBy: null,
+    blockedBy: null,
+    end: null,
+    target: { kind: 'untilDistance', distance: 0.1 },
+    targetBase: text('0.25'),
+    openedMs: NOW - 8_000,
+    ...changes,
+  }) as Intent;
+
+const order = (changes: Partial<OwnOrder> = {}): OwnOrder =>
+  ({
+    role: 'reduce',
+    key: 'k',
+    positionId: '1',
+    request: REQUEST,
+    status: 'open',
+    activatedMs: null,
+    presumedFilled: false,
+    ...changes,
+  }) as OwnOrder;
+
+const lane = (changes: Partial<LaneState>): LaneState => ({
+  ...newLane('desk-1', 'BTC_PERP', 'life1', NOW - 60_000),
+  doubt: null,
+  ...changes,
+});
+
+const busy = (intents: readonly Intent[], orders: readonly OwnOrder[] = [], more: Partial<LaneState> = {}) =>
+  seen({ rules: [FIRING], lanes: [lane({ intents, orders, ...more })] });
+
+describe('the truth about an account', () => {
+  test.each([
+    ['nothing to do', seen(), 'calm', 'nothing', 'calm: 15.25 % from liquidation (BTC_PERP)'],
+    [
+      'just started, orders not confirmed',
+      seen({ lanes: [newLane('a', 'X', 'l', NOW)] }),
+      'calm',
+      'nothing',
+      'calm',
+    ],
+    ['Redis is down', seen({ storeLink: 'lost' }), 'blind', 'storeLost', 'blind: Redis is down'],
+    [
+      'the key is refused',
+      seen({ failures: [failure()] }),
+      'blind',
+      'keyRefused',
+      'blind: the exchange refuses the key (401: key or nonce was not accepted)',
+    ],
+    [
+      'the exchange is unreachable',
+      seen({ failures: [failure({ error: 'noReply', httpStatus: undefined, words: 'x' } as never)] }),
+      'blind',
+      'unreachable',
+      'blind: the exchange is unreachable (x)',
+    ],
+    ['never polled', seen({ judgedAtMs: null }), 'blind', 'notPolled', 'blind: not polled yet'],
+    [
+      'not polled any more',
+      seen({ judgedAtMs: NOW - 10_001 }),
+      'blind',
+      'overdue',
+      'blind: not polled in time',
+    ],
+    [
+      'a market without a mark',
+      seen({ positions: [position('1', { liquidationDistance: null, disagreement: null })] }),
+      'blind',
+      'marketUnknown',
+      'blind: the distance to liquidation in BTC_PERP is not known',
+    ],
+    [
+      'an order at work',
+      busy([intent()], [order({ activatedMs: NOW })]),
+      'acting',
+      'orderActive',
+      'acting: reducing BTC_PERP',
+    ],
+    [
+      'an order that waits',
+      busy([intent()], [order()]),
+      'waiting',
+      'orderWaits',
+      'waiting for its trigger: sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600',
+    ],
+    [
+      'an order that is only being sent',
+      busy([intent()], [order({ status: 'sending' })]),
+      'watching',
+      'ruleFiring',
+      'watching closely: rule near fires',
+    ],
+    [
+      'an order without an answer',
+      busy([intent()], [order({ status: 'unsure' })]),
+      'blocked',
+      'orderUnanswered',
+      'blocked: not known whether',
+    ],
+    [
+      'an order refused',
+      busy([intent()], [], { refusals: 2 }),
+      'blocked',
+      'orderRefused',
+      'blocked: the exchange refuses the order (in BTC_PERP)',
+    ],
+    [
+      'no room',
+      busy([intent({ blockedBy: 'markUnknown' })]),
+      'blocked',
+      'markUnknown',
+      'blocked: the mark price is unknown',
+    ],
+    [
+      'held back by a limit',
+      busy([intent({ refusedBy: 'cooldown' })]),
+      'blocked',
+      'cooldown',
+      'blocked: the last episode',
+    ],
+    [
+      'gave up',
+      busy([intent({ end: { how: 'failed', why: 'attempts' } })]),
+      'blocked',
+      'gaveUp',
+      'blocked: the rule gave up',
+    ],
+    [
+      'observe mode',
+      busy([intent({ mode: 'observe', refusedBy: 'observeMode' })], [], {
+        observed: [{ key: 'k', role: 'reduce', positionId: '1', request: REQUEST }],
+      }),
+      'observing',
+      'observeMode',
+      'only observing: would send: sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600',
+    ],
+  ] as const)('%s', (_name, inputs, kind, cause, words) => {
+    const state = stateOf(inputs);
+    expect(state).toMatchObject({ kind, cause });
+    expect(state.words).toContain(words);
+  });
+
+  test('is "acting" or "waiting" only after an accepted order', () => {
+    for (const status of ['sending', 'unsure'] as const)
+      expect(['acting', 'waiting']).not.toContain(stateOf(busy([intent()], [order({ status })])).kind);
+  });
+
+  test('a pause says by whom, until when, and that nothing is done', () => {
+    const pause = {
+      kind: 'pause',
+      id: 'p',
+      accountId: null,
+      author: 'ann',
+      reason: 'looking',
+      atMs: NOW - 1,
+      expiresAtMs: NOW + 3_600_000,
+    } as const;
+    expect(stateOf({ ...busy([intent()]), pause }).words).toBe(
+      'paused by ann until 23:13 UTC: looking; rules fire, and nothing is done',
+    );
+    expect(stateOf(seen({ pause, failures: [failure()] })).kind).toBe('blind');
+  });
+
+  test('a credit line needs a person, whatever orders do', () => {
+    const loan = { ...FIRING, subject: 'creditLine:BTC@1' };
+    expect(stateOf(seen({ rules: [loan] })).words).toMatch(/a person has to repay or add collateral$/);
+  });
+
+  test('a hedged market whose liquidation price is passed is not blind', () => {
+    const odd = position('1', { direction: 'short', liquidationDistance: null, disagreement: true });
+    expect(stateOf(seen({ positions: [odd, position('2')] })).kind).toBe('calm');
+    expect(stateOf(seen({ positions: [odd] })).kind).toBe('blind');
+  });
+});
+
+describe('the headline', () => {
+  test('one outage of 20 accounts is one group with a count, before what is calm', () => {
+    const blind = stateOf(seen({ failures: [failure()] }));
+    const accounts = Array.from({ length: 20 }, (_, index) => ({ accountId: `a${index}`, state: blind }));
+    const headline = headlineOf([{ accountId: 'z', state: stateOf(seen()) }, ...accounts]);
+    expect(headline.words).toBe(
+      '20 accounts blind: the exchange refuses the key; z calm: 15.25 % from liquidation (BTC_PERP).',
+    );
+    expect(headline).toMatchObject({ kind: 'blind', severity: 'critical' });
+    expect(headline.groups.map(({ count }) => count)).toEqual([20, 1]);
+  });
+
+  test('every cause has words', () => {
+    for (const cause of STATE_CAUSES) expect(causeWords(cause)).toMatch(/\w/);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest';
+import type { AccountView } from '../../src/core/view/account-view.ts';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
+import type { PageOverview } from '../../src/web/page/contract.d.ts';
+import { verdictOf } from '../../src/web/page/danger.js';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import type { RedisPart } from './config.ts';
+import { openScene, ours, polls, sizeOf } from './scene.ts';
+import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
+
+/** In an outage page, `status`, API and metric say the same, within 5 s, and what the ledger says. */
+
+const RULES = `  - id: halve
+    on: position
+    when: { amount: { above: 0.3 } }
+    keepFiringFor: 10s
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+  - id: far
+    on: position
+    when: { liquidationDistance: { below: 0.1% } }
+    do: [{ notify: {} }]
+`;
+const WITHIN_MS = 5_000;
+
+interface Seen {
+  readonly api: AccountView;
+  readonly page: string;
+  readonly status: string;
+  readonly metric: string;
+}
+
+interface Outage extends Seen {
+  /** From the outage until all places said so. */
+  readonly tookMs: number;
+}
+
+async function look(world: DaemonWorld, url: string): Promise<Seen> {
+  const reply = async (path: string) => await (await fetch(`${url}${path}`)).text();
+  const status = await runCommandLine(['status', '--config', world.configFile], { env: world.env });
+  const metrics = await reply('/metrics');
+  return {
+    api: JSON.parse(await reply('/api/v1/accounts/long')) as AccountView,
+    page: verdictOf(JSON.parse(await reply('/api/v1/overview')) as PageOverview).sentence,
+    status: status.stdout + status.stderr,
+    metric: /^breakwater_account_state\{account="long",(.*)\} 1$/m.exec(metrics)?.[1] ?? '',
+  };
+}
+
+/** What every place says once the API has this cause. */
+async function saysEverywhere(
+  world: DaemonWorld,
+  url: string,
+  kind: string,
+  cause: string,
+  words: RegExp,
+): Promise<Outage> {
+  const startedMs = performance.now();
+  let seen = await look(world, url);
+  const agrees = ({ api, page, status, metric }: Seen): boolean =>
+    api.state?.cause === cause &&
+    words.test(api.state.words) &&
+    words.test(page) &&
+    words.test(status) &&
+    metric === `state="${kind}",cause="${cause}"`;
+  await eventually(
+    async () => {
+      seen = await look(world, url);
+      return agrees(seen);
+    },
+    `${cause} everywhere`,
+    () => [seen.api.state, seen.page, seen.status, seen.metric, troubles(world.events)],
+  );
+  const tookMs = performance.now() - startedMs;
+  expect(tookMs).toBeLessThan(WITHIN_MS);
+  return { ...seen, tookMs };
+}
+
+async function open(
+  rules: readonly string[],
+  redis?: RedisPart,
+): Promise<{ simulator: RunningSimulator; world: DaemonWorld; url: string }> {
+  const simulator = await openScene();
+  const parts = { accounts: { long: { rules } }, rules: RULES };
+  const world = await openDaemonWorld(simulator, parts, redis === undefined ? {} : { redis });
+  const daemon = await world.start();
+  await polls(world, 'long', 2);
+  return { simulator, world, url: daemon.webUrl() ?? '' };
+}
+
+test('"acting" while the exchange refuses the key: every place says blind and 401, and nothing was sent', async () => {
+  const { simulator, world, url } = await open(['far']);
+  await saysEverywhere(world, url, 'calm', 'nothing', /calm: .* from liquidation/);
+  const fault = simulator.injectFault({
+    effect: { kind: 'status', status: 401, code: 4, message: 'Unauthorized' },
+    target: {},
+  });
+  await saysEverywhere(world, url, 'blind', 'keyRefused', /blind: the exchange refuses the key \(401/);
+  expect(ours(simulator, 'long')).toEqual([]);
+  simulator.clearFaults(fault);
+  await saysEverywhere(world, url, 'calm', 'nothing', /calm: .* from liquidation/);
+});
+
+test('"last poll under 1 s ago" while the exchange is unreachable: every place says unreachable', async () => {
+  const { simulator, world, url } = await open(['far']);
+  simulator.injectFault({ effect: { kind: 'hang' }, target: {} });
+  await saysEverywhere(world, url, 'blind', 'unreachable', /blind: the exchange is unreachable/);
+  expect(ours(simulator, 'long')).toEqual([]);
+});
+
+test('"acting" while the market takes no orders: every place says blocked, and the ledger has no order', async () => {
+  const simulator = await openScene({ conditions: [{ kind: 'halt', market: 'BTC_PERP' }] });
+  const world = await openDaemonWorld(simulator, { accounts: { long: { rules: ['halve'] } }, rules: RULES });
+  const url = (await world.start()).webUrl() ?? '';
+  await saysEverywhere(world, url, 'blocked', 'orderRefused', /blocked: the exchange refuses the order/);
+  expect(simulator.model.openOrders('long')).toEqual([]);
+  expect(sizeOf(simulator, 'long')).toBe(0.5);
+});
+
+test('"waiting" follows an accepted order, with its price, and the ledger has it', async () => {
+  const { simulator, world, url } = await open(['halve']);
+  const { page } = await saysEverywhere(
+    world,
+    url,
+    'waiting',
+    'orderWaits',
+    /waiting for its trigger: sell 0\.25/,
+  );
+  const [order] = simulator.model.openOrders('long');
+  expect(order?.amount.toString()).toBe('0.25');
+  expect(page).toContain(`once the price is ${order?.activationPrice?.toString() ?? ''} or less`);
+});
+
+describe.runIf(hasRedisServer())('while Redis is down', () => {
+  test('"acting" where it is required: every place says Redis is down', async () => {
+    const server = await startRedisServer();
+    closeAfterTest(() => server.stop());
+    const { world, url } = await open(['far'], { url: server.url, prefix: 'bw', required: true });
+    await saysEverywhere(world, url, 'calm', 'nothing', /calm: .* from liquidation/);
+    await server.kill();
+    await saysEverywhere(world, url, 'blind', 'storeLost', /blind: Redis is down/);
+  });
+
+  test('"blind" where the daemon goes on without it: the page says calm, and that Redis is lost', async () => {
+    const server = await startRedisServer();
+    closeAfterTest(() => server.stop());
+    const { world, url } = await open(['far'], { url: server.url, prefix: 'bw' });
+    await saysEverywhere(world, url, 'calm', 'nothing', /calm: .* from liquidation/);
+    await server.kill();
+    await eventually(
+      () => world.events.some((event) => event.kind === 'standby'),
+      'the loss noticed',
+      () => troubles(world.events),
+    );
+    await polls(world, 'long', 3);
+    const overview = await fetch(`${url}/api/v1/overview`).then(async (reply) => await reply.json());
+    expect(overview).toMatchObject({ headline: { kind: 'calm' }, process: { degraded: ['redis'] } });
+  });
+});
