@@ -99,7 +99,7 @@ export function desiredStop(
 }
 
 /** A position's own liquidation price holds other prices still: where markets fall together its stop never triggers. */
-function nearestLiquidation(
+export function nearestLiquidation(
   { positionId, liquidationPrice, direction }: ReadPosition,
   { jointLimits = [] }: LaneState,
 ): ReadPosition['liquidationPrice'] {
@@ -114,7 +114,7 @@ function nearestLiquidation(
  * The mark when it was first placed, so that the stop does not run before the market. Not where liquidation has come so
  * near that it would lie at or past the market for that alone.
  */
-function anchorOf(
+export function anchorOf(
   cover: Cover,
   position: ReadPosition,
   markPrice: DecimalString,
@@ -132,9 +132,9 @@ function anchorOf(
 }
 
 /** Mark and last price come to differ by about so much of the price in a crash. */
-const CRASH_BASIS = 0.012;
+export const CRASH_BASIS = 0.012;
 /** Keeping clear of liquidation takes no more of the way to it than this. */
-const MOST_CLEARANCE = 0.4;
+export const MOST_CLEARANCE = 0.4;
 
 /**
  * As asked for, but clear of liquidation by what mark and last price may differ: one triggers, the other liquidates.
@@ -152,7 +152,7 @@ function stopAt(markPrice: DecimalString, liquidationPrice: DecimalString, at: n
   return mark.plus(toDecimal(liquidationPrice).minus(mark).times(share));
 }
 
-function stopBlock(position: ReadPosition): BlockReason | undefined {
+export function stopBlock(position: ReadPosition): BlockReason | undefined {
   if (position.disagreement) return 'disagreement';
   if (position.direction === null) return 'directionUnknown';
   if (position.markPrice === null) return 'markUnknown';
@@ -184,7 +184,7 @@ export interface JudgedCovers {
   readonly remove: readonly Removal[];
 }
 
-const NOTHING: JudgedCovers = { place: [], remove: [] };
+export const NOTHING: JudgedCovers = { place: [], remove: [] };
 
 /** Whether no rule asks for less of a position, and none has since it began to fire. */
 export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boolean {
@@ -229,7 +229,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
 }
 
 /** Time that a cancel, the read behind it and the new stop may take in a crash, with failures and pauses. */
-const REPLACED_WITHIN_MS = 30_000;
+export const REPLACED_WITHIN_MS = 30_000;
 
 /**
  * While rules reduce in a fast market no stop is taken down to stand farther away: the cancel leaves the position bare.
@@ -272,7 +272,7 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
 }
 
 /** A stop that was to be placed beside the one that stands was refused for that a moment ago. */
-function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): boolean {
+export function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): boolean {
   return coverRoomTakenMs !== undefined && nowMs - coverRoomTakenMs <= PROOF_MS;
 }
 
