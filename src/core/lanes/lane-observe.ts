@@ -218,7 +218,11 @@ function releaseLadders(state: LaneState, read: MarketRead): LaneState {
         const intent = state.intents.find((one) => one.key === key && one.source === 'cover');
         if (position === undefined || anchor?.sizeBase === undefined || intent?.end?.how !== 'reached')
           return false;
-        return isReleased(position, anchor, intent);
+        // What has triggered and may still stand would only trigger once more.
+        const stands = state.orders.some(
+          (order) => order.key === key && (order.reachedMs !== null || order.activatedMs !== null),
+        );
+        return !stands && isReleased(position, anchor, intent);
       })
       .map(({ key }) => key),
   );

@@ -212,6 +212,8 @@ export interface CoverBasis {
   readonly roomBase: number;
   /** Of a rung: the share of the anchor's size that it and the ones before it leave. Absent: a stop for all of it. */
   readonly leave?: number;
+  /** That share of the size at placement: it counts while there is no anchor. */
+  readonly leftBase?: DecimalString;
 }
 
 export interface OwnOrder {

@@ -1,6 +1,7 @@
 import type { OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
 import {
   type Decimal,
+  formatDecimal,
   maxDecimal,
   minDecimal,
   roundToStep,
@@ -149,7 +150,7 @@ function isTooMuch({ rungs }: DesiredLadder, current: readonly OwnOrder[], { mar
   });
 }
 
-function wantFor(ladder: DesiredLadder, { leave, prices }: DesiredRung, amount: Decimal): Want {
+function wantFor(ladder: DesiredLadder, { leave, left, prices }: DesiredRung, amount: Decimal): Want {
   const { cover, position, slippage, basis, anchor } = ladder;
   const { key, ruleId, episode, stage } = cover;
   return {
@@ -164,7 +165,7 @@ function wantFor(ladder: DesiredLadder, { leave, prices }: DesiredRung, amount: 
     stage,
     targetBase: ZERO,
     isTrimmed: false,
-    coverBasis: { ...basis, leave },
+    coverBasis: { ...basis, leave, leftBase: formatDecimal(left) },
     anchor,
     resend: null,
   };
@@ -172,7 +173,7 @@ function wantFor(ladder: DesiredLadder, { leave, prices }: DesiredRung, amount: 
 
 function resend(ladder: DesiredLadder, order: OwnOrder): Want {
   const leave = order.coverBasis?.leave ?? 0;
-  const rung = { leave, prices: order.request, amount: toDecimal(order.amount) };
+  const rung = { leave, left: ZERO, prices: order.request, amount: toDecimal(order.amount) };
   return {
     ...wantFor(ladder, rung, rung.amount),
     key: order.key,

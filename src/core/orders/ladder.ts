@@ -37,6 +37,7 @@ import type { SetScene } from './want.ts';
 /** One stop of a ladder as it should stand. */
 export interface DesiredRung {
   readonly leave: number;
+  readonly left: Decimal;
   readonly amount: Decimal;
   readonly prices: OrderPrices;
 }
@@ -67,9 +68,10 @@ export function leftBy(
   anchor: CoverAnchor | null | undefined,
   market: MarketSettings,
 ): Decimal {
-  const { leave = 0 } = coverBasis ?? {};
+  const { leave = 0, leftBase } = coverBasis ?? {};
   const size = anchor?.sizeBase;
-  return size === undefined ? ZERO : leftOf(toDecimal(size), leave, market);
+  if (size !== undefined) return leftOf(toDecimal(size), leave, market);
+  return leftBase === undefined ? ZERO : toDecimal(leftBase);
 }
 
 function leftOf(size: Decimal, leave: number, { amountStep }: MarketSettings): Decimal {
@@ -238,10 +240,10 @@ function sized(
     const target = leftOf(size, leave, market);
     const amount = roundToStep(left.minus(target), step, target.eq(ZERO) ? 'up' : 'down');
     const before = rungs.at(-1);
-    if (amount.gte(least)) rungs.push({ leave, amount, prices });
+    if (amount.gte(least)) rungs.push({ leave, left: target, amount, prices });
     else if (!target.eq(ZERO) || left.lte(ZERO)) continue;
-    else if (before === undefined) rungs.push({ leave, amount: least, prices });
-    else rungs[rungs.length - 1] = { ...before, leave, amount: before.amount.plus(amount) };
+    else if (before === undefined) rungs.push({ leave, left: target, amount: least, prices });
+    else rungs[rungs.length - 1] = { ...before, leave, left: target, amount: before.amount.plus(amount) };
     left = minDecimal(left, target);
   }
   return rungs;

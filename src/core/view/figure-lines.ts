@@ -2,6 +2,7 @@ import { CREDIT_LINE_VALUES, type FieldQuantity, POSITION_VALUES } from '../fiel
 import { curesOf } from '../quantities/credit-line.ts';
 import { positionView } from '../quantities/position.ts';
 import type { Quantity } from '../quantities/quantity.ts';
+import { standingCover } from '../quantities/stop-cover.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
 import type { Subject } from '../rules/subjects.ts';
 import type {
@@ -27,6 +28,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
   const { of } = subject;
   const { position } = of;
   const view = positionView(position, of.motion);
+  const prices = standingCover(position, of.account.snapshot.ownStops)?.prices;
   const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
   return {
     ...positionFigures(subject),
@@ -35,6 +37,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
     markPrice: valueOf(view.markPrice),
     liquidationPrice,
     minutesToLiquidation: figureOf(POSITION_VALUES.minutesToLiquidation(of, NO_PARAMETER)),
+    ...(prices === undefined ? {} : { stopPrices: prices }),
     marks: marksOf(rules.position, subject.filterable),
   };
 }
@@ -43,6 +46,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
 export function positionFigures({ key, of }: Subject<'position'>): PositionFigures {
   const { position } = of;
   const { record } = position;
+  const standing = standingCover(position, of.account.snapshot.ownStops);
   return {
     subject: key,
     positionId: record.positionId,
@@ -55,6 +59,7 @@ export function positionFigures({ key, of }: Subject<'position'>): PositionFigur
     unrealizedPnl: figureOf(position.unrealizedPnl),
     marginUsage: figureOf(POSITION_VALUES.marginUsage(of, NO_PARAMETER)),
     stopCover: valueOf(of.account.coverOf(position)),
+    ...(standing === undefined ? {} : { stopCoverShare: standing.share }),
     unprotectedMs: valueOf(of.unprotectedMs),
     liquidationProbability1h: figureOf(POSITION_VALUES.liquidationProbability(of, WITHIN_HOUR)),
   };
