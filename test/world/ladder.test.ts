@@ -100,6 +100,12 @@ test.each(READINGS)(
       '0',
     ]);
     expect(entriesOf(world, 'liquidation_started')).toEqual([]);
+    const audited = await world.audit.tail('desk-1', 1_000);
+    const triggered = audited.filter(
+      ({ record: { content } }) => content.kind === 'action' && content.event.kind === 'coverTriggered',
+    );
+    // A stop that triggered is followed up once.
+    expect(triggered.length).toBeLessThanOrEqual(3);
   },
 );
 

@@ -1,5 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
 import type { Cover, CoverAnchor, LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { StoredAccount } from '../ports/state-store.ts';
 import {
   type Decimal,
   type DecimalString,
@@ -56,6 +57,11 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
       amount: order.amount,
       confirmed: isCertain && standsUnreached(order),
     }));
+}
+
+/** The same in all markets of an account, as far as its lanes know. */
+export function ownStopsOf({ lanes, epoch }: Pick<StoredAccount, 'lanes' | 'epoch'>): readonly OwnStop[] {
+  return [...lanes.values()].flatMap((lane) => standingStops(lane, epoch.id));
 }
 
 /**
