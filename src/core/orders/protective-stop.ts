@@ -1,6 +1,5 @@
 import type { BlockReason } from '../audit/audit-event.ts';
 import type { Cover, CoverAnchor, LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
-import type { StoredAccount } from '../ports/state-store.ts';
 import {
   type Decimal,
   type DecimalString,
@@ -60,7 +59,13 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
 }
 
 /** The same in all markets of an account, as far as its lanes know. */
-export function ownStopsOf({ lanes, epoch }: Pick<StoredAccount, 'lanes' | 'epoch'>): readonly OwnStop[] {
+export function ownStopsOf({
+  lanes,
+  epoch,
+}: {
+  readonly lanes: ReadonlyMap<string, LaneState>;
+  readonly epoch: { readonly id: string };
+}): readonly OwnStop[] {
   return [...lanes.values()].flatMap((lane) => standingStops(lane, epoch.id));
 }
 

@@ -2,7 +2,6 @@ import { CREDIT_LINE_VALUES, type FieldQuantity, POSITION_VALUES } from '../fiel
 import { curesOf } from '../quantities/credit-line.ts';
 import { positionView } from '../quantities/position.ts';
 import type { Quantity } from '../quantities/quantity.ts';
-import { standingCover } from '../quantities/stop-cover.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
 import type { Subject } from '../rules/subjects.ts';
 import type {
@@ -28,7 +27,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
   const { of } = subject;
   const { position } = of;
   const view = positionView(position, of.motion);
-  const prices = standingCover(position, of.account.snapshot.ownStops)?.prices;
+  const prices = of.account.standingCoverOf(position)?.prices;
   const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
   return {
     ...positionFigures(subject),
@@ -46,7 +45,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
 export function positionFigures({ key, of }: Subject<'position'>): PositionFigures {
   const { position } = of;
   const { record } = position;
-  const standing = standingCover(position, of.account.snapshot.ownStops);
+  const standing = of.account.standingCoverOf(position);
   return {
     subject: key,
     positionId: record.positionId,
