@@ -174,6 +174,7 @@ test('everything that is so is said, each series once', () => {
     [`position_liquidation_distance_ratio{${AT}}`]: '0.1',
     [`position_liquidation_state{${AT},state="margin_call"}`]: '1',
     [`position_stop_cover{${AT},cover="missing"}`]: '1',
+    [`position_stop_cover_ratio{${AT}}`]: '0',
     [`position_notional{${AT}}`]: '180',
     [`position_unrealized_pnl{${AT}}`]: '-20',
     [`position_margin_usage_ratio{${AT}}`]: '0.25',

@@ -3,7 +3,7 @@ import { roughly } from './values.ts';
 
 /** `BTC_PERP: long 0.5, mark 64000, 12.50 % from liquidation, no stop, seen 2 s ago`. */
 export function positionWords(position: PositionLine, view: Pick<AccountView, 'sources'>): string {
-  const { market, direction, sizeBase, markPrice, liquidationDistance, stopCover } = position;
+  const { market, direction, sizeBase, markPrice, liquidationDistance } = position;
   const parts = [
     `${direction ?? 'direction unknown, amount'} ${sizeBase}`,
     markPrice === null ? 'mark unknown' : `mark ${markPrice}`,
@@ -12,7 +12,7 @@ export function positionWords(position: PositionLine, view: Pick<AccountView, 's
       : liquidationDistance === null
         ? 'distance to liquidation unknown'
         : `${percent(liquidationDistance)} from liquidation`,
-    stopCover === null ? 'cover unknown' : COVER_WORDS[stopCover],
+    coverWords(position),
     seenWords('positions', view),
   ];
   return `${market}: ${parts.join(', ')}`;
@@ -26,6 +26,19 @@ export function jointWords({
   if (positions.length < 2 || jointDistance === 'none') return undefined;
   const distance = jointDistance === null ? 'unknown' : percent(jointDistance);
   return `all markets together: distance to liquidation ${distance}`;
+}
+
+/** `covered 70.00 % at 61200 and 60400, the nearest 1.20 % away`. */
+function coverWords({ stopCover, stopCoverShare, stopPrices = [], markPrice }: PositionLine): string {
+  const [nearest] = stopPrices;
+  if (nearest === undefined || stopCoverShare === undefined)
+    return stopCover === null ? 'cover unknown' : COVER_WORDS[stopCover];
+  const where = [stopPrices.slice(0, -1).join(', '), stopPrices.at(-1)].filter(Boolean).join(' and ');
+  const away =
+    markPrice === null
+      ? ''
+      : `, the nearest ${percent(Math.abs(1 - Number(nearest) / Number(markPrice)))} away`;
+  return `covered ${percent(stopCoverShare)} at ${where}${away}`;
 }
 
 const COVER_WORDS: Readonly<Record<NonNullable<PositionLine['stopCover']>, string>> = {

@@ -4,6 +4,7 @@ import { protectAt, slippage, slippageSteps } from '../acting.ts';
 import { decimalText, marketGlob, oneOf, ratio, text, ticker } from '../shape/scalars.ts';
 import { across, list, oneOrMany, perKind } from '../shape/shape.ts';
 import { withoutUndefined } from './filter.ts';
+import { ladderSchema } from './ladder.ts';
 
 type ActionOf<K extends ActionSpec['kind']> = Extract<ActionSpec, { readonly kind: K }>;
 
@@ -128,17 +129,24 @@ function targetOf({ by, to, toNotional, untilDistance, until }: WrittenReduce): 
 }
 
 function protectSchema(on: SubjectKind): z.ZodType<ActionDraft> {
-  return z
-    .strictObject({
-      at: protectAt()
-        .exactOptional()
-        .describe(
-          'Where it activates, from mark (0%) to liquidation (100%); without it `acting.protect.at`.',
-        ),
-      slippage: slippage().exactOptional().describe('Its slippage; without it `acting.protect.slippage`.'),
-      ...positionsKey(on),
-    })
-    .transform((written): ActionDraft => ({ kind: 'protect', ...written }));
+  const keys = z.strictObject({
+    at: protectAt()
+      .exactOptional()
+      .describe('Where it activates, from mark (0%) to liquidation (100%); without it `acting.protect.at`.'),
+    ladder: ladderSchema()
+      .exactOptional()
+      .describe('Several stops in the place of one, each for its part of the size; not together with `at`.'),
+    slippage: slippage().exactOptional().describe('Its slippage; without it `acting.protect.slippage`.'),
+    ...positionsKey(on),
+  });
+  return across(keys, ({ at, ladder }) =>
+    at !== undefined && ladder !== undefined
+      ? { expected: 'at for one stop or ladder for several', got: 'both' }
+      : undefined,
+  ).transform((written): ActionDraft => {
+    const [first] = written.ladder ?? [];
+    return { kind: 'protect', ...written, ...(first === undefined ? {} : { at: first.at }) };
+  });
 }
 
 function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {

@@ -4,6 +4,7 @@ import type {
   ActiveWindow,
   ReduceTarget,
   RuleSpec,
+  Rung,
   SubjectFilter,
 } from '../../core/rules/rule.ts';
 import { durationInWords, numberInWords, percentInWords } from '../shape/units.ts';
@@ -66,7 +67,11 @@ function actionInWords(rule: RuleSpec, action: ActionSpec): string {
       return `${targetInWords(action.target, positionsInWords(action.positions))} with a slippage of ${listInWords(action.slippageSteps.map(percentInWords), 'and')}${action.slippageSteps.length > 1 ? ' in turn' : ''}`;
     case 'protect': {
       const what = positionsInWords(action.positions);
-      return `keep a stop for ${what === '' ? 'it' : what.trim()} at ${percentInWords(action.at)} of the way to liquidation with a slippage of ${percentInWords(action.slippage)}`;
+      const whom = what === '' ? 'it' : what.trim();
+      if (action.ladder !== undefined) {
+        return `keep stops for ${whom} on the way to liquidation, ${rungsInWords(action.ladder)}, with a slippage of ${percentInWords(action.slippage)}`;
+      }
+      return `keep a stop for ${whom} at ${percentInWords(action.at)} of the way to liquidation with a slippage of ${percentInWords(action.slippage)}`;
     }
     case 'notify': {
       const cure =
@@ -77,6 +82,15 @@ function actionInWords(rule: RuleSpec, action: ActionSpec): string {
       return `${channelsInWords(action.channels)}${unit}`;
     }
   }
+}
+
+function rungsInWords(rungs: readonly Rung[]): string {
+  const parts = rungs.map(({ at, leave }, index) => {
+    const share = (rungs[index - 1]?.leave ?? 1) - leave;
+    const closed = leave === 0 && index > 0 ? 'the rest' : percentInWords(Number(share.toFixed(9)));
+    return `${closed} at ${percentInWords(at)}`;
+  });
+  return listInWords(parts);
 }
 
 function channelsInWords(channels: readonly string[]): string {

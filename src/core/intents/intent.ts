@@ -181,7 +181,8 @@ function openCover(key: string, { request, positionId }: LaneRequest): Cover | u
   const { action } = request;
   if (action.kind !== 'protect' || positionId === null) return undefined;
   const { at, slippage } = action;
-  const asked = { ...originOf(request), ...gateFields(request), positionId, at, slippage };
+  const ladder = action.ladder === undefined ? {} : { ladder: action.ladder };
+  const asked = { ...originOf(request), ...gateFields(request), positionId, at, slippage, ...ladder };
   return { key, ...asked, anchor: null, blockedBy: null, refusedBy: null };
 }
 
@@ -250,8 +251,8 @@ export function withdrawOperatorIntent(
   return { ...state, intents };
 }
 
-/** The intent that a triggered cover becomes: everything of the position goes. */
-export function coverIntent(cover: Cover, scene: LaneScene): Intent {
+/** The intent that a triggered cover becomes: everything of the position goes, or all above what its rung leaves. */
+export function coverIntent(cover: Cover, leftBase: DecimalString, scene: LaneScene): Intent {
   const { key, positionId, episodeKey, ruleId, episode, stage, mode, severity, exemptFromLimits } = cover;
   return {
     ...blankIntent(key, positionId, scene),
@@ -264,6 +265,7 @@ export function coverIntent(cover: Cover, scene: LaneScene): Intent {
     exemptFromLimits,
     source: 'cover',
     target: { kind: 'to', fraction: 0 },
+    ...(leftBase === '0' ? {} : { targetBase: leftBase }),
     slippageSteps: [cover.slippage],
     stageAtMs: scene.nowMs,
   };

@@ -4,14 +4,15 @@ import { learnMargins } from '../intents/own-margin.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
+import { leftBy } from '../orders/ladder.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
-import { toDecimal } from '../quantities/decimal.ts';
+import { type DecimalString, formatDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from './absence.ts';
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
-import type { Intent, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
+import type { CoverAnchor, Intent, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
 import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
 
@@ -170,7 +171,8 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
   const measured = measuredBy(absorbed.filled, state.read, read);
   const known = measured === undefined ? state : { ...state, measuredBasis: measured };
   const moved = noteInversions({ ...known, read, orders: absorbed.orders }, read, settings);
-  const triggered = triggerCovers(forgetAnchors(moved, read), read, absorbed.filled, scene);
+  const released = releaseLadders(forgetAnchors(moved, read), read);
+  const triggered = triggerCovers(released, read, absorbed.filled, scene);
   return settleIntents(triggered, true, scene);
 }
 
@@ -209,6 +211,41 @@ function forgetAnchors(state: LaneState, read: MarketRead): LaneState {
   return { ...state, covers };
 }
 
+/** What triggered is placed again once the position has grown or the distance has recovered. */
+function releaseLadders(state: LaneState, read: MarketRead): LaneState {
+  const released = new Set(
+    state.covers
+      .filter(({ positionId, anchor, key }) => {
+        const position = findPosition(read, positionId);
+        const intent = state.intents.find((one) => one.key === key && one.source === 'cover');
+        if (position === undefined || anchor?.sizeBase === undefined || intent?.end?.how !== 'reached')
+          return false;
+        // What has triggered and may still stand would only trigger once more.
+        const stands = state.orders.some(
+          (order) => order.key === key && (order.reachedMs !== null || order.activatedMs !== null),
+        );
+        return !stands && isReleased(position, anchor, intent);
+      })
+      .map(({ key }) => key),
+  );
+  if (released.size === 0) return state;
+  return {
+    ...state,
+    intents: state.intents.filter(({ key, source }) => source !== 'cover' || !released.has(key)),
+    covers: state.covers.map((cover) => (released.has(cover.key) ? { ...cover, anchor: null } : cover)),
+  };
+}
+
+function isReleased(position: ReadPosition, anchor: CoverAnchor, { basis, targetBase }: Intent): boolean {
+  const size = toDecimal(position.sizeBase);
+  const before = basis === null ? targetBase : basis.sizeBase;
+  if (before !== null && size.gt(toDecimal(before))) return true;
+  const { markPrice, liquidationPrice } = position;
+  if (markPrice === null || liquidationPrice === null || liquidationPrice === 'none') return false;
+  const was = Math.abs(Number(anchor.markPrice) - Number(anchor.liquidationPrice));
+  return Math.abs(Number(markPrice) - Number(liquidationPrice)) >= was;
+}
+
 function triggerCovers(
   state: LaneState,
   read: MarketRead,
@@ -221,8 +258,12 @@ function triggerCovers(
   for (const order of triggered) {
     const cover = state.covers.find((candidate) => candidate.key === order.key);
     const position = findPosition(read, order.positionId);
-    if (cover === undefined || position === undefined || isFollowedUp(intents, order, position)) continue;
-    const words = `the stop at ${order.request.activationPrice} triggered: everything goes`;
+    const market = scene.settings.marketSettings(state.market);
+    if (cover === undefined || position === undefined) continue;
+    const leftBase = formatDecimal(market === undefined ? ZERO : leftBy(order, cover.anchor, market));
+    if (isFollowedUp(intents, order, leftBase, position)) continue;
+    const goes = leftBase === '0' ? 'everything goes' : `all above ${leftBase} goes`;
+    const words = `the stop at ${order.request.activationPrice} triggered: ${goes}`;
     scene.audit.emit({
       ...aboutOrder(order),
       kind: 'coverTriggered',
@@ -230,7 +271,11 @@ function triggerCovers(
       words,
       alarm: true,
     });
-    intents = [...intents.filter((intent) => intent.key !== order.key), coverIntent(cover, scene)];
+    if (leftBase !== '0') {
+      const target = { targetBase: leftBase, sizeBase: position.sizeBase };
+      scene.audit.emit({ ...aboutOrder(order), kind: 'targetSet', reason: 'to', words, ...target });
+    }
+    intents = [...intents.filter((intent) => intent.key !== order.key), coverIntent(cover, leftBase, scene)];
   }
   return { ...state, intents };
 }
@@ -239,11 +284,17 @@ function isStop({ role, trial }: OwnOrder): boolean {
   return role === 'cover' && trial !== true;
 }
 
-/** It counts once for a position: what becomes of it afterwards is the intent's matter. */
-function isFollowedUp(intents: readonly Intent[], order: OwnOrder, position: ReadPosition): boolean {
+/** It counts once for a position: what becomes of it afterwards is the intent's matter. A lower rung asks for more. */
+function isFollowedUp(
+  intents: readonly Intent[],
+  order: OwnOrder,
+  leftBase: DecimalString,
+  position: ReadPosition,
+): boolean {
   return intents.some(
     (intent) =>
       intent.key === order.key &&
+      (intent.targetBase === null ? ZERO : toDecimal(intent.targetBase)).lte(toDecimal(leftBase)) &&
       (isOpen(intent) || (intent.basis !== null && isSameHolding(intent.basis, position))),
   );
 }

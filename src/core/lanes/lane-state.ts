@@ -11,7 +11,7 @@ import type { PendingCost } from '../costs/action-cost.ts';
 import type { FiringBasis, JointLimit, KnownMargin } from '../intents/targets.ts';
 import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
-import type { Mode, ReduceTarget, Severity } from '../rules/rule.ts';
+import type { Mode, ReduceTarget, Rung, Severity } from '../rules/rule.ts';
 import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
 
 /** Raised when stored lanes of an older form cannot be read any more. */
@@ -196,6 +196,7 @@ export interface IntentBasis extends FiringBasis {
 export interface Cover extends PositionAction {
   readonly at: number;
   readonly slippage: number;
+  readonly ladder?: readonly Rung[];
   readonly anchor: CoverAnchor | null;
 }
 
@@ -205,6 +206,8 @@ export interface CoverAnchor {
   readonly liquidationPrice: DecimalString;
   readonly openDate: number | null;
   readonly direction: Direction | null;
+  /** The size of which each rung of a ladder closes its part; absent: there is no ladder. */
+  readonly sizeBase?: DecimalString;
 }
 
 /** A `cancelAll` action of a rule in this market; done once per episode and stage. */
@@ -214,6 +217,15 @@ export interface CancelTask extends AskedAction {
   readonly openedMs: number;
   readonly deadlineMs: number;
   readonly state: 'open' | 'done' | 'failed';
+}
+
+export interface CoverBasis {
+  readonly liquidationPrice: DecimalString;
+  readonly roomBase: number;
+  /** Of a rung: the share of the anchor's size that it and the ones before it leave. Absent: a stop for all of it. */
+  readonly leave?: number;
+  /** That share of the size at placement: it counts while there is no anchor. */
+  readonly leftBase?: DecimalString;
 }
 
 export interface OwnOrder {
@@ -265,7 +277,7 @@ export interface OwnOrder {
   /** An unanswered cancel may have taken it down: that its id is known proves nothing. */
   readonly behindCancel?: boolean;
   /** What a cover was placed for; it changes only with these. */
-  readonly coverBasis: { readonly liquidationPrice: DecimalString; readonly roomBase: number } | null;
+  readonly coverBasis: CoverBasis | null;
 }
 
 export interface Doubt {

@@ -6,6 +6,7 @@ import { type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-sta
 import { findPosition } from '../lanes/market-read.ts';
 import {
   type Decimal,
+  decimalFromNumber,
   formatDecimal,
   maxDecimal,
   minDecimal,
@@ -15,6 +16,8 @@ import {
 } from '../quantities/decimal.ts';
 import { canRemove } from './beside.ts';
 import { fillNeed, type SetPlan } from './fill-need.ts';
+import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
+import { isCalm, judgeLadder } from './ladder-cover.ts';
 import { isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { coverOrders, isSentFor, outstandingBase } from './outstanding.ts';
 import { desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
@@ -103,7 +106,8 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
     ? budget
     : netRoom(position, withHeld(scene.read, scene.state), [], false);
   const room = budget && { left: budget.minus(reduceAmount), standing };
-  differCover(position, room, scene, plan);
+  if (hasLadder(position, scene.state.covers)) differLadder(position, budget, reduceAmount, scene, plan);
+  else differCover(position, room, scene, plan);
 }
 
 /** What reductions that nobody wants any more may still take, as no cancel reaches them now. */
@@ -150,7 +154,7 @@ function differReduce(
       order.positionId === id &&
       !order.presumedFilled &&
       order.trial !== true &&
-      (order.role === 'reduce' || triggered),
+      (order.role === 'reduce' || (triggered && hasTriggered(order, open, scene))),
   );
   if (open.length === 0) {
     for (const order of own) plan.remove.push({ order, why: 'resolved' });
@@ -169,6 +173,14 @@ function differReduce(
   const amount = budget === undefined ? wanted : besideTrials(wanted, budget, position, scene);
   fillNeed({ winner, group, position, amount, own, budget }, scene, plan);
   return amount;
+}
+
+/** Of a ladder, the rungs down to the one that triggered close the position; the others stand as they did. */
+function hasTriggered(order: OwnOrder, open: readonly Intent[], { state, market }: SetScene): boolean {
+  if (order.coverBasis?.leave === undefined) return true;
+  const cover = state.covers.find(({ key }) => key === order.key);
+  const left = leftBy(order, cover?.anchor, market);
+  return open.some((intent) => intent.source === 'cover' && left.gte(targetOf(intent)));
 }
 
 /** What a trial that may still arrive leaves of the net exposure: no order is placed for more. */
@@ -256,6 +268,36 @@ function differCover(
   const judged = judgeCovers(stop, own, scene);
   plan.place.push(...judged.place);
   plan.remove.push(...judged.remove);
+}
+
+function differLadder(
+  position: ReadPosition,
+  budget: Decimal | undefined,
+  reducing: Decimal,
+  scene: SetScene,
+  plan: SetPlan,
+): void {
+  const { state } = scene;
+  const open = state.intents.filter(
+    (intent) => isOpen(intent) && intent.source === 'cover' && intent.positionId === position.positionId,
+  );
+  // Whatever triggered belongs to the reduction that it became.
+  const own = coverOrders(state, position).filter((order) => !hasTriggered(order, open, scene));
+  const calm = isCalm(position, own, scene);
+  const most = budget && maxDecimal(halfOf(budget).minus(reducing), ZERO);
+  const ladder = desiredLadder(position, { isCalm: calm, isNew: own.length === 0, most }, scene);
+  if (ladder === undefined) return;
+  if ('blocked' in ladder) {
+    plan.blocked.push({ key: ladder.key, why: ladder.blocked });
+    return;
+  }
+  const judged = judgeLadder(ladder, own, reducing, calm, scene);
+  plan.place.push(...judged.place);
+  plan.remove.push(...judged.remove);
+}
+
+function halfOf(base: Decimal): Decimal {
+  return base.times(decimalFromNumber(0.5));
 }
 
 function countedOrders(scene: SetScene, position: ReadPosition): readonly OwnOrder[] {

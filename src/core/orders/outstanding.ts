@@ -164,18 +164,25 @@ function isConclusive(
   return subset.length === own.length || subset.every((order) => isWithinReach(order, settings));
 }
 
-/** More of our orders on one position than this are not matched: the market is replaced instead. */
-const MAX_MATCHED = 6;
+/** More of our orders on one position than this are not matched: the market is replaced instead. Two ladders and two more. */
+const MAX_MATCHED = 12;
 
 /** Orders that add up to exactly this: the fewest covers, which lie further away, then the fewest and oldest. */
 function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[] | undefined {
   const candidates = own.slice(0, MAX_MATCHED);
   let best: readonly OwnOrder[] | undefined;
-  for (let mask = 1; mask < 1 << candidates.length; mask++) {
-    const subset = candidates.filter((_, index) => (mask & (1 << index)) !== 0);
-    if (best !== undefined && burden(best) <= burden(subset)) continue;
-    if (outstandingBase(subset).eq(sum)) best = subset;
-  }
+  // From the last to the first, each left out before it is taken: of two as good the one with the older orders stays.
+  const extend = (subset: readonly OwnOrder[], left: Decimal, index: number): void => {
+    if (left.eq(ZERO) && subset.length > 0 && (best === undefined || burden(subset) < burden(best)))
+      best = subset;
+    for (let next = 0; next < index; next++) {
+      const order = candidates[next];
+      if (order === undefined) continue;
+      const rest = left.minus(toDecimal(order.amount));
+      if (rest.gte(ZERO)) extend([order, ...subset], rest, next);
+    }
+  };
+  extend([], sum, candidates.length);
   return best;
 }
 

@@ -58,6 +58,17 @@ export function standingStops(state: LaneState, epochId: string): readonly OwnSt
     }));
 }
 
+/** The same in all markets of an account, as far as its lanes know. */
+export function ownStopsOf({
+  lanes,
+  epoch,
+}: {
+  readonly lanes: ReadonlyMap<string, LaneState>;
+  readonly epoch: { readonly id: string };
+}): readonly OwnStop[] {
+  return [...lanes.values()].flatMap((lane) => standingStops(lane, epoch.id));
+}
+
 /**
  * The stop nearest to the market of those asked for, for the whole position. `room`: what net exposure leaves for it.
  */
@@ -99,7 +110,7 @@ export function desiredStop(
 }
 
 /** A position's own liquidation price holds other prices still: where markets fall together its stop never triggers. */
-function nearestLiquidation(
+export function nearestLiquidation(
   { positionId, liquidationPrice, direction }: ReadPosition,
   { jointLimits = [] }: LaneState,
 ): ReadPosition['liquidationPrice'] {
@@ -114,7 +125,7 @@ function nearestLiquidation(
  * The mark when it was first placed, so that the stop does not run before the market. Not where liquidation has come so
  * near that it would lie at or past the market for that alone.
  */
-function anchorOf(
+export function anchorOf(
   cover: Cover,
   position: ReadPosition,
   markPrice: DecimalString,
@@ -132,9 +143,9 @@ function anchorOf(
 }
 
 /** Mark and last price come to differ by about so much of the price in a crash. */
-const CRASH_BASIS = 0.012;
+export const CRASH_BASIS = 0.012;
 /** Keeping clear of liquidation takes no more of the way to it than this. */
-const MOST_CLEARANCE = 0.4;
+export const MOST_CLEARANCE = 0.4;
 
 /**
  * As asked for, but clear of liquidation by what mark and last price may differ: one triggers, the other liquidates.
@@ -152,7 +163,7 @@ function stopAt(markPrice: DecimalString, liquidationPrice: DecimalString, at: n
   return mark.plus(toDecimal(liquidationPrice).minus(mark).times(share));
 }
 
-function stopBlock(position: ReadPosition): BlockReason | undefined {
+export function stopBlock(position: ReadPosition): BlockReason | undefined {
   if (position.disagreement) return 'disagreement';
   if (position.direction === null) return 'directionUnknown';
   if (position.markPrice === null) return 'markUnknown';
@@ -184,7 +195,7 @@ export interface JudgedCovers {
   readonly remove: readonly Removal[];
 }
 
-const NOTHING: JudgedCovers = { place: [], remove: [] };
+export const NOTHING: JudgedCovers = { place: [], remove: [] };
 
 /** Whether no rule asks for less of a position, and none has since it began to fire. */
 export function isAtRest({ positionId }: ReadPosition, { state }: SetScene): boolean {
@@ -229,7 +240,7 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
 }
 
 /** Time that a cancel, the read behind it and the new stop may take in a crash, with failures and pauses. */
-const REPLACED_WITHIN_MS = 30_000;
+export const REPLACED_WITHIN_MS = 30_000;
 
 /**
  * While rules reduce in a fast market no stop is taken down to stand farther away: the cancel leaves the position bare.
@@ -272,7 +283,7 @@ function resend(stop: DesiredStop, latest: OwnOrder, scene: SetScene): JudgedCov
 }
 
 /** A stop that was to be placed beside the one that stands was refused for that a moment ago. */
-function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): boolean {
+export function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): boolean {
   return coverRoomTakenMs !== undefined && nowMs - coverRoomTakenMs <= PROOF_MS;
 }
 

@@ -16,7 +16,7 @@ import {
 } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { countSetAside, elapsedMs, type Instant, type Snapshot, type SourceReading } from './snapshot.ts';
-import { type StopCover, stopCover } from './stop-cover.ts';
+import { type StandingCover, type StopCover, standingCover, stopCover } from './stop-cover.ts';
 import type { KnownTransfer } from './transfer.ts';
 import { MS_PER_SECOND, moneyOf, reported } from './units.ts';
 
@@ -118,6 +118,11 @@ export class AccountQuantities {
       (record) => new CreditLineQuantities(record, this.settings),
     );
     return this.#creditLines;
+  }
+
+  /** What of a position our own stops close before liquidation, and where; see `standingCover`. */
+  standingCoverOf(position: PositionQuantities): StandingCover | undefined {
+    return standingCover(position, this.snapshot.ownStops);
   }
 
   /** How well stops cover a position of the last read; see `stopCover`. */

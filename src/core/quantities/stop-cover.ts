@@ -1,4 +1,4 @@
-import { type Decimal, toDecimal, toNumber, ZERO } from './decimal.ts';
+import { type Decimal, type DecimalString, toDecimal, toNumber, ZERO } from './decimal.ts';
 import type { PositionQuantities } from './position.ts';
 import { known, type Quantity, unknown } from './quantity.ts';
 import type { OwnStop } from './snapshot.ts';
@@ -45,6 +45,36 @@ function ownCover(
   if (sumOf(before.filter(({ confirmed }) => confirmed)).gte(size)) return 'ok';
   if (sumOf(before).gte(size)) return 'unconfirmed';
   return before.length === stops.length ? 'missing' : 'beyondLiquidation';
+}
+
+/** What of a position our own confirmed stops close before liquidation, and where. */
+export interface StandingCover {
+  /** Of the size, at most 1. */
+  readonly share: number;
+  /** Activations, the nearest to the market first. */
+  readonly prices: readonly DecimalString[];
+}
+
+/** Undefined: none of ours stands there for certain, or nothing tells on which side of the market liquidation lies. */
+export function standingCover(
+  position: PositionQuantities,
+  ownStops: readonly OwnStop[],
+): StandingCover | undefined {
+  const { direction, liquidationPrice, record } = position;
+  if (direction.kind !== 'value' || liquidationPrice.kind === 'unknown') return undefined;
+  const sign = direction.value === 'short' ? -1 : 1;
+  const stops = ownStops
+    .filter(({ positionId, confirmed, activationPrice }) => {
+      if (positionId !== record.positionId || !confirmed) return false;
+      return (
+        liquidationPrice.kind === 'none' || sign * (toNumber(activationPrice) - liquidationPrice.value) > 0
+      );
+    })
+    .toSorted((a, b) => sign * (toNumber(b.activationPrice) - toNumber(a.activationPrice)));
+  const size = toNumber(toDecimal(record.amount).abs());
+  if (stops.length === 0 || size === 0) return undefined;
+  const prices = [...new Set(stops.map(({ activationPrice }) => activationPrice))];
+  return { share: Math.min(1, toNumber(sumOf(stops)) / size), prices };
 }
 
 function sumOf(stops: readonly OwnStop[]): Decimal {

@@ -55,6 +55,14 @@ export type ReduceTarget =
   /** For the account as a whole: until positions take up no more of the funds in one money currency. */
   | { readonly kind: 'untilMarginUsage'; readonly asset: string; readonly usage: number };
 
+/** One step of a ladder of standing stops. */
+export interface Rung {
+  /** Where between mark (0) and liquidation (1) it activates when it is placed. */
+  readonly at: number;
+  /** What it and the ones before it leave of the size, a fraction. */
+  readonly leave: number;
+}
+
 export type ActionSpec =
   | {
       readonly kind: 'reduce';
@@ -69,6 +77,8 @@ export type ActionSpec =
       /** Where between mark (0) and liquidation (1) the stop activates when it is placed. */
       readonly at: number;
       readonly slippage: number;
+      /** Several stops instead, nearest first; `at` is that of the first. Absent: one for the whole position. */
+      readonly ladder?: readonly Rung[];
       readonly positions?: readonly string[];
     }
   | {

@@ -148,6 +148,10 @@ export interface PositionLine {
   readonly unrealizedPnl: Figure;
   readonly marginUsage: Figure;
   readonly stopCover: 'ok' | 'missing' | 'beyondLiquidation' | 'unconfirmed' | null;
+  /** Of the size, what our own confirmed stops close before liquidation. Absent: none stands. */
+  readonly stopCoverShare?: number;
+  /** Where these activate, the nearest to the market first. Absent: none stands. */
+  readonly stopPrices?: readonly DecimalString[];
   readonly unprotectedMs: number | null;
   /** Chance of liquidation within an hour. */
   readonly liquidationProbability1h: Figure;

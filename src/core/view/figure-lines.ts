@@ -27,6 +27,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
   const { of } = subject;
   const { position } = of;
   const view = positionView(position, of.motion);
+  const prices = of.account.standingCoverOf(position)?.prices;
   const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
   return {
     ...positionFigures(subject),
@@ -35,6 +36,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
     markPrice: valueOf(view.markPrice),
     liquidationPrice,
     minutesToLiquidation: figureOf(POSITION_VALUES.minutesToLiquidation(of, NO_PARAMETER)),
+    ...(prices === undefined ? {} : { stopPrices: prices }),
     marks: marksOf(rules.position, subject.filterable),
   };
 }
@@ -43,6 +45,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
 export function positionFigures({ key, of }: Subject<'position'>): PositionFigures {
   const { position } = of;
   const { record } = position;
+  const standing = of.account.standingCoverOf(position);
   return {
     subject: key,
     positionId: record.positionId,
@@ -55,6 +58,7 @@ export function positionFigures({ key, of }: Subject<'position'>): PositionFigur
     unrealizedPnl: figureOf(position.unrealizedPnl),
     marginUsage: figureOf(POSITION_VALUES.marginUsage(of, NO_PARAMETER)),
     stopCover: valueOf(of.account.coverOf(position)),
+    ...(standing === undefined ? {} : { stopCoverShare: standing.share }),
     unprotectedMs: valueOf(of.unprotectedMs),
     liquidationProbability1h: figureOf(POSITION_VALUES.liquidationProbability(of, WITHIN_HOUR)),
   };

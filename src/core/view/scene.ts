@@ -1,6 +1,6 @@
 import { type Controls, type ControlsInForce, controlsInForce } from '../controls/controls.ts';
 import { SOURCE_NAMES, type SourceName } from '../fields/field-catalogue.ts';
-import { ownStopsOf } from '../orders/own-stops.ts';
+import { ownStopsOf } from '../orders/protective-stop.ts';
 import type { AccountDocuments, StoredAccount } from '../ports/state-store.ts';
 import { AccountQuantities } from '../quantities/account.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

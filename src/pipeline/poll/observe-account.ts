@@ -1,5 +1,5 @@
 import type { SourceName } from '../../core/fields/field-catalogue.ts';
-import { ownStopsOf } from '../../core/orders/own-stops.ts';
+import { ownStopsOf } from '../../core/orders/protective-stop.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../../core/ports/state-store.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../core/quantities/snapshot.ts';

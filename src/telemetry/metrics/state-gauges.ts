@@ -236,6 +236,8 @@ function writePosition(series: StateSeries, account: number, line: PositionFigur
   if (line.stopCover !== null) {
     series.add('position_stop_cover', series.labels.begin(labels).label(',cover="', line.stopCover).end(), 1);
   }
+  const covered = line.stopCoverShare ?? (line.stopCover === 'missing' ? 0 : undefined);
+  series.add('position_stop_cover_ratio', labels, covered);
   series.add('position_notional', labels, valueOf(line.notional));
   series.add('position_unrealized_pnl', labels, valueOf(line.unrealizedPnl));
   series.add('position_margin_usage_ratio', labels, valueOf(line.marginUsage));

@@ -31,6 +31,8 @@ export const STATE_METRICS = {
     'money',
   ),
   ...gauges(POSITION, {
+    position_stop_cover_ratio:
+      'Share of a position that confirmed stops of the daemon close before liquidation; 0 where there is none.',
     position_margin_usage_ratio: 'Share of the funds that a position takes up as margin.',
     position_liquidation_probability_ratio:
       'Chance that a position is liquidated within an hour, by how its mark price has been moving.',

@@ -44,6 +44,8 @@ const position = named('Position', {
   unrealizedPnl: figure(),
   marginUsage: figure(),
   stopCover: z.enum(['ok', 'missing', 'beyondLiquidation', 'unconfirmed']).nullable(),
+  stopCoverShare: z.number().exactOptional(),
+  stopPrices: z.array(decimal()).exactOptional(),
   unprotectedMs: z.number().nullable(),
   liquidationProbability1h: figure(),
   minutesToLiquidation: figure(),

@@ -43,7 +43,14 @@ export function positionTitle({ market, direction, sizeBase }) {
 }
 
 /** @param {PositionLine} position */
-function coverWords({ stopCover, unprotectedMs }) {
+function coverWords({ stopCover, stopCoverShare, stopPrices = [], markPrice, unprotectedMs }) {
+  const [nearest] = stopPrices;
+  if (nearest !== undefined && stopCoverShare !== undefined) {
+    const where = stopPrices.map((price) => amount(price)).join(', ');
+    const away =
+      markPrice === null ? '' : `, ${percent(Math.abs(1 - Number(nearest) / Number(markPrice)))} away`;
+    return `${percent(stopCoverShare)} at ${where}${away}`;
+  }
   if (stopCover === null) return 'unknown';
   const open = unprotectedMs !== null && unprotectedMs > 0 ? `, for ${longDuration(unprotectedMs)}` : '';
   return `${COVERS[stopCover] ?? stopCover}${open}`;
