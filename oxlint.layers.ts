@@ -44,6 +44,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'config/',
       'app/configured-accounts.ts',
       'app/pipeline.ts',
+      'app/standby.ts',
     ],
     rule: 'src/world composes the daemon with the simulated exchange in virtual time: no sockets, no Redis, no other layer.',
   },

@@ -52,7 +52,7 @@ test('the unit exposes less than 2.0 by the measure of systemd-analyze security'
   ]);
   if (found === undefined) skip('systemd-analyze is not installed');
   const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(found?.output ?? '') ?? [];
-  expect(exposure, found?.output).toBeDefined();
+  expect(exposure, `${found?.output}`).toBeDefined();
   expect(Number(exposure)).toBeLessThan(2);
 });
 

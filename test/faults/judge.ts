@@ -122,7 +122,9 @@ function endViolations(
 }
 
 /** No endpoint shows open stops: that the owner or the exchange took one down is seen when its activation is passed. */
-function losesOrdersUnseen({ events = [] }: WorldSpec, accountId: string): boolean {
+function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: string): boolean {
+  // The reply that says so may be lost, or damaged by another fault.
+  if (faults.some(({ fault }) => fault.effect.kind === 'orderCancelled')) return true;
   return events.some(
     (event) =>
       (event.kind === 'cancelAll' && event.account === accountId) ||

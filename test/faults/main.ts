@@ -50,7 +50,7 @@ async function playOne(world: FaultWorld): Promise<void> {
   const fails = judged.violations.length > 0;
   const shown =
     fails && values.shrink
-      ? await shrink(world, async (smaller) => (await judge(smaller)).violations.length > 0)
+      ? await shrink(world, async (smaller) => failsAlike(judged, await judge(smaller)))
       : world;
   if (values.spec) process.stdout.write(`${JSON.stringify(shown.spec, null, 2)}\n`);
   else {
@@ -59,6 +59,16 @@ async function playOne(world: FaultWorld): Promise<void> {
     process.stdout.write(`${JSON.stringify(shown === world ? judged : await judge(shown))}\n`);
   }
   if (fails) process.exitCode = 1;
+}
+
+/** Whether one of the invariants is broken in both. */
+function failsAlike(one: Judged, other: Judged): boolean {
+  const invariants = new Set(one.violations.map(invariantOf));
+  return other.violations.some((words) => invariants.has(invariantOf(words)));
+}
+
+function invariantOf(words: string): string {
+  return words.split(':', 1)[0] ?? '';
 }
 
 type Answer = Judged | { readonly seed: number; readonly broken: string };

@@ -75,12 +75,12 @@ function firstOrderMs({ exchange, startMs }: World): number {
 
 async function check(world: World, about: string): Promise<void> {
   const trail = await auditTrailOf(world);
-  expect(ledgerViolations(world.exchange.model.ledger(), trail, world.startMs), about).toEqual([]);
-  expect((await world.audit.verify('desk')).kind, about).toBe('intact');
+  expect(ledgerViolations(world.exchange.model.ledger(), trail, world.startMs), `${about}:`).toEqual([]);
+  expect((await world.audit.verify('desk')).kind, `${about}:`).toBe('intact');
   const { model } = world.exchange;
   const size = model.openPositions('desk')[0]?.amount.toNumber() ?? 0;
   const ordered = model.openOrders('desk').reduce((sum, { left }) => sum + left.toNumber(), 0);
-  expect(size - ordered, about).toBeCloseTo(0.25, 3);
+  expect(size - ordered, `${about}:`).toBeCloseTo(0.25, 3);
 }
 
 test.each([[['north']], [['north', 'south']]])(
@@ -93,12 +93,12 @@ test.each([[['north']], [['north', 'south']]])(
       const world = open(moment + 1, names, outage(lostMs));
       await world.run();
       const waitedMs = firstOrderMs(world) - BREACH_MS;
-      expect(waitedMs, about).toBeLessThan(lostMs < BREACH_MS ? 5_000 : LATE_ARRIVAL_MS + 5_000);
+      expect(waitedMs, `${about}:`).toBeLessThan(lostMs < BREACH_MS ? 5_000 : LATE_ARRIVAL_MS + 5_000);
       await check(world, about);
       const states = world.daemons.map(({ events }) =>
         events.flatMap((event) => (event.kind === 'standby' ? [event.state] : [])),
       );
-      expect(states, about).toEqual(names.map(() => ['alone', 'shared']));
+      expect(states, `${about}:`).toEqual(names.map(() => ['alone', 'shared']));
     }
   },
   60_000 + 2_000 * MOMENTS,

@@ -78,9 +78,10 @@ function trialFor(
 ): Want | undefined {
   const { direction, markPrice, markError, liquidationPrice } = position;
   const { market } = scene;
-  if (direction === null || markPrice === null || position.disagreement || !hasRoom(position, scene)) {
-    return undefined;
-  }
+  if (direction === null || markPrice === null || position.disagreement) return undefined;
+  // Where nobody knows whether what takes the room stands, nothing else would ever tell: audited.
+  const isBeyond = !hasRoom(position, scene);
+  if (isBeyond && !(isUncertain(position, scene) && mayAddUp(position, scene))) return undefined;
   const isLong = direction === 'long';
   const factor = isLong ? ONE.minus(decimalFromNumber(FAR)) : ONE.plus(decimalFromNumber(FAR));
   const far = formatDecimal(toDecimal(markPrice).times(factor));
@@ -105,9 +106,20 @@ function trialFor(
       anchor: null,
       resend: null,
       isTrial: true,
+      ...(isBeyond && { mayAddUp: true }),
     };
   }
   return undefined;
+}
+
+/** Whether an order of ours may be gone, so that it can neither be counted on nor be sent again. */
+function isUncertain({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
+  return state.orders.some(
+    (order) =>
+      order.positionId === positionId &&
+      order.arrivedByMs <= nowMs &&
+      (order.status === 'unsure' || order.ambiguous || order.mayHaveVanished === true),
+  );
 }
 
 /** Even the smallest order counts: against the targets, and with both sides open against the net exposure. */
