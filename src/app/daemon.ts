@@ -14,7 +14,6 @@ import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import { redactor } from '../state/canonical.ts';
-import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import type { State } from '../state/state.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
@@ -156,7 +155,11 @@ function pipelineParts(
     hand: async (notices) => {
       if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
       // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
-      for (const notice of notices) void deliverer.current.deliver(notice).catch(() => undefined);
+      for (const notice of notices) {
+        deliverer.current
+          .deliver(notice)
+          .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'notify', error }));
+      }
     },
   };
   return {
@@ -169,7 +172,7 @@ function pipelineParts(
 
 /** Only a process that polls and acts can go on alone. */
 function openStandby(
-  { state, redis, prefix, clock, telemetry, accounts, ordinal }: Base,
+  { state, redis, prefix, clock, telemetry, accounts, ordinal, receipts }: Base,
   roles: readonly Role[],
   guard: PollGuard,
   pipeline: () => Pipeline,
@@ -184,6 +187,7 @@ function openStandby(
     telemetry,
     ordinal,
     guard,
+    handBackReceipts: () => receipts.handBack(),
     // A write that leaves nothing: a server that only answers reads is as good as lost.
     probe: () => redis.set(`${prefix}:probe`, '1', 'PX', 1),
     schedules: () => schedulesOf(accounts),
@@ -293,12 +297,12 @@ function startWorkers(
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
-  const { clock, random, instance, telemetry, redis, prefix } = base;
+  const { clock, random, instance, telemetry, receipts } = base;
   return delivererOf(config, {
     clock,
     random,
     instance,
-    receipts: createRedisReceiptStore({ redis, prefix }),
+    receipts,
     log: ({ message, text, insteadOf }) => telemetry.emit({ kind: 'said', message, text, insteadOf }),
     observer: {
       onDelivery: (message, report) => telemetry.emit({ kind: 'delivered', message, report }),

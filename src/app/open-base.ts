@@ -12,6 +12,9 @@ import { asksForPassword, createOperatorTrust } from '../state/controls/operator
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
+import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
+import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
+import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/receipts-standby.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
@@ -34,6 +37,7 @@ export interface Base extends Surroundings {
   readonly prefix: string;
   readonly redis: Redis;
   readonly state: State;
+  readonly receipts: StandbyReceipts;
   readonly nonces: RedisNonceStore;
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
@@ -78,6 +82,11 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onRefusedControl: (words) => telemetry.emit({ kind: 'controlRefused', words }),
     });
     closers.push(() => state.close());
+    const receipts = createStandbyReceipts(
+      createRedisReceiptStore({ redis, prefix }),
+      createMemoryReceiptStore(clock),
+      () => state.standby?.isAlone === true,
+    );
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
     const accounts = new ConfiguredAccounts({
@@ -100,7 +109,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
-    const parts = { instance, url, prefix, redis, state, nonces, accounts, queues, time };
+    const parts = { instance, url, prefix, redis, state, receipts, nonces, accounts, queues, time };
     return { ...surroundings, ...parts, memory: new ReadMemory(), close };
   } catch (error) {
     await close();

@@ -3,7 +3,7 @@ import type { PositionList } from '../core/ports/exchange.ts';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import { type Decimal, toDecimal } from '../core/quantities/decimal.ts';
+import { type Decimal, toDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import type { PipelineContext } from '../pipeline/pipeline-context.ts';
 import type { PollGuard } from '../pipeline/poll/poll-account.ts';
@@ -20,6 +20,8 @@ export interface StandbyParts {
   readonly clock: Clock;
   readonly timers: Pick<Timers, 'after'>;
   readonly telemetry: Telemetry;
+  /** Of the notices that were delivered alone; rejects when the shared store is lost again. */
+  readonly handBackReceipts: () => Promise<void>;
   /** Rejects when the shared store does not take a write. */
   readonly probe: () => Promise<unknown>;
   readonly schedules: () => readonly Schedule[];
@@ -171,6 +173,7 @@ export class Standby {
       const accounts = await backend.handBack();
       store.forgetAll();
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
+      await this.#parts.handBackReceipts();
       await this.#writeSegments(accounts);
     } catch (error) {
       telemetry.emit({ kind: 'workerError', queue: 'poll', error });
@@ -220,16 +223,16 @@ export class Standby {
 const TURN_MARGIN_MS = 1_000;
 const NOT_CONFIGURED = { lateArrivalMs: Number.POSITIVE_INFINITY };
 
-/** Whether a position was smaller in a read than in the one before it. */
+/** Whether a position was smaller in a read than in the one before it, or gone. */
 function hasFallen(reads: readonly KeptReading[], sinceMs: number): boolean {
-  const sizes = new Map<string, Decimal>();
+  let before: ReadonlyMap<string, Decimal> = new Map();
   for (const { at, reading } of reads) {
     if (reading.kind !== 'read') continue;
-    for (const { positionId, amount } of (reading.value as PositionList).records) {
-      const size = toDecimal(amount).abs();
-      if (at.monotonicMs >= sinceMs && sizes.get(positionId)?.gt(size) === true) return true;
-      sizes.set(positionId, size);
-    }
+    const { records } = reading.value as PositionList;
+    const sizes = new Map(records.map(({ positionId, amount }) => [positionId, toDecimal(amount).abs()]));
+    const isSmaller = ([id, size]: readonly [string, Decimal]): boolean => size.gt(sizes.get(id) ?? ZERO);
+    if (at.monotonicMs >= sinceMs && [...before].some(isSmaller)) return true;
+    before = sizes;
   }
   return false;
 }

@@ -52,9 +52,14 @@ async function status(io: CliIo, flags: Flags): Promise<void> {
     await printReport(io, flags);
   } catch (error) {
     const isLost = error instanceof CliError && LOST.has(error.code);
-    if (isLost && flags.json !== true) printLine(io, `Every account is blind: ${causeWords('storeLost')}.`);
+    if (isLost && flags.json !== true) printLine(io, lostWords());
     throw error;
   }
+}
+
+function lostWords(): string {
+  const blind = `From here every account is blind: ${causeWords('storeLost')}.`;
+  return `${blind} A daemon that goes on without Redis shows its accounts on its own page.`;
 }
 
 const LOST: ReadonlySet<string> = new Set(['redis-unreachable', 'store-lost']);

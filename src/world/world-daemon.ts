@@ -269,6 +269,7 @@ export class WorldDaemon {
       ordinal: this.#ordinal,
       guard,
       probe: link.probe,
+      handBackReceipts: async () => undefined,
       schedules: () => schedulesOf(accounts),
       lanesSettled: async () => await pipeline.near?.settled(),
       runLane: async (lane) => await pipeline.near?.run(lane),

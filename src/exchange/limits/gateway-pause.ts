@@ -3,14 +3,15 @@ import type { CallPriority } from '../../core/ports/exchange.ts';
 /** The first pause, and the pace of what goes on, at first. */
 const FIRST_MS = 1000;
 const STEADY_REFUSALS = 3;
-/** Where the gateway does not say how long, and where it does: calm accounts are not read meanwhile. */
+/** Where the gateway does not say how long; calm accounts are not read meanwhile. */
 const MOST_POLL_MS = 60_000;
-const MOST_ASKED_MS = 8000;
+/** Where it does: so many times as long, as refusals go on. */
+const MOST_TIMES_ASKED = 4;
 const MOST_PROTECTIVE_MS = 8000;
 
 /**
  * The pause after a gateway's rate limit, which counts everything that leaves from one address. Polls stop for the time
- * that it asks for, at least a second, doubled with each refusal (up to 8 s, or what it asks for). Protective calls go once a second, after the third
+ * that it asks for, at least a second, doubled with each refusal, up to four times what it asks for. Protective calls go once a second, after the third
  * refusal ever more seldom, up to that time. Reads of an endangered account do so from the second refusal on.
  */
 export class GatewayPause {
@@ -27,7 +28,7 @@ export class GatewayPause {
     this.#refusals += 1;
     this.#beganMs = nowMs;
     this.#retryAfterMs = retryAfterMs;
-    const mostMs = retryAfterMs === undefined ? MOST_POLL_MS : MOST_ASKED_MS;
+    const mostMs = Math.min(MOST_POLL_MS, (retryAfterMs ?? MOST_POLL_MS) * MOST_TIMES_ASKED);
     const pauseMs = Math.max(retryAfterMs ?? 0, Math.min(FIRST_MS * 2 ** (this.#refusals - 1), mostMs));
     this.#pollsUntilMs = Math.max(this.#pollsUntilMs, nowMs + pauseMs);
     this.#protectiveFromMs = nowMs + this.#paceMs(STEADY_REFUSALS);
