@@ -162,6 +162,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'lane-clock',
     'lane-observe',
     'lane-state',
+    'own-order',
     'lane-step',
     'market-read',
     'recover-lane',

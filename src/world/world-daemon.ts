@@ -1,6 +1,6 @@
 import { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
-import { Standby } from '../app/standby.ts';
+import { Standby, type StandbyParts } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
@@ -250,30 +250,21 @@ export class WorldDaemon {
       hand: async (handed: readonly Notice[]) => void this.notices.push(...handed),
     };
     const over = new AbortController();
-    const report = (error: unknown): void => {
+    const report = (queueName: 'act' | 'poll', error: unknown): void => {
       errors.push(error);
-      telemetry.emit({ kind: 'workerError', queue: 'act', error });
+      telemetry.emit({ kind: 'workerError', queue: queueName, error });
     };
     // What the act queue is to a daemon: whatever it does not begin at once, once per lane.
     const lanes: DirectLanes = new DirectLanes(
       (lane) => pipeline.near?.run(lane) ?? Promise.resolve(),
-      report,
+      (error) => report('act', error),
     );
     const guard = new PollGuard();
-    const standby = new Standby({
-      backend,
-      store: state.store,
-      clock,
-      timers,
-      telemetry,
-      ordinal: this.#ordinal,
-      guard,
-      probe: link.probe,
-      handBackReceipts: async () => undefined,
-      schedules: () => schedulesOf(accounts),
-      lanesSettled: async () => await pipeline.near?.settled(),
-      runLane: async (lane) => await pipeline.near?.run(lane),
-    });
+    const standby = this.#openStandby(
+      { backend, store: state.store, guard, probe: link.probe, schedules: () => schedulesOf(accounts) },
+      process,
+      () => pipeline,
+    );
     const pipeline: Pipeline = openPipeline(
       {
         instance,
@@ -289,15 +280,40 @@ export class WorldDaemon {
     const ticks = new Set<Promise<void>>();
     const take = (tick: BucketTick): void => {
       const polled: Promise<void> = pollTick(pipeline.context, guard, tick)
-        .catch((error: unknown) => {
-          errors.push(error);
-          telemetry.emit({ kind: 'workerError', queue: 'poll', error });
-        })
+        .catch((error: unknown) => report('poll', error))
         .finally(() => ticks.delete(polled));
       ticks.add(polled);
     };
-    const taker = { process, take };
-    return { process, accounts, state, memory, time, pipeline, queue: lanes, taker, over, ticks, standby };
+    return {
+      process,
+      accounts,
+      state,
+      memory,
+      time,
+      pipeline,
+      queue: lanes,
+      taker: { process, take },
+      over,
+      ticks,
+      standby,
+    };
+  }
+
+  #openStandby(
+    parts: Pick<StandbyParts, 'backend' | 'store' | 'guard' | 'probe' | 'schedules'>,
+    { clock, timers }: MachineProcess,
+    pipeline: () => Pipeline,
+  ): Standby {
+    return new Standby({
+      ...parts,
+      clock,
+      timers,
+      telemetry: this.#telemetry,
+      ordinal: this.#ordinal,
+      handBackReceipts: async () => undefined,
+      lanesSettled: async () => await pipeline().near?.settled(),
+      runLane: async (lane) => await pipeline().near?.run(lane),
+    });
   }
 
   #followOften(life: Life): void {

@@ -16,6 +16,7 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   call: ['balance', '--base-url', 'http://127.0.0.1:1'],
   status: [],
   pause: BY,
+  report: ['--from', '2026-01-01', '--to', '2026-01-02'],
   resume: BY,
   silence: ['--rule', 'r', '--account', 'a', '--for', '1h', ...BY],
   reduce: ['--account', 'a', '--position', '1', '--by', '10%', '--yes', ...BY],

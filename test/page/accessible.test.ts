@@ -161,11 +161,6 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
     try {
       await page.goto(fixture.url + path);
       await page.getByText('Firing, critical').first().waitFor();
-      await page
-        .getByText('2 critical rules firing')
-        .or(page.getByText('near liquidation and'))
-        .first()
-        .waitFor();
       await run(page);
     } finally {
       await page.context().close();

@@ -101,8 +101,12 @@ describe.each([
  */
 const SHOWN_OTHERWISE = [
   'breakwater_accounts_refused_total',
+  'breakwater_protection_money_total',
+  'breakwater_protection_unknown_total',
   'breakwater_exchange_store_available',
+  'breakwater_running_alone',
   'breakwater_log_lines_lost_total',
+  'breakwater_position_stop_cover_ratio',
   'breakwater_account_state',
 ];
 

@@ -1,5 +1,6 @@
 import type { LaneScene } from '../lanes/lane-change.ts';
-import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import { isSentFor, mayHaveFilled } from '../orders/outstanding.ts';
 import {
   type Decimal,

@@ -1,6 +1,7 @@
 import type { LaneScene } from '../lanes/lane-change.ts';
-import type { CancelTask, Cover, Intent, LaneState, OwnOrder } from '../lanes/lane-state.ts';
+import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderRecord } from '../orders/cancel-policy.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

@@ -5,8 +5,9 @@ import { CLOSURE_EXPLAINED_MS, isConfirmedClosed } from '../quantities/closure.t
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { LaneScene } from './lane-change.ts';
-import type { Absence, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
+import type { Absence, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { findPosition, type ReadObservation } from './market-read.ts';
+import type { OwnOrder } from './own-order.ts';
 
 /** Blind for so long to a position that an intent is open for, people are told. */
 const TELL_AFTER_MS = 30_000;

@@ -1,7 +1,8 @@
 import { mayAnyAddUp } from '../orders/beside.ts';
 import { fenceEndMs } from '../orders/fence.ts';
 import type { LaneScene } from './lane-change.ts';
-import type { CancelStep, CancelTask, Doubt, LaneState, MarketRead, OwnOrder } from './lane-state.ts';
+import type { CancelStep, CancelTask, Doubt, LaneState, MarketRead } from './lane-state.ts';
+import type { OwnOrder } from './own-order.ts';
 
 export function isSameId(a: OwnOrder, b: OwnOrder): boolean {
   return a.request.clientOrderId === b.request.clientOrderId;

@@ -12,9 +12,10 @@ import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from '
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
-import type { CoverAnchor, Intent, LaneState, MarketRead, OwnOrder, ReadPosition } from './lane-state.ts';
+import type { CoverAnchor, Intent, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
+import type { OwnOrder } from './own-order.ts';
 
 /** What evaluating asks of this market at one poll. `conclusive`: what is absent has ended. */
 export function observeRequests(

@@ -13,16 +13,9 @@ import { finishCancel } from './cancel-outcome.ts';
 import { changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { about, changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
 import { observeRead } from './lane-observe.ts';
-import type {
-  CancelStep,
-  InProgress,
-  LaneState,
-  OwnOrder,
-  PlaceStep,
-  RequestStep,
-  RetryKind,
-} from './lane-state.ts';
+import type { CancelStep, InProgress, LaneState, PlaceStep, RequestStep, RetryKind } from './lane-state.ts';
 import type { ReadObservation } from './market-read.ts';
+import type { OwnOrder } from './own-order.ts';
 
 export type StepResult =
   | { readonly kind: 'place'; readonly outcome: CommandOutcome<PlacedOrder> }

@@ -8,16 +8,9 @@ import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { about, type LaneScene } from './lane-change.ts';
-import type {
-  CancelStep,
-  LaneState,
-  MarketRead,
-  OwnOrder,
-  PlaceStep,
-  RetryKind,
-  Step,
-} from './lane-state.ts';
+import type { CancelStep, LaneState, MarketRead, PlaceStep, RetryKind, Step } from './lane-state.ts';
 import { mayPrice, roundTripOf } from './market-read.ts';
+import type { OwnOrder } from './own-order.ts';
 
 /** What it takes to tell what a lane is to do next. */
 export interface Turn extends LaneScene {

@@ -31,9 +31,10 @@ import {
   recordObserved,
   withoutAddingUp,
 } from './lane-note.ts';
-import type { LaneState, MarketRead, OwnOrder, Step } from './lane-state.ts';
+import type { LaneState, MarketRead, Step } from './lane-state.ts';
 import { type DecidedStep, idle, ownCancel, pausedBy, placeStep, type Turn, trialStep } from './lane-turn.ts';
 import { findPosition, mayPrice } from './market-read.ts';
+import type { OwnOrder } from './own-order.ts';
 import { resolveDoubt } from './resolve-doubt.ts';
 
 /** A step, and the lane that is to be persisted before it is carried out. */

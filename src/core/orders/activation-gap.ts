@@ -1,12 +1,7 @@
 import { type RejectionReason } from '../audit/audit-event.ts';
-import {
-  type LaneState,
-  type MarketRead,
-  type MarkSample,
-  type OwnOrder,
-  type ReadPosition,
-} from '../lanes/lane-state.ts';
+import { type LaneState, type MarketRead, type MarkSample, type ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, roundTripOf } from '../lanes/market-read.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
   decimalFromNumber,

@@ -1,4 +1,5 @@
-import type { OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import { toDecimal, ZERO } from '../quantities/decimal.ts';
 import { PROOF_MS } from './cancel-policy.ts';
 import { mayRaiseNet } from './net-exposure.ts';

@@ -1,6 +1,7 @@
 import { isCancelHeldBack, isPresumedClosed } from '../lanes/absence.ts';
-import type { LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { roundTripOf } from '../lanes/market-read.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderType } from '../ports/exchange.ts';
 import { toNumber, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';

@@ -1,7 +1,8 @@
 import { type BlockReason, type RemovalReason } from '../audit/audit-event.ts';
 import { slippageOf } from '../intents/intent.ts';
 import { contestOf } from '../lanes/contest.ts';
-import { type Intent, type OwnOrder, type ReadPosition } from '../lanes/lane-state.ts';
+import { type Intent, type ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
   decimalFromNumber,

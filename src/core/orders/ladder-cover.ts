@@ -1,4 +1,5 @@
-import type { OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
   formatDecimal,

@@ -1,14 +1,7 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import type {
-  Cover,
-  CoverAnchor,
-  CoverBasis,
-  Intent,
-  LaneState,
-  OwnOrder,
-  ReadPosition,
-} from '../lanes/lane-state.ts';
+import type { Cover, CoverAnchor, Intent, LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
+import type { CoverBasis, OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
   type DecimalString,

@@ -1,4 +1,5 @@
-import type { Intent, MarketRead, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { Intent, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import { type Decimal, maxDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { outstandingBase } from './outstanding.ts';

@@ -1,5 +1,6 @@
 import type { BlockReason } from '../audit/audit-event.ts';
-import type { Cover, CoverAnchor, LaneState, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { Cover, CoverAnchor, LaneState, ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
   type DecimalString,

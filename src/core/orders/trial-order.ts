@@ -1,4 +1,5 @@
-import type { LaneState, MarketRead, OwnOrder, ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import { decimalFromNumber, formatDecimal, ONE, toDecimal, ZERO } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import { mayAddUp } from './beside.ts';
@@ -112,13 +113,14 @@ function trialFor(
   return undefined;
 }
 
-/** Whether an order of ours may be gone, so that it can neither be counted on nor be sent again. */
+/** Whether a reduction of ours may be gone, so that it can neither be counted on nor be sent again. */
 function isUncertain({ positionId }: ReadPosition, { state, nowMs }: TrialScene): boolean {
   return state.orders.some(
     (order) =>
+      order.role === 'reduce' &&
       order.positionId === positionId &&
       order.arrivedByMs <= nowMs &&
-      (order.status === 'unsure' || order.ambiguous || order.mayHaveVanished === true),
+      (order.status === 'unsure' || order.ambiguous),
   );
 }
 

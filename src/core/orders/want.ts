@@ -1,13 +1,6 @@
 import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
-import type {
-  Cover,
-  CoverAnchor,
-  Intent,
-  LaneState,
-  MarketRead,
-  OwnOrder,
-  ReadPosition,
-} from '../lanes/lane-state.ts';
+import type { Cover, CoverAnchor, Intent, LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import type { Decimal } from '../quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { OrderPrices } from './order-prices.ts';

@@ -1,5 +1,5 @@
 import type { OperatorOrder, Pause, Silence } from '../controls/controls.ts';
-import type { OwnOrder } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import type { StoreEpoch } from '../ports/state-store.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, Severity } from '../rules/rule.ts';

@@ -1,5 +1,6 @@
 import type { Pause } from '../controls/controls.ts';
-import type { Cover, Intent, LaneState, OwnOrder } from '../lanes/lane-state.ts';
+import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
+import type { OwnOrder } from '../lanes/own-order.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { Mode, Severity } from '../rules/rule.ts';

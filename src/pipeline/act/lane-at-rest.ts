@@ -1,8 +1,9 @@
 import type { Controls } from '../../core/controls/controls.ts';
 import { actionKey, type LaneRequest } from '../../core/intents/intent.ts';
 import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
-import type { Cover, LaneState, MarketRead, OwnOrder, ReadPosition } from '../../core/lanes/lane-state.ts';
+import type { Cover, LaneState, MarketRead, ReadPosition } from '../../core/lanes/lane-state.ts';
 import { marketRead, type ReadObservation } from '../../core/lanes/market-read.ts';
+import type { OwnOrder } from '../../core/lanes/own-order.ts';
 import { routeRequests } from '../../core/lanes/route-requests.ts';
 import type { AccountDocuments, StoredAccount, StoredRequests } from '../../core/ports/state-store.ts';
 import { type DecimalString, toDecimal } from '../../core/quantities/decimal.ts';

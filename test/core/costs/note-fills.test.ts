@@ -1,12 +1,8 @@
 import { expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { noteFills } from '../../../src/core/costs/note-fills.ts';
-import {
-  type LaneState,
-  newLane,
-  type OwnOrder,
-  type ReadPosition,
-} from '../../../src/core/lanes/lane-state.ts';
+import { type LaneState, newLane, type ReadPosition } from '../../../src/core/lanes/lane-state.ts';
+import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Cover, LaneState, OwnOrder, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
+import type { Cover, LaneState, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { newLane } from '../../../src/core/lanes/lane-state.ts';
+import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { type DesiredLadder, desiredLadder } from '../../../src/core/orders/ladder.ts';
 import { judgeLadder } from '../../../src/core/orders/ladder-cover.ts';
 import { type DecimalString, toDecimal, toNumber, ZERO } from '../../../src/core/quantities/decimal.ts';

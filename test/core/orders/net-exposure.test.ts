@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { MarketRead, OwnOrder, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
+import type { MarketRead, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { marketRead } from '../../../src/core/lanes/market-read.ts';
+import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { netRoom } from '../../../src/core/orders/net-exposure.ts';
 import { type DecimalString, toNumber } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Intent, type LaneState, newLane, type OwnOrder } from '../../../src/core/lanes/lane-state.ts';
+import { type Intent, type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
+import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { causeWords, headlineOf, STATE_CAUSES } from '../../../src/core/view/state-line.ts';
 import { type StateInputs, stateOf } from '../../../src/core/view/state-of.ts';
 import type { ReadFailure } from '../../../src/core/view/stored-figures.ts';
