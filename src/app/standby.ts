@@ -20,14 +20,14 @@ export interface StandbyParts {
   readonly clock: Clock;
   readonly timers: Pick<Timers, 'after'>;
   readonly telemetry: Telemetry;
-  /** Of the notices that were delivered alone; rejects when the shared store is lost again. */
+  /** Stores the receipts of notices that were delivered alone; rejects when the shared store is lost again. */
   readonly handBackReceipts: () => Promise<void>;
   /** Rejects when the shared store does not take a write. */
   readonly probe: () => Promise<unknown>;
   readonly schedules: () => readonly Schedule[];
   /** Which of several processes this is: those before it act first. */
   readonly ordinal: number;
-  /** Shared with whoever else polls in this process. */
+  /** The same one that the poll worker of this process uses. */
   readonly guard: PollGuard;
   /** Resolves when no lane runs in this process any more. */
   readonly lanesSettled: () => Promise<void>;

@@ -128,7 +128,7 @@ function jsonOf(actions: readonly PricedAction[]): object {
 function printAccount(io: CliIo, accountId: string, actions: readonly PricedAction[]): void {
   const [first, last] = [actions[0], actions.at(-1)];
   if (first === undefined || last === undefined) {
-    printLine(io, printable(`${accountId}: no order of ours closed anything.`));
+    printLine(io, printable(`${accountId}: Breakwater closed nothing.`));
     return;
   }
   printLine(io, printable(`${accountId}, ${timeOf(first.atMs)} to ${timeOf(last.atMs)}`));

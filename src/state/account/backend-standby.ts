@@ -34,9 +34,9 @@ export interface StandbyOptions {
 }
 
 /**
- * The shared backend, and in its place what this process last knew of it while it is lost: same store epoch, same
- * versions, so that whoever works with it goes on as before. A bucket of which others may know more begins a new store
- * epoch then. Afterwards what was done alone is handed back.
+ * The shared backend; while it is lost, what this process last knew of it. Store epoch and versions stay the same, so
+ * that the store above goes on as before. A bucket that others may have changed meanwhile begins a new store epoch.
+ * Afterwards what was done alone is handed back.
  */
 export class StandbyBackend implements Backend {
   readonly leases: LaneLeases;
@@ -123,7 +123,7 @@ export class StandbyBackend implements Backend {
     });
   }
 
-  /** Takes note of what the shared backend answers, before whoever asked goes on. */
+  /** Takes note of what the shared backend answers, before the caller goes on. */
   #noting<T>(answer: Promise<T>, note: (value: T) => void): Promise<T> {
     if (this.#alone !== undefined) return answer;
     answer.then(
