@@ -21,11 +21,12 @@ import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './con
 import type { ConfiguredAccounts } from './configured-accounts.ts';
 import { type Base, openBase } from './open-base.ts';
 import { delivererOf } from './open-deliverer.ts';
+import { openStandby } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
-import { Standby } from './standby.ts';
+import type { Standby } from './standby.ts';
 import { setUpSchedules, startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import { HealthListener } from './web/health-listener.ts';
 import type { WebListener } from './web/listener.ts';
@@ -168,32 +169,6 @@ function pipelineParts(
     mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
     work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
   };
-}
-
-/** Only a process that polls and acts can go on alone. */
-function openStandby(
-  { state, redis, prefix, clock, telemetry, accounts, ordinal, receipts }: Base,
-  roles: readonly Role[],
-  guard: PollGuard,
-  pipeline: () => Pipeline,
-): Standby | undefined {
-  const { standby: backend, store } = state;
-  if (backend === undefined || !roles.includes('poll') || !roles.includes('act')) return undefined;
-  return new Standby({
-    backend,
-    store,
-    clock,
-    timers: systemTimers,
-    telemetry,
-    ordinal,
-    guard,
-    handBackReceipts: () => receipts.handBack(),
-    // A write that leaves nothing: a server that only answers reads is as good as lost.
-    probe: () => redis.set(`${prefix}:probe`, '1', 'PX', 1),
-    schedules: () => schedulesOf(accounts),
-    lanesSettled: async () => await pipeline().near?.settled(),
-    runLane: async (lane) => await pipeline().near?.run(lane),
-  });
 }
 
 /** Jobs at the same time, per process. A lane that waits for a fence keeps its place. */
