@@ -25,7 +25,7 @@ interface FuzzReport {
 /** Processor time that one input may take. */
 const LONGEST_MS = 50;
 const HANG_MS = 20_000;
-const TRIES = 4;
+const TRIES = 12;
 const MOST_FINDINGS = 20;
 
 /** Input `seed` of a boundary: each has a seed of its own, so that one replays without those before it. */
@@ -65,7 +65,7 @@ interface Tried {
 
 async function tried(input: FuzzInput): Promise<Tried> {
   let ms = Number.POSITIVE_INFINITY;
-  // A collection of garbage or a compilation may fall into one try, not into all of them.
+  // A collection of garbage or a compilation may fall into some tries, not into all of them.
   for (let attempt = 0; attempt < TRIES && ms > LONGEST_MS; attempt += 1) {
     // Most take little altogether. Of others it counts how long they hold the loop at a time.
     const measure = attempt === 0 ? wholeTime() : longestTurn();
