@@ -49,7 +49,7 @@ test('report sums up the trail of an account for a period, in words and JSON', a
   const world = await openOperatorWorld();
   const empty = await world.cli(['report']);
   expectOk(empty);
-  expect(empty.stdout).toBe('long: Breakwater closed nothing.\nhedged: no order of ours closed anything.\n');
+  expect(empty.stdout).toBe('long: Breakwater closed nothing.\nhedged: Breakwater closed nothing.\n');
   const nextHour = { markPrice: text('59000'), passedLiquidation: true };
   await record(
     world,

@@ -14,7 +14,7 @@ const RUNS = Number(process.env['FC_RUNS'] ?? 10_000);
 /** Fewer histories say too little about shares. */
 const RUNS_TO_JUDGE = 10_000;
 /** They take a millisecond each; a busy machine may be ten times slower. */
-const TIMEOUT_MS = 120_000 * Math.max(1, RUNS / 10_000);
+const TIMEOUT_MS = 300_000 * Math.max(1, RUNS / 10_000);
 const path = process.env['FC_PATH'];
 
 const choices: fc.Arbitrary<Choices> = fc.noBias(fc.array(fc.nat(47), { minLength: 27, maxLength: 27 }));
