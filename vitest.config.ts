@@ -83,6 +83,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
+    // One second, the default, is short for a thousand connections on a busy machine.
+    expect: { poll: { timeout: 15_000 } },
     projects: GROUPS.map(projectOf),
   },
 });

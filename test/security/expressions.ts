@@ -72,23 +72,20 @@ export function hostileTexts(source: string, length: number): readonly string[] 
   });
 }
 
-/** Processor time of one search through a text, in milliseconds: the least of three. */
+/** Processor time of one search through a text, in milliseconds. */
 function costMs(expression: RegExp, text: string): number {
-  let least = Number.POSITIVE_INFINITY;
-  for (let attempt = 0; attempt < 3; attempt++) {
-    const before = process.threadCpuUsage();
-    text.replace(expression, '');
-    const { user, system } = process.threadCpuUsage(before);
-    least = Math.min(least, (user + system) / 1000);
-    if (least < NOTICEABLE_MS) break;
-  }
-  return least;
+  const before = process.threadCpuUsage();
+  text.replace(expression, '');
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
 }
 
 /** What takes less for the longest text cannot be told from noise, and holds nothing up. */
 const NOTICEABLE_MS = 3;
-/** A linear search takes four times as long for four times the text, a quadratic one sixteen times. */
-const MOST_TIMES = 9;
+/** How much shorter the text is that the time is compared with. */
+const SHORTER = 16;
+/** A linear search takes 16 times as long for 16 times the text, a quadratic one 256 times: this is between. */
+const MOST_TIMES = 64;
 
 /** The text on which an expression takes more than in proportion to its length; `undefined`: there is none. */
 export function worstText(
@@ -96,15 +93,15 @@ export function worstText(
   length = LENGTH,
 ): string | undefined {
   const expression = new RegExp(source, flags.includes('g') ? flags : `${flags}g`);
-  const short = hostileTexts(source, length / 4);
+  const short = hostileTexts(source, length / SHORTER);
   return hostileTexts(source, length).find((long, index) => {
     const isSlow = (): boolean => {
       const cost = costMs(expression, long);
-      return (
-        cost >= NOTICEABLE_MS && cost / Math.max(costMs(expression, short[index] ?? ''), 0.001) > MOST_TIMES
-      );
+      if (cost < NOTICEABLE_MS) return false;
+      const shortCosts = [1, 2, 3].map(() => costMs(expression, short[index] ?? ''));
+      return cost / Math.max(Math.min(...shortCosts), 0.001) > MOST_TIMES;
     };
-    // Beside other work a linear one may look slow once.
-    return isSlow() && isSlow() && isSlow();
+    // Beside other work a linear one may look slow a few times.
+    return Array.from({ length: 5 }).every(isSlow);
   });
 }
