@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { startHeartbeat } from '../../src/app/heartbeat.ts';
 import { Secret } from '../../src/config/secret.ts';
+import type { Clock } from '../../src/core/ports/clock.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { Readiness } from '../../src/web/server.ts';
@@ -49,20 +50,25 @@ const NOT_READY: Readiness = {
 };
 
 describe('the heartbeat', () => {
-  async function open(query = '') {
+  async function open({ query = '', clock = systemClock, everyMs = 40, status = 200 } = {}) {
     const service = await openService();
+    service.state.status = status;
+    let looks = 0;
     const events: DaemonEvent[] = [];
-    const now = { readiness: READY, url: new Secret(service.url + query), everyMs: 40 };
+    const now = { readiness: READY, url: new Secret(service.url + query) };
     const heartbeat = startHeartbeat({
-      settings: () => ({ url: now.url, everyMs: now.everyMs }),
-      readiness: async () => now.readiness,
+      settings: () => ({ url: now.url, everyMs }),
+      readiness: async () => {
+        looks += 1;
+        return now.readiness;
+      },
       conceal: (text) => text.replaceAll(HIDDEN, '[secret]'),
-      clock: systemClock,
+      clock,
       telemetry: { emit: (event) => void events.push(event) },
     });
     closeAfterTest(() => heartbeat.stop());
     const paths = () => service.pings.map(({ path }) => path);
-    return { ...service, paths, events, now, heartbeat };
+    return { ...service, paths, events, now, heartbeat, looks: () => looks };
   }
 
   test('says start once, success again and again, at /fail why not, and success again', async () => {
@@ -83,7 +89,7 @@ describe('the heartbeat', () => {
   });
 
   test('keeps the query of an address, and starts anew with another address', async () => {
-    const { paths, now, url } = await open('?create=1');
+    const { paths, now, url } = await open({ query: '?create=1' });
     await eventually(() => paths().length >= 2, 'pings');
     expect(paths().slice(0, 2)).toEqual([`/${HIDDEN}/start?create=1`, `/${HIDDEN}/?create=1`]);
     now.url = new Secret(`${url}other`);
@@ -91,20 +97,22 @@ describe('the heartbeat', () => {
     expect(paths()).toContain(`/${HIDDEN}/other/start`);
   });
 
-  test('a ping that was not taken is repeated before its time; neither address nor answer is told', async () => {
-    const { events, state, now, pings } = await open();
-    now.everyMs = 1_000;
-    state.status = 503;
-    const refused = () =>
-      events.flatMap((event) => (event.kind === 'heartbeat' && event.refused !== undefined ? [event] : []));
-    await eventually(() => refused().some(({ signal }) => signal === 'success'), 'a refusal');
+  test('a ping that was not taken is repeated with every look; neither address nor answer is told', async () => {
+    // A look every 10 s, a ping every 60 s, by a clock that is a thousand times too fast.
+    const clock: Clock = {
+      nowMs: () => performance.now() * 1000,
+      monotonicMs: () => performance.now() * 1000,
+      sleep: (delayMs, signal) => systemClock.sleep(delayMs / 1000, signal),
+    };
+    const { events, state, pings, looks } = await open({ clock, everyMs: 60_000, status: 503 });
+    await eventually(() => pings.length >= 8, 'pings that were refused');
+    expect(looks() - pings.length).toBeLessThan(2);
     state.status = 200;
-    await eventually(
-      () => events.some((event) => event.kind === 'heartbeat' && event.refused === undefined),
-      'a ping that was taken',
-    );
-    expect(refused().at(-1)?.refused).toBe('HTTP 503');
-    expect(pings.length).toBeGreaterThan(2);
+    const [before, seen] = [pings.length, looks()];
+    await eventually(() => looks() >= seen + 24, 'looks');
+    expect(pings.length - before).toBeLessThan(12);
+    const refused = events.flatMap((event) => (event.kind === 'heartbeat' ? [event.refused] : []));
+    expect(refused.slice(0, 8)).toEqual(Array.from({ length: 8 }, () => 'HTTP 503'));
     expect(JSON.stringify(events)).not.toContain(HIDDEN);
   });
 
