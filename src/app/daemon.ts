@@ -19,6 +19,7 @@ import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
+import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { type Base, openBase } from './open-base.ts';
 import { delivererOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
@@ -30,6 +31,7 @@ import type { Standby } from './standby.ts';
 import { setUpSchedules, startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import { HealthListener } from './web/health-listener.ts';
 import type { WebListener } from './web/listener.ts';
+import { readinessIn } from './web/readiness.ts';
 
 export const ROLES = ['poll', 'act', 'notify', 'web'] as const;
 export type Role = (typeof ROLES)[number];
@@ -225,7 +227,16 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   }
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
   standby?.start(pipeline.context);
-  const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby };
+  const conceal = redactor(() => base.process.secrets.current);
+  const heartbeat = roles.includes('poll')
+    ? startHeartbeat({
+        ...base,
+        settings: () => watch.config.heartbeat,
+        readiness: readinessIn(base),
+        conceal,
+      })
+    : undefined;
+  const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby, heartbeat };
   let stopping: Promise<boolean> | undefined;
   return {
     instance,
@@ -237,7 +248,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     webUrl: () => web?.url,
     healthUrl: () => health.url,
     config: () => watch.config,
-    conceal: redactor(() => base.process.secrets.current),
+    conceal,
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };
@@ -326,6 +337,7 @@ interface Running extends Adopting {
   readonly watch: ConfigWatch;
   readonly over: AbortController;
   readonly standby: Standby | undefined;
+  readonly heartbeat: Heartbeat | undefined;
 }
 
 async function stop(running: Running, why: string, withinMs: number): Promise<boolean> {
@@ -354,10 +366,23 @@ const WAITED_FOR_REDIS = 0.5;
 
 /** After `giveUp` nothing waits for a lost Redis any more: what needs it is left as after a crash. */
 async function end(
-  { base, pipeline, workers, watchdog, watch, deliverer, web, health, stress, over, standby }: Running,
+  {
+    base,
+    pipeline,
+    workers,
+    watchdog,
+    watch,
+    deliverer,
+    web,
+    health,
+    stress,
+    over,
+    standby,
+    heartbeat,
+  }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
-  await watchdog.stop();
+  await Promise.all([watchdog.stop(), heartbeat?.stop()]);
   over.abort(new Error('the daemon is stopping'));
   await standby?.stop();
   // A reload opens what it replaces: what it opened after everything was closed would stay open.

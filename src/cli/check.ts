@@ -20,7 +20,7 @@ export function registerCheck(program: Command, io: CliIo): void {
         'is a warning, as the daemon may run elsewhere.',
     )
     .argument('<file>', 'the config file')
-    .option('--print', 'say each rule in words');
+    .option('--print', 'say each rule, and the heartbeat, in words');
   withJson(command);
   withExamples(command, {
     'errors and warnings': 'check config/breakwater.yaml',
@@ -39,8 +39,8 @@ export function registerCheck(program: Command, io: CliIo): void {
   });
 }
 
-function withoutRules(report: CheckReport): Omit<CheckReport, 'accounts'> {
-  const { accounts: _accounts, ...rest } = report;
+function withoutRules(report: CheckReport): Omit<CheckReport, 'accounts' | 'heartbeat'> {
+  const { accounts: _accounts, heartbeat: _heartbeat, ...rest } = report;
   return rest;
 }
 
@@ -52,7 +52,8 @@ function print(io: CliIo, report: CheckReport, withWords: boolean): void {
   printLine(io, summary(report));
 }
 
-function printRules(io: CliIo, { accounts }: CheckReport): void {
+function printRules(io: CliIo, { accounts, heartbeat }: CheckReport): void {
+  if (heartbeat !== undefined) printLine(io, `${paint(io, 'stdout', 'bold', 'heartbeat')}: ${heartbeat}`);
   for (const { id, mode, rules } of accounts) {
     printLine(io, paint(io, 'stdout', 'bold', `account ${id} (${mode})`));
     if (rules.length === 0) printLine(io, '  no rules: it is only watched');

@@ -1,6 +1,7 @@
 import type { Mode, Severity } from '../core/rules/rule.ts';
 import { checkConfig } from './load-config.ts';
 import { formatProblem, type Place, type Problem } from './problem.ts';
+import { durationInWords } from './shape/units.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 import { modeOf, ruleInWords } from './words/rules.ts';
 
@@ -13,6 +14,8 @@ export interface CheckReport {
   readonly problems: readonly ReportedProblem[];
   /** By account; empty when there is an error. */
   readonly accounts: readonly ReportedAccount[];
+  /** What the heartbeat tells whom, in words; absent without one. */
+  readonly heartbeat?: string;
 }
 
 export interface ReportedProblem extends Omit<Problem, 'place'>, Place {
@@ -35,9 +38,14 @@ export interface ReportedRule {
 
 /** Checks a config file without needing its secrets. */
 export function reportCheck(file: string, surroundings: ConfigSurroundings): CheckReport {
-  const { problems, accounts } = checkConfig(file, surroundings);
+  const { problems, accounts, heartbeat } = checkConfig(file, surroundings);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   return {
+    ...(heartbeat === undefined
+      ? {}
+      : {
+          heartbeat: `every ${durationInWords(heartbeat.everyMs)}, and at /fail when an account is not judged in time`,
+        }),
     file,
     ok: errors === 0,
     errors,

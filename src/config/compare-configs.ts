@@ -46,6 +46,7 @@ const SECTIONS = [
   'operators',
   'audit',
   'log',
+  'heartbeat',
   'stress',
 ] as const;
 const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'operators']);

@@ -38,6 +38,7 @@ export interface UncheckedAccount extends CompiledAccount, UsedRules {
 }
 
 const ANY_LINK = { ticker: 'EUR', provider: 'any', byCard: false };
+const ANY_HEARTBEAT = { url: 'https://heartbeat.invalid' };
 const DAILY_STRESS = { at: '0 7 * * *' };
 /** No value of an account is wrong beside these. */
 const FITTING_CADENCE = { calm: '1h', alert: '50ms' };
@@ -72,6 +73,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const isWritten = (section: Section): boolean => nodeAt(document.root, [section]) !== undefined;
   const depositLink = isWritten('depositLink') && read('depositLink', ROOT_KEYS.depositLink, ANY_LINK);
   const stress = isWritten('stress') && read('stress', ROOT_KEYS.stress, DAILY_STRESS);
+  const heartbeat = isWritten('heartbeat') && read('heartbeat', ROOT_KEYS.heartbeat, ANY_HEARTBEAT);
   const channels = readChannels(context);
   if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
   const names = channelNames(channels ?? []);
@@ -102,12 +104,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     insecure: read('insecure', ROOT_KEYS.insecure, []),
     exchange: compiledExchange,
     redis: { url: NO_SECRET, ...resolved(redis, ['redis'], context) },
-    egress: Object.fromEntries(
-      Object.entries(egress).map(([group, written]): [string, EgressSettings] => [
-        group,
-        { ...proxy, ...resolved(written, ['egress', group], context) },
-      ]),
-    ),
+    egress: compileEgress(egress, proxy, context),
     markets: defaults.markets,
     referencePrices: new Map(
       Object.entries(markets).flatMap(([market, { referencePrice }]) =>
@@ -125,10 +122,25 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     operators: compileOperators(read('operators', ROOT_KEYS.operators), context),
     audit: read('audit', ROOT_KEYS.audit),
     log: read('log', ROOT_KEYS.log),
+    ...(heartbeat ? { heartbeat: resolved(heartbeat, ['heartbeat'], context) } : {}),
     ...(stress ? { stress } : {}),
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
+}
+
+/** A group has the proxy of the exchange unless it names one. */
+function compileEgress(
+  egress: z.output<typeof ROOT_KEYS.egress>,
+  proxy: Pick<EgressSettings, 'proxy'>,
+  context: SecretContext,
+): Readonly<Record<string, EgressSettings>> {
+  return Object.fromEntries(
+    Object.entries(egress).map(([group, written]) => [
+      group,
+      { ...proxy, ...resolved(written, ['egress', group], context) },
+    ]),
+  );
 }
 
 function isConfigMapping({ document, report }: SecretContext): boolean {

@@ -5,6 +5,7 @@ import type { CompiledChannel } from './channels.ts';
 import type { CompiledDepositLink } from './deposit-link.ts';
 import type { EgressSettings, ExchangeSettings } from './exchange.ts';
 import type { Exposure } from './exposures.ts';
+import type { CompiledHeartbeat } from './heartbeat.ts';
 import type { NotifySettings } from './notify.ts';
 import type { OperatorSettings } from './operators.ts';
 import type { Secret } from './secret.ts';
@@ -33,6 +34,8 @@ export interface CompiledConfig {
   /** Absent `headsFile`: heads are in the log alone. */
   readonly audit: { readonly headsFile?: string };
   readonly log: LogSettings;
+  /** Absent: nobody is told that the accounts are watched. */
+  readonly heartbeat?: CompiledHeartbeat;
   /** Absent: no stress test on a schedule. */
   readonly stress?: CompiledStress;
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { compileConfig, type UncheckedConfig } from './compile-config.ts';
 import type { CompiledConfig } from './compiled-config.ts';
+import type { CompiledHeartbeat } from './heartbeat.ts';
 import { type Problem, type ProblemCode, type ProblemSeverity, sortProblems } from './problem.ts';
 import { sectionsSchema } from './root.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
@@ -31,17 +32,19 @@ export interface CheckedConfig {
     'id' | 'settings' | 'rules' | 'watch'
   >[];
   readonly ruleSets?: readonly RuleSet[];
+  readonly heartbeat?: Pick<CompiledHeartbeat, 'everyMs'>;
 }
 
 /** As `loadConfig`, but a secret that is not at hand is only a warning, and none is handed out. */
 export function checkConfig(file: string, surroundings: ConfigSurroundings): CheckedConfig {
   const { config, problems } = examine(file, surroundings, 'warning');
   if (config === undefined) return { problems };
-  const { accounts, ruleSets } = config;
+  const { accounts, ruleSets, heartbeat } = config;
   return {
     problems,
     accounts: accounts.map(({ id, settings, rules, watch }) => ({ id, settings, rules, watch })),
     ruleSets,
+    ...(heartbeat === undefined ? {} : { heartbeat: { everyMs: heartbeat.everyMs } }),
   };
 }
 

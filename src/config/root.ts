@@ -5,6 +5,7 @@ import { channelsSchema } from './channels.ts';
 import { depositLinkSchema } from './deposit-link.ts';
 import { egressSchema, exchangeSchema } from './exchange.ts';
 import { EXPOSURES } from './exposures.ts';
+import { heartbeatSchema } from './heartbeat.ts';
 import { marketsSchema } from './markets.ts';
 import { notifySchema } from './notify.ts';
 import { operatorsSchema } from './operators.ts';
@@ -28,7 +29,7 @@ export const ROOT_KEYS = {
   insecure: list(oneOf(...EXPOSURES))
     .prefault([])
     .describe(
-      'What may go in plain text beyond this machine, or without a password, because the network is private: `exchange` (http://), `redis` (redis://, no password), `channels` (http://), `web` (another `web.host` than loopback, where a proxy ends TLS). In enforce mode anything else is refused.',
+      'What may go in plain text beyond this machine, or without a password, because the network is private: `exchange` (http://), `redis` (redis://, no password), `channels` (http://; also that of `heartbeat`), `web` (another `web.host` than loopback, where a proxy ends TLS). In enforce mode anything else is refused.',
     ),
   exchange: exchangeSchema,
   redis: section(
@@ -83,6 +84,11 @@ export const ROOT_KEYS = {
     .prefault({})
     .describe('What tells an audit trail that was made anew.'),
   log: logSchema.prefault({}).describe("The daemon's log, on standard error."),
+  heartbeat: heartbeatSchema
+    .exactOptional()
+    .describe(
+      'An address of a dead-man service, which alarms when it hears nothing (docs/operations.md). Each process that polls tells it that every account is judged in time, or at `/fail` why not. Default: none.',
+    ),
   depositLink: depositLinkSchema
     .exactOptional()
     .describe(

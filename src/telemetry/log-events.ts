@@ -239,6 +239,15 @@ const WRITERS: Writers = {
   },
   exchangePath: ({ host, error, words }, { rarely }) =>
     rarely(`path ${host} ${error}`)('warn', 'exchangePath', `${host}: ${words}`, { reason: error, host }),
+  heartbeat({ signal, words, refused }, { line, rarely }) {
+    const fields = { reason: signal };
+    if (refused !== undefined) {
+      const unheard = `the heartbeat's receiver did not take ${signal} (${refused}): ${words}`;
+      return rarely(`heartbeat ${signal}`)('warn', 'heartbeatFailed', unheard, fields);
+    }
+    const level = signal === 'fail' ? 'error' : signal === 'start' ? 'info' : 'debug';
+    line(level, 'heartbeat', `told the heartbeat's receiver ${signal}: ${words}`, fields);
+  },
   // The log itself says so, when it takes lines again.
   logLost: () => undefined,
   stopping: ({ why }, { line }) => line('info', 'stopping', `stopping: ${why}`),

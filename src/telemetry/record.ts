@@ -261,6 +261,11 @@ const HANDLERS: Handlers = {
     metrics.config_reloads_total.inc({ result: changed ? 'changed' : 'unchanged' });
   },
   configRefused: (_event, { metrics }) => metrics.config_reloads_total.inc({ result: 'refused' }),
+  heartbeat({ signal, refused, atMs }, { metrics }) {
+    metrics.heartbeat_pings_total.inc({ signal, outcome: refused === undefined ? 'accepted' : 'failed' });
+    if (signal === 'success' && refused === undefined)
+      metrics.heartbeat_last_success_timestamp_seconds.set(atMs / MS);
+  },
   logLost: ({ why }, { metrics }) => metrics.log_lines_lost_total.inc({ why }),
   stressed: ({ outcome }, { metrics }) => metrics.stress_runs_total.inc({ outcome }),
 };

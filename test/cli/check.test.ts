@@ -92,6 +92,17 @@ describe('breakwater check', () => {
     );
   });
 
+  test('--print says that a heartbeat is told, and not where', async () => {
+    const text = `${GOOD}heartbeat: { url: { env: PING }, every: 90s }\n`;
+    const { stdout } = await runCommandLine(['check', file(text), '--print'], {
+      env: { K: 'k', PING: 'https://hc.example/planted' },
+    });
+    expect(stdout).toContain(
+      'heartbeat: every 1 min 30 s, and at /fail when an account is not judged in time\n',
+    );
+    expect(stdout).not.toContain('planted');
+  });
+
   test('--json is one object in one line', async () => {
     const name = file(GOOD.replace('severity', 'x').replace('for: 3s', 'fro: 3s'));
     const { exitCode, stdout, stderr } = await runCommandLine(['check', name, '--json'], { env: { K: 'k' } });

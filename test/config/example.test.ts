@@ -18,6 +18,8 @@ const GIVEN = {
     DESK1_API_KEY: 'key',
     SLACK_WEBHOOK_URL: 'https://hooks.example/services/x',
     TELEGRAM_BOT_TOKEN: '1:x',
+    HEARTBEAT_URL: 'https://hc.example/ping/x',
+    HEARTBEAT_PROXY: 'http://proxy.example:3128',
     HOOK_URL: 'https://own.example/hook',
     ALERTMANAGER_AUTHORIZATION: 'Bearer x',
   },

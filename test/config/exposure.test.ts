@@ -81,6 +81,14 @@ const EXPOSED: readonly Exposed[] = [
     'redis.url',
     { REDIS: `redis://:${PASSWORD}@redis.example` },
   ],
+  ['a heartbeat', 'channels', 'heartbeat: { url: "http://hc.example/ping/x" }', 'heartbeat.url'],
+  [
+    'the password of a proxy of a heartbeat',
+    'channels',
+    'heartbeat: { url: "https://hc.example/ping/x", proxy: { env: PROXY } }',
+    'heartbeat.proxy',
+    { PROXY: `http://user:${PASSWORD}@proxy.example` },
+  ],
   ['tokens of the web server', 'web', web('0.0.0.0'), 'web.host'],
   ['the address people are sent to', 'web', 'web: { publicUrl: "http://desk.example" }', 'web.publicUrl'],
 ];
@@ -108,6 +116,7 @@ describe('what travels readably beyond this machine', () => {
     web('127.0.0.1'),
     web('"::1"'),
     'channels: { a: { type: webhook, url: "http://localhost:1/x" }, b: { type: webhook, url: "http://[::1]:1/x" } }',
+    'heartbeat: { url: "http://127.0.0.1:1/x" }',
     'channels: { a: { type: webhook, url: "https://h.example", proxy: "http://proxy.example" } }',
   ])('%s is fine', (more) => {
     expect(found(config('enforce', more))).toEqual([]);

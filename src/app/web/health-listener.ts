@@ -1,32 +1,23 @@
 import type { WebSettings } from '../../config/web.ts';
 import { type HealthServer, startHealthServer } from '../../web/health.ts';
 import type { Base } from '../open-base.ts';
-import { readinessOf } from './readiness.ts';
-import { readSharedView, remembering } from './shared-view.ts';
+import { readinessIn } from './readiness.ts';
 
 type Place = NonNullable<WebSettings['health']>;
-
-/** Readiness of a process that probes ask again and again. */
-const MAX_AGE_MS = 1_000;
 
 /** The listener for probes as the config in force wants it. */
 export class HealthListener {
   readonly #base: Base;
   readonly #port: number | undefined;
-  readonly #readiness: () => ReturnType<typeof readinessOf>;
+  readonly #readiness: () => ReturnType<ReturnType<typeof readinessIn>>;
   #place: Place | undefined;
   #server: HealthServer | undefined;
 
   /** `port` wins over the config's. */
   constructor(base: Base, port: number | undefined) {
-    const { state, accounts, redis, clock } = base;
-    const ids = () => accounts.all().map(({ id }) => id);
-    const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids()));
     this.#base = base;
     this.#port = port;
-    const isAlone = (): boolean => state.standby?.isAlone === true;
-    this.#readiness = () =>
-      readinessOf({ ping: () => redis.ping(), isAlone, view, accounts: () => accounts.all(), clock });
+    this.#readiness = readinessIn(base);
   }
 
   get url(): string | undefined {

@@ -3,7 +3,8 @@ import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import { inTime } from '../../web/in-time.ts';
 import type { Readiness } from '../../web/server.ts';
-import type { SharedAccount } from './shared-view.ts';
+import type { Base } from '../open-base.ts';
+import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
 
 export interface ReadinessParts {
   readonly ping: () => Promise<unknown>;
@@ -13,6 +14,27 @@ export interface ReadinessParts {
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
   readonly clock: Clock;
+}
+
+/** Who asks again and again asks Redis once. */
+const MAX_AGE_MS = 1_000;
+
+/** Readiness as a process asks for it by itself, apart from its web server. */
+export function readinessIn({
+  state,
+  accounts,
+  redis,
+  clock,
+}: Pick<Base, 'state' | 'accounts' | 'redis' | 'clock'>): () => Promise<Readiness> {
+  const configured = (): readonly WatchedAccount[] => accounts.all();
+  const view = remembering(clock, MAX_AGE_MS, () =>
+    readSharedView(
+      state.store,
+      configured().map(({ id }) => id),
+    ),
+  );
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  return () => readinessOf({ ping: () => redis.ping(), isAlone, view, accounts: configured, clock });
 }
 
 type Check = Readiness['checks'][number];

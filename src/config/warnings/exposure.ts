@@ -19,7 +19,13 @@ interface Exposed {
  * loader makes warnings of them where nothing acts.
  */
 export function exposureProblems(config: UncheckedConfig): readonly Problem[] {
-  return [...ofExchange(config), ...ofRedis(config), ...ofChannels(config), ...ofWeb(config)]
+  return [
+    ...ofExchange(config),
+    ...ofRedis(config),
+    ...ofChannels(config),
+    ...ofHeartbeat(config),
+    ...ofWeb(config),
+  ]
     .filter(({ exposure }) => !config.insecure.includes(exposure))
     .map(({ exposure, path, message, code = 'unencrypted' }) => {
       const cure = `on a private network, insecure: [${exposure}] allows it`;
@@ -91,6 +97,17 @@ function ofChannels({ channels }: UncheckedConfig): readonly Exposed[] {
     if (!sendsPassword(channel.proxy)) return found;
     return [...found, { exposure, path: [...path, 'proxy'], message: PROXY } as const];
   });
+}
+
+function ofHeartbeat({ heartbeat }: UncheckedConfig): readonly Exposed[] {
+  const exposure = 'channels';
+  const message = `${PLAIN}: its address and the ids of accounts travel readably`;
+  return [
+    ...(isPlain(heartbeat?.url) ? [{ exposure, path: ['heartbeat', 'url'], message } as const] : []),
+    ...(sendsPassword(heartbeat?.proxy)
+      ? [{ exposure, path: ['heartbeat', 'proxy'], message: PROXY } as const]
+      : []),
+  ];
 }
 
 function ofWeb({ web: { host, publicUrl } }: UncheckedConfig): readonly Exposed[] {

@@ -230,6 +230,16 @@ export type ProcessEvent =
     }
   /** One call of a client, with its repetitions. */
   | { readonly kind: 'call'; readonly accountId: string; readonly call: ExchangeCall }
+  /** What a dead-man service was told, or did not take: that this process starts, that all is watched, or why not. */
+  | {
+      readonly kind: 'heartbeat';
+      readonly signal: 'start' | 'success' | 'fail';
+      readonly atMs: number;
+      /** What was told, in words. */
+      readonly words: string;
+      /** Why the receiver did not take it; absent: it did. */
+      readonly refused?: string;
+    }
   /** A line of the log was not written: too many wait for the output to take them, or writing failed. */
   | { readonly kind: 'logLost'; readonly why: 'full' | 'failed' }
   | { readonly kind: 'stopping'; readonly why: string }

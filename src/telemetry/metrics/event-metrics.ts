@@ -133,6 +133,14 @@ export const EVENT_GROUPS = {
       running_alone: '1 while Redis is lost and this process polls and acts from its own memory.',
       accounts: 'Accounts in the config of this process.',
     }),
+    ...counters(['signal', 'outcome'], {
+      heartbeat_pings_total:
+        'Pings of the heartbeat: start, success (all accounts are judged in time) or fail, and whether they were accepted or failed.',
+    }),
+    ...gauges([], {
+      heartbeat_last_success_timestamp_seconds:
+        'When the receiver of the heartbeat last accepted a success, Unix time; 0 until then.',
+    }),
     ...counters(['result'], { config_reloads_total: 'Reloads of the config, by result.' }),
     ...counters(['why'], {
       log_lines_lost_total:
