@@ -177,6 +177,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'action-alarm-words',
     'alert-words',
     'marks',
+    'notice-facts',
     'record-words',
     'state-line',
     'stored-figures',

@@ -2,6 +2,7 @@ import type { Message } from '../core/ports/delivery.ts';
 import { type CureFigures, RESOLVED } from '../core/ports/notifier.ts';
 import { figure } from '../core/view/alert-words.ts';
 import type { Outgoing } from './channel.ts';
+import { commandsOf, distanceWords, figureLines } from './figure-words.ts';
 
 /** A message in words, before any receiver's escaping. */
 export interface Wording {
@@ -32,18 +33,25 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
   const { message } = outgoing;
   return {
     title: titleOf(message),
-    lines: linesOf(outgoing),
+    lines: [...linesOf(outgoing), ...commandLines(message, templates)],
     facts: factsOf(message),
     links: linksOf(message, templates),
   };
 }
 
-/** `CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42`. */
+/**
+ * `CRITICAL firing: desk-1 BTC_PERP long, 4.1 % from liquidation (near-liquidation)`; without figures
+ * `CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42`.
+ */
 export function titleOf(message: Message): string {
   const state = STATE_WORDS[message.kind];
   const severity =
     message.kind === 'resolved' || message.kind === 'test' ? '' : `${message.severity.toUpperCase()} `;
   const what = `${severity}${state}`;
+  if (message.figures !== undefined) {
+    const rule = message.ruleId === '' ? '' : ` (${message.ruleId})`;
+    return `${capital(what)}: ${message.accountId} ${inert(distanceWords(message.figures))}${rule}`;
+  }
   const shown = message.kind === 'test' ? [] : [message.ruleId, message.accountId, subjectWords(message)];
   const where = shown.filter((part) => part !== '').join(', ');
   return where === '' ? `Breakwater ${what}` : `${capital(what)}: ${where}`;
@@ -99,7 +107,10 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   if (message.kind === 'resolved' && beginningUntold) {
     lines.push(`It began at ${timeWords(message.sinceMs)}; that could not be told here.`);
   }
-  if (message.kind !== 'resolved') lines.push(...cureLines(message.cures));
+  if (message.figures !== undefined) {
+    lines.push(...figureLines(message.figures).map((text) => capital(inert(text))));
+  }
+  if (message.kind !== 'resolved') lines.push(...cureLines(message.cures), ...doingLines(message));
   if (message.mode === 'observe' && message.kind !== 'test') {
     lines.push('Observe mode: Breakwater records what it would do and sends no order.');
   }
@@ -107,6 +118,35 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
     lines.push(`Told here because the channel ${channel} could not be reached (${inert(words)}).`);
   }
   return lines.filter((line) => line !== '');
+}
+
+/** What was done, and what comes next. */
+function doingLines({ doing }: Message): readonly string[] {
+  if (doing === undefined) return [];
+  const shown = doing.orders.slice(0, MOST_ORDERS).map((text) => sentence(inert(text)));
+  const more = doing.orders.length - shown.length;
+  // What fires has been said above.
+  const isSaid = doing.state === 'watching' || doing.state === 'calm';
+  const state = isSaid ? 'no order of Breakwater is in place' : doing.words;
+  return [
+    ...(isSaid && shown.length > 0 ? [] : [`Now: ${sentence(inert(state))}`]),
+    ...shown,
+    ...(more > 0 ? [`And ${more} more orders.`] : []),
+    `Next: ${sentence(inert(doing.next))}`,
+  ];
+}
+
+const MOST_ORDERS = 3;
+
+/** What to type; where a link leads to the page, only how to stop it. */
+function commandLines(message: Message, templates: readonly LinkTemplate[]): readonly string[] {
+  const commands = commandsOf(message);
+  if (commands === undefined || message.doing === undefined) return [];
+  const hasPage = templates.some(({ url }) => url.includes('{page}'));
+  return [
+    ...(commands.pause === undefined ? [] : [`To stop it: ${commands.pause}`]),
+    ...(hasPage ? [] : [`To see it: ${commands.status}`]),
+  ];
 }
 
 function sentence(text: string): string {

@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { commandsOf } from './figure-words.ts';
 import { type ChannelParts, httpFailure } from './http-sender.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
 
@@ -74,6 +75,9 @@ export function webhookPayload(
     atMs: message.atMs,
     at: timeWords(message.atMs),
     cures: message.cures,
+    figures: message.figures ?? null,
+    doing: message.doing ?? null,
+    commands: commandsOf(message) ?? null,
     links: wording.links,
     insteadOf: insteadOf.map((failed) => failed.channel),
   };

@@ -36,6 +36,39 @@ const cureSchema = z.object({
   addCollateral: decimalSchema,
 });
 
+const figureSchema = z.union([z.number(), z.literal('none'), z.null()]);
+
+const figuresSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('position'),
+    market: z.string().nullable(),
+    direction: z.enum(['long', 'short']).nullable(),
+    sizeBase: decimalSchema.nullable(),
+    notional: figureSchema,
+    markPrice: decimalSchema.nullable(),
+    liquidationPrice: z.union([z.literal('none'), decimalSchema]).nullable(),
+    liquidationDistance: figureSchema,
+    minutesToLiquidation: figureSchema,
+  }),
+  z.object({
+    kind: z.literal('creditLine'),
+    asset: z.string(),
+    debt: decimalSchema.nullable(),
+    currentLtv: figureSchema,
+    marginCallLtv: figureSchema,
+    liquidationLtv: figureSchema,
+    minutesToMarginCall: figureSchema,
+  }),
+]);
+
+const doingSchema = z.object({
+  state: z.string(),
+  cause: z.string(),
+  words: z.string(),
+  orders: z.array(z.string()),
+  next: z.string(),
+});
+
 const noticeSchema = z.object({
   version: z.literal(1),
   id: z.string().min(1),
@@ -55,6 +88,8 @@ const noticeSchema = z.object({
   atMs: z.number(),
   channels: z.array(z.string()),
   cures: z.array(cureSchema),
+  figures: figuresSchema.exactOptional(),
+  doing: doingSchema.exactOptional(),
 });
 
 export const notifyJobSchema = z.object({ version: z.literal(1), notice: noticeSchema });

@@ -117,6 +117,12 @@ describe('webhook', () => {
       atMs: AT,
       at: '2026-01-31 12:30:45 UTC',
       cures: CURES,
+      figures: null,
+      doing: null,
+      commands: {
+        status: 'breakwater status --account desk-1',
+        pause: 'breakwater pause --account desk-1 --reason "looking into it"',
+      },
       links: [
         {
           title: 'Run & book',
@@ -583,3 +589,32 @@ const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
 function withoutLinks(text: string): string {
   return text.replaceAll(/<?(a href=")?https:\/\/wiki\.example[^\s]*/g, '');
 }
+
+test('figures that are not known are called unknown, never 0', () => {
+  const figures = {
+    kind: 'position',
+    market: 'BTC_PERP',
+    direction: null,
+    sizeBase: null,
+    notional: null,
+    markPrice: null,
+    liquidationPrice: null,
+    liquidationDistance: null,
+    minutesToLiquidation: null,
+  } as const;
+  const { title, lines } = wordingOf(outgoing({ message: message({ figures }) }), []);
+  expect(title).toBe(
+    'CRITICAL firing: desk-1 BTC_PERP side unknown, distance to liquidation unknown (near-liquidation)',
+  );
+  expect(lines).toContain(
+    'Side unknown, size unknown BTC_PERP, worth unknown; mark unknown, liquidation price unknown, distance unknown.',
+  );
+  expect(lines).toContain('Time to liquidation: unknown.');
+  expect(lines.join(' ').replaceAll(/desk-1|4\.1 %|5 %/g, '')).not.toMatch(/\d/);
+});
+
+test('a command can be typed as it stands, whatever the account is called', () => {
+  const doing = { state: 'calm', cause: 'nothing', words: 'calm', orders: [], next: 'nothing' };
+  const { lines } = wordingOf(outgoing({ message: message({ accountId: "desk.one's; rm", doing }) }), []);
+  expect(lines).toContain("To see it: breakwater status --account 'desk.one'\\''s; rm'");
+});

@@ -29,6 +29,46 @@ export interface Notice {
   /** Names of channels; empty: the default ones. */
   readonly channels: readonly string[];
   readonly cures: readonly CureFigures[];
+  /** Of the position or credit line that it is about, as judged when it was said. */
+  readonly figures?: NoticeFigures;
+  readonly doing?: NoticeDoing;
+}
+
+/** A number; `none`: there is none; null: not known. */
+type NoticeFigure = number | 'none' | null;
+
+/** Distances and LTVs are fractions, sizes and prices decimal texts, `notional` is in the market's money. */
+export type NoticeFigures =
+  | {
+      readonly kind: 'position';
+      readonly market: string | null;
+      readonly direction: 'long' | 'short' | null;
+      readonly sizeBase: DecimalString | null;
+      readonly notional: NoticeFigure;
+      readonly markPrice: DecimalString | null;
+      readonly liquidationPrice: DecimalString | 'none' | null;
+      readonly liquidationDistance: NoticeFigure;
+      readonly minutesToLiquidation: NoticeFigure;
+    }
+  | {
+      readonly kind: 'creditLine';
+      readonly asset: string;
+      readonly debt: DecimalString | null;
+      readonly currentLtv: NoticeFigure;
+      readonly marginCallLtv: NoticeFigure;
+      readonly liquidationLtv: NoticeFigure;
+      readonly minutesToMarginCall: NoticeFigure;
+    };
+
+/** What the account does, in the words of page and `status`; what stands for it at the exchange; what comes next. */
+export interface NoticeDoing {
+  /** Names of `StateKind` and `StateCause`. */
+  readonly state: string;
+  readonly cause: string;
+  readonly words: string;
+  /** One sentence each. */
+  readonly orders: readonly string[];
+  readonly next: string;
 }
 
 /** `words` of a resolved notice when there is no more to say. */

@@ -1,10 +1,9 @@
 import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
-import type { AccountFigures, PositionFigures, RuleLine, SourceView } from './account-view.ts';
+import type { AccountFigures, OrderLine, PositionFigures, RuleLine, SourceView } from './account-view.ts';
 import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { targetWords } from './lane-lines.ts';
@@ -236,7 +235,13 @@ function observing(
 }
 
 /** `sell 0.25 BTC_PERP at 59940 or less, limit 59600`. */
-export function orderWords({ side, amount, market, activationPrice, price }: ReduceOnlyStopRequest): string {
+export function orderWords({
+  side,
+  amount,
+  market,
+  activationPrice,
+  price,
+}: Pick<OrderLine, 'side' | 'amount' | 'market' | 'activationPrice' | 'price'>): string {
   const when = side === 'sell' ? 'or less' : 'or more';
   return `${side} ${amount} ${market} once the price is ${activationPrice} ${when}, limit ${price}`;
 }

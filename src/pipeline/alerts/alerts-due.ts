@@ -8,7 +8,9 @@ import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
 import { alarmWords } from '../../core/view/action-alarm-words.ts';
+import { noticeFacts } from '../../core/view/notice-facts.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { DepositCure } from './deposit-cure.ts';
 
@@ -30,6 +32,8 @@ export interface AlertScene {
   readonly snapshot: Snapshot;
   /** Of credit lines whose rules end with this evaluation. */
   readonly cures: readonly DepositCure[];
+  /** The account as it is after this evaluation; made when it is first asked for. */
+  readonly view: () => AccountView;
   readonly reminderMs: number;
   readonly nowMs: number;
 }
@@ -115,7 +119,9 @@ function sayResolved(
     const { ruleId, subject } = entry.notice;
     const cure = scene.cures.find((one) => one.ruleId === ruleId && one.subject === subject);
     const words = cure?.words ?? RESOLVED;
-    const notice: Notice = { ...entry.notice, id, kind: 'resolved', atMs: scene.nowMs, words };
+    const { figures: _before, ...same } = entry.notice;
+    const facts = noticeFacts(scene.view(), same);
+    const notice: Notice = { ...same, ...facts, id, kind: 'resolved', atMs: scene.nowMs, words };
     entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
   }
 }
@@ -129,6 +135,7 @@ function noticeOf(
 ): Notice {
   const { ruleId, subject, episode, stage, severity, mode, because, action, atMs } = request;
   const notify = action.kind === 'notify' ? action : { channels: [], cure: [] };
+  const market = marketOf(subject, scene);
   return {
     version: 1,
     id: noticeId(key, count, kind, scene),
@@ -137,7 +144,7 @@ function noticeOf(
     accountId: scene.account.id,
     ruleId,
     subject,
-    ...marketOf(subject, scene),
+    ...market,
     episode,
     stage,
     severity,
@@ -148,6 +155,7 @@ function noticeOf(
     atMs: scene.nowMs,
     channels: notify.channels,
     cures: curesFor(subject, notify.cure, scene),
+    ...noticeFacts(scene.view(), { subject, ...market }),
   };
 }
 
@@ -201,6 +209,7 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     atMs: scene.nowMs,
     channels: [],
     cures: [],
+    ...noticeFacts(scene.view(), { subject, ...(market === '' ? {} : { market }) }),
   };
   entries.set(`${place}@${event.atMs}`, { notice, saidMs: scene.nowMs, count: 1, handed: false });
 }

@@ -18,6 +18,7 @@ import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
 import { withCosts } from '../act/follow-lane-costs.ts';
 import type { ActingInputs } from '../act/lane-at-rest.ts';
 import { type Acted, routeDecisions } from '../act/route-decisions.ts';
+import { accountAfter } from '../alerts/account-after.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
 import { snapshotOf } from './observe-account.ts';
@@ -69,6 +70,7 @@ export function decide(inputs: DecideInputs): Decided {
     inForce: controlsInForce(inputs.controls, account.id, now.wallMs),
     snapshot,
     cures,
+    view: accountAfter(inputs, snapshot, evaluation, acted),
     reminderMs: inputs.reminderMs,
     nowMs: now.wallMs,
   });

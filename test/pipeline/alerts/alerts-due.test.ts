@@ -4,6 +4,7 @@ import type { ControlsInForce, Silence } from '../../../src/core/controls/contro
 import type { StoredAlerts } from '../../../src/core/ports/state-store.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
+import { emptyView } from '../../../src/core/view/account-view.ts';
 import { type AlertScene, alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { at, settings } from '../../core/rules/fixtures.ts';
@@ -27,6 +28,8 @@ const REQUEST: ActionRequest = {
 
 const IN_FORCE: ControlsInForce = { pause: undefined, silencedRules: [], silences: [] };
 
+const STATE = { kind: 'watching', cause: 'ruleFiring', words: 'w', severity: null, sinceMs: null } as const;
+
 function scene(changes: Partial<AlertScene>): AlertScene {
   const account = { id: 'desk-1', rules: compileRules([], settings()) } as unknown as WatchedAccount;
   return {
@@ -34,6 +37,7 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     stored: undefined,
     active: [REQUEST],
     cures: [],
+    view: () => emptyView('desk-1', STATE),
     conclusive: true,
     events: [],
     inForce: IN_FORCE,

@@ -1,0 +1,108 @@
+import type { Notice, NoticeDoing, NoticeFigures } from '../ports/notifier.ts';
+import type { SubjectKey } from '../rules/subject.ts';
+import type { AccountView, Figure, IntentLine, OrderLine } from './account-view.ts';
+import { orderWords } from './state-of.ts';
+
+/** What a notice says of its subject and account: the same figures and words as page and `status`. */
+export function noticeFacts(
+  view: AccountView,
+  { subject, market }: Pick<Notice, 'subject' | 'market'>,
+): Pick<Notice, 'figures' | 'doing'> {
+  const figures = positionFacts(view, subject, market) ?? creditLineFacts(view, subject);
+  return { ...(figures === undefined ? {} : { figures }), doing: doingOf(view, subject, market) };
+}
+
+const POSITION = 'position:';
+
+/** A position that could not be read is unknown in all its figures; one that is gone has none. */
+function positionFacts(
+  { positions, sources }: AccountView,
+  subject: SubjectKey,
+  market: string | undefined,
+): NoticeFigures | undefined {
+  if (!subject.startsWith(POSITION)) return undefined;
+  const position = positions.find((one) => one.subject === subject);
+  if (position === undefined) {
+    const source = sources.find((one) => one.source === 'positions');
+    const isGone = source !== undefined && source.readAtMs !== null && source.complete;
+    return isGone && source.setAside === 0 ? undefined : { ...NOTHING_KNOWN, market: market ?? null };
+  }
+  return {
+    kind: 'position',
+    market: position.market,
+    direction: position.direction,
+    sizeBase: position.sizeBase,
+    notional: position.notional,
+    markPrice: position.markPrice,
+    liquidationPrice: position.liquidationPrice,
+    liquidationDistance: position.liquidationDistance,
+    minutesToLiquidation: inTime(position.minutesToLiquidation),
+  };
+}
+
+/** What is never reached at the present speed has no time; JSON has no infinity. */
+function inTime(minutes: Figure): Figure {
+  return typeof minutes === 'number' && !Number.isFinite(minutes) ? 'none' : minutes;
+}
+
+const NOTHING_KNOWN = {
+  kind: 'position',
+  direction: null,
+  sizeBase: null,
+  notional: null,
+  markPrice: null,
+  liquidationPrice: null,
+  liquidationDistance: null,
+  minutesToLiquidation: null,
+} as const;
+
+function creditLineFacts({ creditLines }: AccountView, subject: SubjectKey): NoticeFigures | undefined {
+  const line = creditLines.find((one) => one.subject === subject);
+  if (line === undefined) return undefined;
+  const { asset, debt, currentLtv, marginCallLtv, liquidationLtv, minutesToMarginCall } = line;
+  return {
+    kind: 'creditLine',
+    asset,
+    debt,
+    currentLtv,
+    marginCallLtv,
+    liquidationLtv,
+    minutesToMarginCall: inTime(minutesToMarginCall),
+  };
+}
+
+function doingOf(view: AccountView, subject: SubjectKey, market: string | undefined): NoticeDoing {
+  const { kind: state, cause, words } = view.state;
+  const isOwn = (one: { readonly positionId: string; readonly market: string }): boolean =>
+    subject.startsWith(POSITION)
+      ? `${POSITION}${one.positionId}` === subject
+      : market === undefined || one.market === market;
+  const orders = view.orders.filter(isOwn).flatMap(orderSentence);
+  return { state, cause, words, orders, next: nextWords(view, subject, view.intents.filter(isOwn)) };
+}
+
+function orderSentence(order: OrderLine): readonly string[] {
+  switch (order.status) {
+    case 'open':
+      return [`In place: ${orderWords(order)}`];
+    case 'unsure':
+      return [`Not known whether it is in place: ${orderWords(order)}`];
+    case 'observed':
+      return [`Would be sent: ${orderWords(order)}`];
+    default:
+      return [];
+  }
+}
+
+function nextWords({ pause }: AccountView, subject: SubjectKey, intents: readonly IntentLine[]): string {
+  if (subject.startsWith('creditLine:')) return 'a person has to repay or add collateral';
+  const open = intents.filter(({ ended }) => !ended);
+  if (pause !== null) return 'nothing is sent while it is paused';
+  if (open.length === 0) return 'no rule reduces anything here now; a person has to decide';
+  return open
+    .map(({ market, mode, target, state }) => {
+      const what = mode === 'enforce' ? 'reduces' : 'would reduce';
+      return `Breakwater ${what} ${market} ${target} (${state})`;
+    })
+    .join('; ');
+}

@@ -1,0 +1,97 @@
+import type { Message } from '../core/ports/delivery.ts';
+import type { NoticeFigures } from '../core/ports/notifier.ts';
+import { figure } from '../core/view/alert-words.ts';
+
+/** What it is and how far it is from harm, in a few words: `BTC_PERP long, 4.1 % from liquidation`. */
+export function distanceWords(figures: NoticeFigures): string {
+  if (figures.kind === 'creditLine') {
+    const { asset, currentLtv, marginCallLtv } = figures;
+    return `credit line in ${asset}, LTV ${ratio(currentLtv)} (margin call at ${ratio(marginCallLtv)})`;
+  }
+  const { direction, liquidationDistance: distance } = figures;
+  const what = `${figures.market ?? 'market unknown'} ${direction ?? 'side unknown'}`;
+  if (distance === 'none') return `${what}, no liquidation price`;
+  return distance === null
+    ? `${what}, distance to liquidation unknown`
+    : `${what}, ${ratio(distance)} from liquidation`;
+}
+
+/** All figures in one or two sentences. What is not known is said to be unknown. */
+export function figureLines(figures: NoticeFigures): readonly string[] {
+  if (figures.kind === 'creditLine') {
+    const { asset, debt, currentLtv, marginCallLtv, liquidationLtv, minutesToMarginCall } = figures;
+    return [
+      `Debt ${debt ?? 'unknown'} ${asset}; LTV ${ratio(currentLtv)}, margin call at ${ratio(marginCallLtv)}, liquidation at ${ratio(liquidationLtv)}.`,
+      `Time to the margin call: ${timeLeft(minutesToMarginCall)}.`,
+    ];
+  }
+  const { direction, sizeBase, market, notional, markPrice, liquidationPrice } = figures;
+  const size = `${direction ?? 'side unknown,'} ${sizeBase ?? 'size unknown'} ${market ?? ''}`.trim();
+  const mark = markPrice === null ? 'unknown' : priceWords(markPrice);
+  const liquidation =
+    liquidationPrice === null
+      ? 'unknown'
+      : liquidationPrice === 'none'
+        ? 'none'
+        : priceWords(liquidationPrice);
+  return [
+    `${size}, worth ${worth(notional)}; mark ${mark}, liquidation price ${liquidation}, distance ${ratio(figures.liquidationDistance)}.`,
+    `Time to liquidation: ${timeLeft(figures.minutesToLiquidation)}.`,
+  ];
+}
+
+/** Computed prices have more digits than anybody can read. */
+const PRICE_DIGITS = 8;
+
+function priceWords(price: string): string {
+  return price.replace(/\D/g, '').length <= PRICE_DIGITS
+    ? price
+    : String(Number(Number(price).toPrecision(PRICE_DIGITS)));
+}
+
+type Figure = number | 'none' | null;
+
+function ratio(value: Figure): string {
+  return value === null ? 'unknown' : value === 'none' ? 'none' : figure(value, 'ratio');
+}
+
+function worth(value: Figure): string {
+  return typeof value === 'number' ? figure(value, undefined) : 'unknown';
+}
+
+const MINUTES_PER_HOUR = 60;
+const MOST_HOURS = 48;
+
+function timeLeft(minutes: Figure): string {
+  if (minutes === null) return 'unknown';
+  if (minutes === 'none' || minutes > MOST_HOURS * MINUTES_PER_HOUR)
+    return `more than ${MOST_HOURS} h at the present speed`;
+  const about =
+    minutes < 1
+      ? `${Math.floor(minutes * 60)} s`
+      : minutes < 2 * MINUTES_PER_HOUR
+        ? `${Math.floor(minutes)} min`
+        : `${Math.floor(minutes / MINUTES_PER_HOUR)} h`;
+  return `about ${about} at the present speed`;
+}
+
+export interface Commands {
+  readonly status: string;
+  /** Absent where there is nothing to stop. */
+  readonly pause?: string;
+}
+
+/** What to type to see everything of the account, and to stop all actions in it. */
+export function commandsOf({ kind, accountId, mode }: Message): Commands | undefined {
+  if (kind === 'test') return undefined;
+  const account = shellWord(accountId);
+  const status = `breakwater status --account ${account}`;
+  const isActing = mode === 'enforce' && kind !== 'resolved';
+  return isActing
+    ? { status, pause: `breakwater pause --account ${account} --reason "looking into it"` }
+    : { status };
+}
+
+function shellWord(text: string): string {
+  return /^[\w.@][\w.@-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
