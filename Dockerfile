@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 
 # The version of Node that the tests run with; scripts and types need it while building.
-FROM node:24.21.0-bookworm-slim AS build
+FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20 AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 # The packages named node-linux-* bring a Node for machines with an older one; here is one.
@@ -15,7 +15,7 @@ RUN npm run build \
   && npm prune --omit=dev --no-audit --no-fund --loglevel=error \
   && rm -rf node_modules/node-linux-* node_modules/node-bin-* node_modules/.bin
 
-FROM node:24.21.0-bookworm-slim
+FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20
 ENV NODE_ENV=production
 WORKDIR /opt/breakwater
 COPY --from=build /src/node_modules ./node_modules

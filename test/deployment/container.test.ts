@@ -164,11 +164,13 @@ async function shell(
 }
 
 describe('the image', () => {
-  test('is small, runs as somebody unprivileged and from a fixed version', () => {
+  test('is small, runs as somebody unprivileged and from a fixed digest', () => {
     const { all, last } = dockerfile();
     const froms = all.filter((line) => line.startsWith('FROM '));
     expect(froms).toHaveLength(2);
-    const versions = froms.map((line) => /^FROM node:(\d+\.\d+\.\d+)-bookworm-slim/.exec(line)?.[1]);
+    const versions = froms.map(
+      (line) => /^FROM node:(\d+\.\d+\.\d+)-bookworm-slim@sha256:[0-9a-f]{64}\b/.exec(line)?.[1],
+    );
     const { optionalDependencies } = JSON.parse(read('package.json')) as {
       optionalDependencies: Readonly<Record<string, string>>;
     };

