@@ -15,7 +15,7 @@ import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { pausedQueues } from '../queues/redis-sanity.ts';
-import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
+import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 
@@ -69,7 +69,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const redis = await connectRedisOnce(url);
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
-  const operators = trustOf(config, url);
+  const operators = trustOf(config);
   const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     accounts: config?.accounts.map(knownAccount),
@@ -131,10 +131,11 @@ function problem(code: string, message: string, cure: string): Error {
 
 /** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */
 export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
-  return file === undefined ? TRUSTING : trustOf(readConfig(file, env), '');
+  return file === undefined ? TRUSTING : trustOf(readConfig(file, env));
 }
 
-function trustOf(config: CompiledConfig | undefined, redisUrl: string): OperatorTrust {
+function trustOf(config: CompiledConfig | undefined): OperatorTrust {
   const key = config?.operators.key?.reveal();
-  return createOperatorTrust({ key: () => key, isGuarded: asksForPassword(redisUrl) });
+  // Orders are obeyed by the daemon alone, which asks Redis itself; here nobody was asked.
+  return createOperatorTrust({ key: () => key, isGuarded: false });
 }
