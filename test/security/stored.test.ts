@@ -135,7 +135,7 @@ describe('the audit trail', () => {
     }
   }
 
-  test.each(['content', 'attachments', 'seq', 'previous', 'atMs'])(
+  test.each(['content', 'attachments', 'seq', 'previous', 'atMs', 'accountId'])(
     'with a record without its %s says so, in every reader',
     async (name) => {
       await rewriteFirst((record) => Reflect.deleteProperty(record, name));
@@ -179,6 +179,15 @@ describe('an account is refused, and said why, with', () => {
   test('a document of millions of characters', async () => {
     await redis.hset(account(), 'd:routes', `{"version":1,"routes":{"a":"${'x'.repeat(5_000_000)}"}}`);
     expect(await problem()).toBe('DOCUMENT_UNREADABLE routes');
+  });
+
+  test.each([
+    ['a field of an unknown name', (name: string) => `d:${name}`],
+    ['a lane of an unknown market', (name: string) => `l:${name}`],
+  ])('%s that has thousands of characters, in a few words', async (_what, fieldOf) => {
+    await redis.hset(account(), fieldOf('x'.repeat(5_000)), '{');
+    const { load } = await stores.state.store.read(ACCOUNT);
+    expect(load.kind === 'refused' ? load.problem.message.length : load).toBeLessThan(1_000);
   });
 
   test('a header whose numbers of records are none', async () => {

@@ -51,7 +51,7 @@ export function readDocument<T>(
   accountId: string,
   moving?: string,
 ): T {
-  const where = `the stored ${document} of account ${JSON.stringify(accountId)}`;
+  const where = `the stored ${cut(document)} of account ${JSON.stringify(accountId)}`;
   const unreadable = (why: string): DocumentError => {
     const message = `${where} ${why}: restore it, or discard it (docs/redis-keys.md)`;
     return new DocumentError('DOCUMENT_UNREADABLE', document, message);
@@ -74,8 +74,13 @@ export function readDocument<T>(
   try {
     return codec.parse(migrate(codec, value, version), moving);
   } catch (error) {
-    throw unreadable(`cannot be read (${error instanceof Error ? error.message : String(error)})`);
+    throw unreadable(`cannot be read (${cut(error instanceof Error ? error.message : String(error))})`);
   }
+}
+
+/** What stands in Redis may be of any length. */
+function cut(text: string): string {
+  return text.slice(0, 300);
 }
 
 function migrate(codec: DocumentCodec<unknown>, value: unknown, version: number): unknown {
@@ -296,7 +301,7 @@ function readNamed(name: DocumentName, text: string, accountId: string, moving?:
 function documentNameOf(field: string, accountId: string): DocumentName {
   const name = field.slice(DOCUMENT_FIELD.length);
   if (field.startsWith(DOCUMENT_FIELD) && Object.hasOwn(DOCUMENT_CODECS, name)) return name as DocumentName;
-  const has = `account ${JSON.stringify(accountId)} has a stored ${JSON.stringify(field)}`;
+  const has = `account ${JSON.stringify(accountId)} has a stored ${JSON.stringify(cut(field))}`;
   const words = `${has}, which this program does not know: run the newer program`;
   throw new DocumentError('DOCUMENT_UNKNOWN', name, words);
 }

@@ -168,10 +168,12 @@ export function readRecord(accountId: string, { number, text, hash }: RawRecord)
 
 /** What is strange about a stored record, in a few words; undefined: it has the parts that every reader uses. */
 export function strangeForm(record: AuditRecord): string | undefined {
-  const { version, seq, atMs, previous, content, attachments } = (record ?? {}) as Partial<AuditRecord>;
+  const { version, accountId, seq, atMs, previous, content, attachments } = (record ??
+    {}) as Partial<AuditRecord>;
   if (version !== 1) return (JSON.stringify(version) ?? 'unknown').slice(0, 100);
   if (!Number.isSafeInteger(seq) || typeof atMs !== 'number' || typeof previous !== 'string')
     return '1, but no place in the chain';
+  if (typeof accountId !== 'string') return '1, but of no account';
   if (typeof content?.kind !== 'string') return '1, but no content';
   const named: unknown = attachments;
   const isNamed = typeof named === 'object' && named !== null && !Array.isArray(named);
