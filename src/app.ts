@@ -17,7 +17,7 @@ import type { StressRecord } from './replay/stress/stress.ts';
  */
 
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
-export type { Operations, OperationsPlace } from './app/operations.ts';
+export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
 export type { HistorySource } from './app/replay/judge-recorded-history.ts';
 export { type OpenReplay, type ReplayOptions } from './app/replay/open-replay.ts';
@@ -177,6 +177,8 @@ export const renderFront = lazy(async () => (await import('./replay/tune/front-p
 
 /** The shared state in an operator's hands. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
+
+export const openDesk = lazy(async () => (await import('./app/operations.ts')).openDesk);
 
 /** A token for the web server, and its hash. */
 export const makeToken = lazy(async () => (await import('./web/token.ts')).makeToken);

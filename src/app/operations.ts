@@ -3,6 +3,7 @@ import { loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
 import { secretValues } from '../config/secret.ts';
+import type { ChainedRecord } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -38,22 +39,31 @@ interface KnownAccount {
   readonly gapOf: (market: string) => number | undefined;
 }
 
-/** The shared state in the hands of a person. The store's rejections are a lost Redis. */
-export interface Operations {
+/** What a person can look at and hold back from a shell. Rejections are a lost Redis. */
+export interface Desk {
   /** In the order of the config; absent without one. */
   readonly accounts: readonly KnownAccount[] | undefined;
+  /** Who is asked in place of Redis. */
+  readonly through?: string;
+  readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
+  /** The queues that somebody has paused as a whole: what goes through them stands still. */
+  pausedQueues(): Promise<readonly QueueName[]>;
+  /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
+  view(accountId: string): Promise<AccountView>;
+  /** The newest audit records of an account, as far as they can be had. */
+  records(accountId: string, count: number): Promise<readonly ChainedRecord[]>;
+  wasWatched(accountId: string): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** The shared state in the hands of a person. */
+export interface Operations extends Desk {
   readonly prefix: string;
-  readonly store: StateStore;
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
-  /** The queues that somebody has paused as a whole: what goes through them stands still. */
-  pausedQueues(): Promise<readonly QueueName[]>;
   /** Whether what is said here bears a seal. */
   readonly canSeal: boolean;
-  /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
-  view(accountId: string): Promise<AccountView>;
-  close(): Promise<void>;
 }
 
 const DEFAULT_PREFIX = 'breakwater';
@@ -74,18 +84,36 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,
-    store: state.store,
     audit: state.audit,
     controls: state.controls,
     canSeal: config?.operators.key !== undefined,
     history: state.history,
     pausedQueues: () => pausedQueues(redis, prefix),
     view: (accountId) => viewOf(state.store, config, accountId),
+    records: (accountId, count) => state.audit.tail(accountId, count),
+    async wasWatched(accountId) {
+      const { load } = await state.store.read(accountId);
+      return load.kind === 'refused' || load.account.version > 0;
+    },
     async close() {
       state.close();
       redis.disconnect();
     },
   };
+}
+
+/** The same for looking and holding back alone; where Redis does not answer, by a daemon that runs here without it. */
+export async function openDesk(place: OperationsPlace): Promise<Desk> {
+  try {
+    return await openOperations(place);
+  } catch (error) {
+    const { code } = error as { readonly code?: unknown };
+    if (code !== 'redis-unreachable' || place.config === undefined) throw error;
+    const { openDaemonDesk } = await import('./daemon-desk.ts');
+    const desk = await openDaemonDesk(readConfig(place.config, place.env));
+    if (desk === undefined) throw error;
+    return desk;
+  }
 }
 
 async function viewOf(
@@ -115,7 +143,7 @@ function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
   );
 }
 
-function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
+export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
   return {
     id,
     mode: settings.mode,
@@ -125,7 +153,7 @@ function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
   };
 }
 
-function problem(code: string, message: string, cure: string): Error {
+export function problem(code: string, message: string, cure: string): Error {
   return Object.assign(new Error(message), { code, cure });
 }
 

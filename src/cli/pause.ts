@@ -5,7 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
-import { requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { requireAccount, withDesk, withPlace } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 /** `breakwater pause`: no actions, from the next step on. */
@@ -33,7 +33,7 @@ export function registerPause(program: Command, io: CliIo): void {
 }
 
 async function list(io: CliIo, flags: ControlFlags): Promise<void> {
-  await withOperations(io, flags, async ({ controls }) => {
+  await withDesk(io, flags, async ({ controls }) => {
     const pauses = (await controls.list()).filter(({ kind }) => kind === 'pause');
     printControls(io, pauses, { json: flags.json === true, none: 'Nothing is paused.' });
   });
@@ -43,10 +43,10 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
   const { reason, account } = flags;
   if (reason === undefined) throw new UsageError('a pause needs a reason.', 'Add --reason TEXT.');
   const author = authorOf(flags.author, io);
-  await withOperations(io, flags, async (operations) => {
-    if (account !== undefined) await requireAccount(operations, account);
+  await withDesk(io, flags, async (desk) => {
+    if (account !== undefined) await requireAccount(desk, account);
     const expiresAtMs = flags.for === undefined ? null : Date.now() + flags.for;
-    const put = await operations.controls.put({
+    const put = await desk.controls.put({
       kind: 'pause',
       accountId: account ?? null,
       author,

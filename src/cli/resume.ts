@@ -5,7 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, controlWords } from './operate/controls.ts';
-import { requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { requireAccount, withDesk, withPlace } from './operate/place.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
 interface Flags extends Omit<ControlFlags, 'for' | 'list'> {
@@ -40,12 +40,12 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
     throw new UsageError('--id and --account are two ways to say it.', 'Leave out one of them.');
   }
   const author = authorOf(flags.author, io);
-  await withOperations(io, flags, async (operations) => {
-    if (account !== undefined) await requireAccount(operations, account);
+  await withDesk(io, flags, async (desk) => {
+    if (account !== undefined) await requireAccount(desk, account);
     const selector = id === undefined ? pauseOf(account) : ({ kind: 'id', id } as const);
-    const lifted = await operations.controls.lift(selector, { author, reason });
+    const lifted = await desk.controls.lift(selector, { author, reason });
     const nowMs = Date.now();
-    const rest = (await operations.controls.list()).filter(
+    const rest = (await desk.controls.list()).filter(
       (control) => control.kind === 'pause' && !hasExpired(control, nowMs),
     );
     for (const pause of rest) printNote(io, `Still paused: ${controlWords(pause, nowMs)}.`);

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { Operations } from '../app.ts';
+import type { Desk } from '../app.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
-import { requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { requireAccount, withDesk, withPlace } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 interface Flags extends ControlFlags {
@@ -49,7 +49,7 @@ export function registerSilence(program: Command, io: CliIo): void {
 }
 
 async function list(io: CliIo, flags: Flags): Promise<void> {
-  await withOperations(io, flags, async ({ controls }) => {
+  await withDesk(io, flags, async ({ controls }) => {
     const silences = (await controls.list()).filter(({ kind }) => kind === 'silence');
     printControls(io, silences, { json: flags.json === true, none: 'Nothing is silenced.' });
   });
@@ -72,10 +72,10 @@ async function silence(io: CliIo, flags: Flags): Promise<void> {
   if (forMs === undefined) throw new UsageError('a silence has an end.', 'Add --for, such as --for 2h.');
   const subject = subjectOf(flags.subject);
   const author = authorOf(flags.author, io);
-  await withOperations(io, flags, async (operations) => {
-    if (flags.account !== undefined) await requireAccount(operations, flags.account);
-    await requireRule(operations, ruleId, flags.account);
-    const put = await operations.controls.put({
+  await withDesk(io, flags, async (desk) => {
+    if (flags.account !== undefined) await requireAccount(desk, flags.account);
+    await requireRule(desk, ruleId, flags.account);
+    const put = await desk.controls.put({
       kind: 'silence',
       accountId: flags.account ?? null,
       ruleId,
@@ -84,7 +84,7 @@ async function silence(io: CliIo, flags: Flags): Promise<void> {
       reason,
       expiresAtMs: Date.now() + forMs,
     });
-    if (operations.accounts === undefined) {
+    if (desk.accounts === undefined) {
       printNote(io, `Without a config nobody can tell here whether there is a rule ${ruleId}.`);
     }
     if (flags.json === true) printJson(io, put);
@@ -97,7 +97,7 @@ async function lift(io: CliIo, flags: Flags): Promise<void> {
   if (flags.for !== undefined) throw new UsageError('--lift ends a silence at once.', 'Leave out --for.');
   const subject = subjectOf(flags.subject);
   const author = authorOf(flags.author, io);
-  await withOperations(io, flags, async ({ controls }) => {
+  await withDesk(io, flags, async ({ controls }) => {
     const selector = { kind: 'silence', accountId: flags.account ?? null, ruleId, subject } as const;
     const lifted = await controls.lift(selector, { author, reason });
     if (flags.json === true) printJson(io, { lifted });
@@ -116,11 +116,7 @@ function subjectOf(text: string | undefined): string | null {
 }
 
 /** @throws UsageError when the config has no such rule for the accounts in question */
-async function requireRule(
-  { accounts }: Operations,
-  ruleId: string,
-  accountId: string | undefined,
-): Promise<void> {
+async function requireRule({ accounts }: Desk, ruleId: string, accountId: string | undefined): Promise<void> {
   if (accounts === undefined) return;
   const concerned = accounts.filter(({ id }) => accountId === undefined || id === accountId);
   const ids = [...new Set(concerned.flatMap(({ rules }) => rules.map(({ id }) => id)))];

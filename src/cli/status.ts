@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import type { Operations } from '../app.ts';
+import type { Desk } from '../app.ts';
 import type { AuditRecord } from '../core/audit/audit-record.ts';
 import { causeWords } from '../core/view/state-line.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { type PlaceFlags, requireAccount, withDesk, withPlace } from './operate/place.ts';
 import {
   printStatus,
   type StatusAccount,
@@ -65,31 +65,28 @@ function lostWords(): string {
 const LOST: ReadonlySet<string> = new Set(['redis-unreachable', 'store-lost']);
 
 async function printReport(io: CliIo, flags: Flags): Promise<void> {
-  await withOperations(io, flags, async (operations) => {
-    const report = await statusOf(operations, flags.account);
+  await withDesk(io, flags, async (desk) => {
+    const report = await statusOf(desk, flags.account);
     if (flags.json === true) printJson(io, report);
     else printStatus(io, report, flags.account !== undefined);
     if (report.accounts.some(({ refused }) => refused !== null)) io.setExitCode(EXIT.failed);
   });
 }
 
-async function statusOf(
-  operations: Operations,
-  wanted: readonly string[] | undefined,
-): Promise<StatusReport> {
-  const ids = wanted ?? operations.accounts?.map(({ id }) => id);
+async function statusOf(desk: Desk, wanted: readonly string[] | undefined): Promise<StatusReport> {
+  const ids = wanted ?? desk.accounts?.map(({ id }) => id);
   if (ids === undefined) {
     throw new UsageError(
       'without a config nobody knows which accounts there are.',
       'Add --account ID or --config FILE.',
     );
   }
-  if (wanted !== undefined) for (const id of wanted) await requireAccount(operations, id);
+  if (wanted !== undefined) for (const id of wanted) await requireAccount(desk, id);
   const atMs = Date.now();
   const [controls, pausedQueues, accounts] = await Promise.all([
-    operations.controls.list(),
-    operations.pausedQueues(),
-    Promise.all(ids.map((id) => statusAccount(operations, id))),
+    desk.controls.list(),
+    desk.pausedQueues(),
+    Promise.all(ids.map((id) => statusAccount(desk, id))),
   ]);
   return { atMs, controls, pausedQueues, accounts };
 }
@@ -98,11 +95,11 @@ async function statusOf(
 const RECORDS = 50;
 const EVENTS = 5;
 
-async function statusAccount(operations: Operations, accountId: string): Promise<StatusAccount> {
-  const calmMs = operations.accounts?.find(({ id }) => id === accountId)?.calmMs ?? null;
-  const view = await operations.view(accountId);
+async function statusAccount(desk: Desk, accountId: string): Promise<StatusAccount> {
+  const calmMs = desk.accounts?.find(({ id }) => id === accountId)?.calmMs ?? null;
+  const view = await desk.view(accountId);
   if (view.refused !== null) return { ...view, calmMs, events: [] };
-  const records = await operations.audit.tail(accountId, RECORDS);
+  const records = await desk.records(accountId, RECORDS);
   const events = records.flatMap(({ record }) => eventOf(record)).slice(-EVENTS);
   return { ...view, calmMs, events };
 }

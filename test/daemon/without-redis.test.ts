@@ -2,8 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { hasRedisServer, startRedisServer } from '../support/redis.ts';
-import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { drift, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 /** What a daemon does while Redis is lost: by the ledger of the simulated exchange. */
@@ -38,7 +39,7 @@ async function openHook(): Promise<{ readonly url: string; readonly bodies: read
 }
 
 describe.runIf(hasRedisServer())('while Redis is lost', () => {
-  async function open() {
+  async function open(web?: string) {
     const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
     closeAfterTest(() => server.stop());
     const simulator = await openScene();
@@ -48,6 +49,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
       {
         accounts: ACCOUNTS,
         rules: HALVE,
+        ...(web === undefined ? {} : { web }),
         more: `channels: { own: { type: webhook, url: "${hook.url}" } }\n`,
       },
       { redis: { url: server.url, prefix: 'bw' } },
@@ -66,7 +68,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
       world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
     await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
     await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world);
-    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.251, 'a fill', world);
     const before = ours(simulator, 'long').length;
     await eventually(() => said.some((body) => body.includes('firing')), 'a notice without Redis');
     await server.start();
@@ -86,5 +88,94 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     expect(kinds.filter((kind) => kind === 'intentOpened')).toHaveLength(1);
     expect(kinds).toContain('filled');
     expect(said.filter((body) => body.includes('"firing"'))).toHaveLength(1);
+  });
+
+  test('status, pause and resume ask the daemon itself, and what they say is in force there and afterwards', {
+    timeout: 120_000,
+  }, async () => {
+    const port = await freePort();
+    const token = 'a-control-token-of-this-test';
+    const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+    const env = { ...world.env, CONTROL: token };
+    const breakwater = async (...args: readonly string[]) =>
+      await runCommandLine([...args, '--config', world.configFile], { env });
+    await world.start({ env });
+    await polls(world, 'long', 3);
+    await server.kill();
+    const lost = await breakwater('status');
+    expect(lost.stderr).toContain(`Redis does not answer: the daemon at http://127.0.0.1:${port} is asked`);
+    const isAlone = (): boolean =>
+      world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
+    await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
+    expect(await breakwater('status')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/long +enforce +under 1 s ago +(calm|watching)/),
+    });
+
+    const paused = await breakwater('pause', '--account', 'long', '--reason', 'by hand', '--author', 'ann');
+    expect([paused.exitCode, paused.stdout, paused.stderr]).toEqual([
+      0,
+      expect.stringContaining('Paused: account long'),
+      expect.anything(),
+    ]);
+    await eventually(
+      async () => {
+        if ((await breakwater('status')).stdout.includes('by hand; rules fire')) return true;
+        move(simulator, -0.004);
+        return false;
+      },
+      'the rule fires',
+      () => troubles(world.events),
+    );
+    await polls(world, 'long', 3);
+    expect(ours(simulator, 'long')).toEqual([]);
+
+    await server.start();
+    await eventually(
+      () => world.events.some((event) => event.kind === 'standby' && event.state === 'shared'),
+      'all handed back',
+      () => troubles(world.events),
+    );
+    const back = await breakwater('status');
+    expect([back.stderr, back.stdout]).toEqual(['', expect.stringMatching(/paused by ann .*by hand/)]);
+    await polls(world, 'long', 3);
+    expect(ours(simulator, 'long')).toEqual([]);
+
+    await server.kill();
+    const losses = (): number =>
+      world.events.filter((event) => event.kind === 'standby' && event.state === 'alone').length;
+    await eventually(
+      () => losses() === 2,
+      'the second loss noticed',
+      () => troubles(world.events),
+    );
+    await polls(world, 'long', 3);
+    expect(ours(simulator, 'long')).toEqual([]);
+    const resumed = await breakwater('resume', '--account', 'long', '--reason', 'seen', '--author', 'ann');
+    expect(resumed.stdout).toContain('Lifted: pause of account long');
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order',
+      () => troubles(world.events),
+    );
+  });
+
+  test('a change without the control token is refused in words, and where no daemon runs Redis is what is missing', async () => {
+    const port = await freePort();
+    const { server, world } = await open(`{ port: ${port} }`);
+    const breakwater = async (...args: readonly string[]) =>
+      await runCommandLine([...args, '--config', world.configFile], { env: world.env });
+    const daemon = await world.start();
+    await polls(world, 'long', 2);
+    await server.kill();
+    const refused = await breakwater('pause', '--account', 'long', '--reason', 'by hand');
+    expect([refused.exitCode, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toMatch(/the daemon at .* refused: .*web\.controlToken/s);
+    await daemon.stop('the test goes on', 10_000);
+    const alone = await breakwater('pause', '--account', 'long', '--reason', 'by hand');
+    expect([alone.exitCode, alone.stderr]).toEqual([
+      1,
+      expect.stringContaining('the Redis server cannot be used'),
+    ]);
   });
 });

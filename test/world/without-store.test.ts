@@ -76,7 +76,7 @@ function firstOrderMs({ exchange, startMs }: World): number {
 async function check(world: World, about: string): Promise<void> {
   const trail = await auditTrailOf(world);
   expect(ledgerViolations(world.exchange.model.ledger(), trail, world.startMs), `${about}:`).toEqual([]);
-  expect((await world.audit.verify('desk')).kind, `${about}:`).toBe('intact');
+  expect(await world.audit.verify('desk'), `${about}:`).toMatchObject({ kind: 'intact' });
   const { model } = world.exchange;
   const size = model.openPositions('desk')[0]?.amount.toNumber() ?? 0;
   const ordered = model.openOrders('desk').reduce((sum, { left }) => sum + left.toNumber(), 0);
@@ -99,6 +99,27 @@ test.each([[['north']], [['north', 'south']]])(
         events.flatMap((event) => (event.kind === 'standby' ? [event.state] : [])),
       );
       expect(states, `${about}:`).toEqual(names.map(() => ['alone', 'shared']));
+    }
+  },
+  60_000 + 2_000 * MOMENTS,
+);
+
+test.each([[['north']], [['north', 'south']]])(
+  `lost again and again at ${MOMENTS} rhythms, with %j: acted on once, and handed back whole`,
+  async (names) => {
+    for (let rhythm = 0; rhythm < MOMENTS; rhythm++) {
+      // It comes back for hardly longer than it has to before it is trusted: no poll may fall between two losses.
+      const [downMs, upMs] = [2_500 + rhythm * 900, 2_300 + ((rhythm * 370) % 1_900)];
+      const events = Array.from({ length: 9 }, (_, loss): readonly TimedEvent[] => {
+        const atMs = BREACH_MS - 3_000 + loss * (downMs + upMs);
+        return [
+          { atMs, kind: 'store', state: 'down' },
+          { atMs: atMs + downMs, kind: 'store', state: 'up' },
+        ];
+      }).flat();
+      const world = open(rhythm + 1, names, events);
+      await world.run();
+      await check(world, `down for ${downMs} ms, up for ${upMs} ms, ${names.length} daemons`);
     }
   },
   60_000 + 2_000 * MOMENTS,

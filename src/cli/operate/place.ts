@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Operations, OperationsPlace } from '../../app.ts';
+import type { Desk, Operations, OperationsPlace } from '../../app.ts';
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
-import type { CliIo } from '../io.ts';
+import { type CliIo, paint, printNote } from '../io.ts';
 
 /** Options of every command that works on the shared state; each offers `--json` too. */
 export interface PlaceFlags {
@@ -76,14 +76,41 @@ export async function withOperations<T>(
   flags: PlaceFlags,
   work: (operations: Operations) => Promise<T>,
 ): Promise<T> {
-  const place = placeOf(flags, io);
   const { openOperations } = await import('../../app.ts');
+  return await explaining(() => openOperations(placeOf(flags, io)), work);
+}
+
+/** The same for what a daemon that runs here can do while Redis does not answer; says so where it is asked. */
+export async function withDesk<T>(
+  io: CliIo,
+  flags: PlaceFlags,
+  work: (desk: Desk) => Promise<T>,
+): Promise<T> {
+  const { openDesk } = await import('../../app.ts');
+  return await explaining(
+    () => openDesk(placeOf(flags, io)),
+    async (desk) => {
+      if (desk.through !== undefined) {
+        printNote(
+          io,
+          paint(io, 'stderr', 'yellow', `Redis does not answer: the daemon at ${desk.through} is asked.`),
+        );
+      }
+      return await work(desk);
+    },
+  );
+}
+
+async function explaining<D extends Desk, T>(
+  open: () => Promise<D>,
+  work: (desk: D) => Promise<T>,
+): Promise<T> {
   try {
-    const operations = await openOperations(place);
+    const desk = await open();
     try {
-      return await work(operations);
+      return await work(desk);
     } finally {
-      await operations.close();
+      await desk.close();
     }
   } catch (error) {
     throw explained(error);
@@ -109,11 +136,10 @@ function explained(error: unknown): unknown {
 }
 
 /** An account of the config, else one that was ever watched. @throws UsageError naming what was probably meant */
-export async function requireAccount(operations: Operations, accountId: string): Promise<void> {
-  const { accounts, store } = operations;
+export async function requireAccount(desk: Desk, accountId: string): Promise<void> {
+  const { accounts } = desk;
   if (accountId === OPERATOR_CHAIN || accounts?.some(({ id }) => id === accountId) === true) return;
-  const { load } = await store.read(accountId);
-  if (load.kind === 'refused' || load.account.version > 0) return;
+  if (await desk.wasWatched(accountId)) return;
   if (accounts === undefined) {
     throw new UsageError(`no account ${JSON.stringify(accountId)} was ever watched with this Redis.`);
   }

@@ -187,7 +187,7 @@ function sourceViews({ account, nowMs }: Scene): readonly SourceView[] {
     return [
       {
         source,
-        readAtMs: isRead ? nowMs - ageMs : null,
+        readAtMs: isRead ? Math.round(nowMs - ageMs) : null,
         ageMs,
         complete: isRead && complete,
         setAside: countSetAside(aside),

@@ -94,12 +94,24 @@ export class StandbyBackend implements Backend {
         ...(await handBackBucket({ index, base, alone, shared, writer: this.#writer, randomText })),
       );
     }
-    for (const image of this.#images) {
-      image.accounts.clear();
-      image.overtaken.clear();
-    }
+    await this.#readAnew();
     this.#alone = undefined;
     return results;
+  }
+
+  /** The store above is not told again of what it has: a second loss soon after has to begin with what there is now. */
+  async #readAnew(): Promise<void> {
+    const known = this.#images.map(({ epoch, accounts }) =>
+      epoch === null ? undefined : [...accounts.keys()],
+    );
+    for (const [index, accountIds] of known.entries()) {
+      if (accountIds === undefined) continue;
+      const raw = await this.#options.shared.view(index, { writer: '', stamp: '', accountIds, due: null });
+      const image = this.#image(index);
+      image.accounts.clear();
+      image.overtaken.clear();
+      this.#noteView(index, raw);
+    }
   }
 
   view(index: number, request: RawRequest): Promise<RawView> {

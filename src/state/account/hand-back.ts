@@ -1,5 +1,6 @@
 import type { AuditRecord } from '../../core/audit/audit-record.ts';
 import type { EpochStart } from '../../core/ports/state-store.ts';
+import { mergeControls } from '../controls/controls-text.ts';
 import {
   type Backend,
   type RawAccount,
@@ -10,7 +11,14 @@ import {
   STAMP_LENGTH,
 } from './account-backend.ts';
 import type { BucketImage, HeldAccount, MemoryBackend } from './backend-memory.ts';
-import { HEADER_FIELD, laneField, laneHeaderField, laneHeadersOf, TALLY_FIELD } from './documents.ts';
+import {
+  FOLDED_FIELD,
+  HEADER_FIELD,
+  laneField,
+  laneHeaderField,
+  laneHeadersOf,
+  TALLY_FIELD,
+} from './documents.ts';
 import {
   readEpoch,
   readHeader,
@@ -69,7 +77,7 @@ async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[]
   });
   const isContested = merges.some(({ how }) => how === 'superseded');
   const epoch = await settleEpoch(parts, raw, isContested);
-  await settleControls(parts, raw);
+  if (!(await settleControls(parts, raw))) return undefined;
   if (merges.length === 0) return [];
   const reply = await shared.commit(index, {
     epoch,
@@ -108,12 +116,16 @@ async function settleEpoch(
   return await shared.startEpoch(index, raw.epoch, next);
 }
 
-/** What operators said to this process holds, unless they have said something else to the shared one. */
-async function settleControls({ index, base, alone, shared }: HandBackParts, raw: RawView): Promise<void> {
-  const controls = alone.controlsOf(index);
+/** What operators said here and elsewhere holds; false: somebody else has just said something. */
+async function settleControls(
+  { index, base, alone, shared, randomText }: HandBackParts,
+  raw: RawView,
+): Promise<boolean> {
   const stored = raw.controls ?? '';
-  if (controls === stored || (stored !== base.controls && stored !== '')) return;
-  await shared.setControls(index, stored.slice(0, STAMP_LENGTH), controls);
+  const said = { base: base.controls, here: alone.controlsOf(index), there: stored };
+  const merged = mergeControls(said, randomText(STAMP_LENGTH));
+  if (merged === stored) return true;
+  return (await shared.setControls(index, stored.slice(0, STAMP_LENGTH), merged)) === merged;
 }
 
 interface Merge extends HandedBack {
@@ -138,17 +150,19 @@ function merge(
   let isSuperseded = false;
   let isMerged = false;
   const continuing: RawRecord[] = [];
-  const settle = (chain: string | undefined, isSame: boolean): Way => {
+  const settle: Settle = (chain, isSame, isUncontested = false) => {
     const records = chains.get(chain) ?? [];
     (isSame ? continuing : segment).push(...records);
     if (isSame) return 'continues';
-    if (wins) isMerged = true;
+    const replaces = wins || isUncontested;
+    if (replaces) isMerged = true;
     else isSuperseded = true;
-    return wins ? 'replaces' : 'yields';
+    return replaces ? 'replaces' : 'yields';
   };
   const scene = { there, before, held, settle, isOlder };
-  const own = ownPart(scene);
   const lanes = lanesPart(scene);
+  // Records of its own tell how far the chains of lanes had come: they are true only behind these.
+  const own = ownPart(scene, segment.length === 0);
   const change: RawChange = {
     accountId,
     ...own,
@@ -190,11 +204,14 @@ function chainOf({ text }: RawRecord): string | undefined {
 /** Whether what this process has follows what is there, takes its place, or is left out. */
 type Way = 'continues' | 'replaces' | 'yields';
 
+/** `isSame`: nobody has changed the part meanwhile. `isUncontested`: neither has, but its records cannot follow. */
+type Settle = (chain: string | undefined, isSame: boolean, isUncontested?: boolean) => Way;
+
 interface PartScene {
   readonly there: ReadonlyMap<string, string>;
   readonly before: ReadonlyMap<string, string>;
   readonly held: HeldAccount;
-  readonly settle: (chain: string | undefined, isSame: boolean) => Way;
+  readonly settle: Settle;
   readonly isOlder: boolean;
 }
 
@@ -205,20 +222,24 @@ const NOTHING: Pick<RawChange, 'expected' | 'header' | 'set' | 'remove'> = {
   remove: [],
 };
 
-/** The documents, under the account's header. */
-function ownPart({ there, before, held, settle, isOlder }: PartScene): typeof NOTHING {
+/** The documents, under the account's header. `lanesFollow`: the chains of all lanes continue. */
+function ownPart({ there, before, held, settle, isOlder }: PartScene, lanesFollow: boolean): typeof NOTHING {
   const stored = there.get(HEADER_FIELD) ?? '';
   const header = held.fields.get(HEADER_FIELD) ?? '';
   if (header === '' || header === stored) return NOTHING;
   if (header === before.get(HEADER_FIELD) && !isOlder) return NOTHING;
-  const way = settle(undefined, stored === (before.get(HEADER_FIELD) ?? ''));
+  const isSame = stored === (before.get(HEADER_FIELD) ?? '');
+  const way = settle(undefined, isSame && lanesFollow, isSame);
   if (way === 'yields') return NOTHING;
-  const documents = [...held.fields].filter(([field]) => isDocument(field));
+  // How far lanes were folded belongs to the chain that stands there.
+  const isTaken = (field: string): boolean =>
+    isDocument(field) && (way === 'continues' || field !== FOLDED_FIELD);
+  const documents = [...held.fields].filter(([field]) => isTaken(field));
   return {
     expected: stored,
     header: way === 'continues' ? header : headerOver(stored, header),
     set: documents.flat(),
-    remove: [...there.keys()].filter((field) => isDocument(field) && !held.fields.has(field)),
+    remove: [...there.keys()].filter((field) => isTaken(field) && !held.fields.has(field)),
   };
 }
 

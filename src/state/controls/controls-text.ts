@@ -38,6 +38,44 @@ export function readControls(text: string, reader: ControlsReader): Controls {
   }
 }
 
+export interface SaidControls {
+  /** As both sides had them last. */
+  readonly base: string;
+  readonly here: string;
+  readonly there: string;
+}
+
+/**
+ * What holds once two sides that could not see one another meet again: what either side has put and neither has lifted.
+ * A text that cannot be read wins, as it holds everything back.
+ */
+export function mergeControls({ base, here, there }: SaidControls, stamp: string): string {
+  if (here === there) return there;
+  // A server that was emptied has forgotten them.
+  if (there === '' || there === base) return here;
+  if (here === base) return there;
+  const [known, ours, theirs] = [base, here, there].map(entriesIn);
+  if (ours === undefined) return here;
+  if (theirs === undefined) return there;
+  const has = (entries: readonly Entry[] | undefined, { id }: Entry): boolean =>
+    entries?.some((entry) => entry.id === id) === true;
+  const kept = theirs.filter((entry) => has(ours, entry) || !has(known, entry));
+  const added = ours.filter((entry) => !has(theirs, entry) && !has(known, entry));
+  return writeControls(stamp, [...kept, ...added] as Control[]);
+}
+
+type Entry = Pick<Control, 'id'>;
+
+function entriesIn(text: string): readonly Entry[] | undefined {
+  if (text === '') return [];
+  try {
+    const body = JSON.parse(text.slice(STAMP_LENGTH)) as { version?: unknown; entries?: unknown };
+    return body.version === VERSION && Array.isArray(body.entries) ? body.entries : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function readControl(value: unknown, { trust, onRefused }: ControlsReader): readonly Control[] {
   const read = controlSchema.safeParse(value);
   if (!read.success) return [unreadable('hold something that is neither a pause nor a silence')];

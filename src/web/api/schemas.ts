@@ -27,6 +27,7 @@ const authored = {
   author: z.string(),
   reason: z.string(),
   atMs: timeMs(),
+  seal: z.string().exactOptional().describe('Where there is an `operators.key`: made with it.'),
 };
 
 export const pause = named(

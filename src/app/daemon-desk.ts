@@ -1,0 +1,104 @@
+import { isIPv6 } from 'node:net';
+import type { z } from 'zod';
+import type { CompiledConfig } from '../config/compiled-config.ts';
+import type { Control } from '../core/controls/controls.ts';
+import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
+import type { AccountView } from '../core/view/account-view.ts';
+import { account } from '../web/api/account-schema.ts';
+import { liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
+import { type Desk, knownAccount, problem } from './operations.ts';
+
+const TIMEOUT_MS = 5000;
+
+interface Asking {
+  readonly method?: 'POST' | 'DELETE';
+  readonly body?: object;
+}
+
+type Ask = <S extends z.ZodType>(path: string, reply: S, asking?: Asking) => Promise<z.output<S>>;
+
+/**
+ * The desk of a daemon that runs here, over its own port: for when Redis does not answer. A pause made here holds back
+ * the daemon that was asked, and goes to Redis with what it did alone. undefined: nobody answers there.
+ */
+export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | undefined> {
+  const { host, port, token, controlToken } = config.web;
+  if (port === 0) return undefined;
+  const base = `http://${isIPv6(host) ? `[${host}]` : host}:${port}`.replace(
+    /\/\/(0\.0\.0\.0|\[::\]):/,
+    '//127.0.0.1:',
+  );
+  const ask: Ask = async (path, reply, { method = 'GET', body } = {}) => {
+    const bearer = method === 'GET' ? (token ?? controlToken) : controlToken;
+    const response = await fetch(`${base}/api/v1/${path}`, {
+      method,
+      headers: {
+        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const answer = (await response.json()) as { readonly error?: { readonly message?: string } };
+    const read = response.ok ? reply.safeParse(answer) : undefined;
+    if (read?.success === true) return read.data;
+    if (read !== undefined) {
+      const unread = `Redis does not answer, and what the daemon at ${base} says cannot be read here`;
+      throw problem(
+        'daemon-differs',
+        unread,
+        'Use the breakwater that the daemon runs, or look at its page.',
+      );
+    }
+    const words = `Redis does not answer, and the daemon at ${base} refused: ${answer.error?.message ?? response.status}`;
+    throw problem('daemon-refused', words, 'It takes web.token for reading, web.controlToken for changes.');
+  };
+  try {
+    await fetch(`${base}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  } catch {
+    return undefined;
+  }
+  const accounts = config.accounts.map(knownAccount);
+  return {
+    accounts,
+    through: base,
+    controls: controlsOver(ask),
+    pausedQueues: async () => [],
+    records: async () => [],
+    wasWatched: async (accountId) => accounts.some(({ id }) => id === accountId),
+    view: async (accountId) =>
+      (await ask(`accounts/${encodeURIComponent(accountId)}`, account)) as AccountView,
+    close: async () => undefined,
+  };
+}
+
+function controlsOver(ask: Ask): Pick<OperatorControls, 'put' | 'lift' | 'list'> {
+  const list = async (): Promise<readonly Control[]> => {
+    const { pauses, silences } = await ask('overview', overview);
+    return [...pauses, ...silences] as readonly Control[];
+  };
+  return {
+    list,
+    async put({ kind, expiresAtMs, ...draft }: ControlDraft) {
+      const body = { ...draft, forMs: expiresAtMs === null ? null : expiresAtMs - Date.now() };
+      const path = kind === 'pause' ? 'pauses' : 'silences';
+      return (await ask(path, kind === 'pause' ? pause : silence, { method: 'POST', body })) as Control;
+    },
+    async lift(selector, { author, reason }) {
+      const lifted: Control[] = [];
+      for (const { id, kind } of (await list()).filter((control) => isMeant(control, selector))) {
+        const asking = { method: 'DELETE', body: { author, reason } } as const;
+        const reply = await ask(`${kind}s/${encodeURIComponent(id)}`, liftedReply, asking);
+        lifted.push(...(reply.lifted as readonly Control[]));
+      }
+      return lifted;
+    },
+  };
+}
+
+function isMeant(control: Control, selector: ControlSelector): boolean {
+  if (selector.kind === 'id') return control.id === selector.id;
+  if (control.kind !== selector.kind || control.accountId !== selector.accountId) return false;
+  if (control.kind === 'pause' || selector.kind === 'pause') return true;
+  return control.ruleId === selector.ruleId && control.subject === selector.subject;
+}
