@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
+import type { AuditRecord } from '../../src/core/audit/audit-record.ts';
 import { type Decimal, decimal } from '../../src/core/quantities/decimal.ts';
 import type { World } from '../../src/world/open-world.ts';
 
@@ -24,11 +25,13 @@ export interface AuditTrail {
   readonly open: readonly OpenIntent[];
 }
 
-export async function auditTrailOf({ audit, spec }: World): Promise<AuditTrail> {
-  const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, MOST_RECORDS)));
-  const events = chains
-    .flat()
-    .flatMap(({ record: { content } }) => (content.kind === 'action' ? [content.event] : []));
+/** Clocks of daemons, of the store and of the exchange differ. */
+const CLOCK_ERROR_MS = 250;
+
+export async function auditTrailOf(world: World): Promise<AuditTrail> {
+  const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
+  const chained = eventsIn(read.flatMap((records) => records.chained));
+  const events = [...chained, ...eventsIn(read.flatMap((records) => records.attached))];
   const idsOf = (wanted: (event: AuditEvent) => boolean): ReadonlySet<string> =>
     new Set(
       events.flatMap((event) =>
@@ -43,12 +46,39 @@ export async function auditTrailOf({ audit, spec }: World): Promise<AuditTrail> 
     lowestTarget: (positionId, atMs) => {
       let lowest: Decimal | undefined;
       for (const target of targets.get(positionId) ?? []) {
-        if (target.atMs <= atMs && (lowest === undefined || target.base.lt(lowest))) lowest = target.base;
+        if (target.atMs <= atMs + CLOCK_ERROR_MS && (lowest === undefined || target.base.lt(lowest)))
+          lowest = target.base;
       }
       return lowest;
     },
-    open: openIntentsOf(events),
+    // What was attached has been superseded.
+    open: openIntentsOf(chained),
   };
+}
+
+function eventsIn(records: readonly AuditRecord[]): readonly AuditEvent[] {
+  return records.flatMap(({ content }) => (content.kind === 'action' ? [content.event] : []));
+}
+
+interface Records {
+  readonly chained: readonly AuditRecord[];
+  /** Made alone by a daemon, which could only attach them. */
+  readonly attached: readonly AuditRecord[];
+}
+
+async function recordsOf({ audit }: World, accountId: string): Promise<Records> {
+  const chained = (await audit.tail(accountId, MOST_RECORDS)).map(({ record }) => record);
+  const attached = await Promise.all(
+    chained.map(async ({ content, attachments }): Promise<readonly AuditRecord[]> => {
+      if (content.kind !== 'note' || content.about !== 'carriedAlone') return [];
+      const text = await audit.attachment(accountId, attachments['records'] ?? '');
+      if (text === undefined) throw new Error(`records that were made alone are missing (${accountId})`);
+      return (JSON.parse(text) as readonly { readonly text: string }[]).map(
+        (record) => JSON.parse(record.text) as AuditRecord,
+      );
+    }),
+  );
+  return { chained, attached: attached.flat() };
 }
 
 function isOfCover({ key, reason }: AuditEvent): boolean {

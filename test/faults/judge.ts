@@ -58,7 +58,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     ...nonceViolations(log),
     ...heldBackViolations(faultWorld, world, log),
     ...livenessViolations(world, log),
-    ...(faultWorld.sparesSecond ? sparedViolations(world, breachMs) : []),
+    ...(faultWorld.sparesSecond ? sparedViolations(world, breachMs, trail) : []),
     ...(await recordViolations(world, secrets)),
   ];
   return {
@@ -209,8 +209,13 @@ function isBreached({ exchange, spec }: World, accountId: string): boolean {
 }
 
 /** Invariant 13: what befalls the requests of one account delays no reduction of another. */
-function sparedViolations(world: World, breachMs: number | undefined): readonly string[] {
+function sparedViolations(world: World, breachMs: number | undefined, trail: AuditTrail): readonly string[] {
   if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
+  // The smaller side of a hedge: closing it would raise what is at stake.
+  const isHedge = trail.events.some(
+    ({ accountId, reason }) => accountId === SECOND && reason === 'failed:hedged',
+  );
+  if (isHedge) return [];
   const first = world.exchange.model
     .ledger({ accountId: SECOND, kinds: ['order_placed'] })
     .find(({ clientOrderId }) => clientOrderId?.startsWith('bw'));
