@@ -2,108 +2,104 @@ import { suggest } from '../../app.ts';
 import { isDecimalString } from '../../core/quantities/decimal.ts';
 import { UsageError } from '../errors.ts';
 
-/** How the text of a parameter is read. */
+/** How the text of a parameter is read: `says` stands in the listing, `expected` in an error after `must be`. */
 interface ParameterType<T> {
-  /** As in the listing: `decimal`, `true|false`. */
   readonly says: string;
-  /** As in an error, after `must be`. */
   readonly expected: string;
   /** `undefined` for a text that is not of the type. */
   readonly read: (text: string) => T | undefined;
 }
 
-/** `repeatable`: a list, given by repeating the parameter. `prefilled`: has a value of its own unless given. */
-type Form = 'required' | 'optional' | 'repeatable' | 'prefilled';
-
-interface Parameter {
-  readonly form: Form;
-  readonly type: ParameterType<unknown>;
-  readonly note: string;
-  /** Other spellings: the specification's and the live service's. */
-  readonly aliases: readonly string[];
-  /** The value of a prefilled one; `uuid` is fresh. */
-  readonly initial?: (uuid: string) => unknown;
-}
-
-/** Parameters by their names, in the order of the listing. */
-export type ParameterTable = Readonly<Record<string, Parameter>>;
-
-/** What is read from the parameters of a table; absent ones are absent. */
-export type ValuesOf<P extends ParameterTable> = {
-  readonly [N in keyof P as P[N]['form'] extends 'required' | 'prefilled' ? N : never]: ValueOf<P[N]>;
-} & {
-  readonly [N in keyof P as P[N]['form'] extends 'required' | 'prefilled' ? never : N]?: ValueOf<P[N]>;
-};
-type ValueOf<P> = P extends { readonly type: ParameterType<infer T> }
-  ? P extends { readonly form: 'repeatable' }
-    ? readonly T[]
-    : T
-  : never;
-
-/** The same where it is not known of which table they are. */
+/** What was read, by the names of parameters; absent ones are absent. */
 export type Values = Readonly<Record<string, unknown>>;
 
+/** One parameter, whose value is a `V`. */
+interface Parameter<V = unknown> {
+  /** A repeatable one is a list, given by repeating the parameter. */
+  readonly form: 'required' | 'optional' | 'repeatable';
+  readonly type: ParameterType<V extends readonly (infer T)[] ? T : V>;
+  readonly note: string;
+  /** Further names, beside the own one and its spelling in snake_case. */
+  readonly aliases: readonly string[];
+  /** Its value where none is given. */
+  readonly initial?: (given: Values) => V | undefined;
+}
+
+/** One parameter for each field of a request `Q`, in the order of the listing. */
+export type ParametersOf<Q> = { readonly [N in keyof Q]-?: Parameter<NonNullable<Q[N]>> };
+
 const declare =
-  <F extends Form>(form: F) =>
-  <T>(type: ParameterType<T>, note: string, ...aliases: readonly string[]) => ({ form, type, note, aliases });
+  (form: Parameter['form']) =>
+  <T>(type: ParameterType<T>, note: string, ...aliases: string[]) => ({ form, type, note, aliases });
 
 export const required = declare('required');
 export const optional = declare('optional');
 export const repeatable = declare('repeatable');
-const prefilled = declare('prefilled');
-export const withDefault = <T>(initial: (uuid: string) => T, ...rest: Parameters<typeof prefilled<T>>) => ({
-  ...prefilled(...rest),
-  initial,
+/** An optional one that has a value of its own where none is given. */
+export const prefilled = <T>(
+  initial: (given: Values) => NoInfer<T> | undefined,
+  type: ParameterType<T>,
+  note: string,
+  ...aliases: string[]
+) => ({ ...optional(type, note, ...aliases), initial });
+
+const typed = <T>(says: string, expected: string, read: (text: string) => T | undefined) => ({
+  says,
+  expected,
+  read,
 });
-
-const typed = <T>(
-  says: string,
-  expected: string,
-  read: (text: string) => T | undefined,
-): ParameterType<T> => ({ says, expected, read });
-
-/** Kept as the text it is: no digit is lost. */
-export const DECIMAL = typed('decimal', 'a decimal such as 0.5', (text) =>
-  isDecimalString(text) ? text : undefined,
-);
-
-export const TEXT = typed('text', 'a text that is not empty', (text) => (text === '' ? undefined : text));
-
-export const INTEGER = typed('whole number', 'a whole number', (text) =>
-  /^\d{1,15}$/.test(text) ? Number(text) : undefined,
-);
 
 /** A date without a time is midnight UTC; a time without a zone could mean several moments and is refused. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-export const TIME = typed(
-  'Unix seconds or date',
-  'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z',
-  (text) => {
-    if (/^\d{1,11}(?:\.\d{1,6})?$/.test(text)) return Number(text);
-    const ms = DATE.test(text) ? Date.parse(text) : Number.NaN;
-    return Number.isNaN(ms) ? undefined : ms / 1000;
-  },
-);
-
-/** One of a few values; `also` has further spellings of them. */
-export function choice<const T>(values: readonly T[], also: Readonly<Record<string, NoInfer<T>>> = {}) {
+/** One of a few values, or of further spellings of them. */
+function choice<const T>(values: readonly T[], also: Readonly<Record<string, NoInfer<T>>> = {}) {
   const known = new Map([...values.map((value) => [String(value), value] as const), ...Object.entries(also)]);
   return typed(values.join('|'), `one of ${values.join(', ')}`, (text) => known.get(text));
 }
 
-export const BOOLEAN = choice([true, false]);
+export const types = {
+  /** Kept as the text it is: no digit is lost. */
+  decimal: typed('decimal', 'a decimal such as 0.5', (text) => (isDecimalString(text) ? text : undefined)),
+  text: typed('text', 'a text that is not empty', (text) => text || undefined),
+  integer: typed('whole number', 'a whole number', (text) =>
+    /^\d{1,15}$/.test(text) ? Number(text) : undefined,
+  ),
+  time: typed(
+    'Unix seconds or date',
+    'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z',
+    (text) => {
+      if (/^\d{1,11}(?:\.\d{1,6})?$/.test(text)) return Number(text);
+      return DATE.test(text) && !Number.isNaN(Date.parse(text)) ? Date.parse(text) / 1000 : undefined;
+    },
+  ),
+  boolean: choice([true, false]),
+  side: choice(['buy', 'sell']),
+  positionSide: choice(['LONG', 'SHORT', 'BOTH']),
+  orderType: choice(['spot', 'margin', 'futures']),
+  transferMethod: choice(['deposit', 'withdrawal'], { '1': 'deposit', '2': 'withdrawal' }),
+};
+
+/** Names that people will try, and what to say instead. */
+const HINTS: Readonly<Record<string, string>> = {
+  offset: 'only histories have pages, which are read one after another; use since or maxRecords',
+  customer: 'customer data comes from --customer-file only',
+};
 
 /** What has parameters: an endpoint. */
 interface Parameterized {
   readonly name: string;
-  readonly parameters: ParameterTable;
-  /** Names that people will try, and what to say instead. */
-  readonly hints?: Readonly<Record<string, string>>;
+  readonly parameters: ParametersOf<Values>;
+}
+
+/** All names of a parameter: its own, the same in snake_case, and further ones of the exchange. */
+export function spellingsOf([name, { aliases }]: [string, Parameter]): readonly string[] {
+  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return [...new Set([name, snake, ...aliases])];
 }
 
 /** Reads `name=value` texts; values appear in no error, as they may be secret. @throws UsageError naming every fault */
-export function readParameters(target: Parameterized, texts: readonly string[], uuid: string): Values {
+export function readParameters(target: Parameterized, texts: readonly string[]): Values {
   const values: Record<string, unknown> = {};
   const faults = new Set(texts.flatMap((text) => readOne(target, values, text) ?? []));
   const table = Object.entries(target.parameters);
@@ -115,8 +111,8 @@ export function readParameters(target: Parameterized, texts: readonly string[], 
   if (faults.size > 0) {
     throw new UsageError(`${target.name}: ${[...faults].join('; ')}.`, `See: call ${target.name} --list`);
   }
-  for (const [name, { initial }] of table) if (initial !== undefined) values[name] ??= initial(uuid);
-  return values;
+  const unsaid = table.flatMap(([name, { initial }]) => (name in values ? [] : [[name, initial?.(values)]]));
+  return { ...values, ...Object.fromEntries(unsaid.filter(([, value]) => value !== undefined)) };
 }
 
 /** Adds what one text says to the values, or returns its fault. */
@@ -124,9 +120,7 @@ function readOne(target: Parameterized, values: Record<string, unknown>, text: s
   const equals = text.indexOf('=');
   if (equals < 1) return 'a --param is not name=value';
   const written = text.slice(0, equals);
-  const found = Object.entries(target.parameters).find(
-    ([name, { aliases }]) => name === written || aliases.includes(written),
-  );
+  const found = Object.entries(target.parameters).find((one) => spellingsOf(one).includes(written));
   if (found === undefined) return unknownName(target, written);
   const [name, { type, form }] = found;
   const value = type.read(text.slice(equals + 1));
@@ -136,15 +130,12 @@ function readOne(target: Parameterized, values: Record<string, unknown>, text: s
   return undefined;
 }
 
-function unknownName({ name, parameters, hints = {} }: Parameterized, written: string): string {
+function unknownName({ name, parameters }: Parameterized, written: string): string {
   const first = written.split('.')[0] ?? written;
-  if (Object.hasOwn(hints, first)) return `${first}: ${hints[first]}`;
+  if (Object.hasOwn(HINTS, first)) return `${first}: ${HINTS[first]}`;
   if (/key|secret|token|password/i.test(written)) return 'credentials are no parameters';
   const names = Object.keys(parameters);
-  const meant = suggest(
-    written,
-    names.flatMap((known) => [known, ...(parameters[known]?.aliases ?? [])]),
-  );
+  const meant = suggest(written, Object.entries(parameters).flatMap(spellingsOf));
   const shown = JSON.stringify(written.slice(0, 64));
   if (meant !== undefined) return `no parameter ${shown} (did you mean ${meant}?)`;
   return `no parameter ${shown}; ${names.length === 0 ? `${name} takes none` : `there are ${names.join(', ')}`}`;

@@ -15,7 +15,7 @@ const PREFIX = {
 /** A call as it was asked for. */
 interface Asked {
   readonly endpoint: CallEndpoint;
-  readonly values: Values;
+  readonly request: Values;
   readonly asJson: boolean;
 }
 
@@ -25,13 +25,13 @@ interface Asked {
  */
 export function report(
   io: CliIo,
-  { endpoint, values, asJson }: Asked,
+  { endpoint, request, asJson }: Asked,
   outcome: ReadOutcome<unknown> | CommandOutcome<unknown>,
 ): void {
   const { name } = endpoint;
   const { kind } = outcome;
   if (kind === 'ok' || kind === 'accepted') {
-    const { json, lines, notes = [] } = endpoint.reply(outcome.value);
+    const { json, lines, notes = [] } = endpoint.view(outcome.value);
     io.setExitCode(EXIT.ok);
     if (asJson) {
       printJson(io, { endpoint: name, outcome: kind, ...json });
@@ -44,7 +44,7 @@ export function report(
   const { error } = outcome;
   const harmless = kind === 'failed' || error.effect === 'none';
   if (error.name === 'aborted' && io.signal.aborted && harmless) throw io.signal.reason;
-  const advice = kind === 'unknown' ? endpoint.afterUnknown?.(values) : CURES[error.name];
+  const advice = kind === 'unknown' ? endpoint.afterUnknown?.(request) : CURES[error.name];
   const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
   if (!asJson) {
     const options = { exitCode, ...(advice === undefined ? {} : { cure: advice }) };
