@@ -114,33 +114,35 @@ function refuseSecret(): never {
 }
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
-  const { name, takesCustomer, changes } = endpoint;
-  if (flags.customerFile !== undefined && takesCustomer !== true) {
-    throw new UsageError(`${name}: takes no customer data.`, 'Leave out --customer-file.');
-  }
-  const parameters = readParameters(endpoint, flags.param ?? []);
-  const { customerFile } = flags;
-  const request =
-    customerFile === undefined ? parameters : { ...parameters, customer: await customerOf(customerFile) };
+  const request = await requestOf(endpoint, flags);
   const body = await bodyOf(endpoint, request, flags.dialect);
   const risk = endpoint.exposure?.(body);
   if (risk !== undefined && flags.allowExposure !== true) {
-    throw new UsageError(`${name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
+    throw new UsageError(`${endpoint.name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
   }
   const options = await connectionOf(io, endpoint, flags);
-  if (changes !== undefined) {
+  if (endpoint.changes !== undefined) {
     showRequest(io, endpoint, body, options);
-    const caution = endpoint.caution?.(request) ?? `Beware: ${risk}.`;
-    printNote(io, paint(io, 'stderr', 'yellow', caution));
+    const caution = endpoint.caution?.(request) ?? (risk === undefined ? undefined : `Beware: ${risk}.`);
+    if (caution !== undefined) printNote(io, paint(io, 'stderr', 'yellow', caution));
     if (flags.yes !== true) await agree(io);
   }
   const connection = await connect(io, options);
   try {
     const outcome = await endpoint.send(connection.exchange, request, { signal: io.signal });
-    report(io, { endpoint, request, asJson: flags.json === true }, outcome);
+    report(io, endpoint, { request, asJson: flags.json === true }, outcome);
   } finally {
     await connection.close();
   }
+}
+
+async function requestOf(endpoint: CallEndpoint, { param = [], customerFile }: Flags): Promise<Values> {
+  const { name, parameters, takesCustomer, defaults } = endpoint;
+  const given = readParameters(name, parameters, param);
+  const request = { ...defaults?.(given), ...given };
+  if (customerFile === undefined) return request;
+  if (takesCustomer === true) return { ...request, customer: await customerOf(customerFile) };
+  throw new UsageError(`${name}: takes no customer data.`, 'Leave out --customer-file.');
 }
 
 /** The body but for nonce and path, checked by the client's own rules. @throws UsageError */

@@ -3,28 +3,20 @@ import { ENDPOINTS, type ExchangeRequests, type Prepared, type RequestSettings, 
 import type { CallOptions, CommandOutcome, FullExchange, ReadOutcome } from '../../core/ports/exchange.ts';
 import { UsageError } from '../errors.ts';
 import { printable } from '../table.ts';
-import {
-  optional,
-  type ParametersOf,
-  prefilled,
-  repeatable,
-  required,
-  types,
-  type Values,
-} from './parameters.ts';
+import { optional, type ParametersOf, repeatable, required, types, type Values } from './parameters.ts';
 import { fieldsView, listView, type ShownReply, tableView, textView } from './views.ts';
 
 /** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
 interface Endpoint<Q, T> {
   readonly name: string;
-  /** As the client names it. */
-  readonly id: keyof typeof ENDPOINTS;
   readonly summary: string;
   /** What a call changes at the exchange; absent for a read. */
   readonly changes?: string;
   /** Customer data are a value that comes from a file, not from parameters. */
   readonly parameters: ParametersOf<Omit<Q, 'customer'>>;
   readonly takesCustomer?: true;
+  /** Values where none are given. */
+  defaults?(given: Partial<NoInfer<Q>>): Partial<NoInfer<Q>>;
   /** Why a request could open exposure, judged by the body as it will be sent; `undefined` when it cannot. */
   readonly exposure?: (body: Values) => string | undefined;
   /** What else to know before a confirmation. */
@@ -37,37 +29,32 @@ interface Endpoint<Q, T> {
   view(value: T): ShownReply;
 }
 
-export type CallEndpoint = Endpoint<Values, unknown>;
+type EndpointId = keyof typeof ENDPOINTS;
+export type CallEndpoint = Endpoint<Values, unknown> & { readonly id: EndpointId };
 
 /** Ties the types of one endpoint together, so that the table of all need not know them. */
-const endpoint = <Q, T>(one: Endpoint<Q, T>): CallEndpoint => one as object as CallEndpoint;
+const endpoint = <Q, T>(one: Endpoint<Q, T>) => one as object as Endpoint<Values, unknown>;
 
 /** One page of a history, so that a glance costs one request; with `since` the reading goes on to there. */
-const DEFAULT_RECORDS = 500;
+const ONE_PAGE = 500;
 
 const BOUNDS = {
   since: optional(types.time, 'read back to this moment; without it, the newest maxRecords'),
-  maxRecords: prefilled(
-    ({ since }) => (since === undefined ? DEFAULT_RECORDS : undefined),
-    types.integer,
-    `at most so many records; ${DEFAULT_RECORDS} unless since is given`,
-    'limit',
-  ),
+  maxRecords: optional(types.integer, `at most so many records; ${ONE_PAGE} unless since is given`, 'limit'),
 };
+const onePage = ({ since }: { since?: number }) => (since === undefined ? { maxRecords: ONE_PAGE } : {});
 
-/** In the order of the listing: reads first. */
-export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
-  endpoint({
+/** By the client's names, in the order of the listing: reads first. */
+const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
+  ping: endpoint({
     name: 'ping',
-    id: 'ping',
     summary: 'whether the exchange answers; needs no credentials',
     parameters: {},
     send: (exchange, _none, options) => exchange.ping(options),
     view: () => textView('pong'),
   }),
-  endpoint({
+  openPositions: endpoint({
     name: 'positions',
-    id: 'openPositions',
     summary: 'open collateral positions; amounts in the base currency, pnl and margin in the quote currency',
     parameters: { market: optional(types.text, 'only this market, e.g. BTC_PERP') },
     prepare: (requests) => requests.preparePositions,
@@ -83,9 +70,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
         ],
       ),
   }),
-  endpoint({
+  creditLines: endpoint({
     name: 'credit-lines',
-    id: 'creditLines',
     summary: 'open credit lines; LTVs in the unit of the exchange, percent or fraction',
     parameters: {},
     send: (exchange, _none, options) => exchange.creditLines(options),
@@ -94,9 +80,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
         'asset >amount >totalFunding >currentLtv >initialLtv >marginCallLtv >liquidationLtv createdAt',
       ]),
   }),
-  endpoint({
+  mainBalance: endpoint({
     name: 'balance',
-    id: 'mainBalance',
     summary: 'main balance per asset; an asset that is missing has zero',
     parameters: {},
     send: (exchange, _none, options) => exchange.mainBalance(options),
@@ -109,9 +94,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
       ),
     }),
   }),
-  endpoint({
+  transfers: endpoint({
     name: 'transfers',
-    id: 'transfers',
     summary: 'deposits and withdrawals, newest first',
     parameters: {
       method: optional(
@@ -126,6 +110,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
       ...BOUNDS,
     },
     prepare: (requests) => requests.prepareTransfers,
+    defaults: onePage,
     send: (exchange, query, options) => exchange.transfers(query, options),
     view: (list) =>
       // A status is a code, not a time.
@@ -136,12 +121,12 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
         ['createdAt method ticker >amount >fee >status network address uniqueId transactionId'],
       ),
   }),
-  endpoint({
+  spotOrders: endpoint({
     name: 'spot-orders',
-    id: 'spotOrders',
     summary: 'spot order history, newest first within each market',
     parameters: { market: optional(types.text, 'only this market, e.g. BTC_USDT'), ...BOUNDS },
     prepare: (requests) => requests.prepareSpotOrders,
+    defaults: onePage,
     send: (exchange, query, options) => exchange.spotOrders(query, options),
     view: (list) =>
       listView(list, list.records, 'No orders.', [
@@ -149,9 +134,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
         'clientOrderId orderId',
       ]),
   }),
-  endpoint({
+  cancelAll: endpoint({
     name: 'cancel-all',
-    id: 'cancelAll',
     summary: 'cancel open orders, all of them or by market and type',
     changes: 'cancels orders, protective stops among them',
     parameters: {
@@ -167,9 +151,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     send: (exchange, request, options) => exchange.cancelAll(request, { ...options, priority: 'protective' }),
     view: () => textView('The exchange accepted the cancellation.'),
   }),
-  endpoint({
+  stopLimit: endpoint({
     name: 'stop-limit',
-    id: 'stopLimit',
     summary: 'a collateral stop-limit order; reduce-only unless told otherwise',
     changes: 'places an order',
     parameters: {
@@ -178,10 +161,9 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
       amount: required(types.decimal, 'in the base currency of the market'),
       price: required(types.decimal, 'limit price, in the quote currency'),
       activationPrice: required(types.decimal, 'trigger price, in the quote currency'),
-      reduceOnly: prefilled(() => true, types.boolean, 'true unless given; false needs --allow-exposure'),
+      reduceOnly: optional(types.boolean, 'true unless given; false needs --allow-exposure'),
       positionSide: optional(types.positionSide, 'the position it is for, in hedge mode'),
-      clientOrderId: prefilled(
-        () => `call-${randomUUID()}`,
+      clientOrderId: optional(
         types.text,
         'letters, digits, dashes, dots, underscores; a fresh one unless given',
       ),
@@ -189,6 +171,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
       takeProfit: optional(types.decimal, 'attached order, quote currency; not with reduceOnly=true'),
     },
     prepare: (requests) => requests.prepareStopLimit,
+    defaults: () => ({ reduceOnly: true, clientOrderId: `call-${randomUUID()}` }),
     exposure: ({ reduceOnly }) =>
       reduceOnly === true ? undefined : 'an order without reduceOnly=true can open or grow a position',
     caution: ({ reduceOnly }) =>
@@ -213,9 +196,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
           : [`The exchange adjusted the amount from ${order.adjustedFrom} to ${order.amount}.`],
     }),
   }),
-  endpoint({
+  hedgeMode: endpoint({
     name: 'hedge-mode',
-    id: 'hedgeMode',
     summary: 'hedge mode (long and short at once) or one-way mode; needs --allow-exposure',
     changes: 'changes what every later order of the account means',
     parameters: {
@@ -230,9 +212,8 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
     send: (exchange, { hedgeMode }, options) => exchange.setHedgeMode(hedgeMode, options),
     view: () => textView('The exchange accepted the mode.'),
   }),
-  endpoint({
+  fiatDeposit: endpoint({
     name: 'fiat-deposit-link',
-    id: 'fiatDeposit',
     summary: 'an address at which a person pays in fiat money',
     changes: 'makes a deposit link and spends its unique id',
     takesCustomer: true,
@@ -240,25 +221,31 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
       ticker: required(types.text, 'fiat currency, e.g. EUR'),
       provider: required(types.text, 'from the asset status listing'),
       amount: required(types.decimal, 'in that currency'),
-      uniqueId: prefilled(randomUUID, types.text, 'never used before; a fresh one unless given'),
+      uniqueId: optional(types.text, 'never used before; a fresh one unless given'),
       successLink: optional(types.text, 'https, of a domain that support has allowed'),
       failureLink: optional(types.text, 'https, of a domain that support has allowed'),
       returnLink: optional(types.text, 'without it the result page has no way back'),
     },
     prepare: (requests) => requests.prepareFiatDeposit,
+    defaults: () => ({ uniqueId: randomUUID() }),
     caution: () => 'It moves no money; a person pays at the address that comes back.',
     afterUnknown: () =>
       'The unique id may be spent: repeat with another one, or without uniqueId for a fresh one.',
     send: (exchange, request, options) => exchange.fiatDepositLink(request, options),
-    view: ({ url }) =>
-      textView(
-        printable(url),
-        { url },
+    view: ({ url }) => ({
+      ...textView(printable(url), { url }),
+      notes: [
         'The link is for one person and one use. With the card provider open it from a page that sends a ' +
           'Referer header, or the browser lands on the home page of the exchange.',
-      ),
+      ],
+    }),
   }),
-];
+};
+
+export const CALL_ENDPOINTS: readonly CallEndpoint[] = Object.entries(TABLE).map(([id, one]) => ({
+  id: id as EndpointId,
+  ...one,
+}));
 
 /** By name, by the client's name for it, or by its path with or without the prefix. @throws UsageError */
 export function findEndpoint(written: string): CallEndpoint {

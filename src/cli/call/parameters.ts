@@ -21,8 +21,6 @@ interface Parameter<V = unknown> {
   readonly note: string;
   /** Further names, beside the own one and its spelling in snake_case. */
   readonly aliases: readonly string[];
-  /** Its value where none is given. */
-  readonly initial?: (given: Values) => V | undefined;
 }
 
 /** One parameter for each field of a request `Q`, in the order of the listing. */
@@ -35,44 +33,34 @@ const declare =
 export const required = declare('required');
 export const optional = declare('optional');
 export const repeatable = declare('repeatable');
-/** An optional one that has a value of its own where none is given. */
-export const prefilled = <T>(
-  initial: (given: Values) => NoInfer<T> | undefined,
-  type: ParameterType<T>,
-  note: string,
-  ...aliases: string[]
-) => ({ ...optional(type, note, ...aliases), initial });
 
-const typed = <T>(says: string, expected: string, read: (text: string) => T | undefined) => ({
+const type = <T>(says: string, expected: string, read: ParameterType<T>['read']) => ({
   says,
   expected,
   read,
 });
 
-/** A date without a time is midnight UTC; a time without a zone could mean several moments and is refused. */
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
-
 /** One of a few values, or of further spellings of them. */
 function choice<const T>(values: readonly T[], also: Readonly<Record<string, NoInfer<T>>> = {}) {
   const known = new Map([...values.map((value) => [String(value), value] as const), ...Object.entries(also)]);
-  return typed(values.join('|'), `one of ${values.join(', ')}`, (text) => known.get(text));
+  return type(values.join('|'), `one of ${values.join(', ')}`, (text) => known.get(text));
 }
 
+const ONE_DATE = 'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z';
+/** A date without a time is midnight UTC; a time without a zone could mean several moments and is refused. */
+const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
 export const types = {
+  text: type('text', 'a text that is not empty', (text) => text || undefined),
   /** Kept as the text it is: no digit is lost. */
-  decimal: typed('decimal', 'a decimal such as 0.5', (text) => (isDecimalString(text) ? text : undefined)),
-  text: typed('text', 'a text that is not empty', (text) => text || undefined),
-  integer: typed('whole number', 'a whole number', (text) =>
+  decimal: type('decimal', 'a decimal such as 0.5', (text) => (isDecimalString(text) ? text : undefined)),
+  integer: type('whole number', 'a whole number', (text) =>
     /^\d{1,15}$/.test(text) ? Number(text) : undefined,
   ),
-  time: typed(
-    'Unix seconds or date',
-    'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z',
-    (text) => {
-      if (/^\d{1,11}(?:\.\d{1,6})?$/.test(text)) return Number(text);
-      return DATE.test(text) && !Number.isNaN(Date.parse(text)) ? Date.parse(text) / 1000 : undefined;
-    },
-  ),
+  time: type('Unix seconds or date', ONE_DATE, (text) => {
+    if (/^\d{1,11}(?:\.\d{1,6})?$/.test(text)) return Number(text);
+    return DATE.test(text) && !Number.isNaN(Date.parse(text)) ? Date.parse(text) / 1000 : undefined;
+  }),
   boolean: choice([true, false]),
   side: choice(['buy', 'sell']),
   positionSide: choice(['LONG', 'SHORT', 'BOTH']),
@@ -86,42 +74,45 @@ const HINTS: Readonly<Record<string, string>> = {
   customer: 'customer data comes from --customer-file only',
 };
 
-/** What has parameters: an endpoint. */
-interface Parameterized {
-  readonly name: string;
-  readonly parameters: ParametersOf<Values>;
-}
-
 /** All names of a parameter: its own, the same in snake_case, and further ones of the exchange. */
 export function spellingsOf([name, { aliases }]: [string, Parameter]): readonly string[] {
   const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return [...new Set([name, snake, ...aliases])];
 }
 
-/** Reads `name=value` texts; values appear in no error, as they may be secret. @throws UsageError naming every fault */
-export function readParameters(target: Parameterized, texts: readonly string[]): Values {
+/**
+ * Reads `name=value` texts for the endpoint of this name; values appear in no error, as they may be secret. @throws
+ * UsageError naming every fault
+ */
+export function readParameters(
+  endpoint: string,
+  parameters: ParametersOf<Values>,
+  texts: readonly string[],
+): Values {
   const values: Record<string, unknown> = {};
-  const faults = new Set(texts.flatMap((text) => readOne(target, values, text) ?? []));
-  const table = Object.entries(target.parameters);
+  const table = Object.entries(parameters);
+  const faults = new Set(texts.flatMap((text) => readOne(endpoint, table, values, text) ?? []));
   const missing = table.filter(([name, { form }]) => form === 'required' && !(name in values));
   // What is missing may be what was misspelt: it is named only when the spelling is right.
   if (missing.length > 0 && ![...faults].some((fault) => fault.startsWith('no parameter'))) {
     faults.add(`missing: ${missing.map(([name, { type }]) => `${name} (${type.says})`).join(', ')}`);
   }
-  if (faults.size > 0) {
-    throw new UsageError(`${target.name}: ${[...faults].join('; ')}.`, `See: call ${target.name} --list`);
-  }
-  const unsaid = table.flatMap(([name, { initial }]) => (name in values ? [] : [[name, initial?.(values)]]));
-  return { ...values, ...Object.fromEntries(unsaid.filter(([, value]) => value !== undefined)) };
+  if (faults.size === 0) return values;
+  throw new UsageError(`${endpoint}: ${[...faults].join('; ')}.`, `See: call ${endpoint} --list`);
 }
 
 /** Adds what one text says to the values, or returns its fault. */
-function readOne(target: Parameterized, values: Record<string, unknown>, text: string): string | undefined {
+function readOne(
+  endpoint: string,
+  table: readonly [string, Parameter][],
+  values: Record<string, unknown>,
+  text: string,
+): string | undefined {
   const equals = text.indexOf('=');
   if (equals < 1) return 'a --param is not name=value';
   const written = text.slice(0, equals);
-  const found = Object.entries(target.parameters).find((one) => spellingsOf(one).includes(written));
-  if (found === undefined) return unknownName(target, written);
+  const found = table.find((one) => spellingsOf(one).includes(written));
+  if (found === undefined) return unknownName(endpoint, table, written);
   const [name, { type, form }] = found;
   const value = type.read(text.slice(equals + 1));
   if (value === undefined) return `${name} must be ${type.expected}`;
@@ -130,13 +121,13 @@ function readOne(target: Parameterized, values: Record<string, unknown>, text: s
   return undefined;
 }
 
-function unknownName({ name, parameters }: Parameterized, written: string): string {
+function unknownName(endpoint: string, table: readonly [string, Parameter][], written: string): string {
   const first = written.split('.')[0] ?? written;
   if (Object.hasOwn(HINTS, first)) return `${first}: ${HINTS[first]}`;
   if (/key|secret|token|password/i.test(written)) return 'credentials are no parameters';
-  const names = Object.keys(parameters);
-  const meant = suggest(written, Object.entries(parameters).flatMap(spellingsOf));
+  const meant = suggest(written, table.flatMap(spellingsOf));
+  const names = table.map(([name]) => name).join(', ');
   const shown = JSON.stringify(written.slice(0, 64));
   if (meant !== undefined) return `no parameter ${shown} (did you mean ${meant}?)`;
-  return `no parameter ${shown}; ${names.length === 0 ? `${name} takes none` : `there are ${names.join(', ')}`}`;
+  return `no parameter ${shown}; ${names === '' ? `${endpoint} takes none` : `there are ${names}`}`;
 }

@@ -35,38 +35,34 @@ function shown(value: Shown): string {
   return value.known ? String(value.value) : `${value.raw} (undocumented)`;
 }
 
-/** Columns, and the cells of a row. */
-function readColumns(columns: readonly string[]) {
-  const titled = columns
-    .flatMap((texts) => texts.split(' '))
-    .map((name) =>
-      name.startsWith('>') ? { title: name.slice(1), align: 'right' as const } : { title: name },
-    );
-  const cells = (row: object) => titled.map(({ title }) => shown(Reflect.get(row, title) as Shown));
-  return { titled, cells };
+function tableOf(rows: readonly object[], texts: readonly string[]) {
+  const names = texts.flatMap((text) => text.split(' '));
+  const columns = names.map((name) => ({
+    title: name.replace('>', ''),
+    ...(name.startsWith('>') ? { align: 'right' as const } : {}),
+  }));
+  return {
+    columns,
+    rows: rows.map((row) => columns.map(({ title }) => shown(Reflect.get(row, title) as Shown))),
+  };
 }
 
-export const textView = (text: string, json: object = {}, ...notes: readonly string[]): ShownReply => ({
-  json,
-  lines: () => [text],
-  notes,
-});
+export const textView = (text: string, json: object = {}): ShownReply => ({ json, lines: () => [text] });
 
 /** The fields of one record, one per line. */
-export function fieldsView<R extends object, S extends string>(row: R, columns: Columns<R, S>) {
-  const { titled, cells } = readColumns(columns);
-  const fields = cells(row).map((text, index) => [titled[index]?.title ?? '', text] as const);
+export function fieldsView<R extends object, S extends string>(record: R, names: Columns<R, S>) {
+  const { columns, rows } = tableOf([record], names);
+  const fields = columns.map(({ title }, index) => [title, rows[0]?.[index] ?? ''] as const);
   return { lines: (io: CliIo) => fieldLines(io, 'stdout', fields) };
 }
 
-/** A table, or what is said where it would have no rows. */
+/** A table; `none` is said where it would have no rows. */
 export function tableView<R extends object, S extends string>(
   rows: readonly R[],
   none: string,
   columns: Columns<R, S>,
 ) {
-  const { titled, cells } = readColumns(columns);
-  const table = { columns: titled, rows: rows.map(cells) };
+  const table = tableOf(rows, columns);
   return { lines: (io: CliIo) => (rows.length === 0 ? [none] : tableLines(io, table)) };
 }
 
