@@ -6,6 +6,8 @@ import { printable } from '../table.ts';
 import { optional, type ParametersOf, repeatable, required, types, type Values } from './parameters.ts';
 import { fieldsView, listView, type ShownReply, tableView, textView } from './views.ts';
 
+type Outcome<T> = Promise<ReadOutcome<T> | CommandOutcome<T>>;
+
 /** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
 interface Endpoint<Q, T> {
   readonly name: string;
@@ -16,17 +18,17 @@ interface Endpoint<Q, T> {
   readonly parameters: ParametersOf<Omit<Q, 'customer'>>;
   readonly takesCustomer?: true;
   /** Values where none are given. */
-  defaults?(given: Partial<NoInfer<Q>>): Partial<NoInfer<Q>>;
+  readonly defaults?: (given: Partial<NoInfer<Q>>) => Partial<NoInfer<Q>>;
+  /** Makes the body, checked by the client's own rules; absent where it has no fields. */
+  readonly prepare?: (requests: ExchangeRequests) => (request: Q, settings: RequestSettings) => Prepared;
   /** Why a request could open exposure, judged by the body as it will be sent; `undefined` when it cannot. */
   readonly exposure?: (body: Values) => string | undefined;
-  /** What else to know before a confirmation. */
-  caution?(request: Q): string;
+  /** What else to know before a confirmation; where there is nothing, the risk is said once more. */
+  readonly caution?: (request: Q) => string;
   /** What to do when nobody knows whether it took effect. */
-  afterUnknown?(request: Q): string;
-  /** Makes the body, checked by the client's own rules; absent where it has no fields. */
-  prepare?(requests: ExchangeRequests): (request: Q, settings: RequestSettings) => Prepared;
-  send(exchange: FullExchange, request: Q, options: CallOptions): Promise<ReadOutcome<T> | CommandOutcome<T>>;
-  view(value: T): ShownReply;
+  readonly afterUnknown?: (request: Q) => string;
+  readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Outcome<T>;
+  readonly view: (value: T) => ShownReply;
 }
 
 type EndpointId = keyof typeof ENDPOINTS;
@@ -242,10 +244,9 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
   }),
 };
 
-export const CALL_ENDPOINTS: readonly CallEndpoint[] = Object.entries(TABLE).map(([id, one]) => ({
-  id: id as EndpointId,
-  ...one,
-}));
+export const CALL_ENDPOINTS: readonly CallEndpoint[] = Object.entries(TABLE).map(([id, one]) =>
+  Object.assign({ id: id as EndpointId }, one),
+);
 
 /** By name, by the client's name for it, or by its path with or without the prefix. @throws UsageError */
 export function findEndpoint(written: string): CallEndpoint {

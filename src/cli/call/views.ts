@@ -37,10 +37,9 @@ function shown(value: Shown): string {
 
 function tableOf(rows: readonly object[], texts: readonly string[]) {
   const names = texts.flatMap((text) => text.split(' '));
-  const columns = names.map((name) => ({
-    title: name.replace('>', ''),
-    ...(name.startsWith('>') ? { align: 'right' as const } : {}),
-  }));
+  const columns = names.map((name) =>
+    name.startsWith('>') ? { title: name.slice(1), align: 'right' as const } : { title: name },
+  );
   return {
     columns,
     rows: rows.map((row) => columns.map(({ title }) => shown(Reflect.get(row, title) as Shown))),
