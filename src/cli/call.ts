@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import {
   connectExchange,
@@ -26,8 +25,6 @@ interface Flags {
   readonly baseUrl?: readonly string[];
   readonly apiKeyFile?: string;
   readonly apiSecretFile?: string;
-  readonly apiKey?: string;
-  readonly apiSecret?: string;
   readonly nonce: ExchangeConnectionOptions['nonceMode'];
   readonly dialect: Dialect;
   readonly timeoutMs: number;
@@ -41,9 +38,6 @@ interface Flags {
 
 /** One attempt of a read; it is repeated within `--timeout-ms`. */
 const READ_ATTEMPT_MS = 5000;
-
-const ALONE =
-  'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
 
 /** `breakwater call`: one signed call of any endpoint, by hand. */
 export function registerCall(program: Command, io: CliIo): void {
@@ -68,29 +62,29 @@ export function registerCall(program: Command, io: CliIo): void {
   });
   command.addHelpText(
     'after',
-    `\nEndpoints (* changes something):\n${endpointSummary(CALL_ENDPOINTS)}\n\n` +
+    `\nEndpoints (* changes something):\n${endpointSummary()}\n\n` +
       'Ends with 0 when the exchange answered or accepted, 1 when it refused or could not be asked,\n' +
       '2 when nothing was sent because the command line is not complete or not allowed, and 3 when\n' +
       'something was sent and nobody knows whether it took effect: read before you repeat it.\n' +
       'With --json whatever came of a call is one line on standard output, with "outcome".',
   );
   command.action(async (name: string | undefined, flags: Flags) => {
-    refuseSecretFlags(flags);
     if (flags.list === true) {
-      const wanted = name === undefined ? CALL_ENDPOINTS : [findEndpoint(name)];
-      listEndpoints(io, wanted, flags.json === true);
-      return;
+      listEndpoints(io, name === undefined ? CALL_ENDPOINTS : [findEndpoint(name)], flags.json === true);
+    } else if (name === undefined) {
+      throw new UsageError('name an endpoint.', 'See: call --list');
+    } else {
+      await call(io, findEndpoint(name), flags);
     }
-    if (name === undefined) throw new UsageError('name an endpoint.', 'See: call --list');
-    await call(io, findEndpoint(name), flags);
   });
 }
 
 function addOptions(command: Command): void {
-  const secret = (flags: string) => new Option(flags).hideHelp();
+  const { baseUrls, apiKey, apiSecret, redisUrl } = ENVIRONMENT;
+  // Known only to be refused, so that what follows is not repeated in an error about an unknown option.
+  const secret = (flags: string) => new Option(flags).hideHelp().preset('').argParser(refuseSecret);
   const oneOf = (flags: string, text: string, choices: readonly [string, ...string[]]) =>
     new Option(flags, text).choices(choices).default(choices[0]);
-  const { baseUrls, apiKey, apiSecret, redisUrl } = ENVIRONMENT;
   command
     .option('-p, --param <name=value>', 'a parameter (repeatable; see --list)', collect)
     .option('--customer-file <file>', 'customer data for a fiat deposit link, as JSON')
@@ -112,9 +106,7 @@ function addOptions(command: Command): void {
     .option('--redis-prefix <text>', 'in front of the keys there', 'breakwater');
 }
 
-/** Known only to be refused, so that what follows is not repeated in an error about an unknown option. */
-function refuseSecretFlags({ apiKey, apiSecret }: Flags): void {
-  if (apiKey === undefined && apiSecret === undefined) return;
+function refuseSecret(): never {
   throw new UsageError(
     'key and secret are not taken from flags, which other users and the history of the shell can see.',
     `Set ${ENVIRONMENT.apiKey} and ${ENVIRONMENT.apiSecret}, or use --api-key-file and --api-secret-file.`,
@@ -122,8 +114,8 @@ function refuseSecretFlags({ apiKey, apiSecret }: Flags): void {
 }
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
-  const values = await valuesOf(endpoint, flags);
-  const body = await bodyOf(endpoint, values, flags.dialect);
+  const request = await requestOf(endpoint, flags);
+  const body = await bodyOf(endpoint, request, flags.dialect);
   const risk = endpoint.exposure?.(body);
   if (risk !== undefined && flags.allowExposure !== true) {
     throw new UsageError(`${endpoint.name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
@@ -131,40 +123,34 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
   const options = await connectionOf(io, endpoint, flags);
   if (endpoint.changes !== undefined) {
     showRequest(io, endpoint, body, options);
-    const caution = endpoint.caution?.(values);
+    const caution = endpoint.caution?.(request) ?? (risk === undefined ? undefined : `Beware: ${risk}.`);
     if (caution !== undefined) printNote(io, paint(io, 'stderr', 'yellow', caution));
     if (flags.yes !== true) await agree(io);
   }
-  if (options.credentials !== undefined && options.shared === undefined) {
-    printNote(io, paint(io, 'stderr', 'dim', ALONE));
-  }
-  const connection = await connect(options);
+  const connection = await connect(io, options);
   try {
-    const outcome = await endpoint.send(connection.exchange, values, { signal: io.signal });
-    report(io, { endpoint, values, asJson: flags.json === true }, outcome);
+    const outcome = await endpoint.send(connection.exchange, request, { signal: io.signal });
+    report(io, endpoint, { request, asJson: flags.json === true }, outcome);
   } finally {
     await connection.close();
   }
 }
 
-async function valuesOf(endpoint: CallEndpoint, { param = [], customerFile }: Flags): Promise<Values> {
-  const values = readParameters(endpoint, param, randomUUID());
-  if (customerFile === undefined) return values;
-  if (endpoint.takesCustomer !== true) {
-    throw new UsageError(`${endpoint.name}: takes no customer data.`, 'Leave out --customer-file.');
-  }
-  return { ...values, customer: await customerOf(customerFile) };
+async function requestOf(endpoint: CallEndpoint, { param = [], customerFile }: Flags): Promise<Values> {
+  const { name, parameters, takesCustomer, defaults } = endpoint;
+  const given = readParameters(name, parameters, param);
+  const request = { ...defaults?.(given), ...given };
+  if (customerFile === undefined) return request;
+  if (takesCustomer === true) return { ...request, customer: await customerOf(customerFile) };
+  throw new UsageError(`${name}: takes no customer data.`, 'Leave out --customer-file.');
 }
 
 /** The body but for nonce and path, checked by the client's own rules. @throws UsageError */
-async function bodyOf(endpoint: CallEndpoint, values: Values, dialect: Dialect): Promise<Values> {
-  const prepared = endpoint.prepare?.(await exchangeRequests(), values, dialect) ?? { ok: true, params: {} };
+async function bodyOf({ name, prepare }: CallEndpoint, request: Values, dialect: Dialect): Promise<Values> {
+  const prepared = prepare?.(await exchangeRequests())(request, { dialect, cardProviders: [] });
+  if (prepared === undefined) return {};
   if (prepared.ok) return prepared.params;
-  const { name } = endpoint;
-  const faults = Object.entries(prepared.error.fields ?? {}).map(
-    ([field, rules]) => `${field} ${rules.join(', ')}`,
-  );
-  throw new UsageError(`${name}: not sent: ${faults.join('; ')}.`, `See: call ${name} --list`);
+  throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
 }
 
 async function connectionOf(
@@ -173,19 +159,20 @@ async function connectionOf(
   flags: Flags,
 ): Promise<ExchangeConnectionOptions> {
   const { nonce: nonceMode, dialect, timeoutMs } = flags;
-  const baseUrls = baseUrlsOf(flags.baseUrl, io.env);
   const redisUrl = redisUrlOf(flags.redis, io.env);
   const isRead = endpoint.changes === undefined;
-  return {
-    baseUrls,
+  const connection = {
+    baseUrls: baseUrlsOf(flags.baseUrl, io.env),
     nonceMode,
     dialect,
     // A command is sent once: the longer it waits for the reply, the rarer is an outcome that nobody knows.
     timeouts: { callMs: timeoutMs, attemptMs: isRead ? Math.min(READ_ATTEMPT_MS, timeoutMs) : timeoutMs },
     observer: observerOf(io),
-    ...(endpoint.id === 'ping' ? {} : { credentials: await credentialsOf(flags, io.env) }),
     ...(redisUrl === undefined ? {} : { shared: { redisUrl, prefix: flags.redisPrefix } }),
   };
+  return endpoint.id === 'ping'
+    ? connection
+    : { ...connection, credentials: await credentialsOf(flags, io.env) };
 }
 
 function observerOf(io: CliIo): ExchangeObserver {
@@ -213,9 +200,9 @@ function showRequest(
   const fields = Object.entries(body).map(
     ([name, value]) => [`  ${name}`, name === 'customer' ? hidden : JSON.stringify(value)] as const,
   );
+  const added = nonceMode === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce';
   printNote(io, `${method} ${baseUrls.join(' or ')}${path}`);
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
-  const added = nonceMode === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce';
   printNote(io, paint(io, 'stderr', 'dim', `  and ${added} and the signature`));
 }
 
@@ -226,17 +213,17 @@ async function agree(io: CliIo): Promise<void> {
   throw new CliError('not-confirmed', 'not confirmed: nothing was sent.');
 }
 
-async function connect(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
-  try {
-    return await connectExchange(options);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EXCHANGE_OPTIONS') throw new UsageError(`${(error as Error).message}.`);
-    if (code === 'redis-unreachable') {
-      throw new CliError(code, `${(error as Error).message}; nothing was sent.`, {
-        cure: 'Start it, or leave out --redis if no daemon uses this key.',
-      });
-    }
-    throw error;
+async function connect(io: CliIo, options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
+  if (options.credentials !== undefined && options.shared === undefined) {
+    const alone =
+      'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
+    printNote(io, paint(io, 'stderr', 'dim', alone));
   }
+  return await connectExchange(options).catch((error: Error & { readonly code?: unknown }) => {
+    const { code, message } = error;
+    if (code === 'EXCHANGE_OPTIONS') throw new UsageError(`${message}.`);
+    if (code !== 'redis-unreachable') throw error;
+    const cure = 'Start it, or leave out --redis if no daemon uses this key.';
+    throw new CliError(code, `${message}; nothing was sent.`, { cure });
+  });
 }

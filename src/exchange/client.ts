@@ -11,6 +11,7 @@ import { type ExchangeObserver, safely } from './call/observer.ts';
 import { signingKey } from './call/signer.ts';
 import { type Connections, createTransport } from './call/transport.ts';
 import { createOperations } from './endpoint-operations.ts';
+import { isWebAddress } from './endpoints.ts';
 import { Limiter } from './limits/limiter.ts';
 import { overrideLimits, type RateLimit } from './limits/rate-limit-table.ts';
 import { Slots, withReserve } from './limits/slots.ts';
@@ -240,9 +241,3 @@ const HEADER_TEXT = /^[\x21-\x7e]+$/;
 
 const isProxyAddress = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-
-function isWebAddress(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, username, password, search, hash } = new URL(text);
-  return /^https?:$/.test(protocol) && username + password + search + hash === '';
-}

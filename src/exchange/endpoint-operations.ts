@@ -18,7 +18,6 @@ import type { Caller } from './call/caller.ts';
 import { finding, redactor } from './call/errors.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import {
-  type DepositSettings,
   type Dialect,
   type Prepared,
   personalTexts,
@@ -29,6 +28,7 @@ import {
   prepareSpotOrders,
   prepareStopLimit,
   prepareTransfers,
+  type RequestSettings,
 } from './requests.ts';
 import { type HistoryPlan, readHistory } from './schemas/read-history.ts';
 import { readDatedOrders } from './schemas/read-order-history.ts';
@@ -46,7 +46,7 @@ import {
   readTransferPage,
 } from './schemas/replies.ts';
 
-export interface OperationSettings extends DepositSettings {
+export interface OperationSettings extends RequestSettings {
   /** Takes the client's secrets out of a text; the deposit link also hides the customer's data. */
   readonly redact: Conceal;
 }
@@ -143,12 +143,12 @@ function reported<T>(
 
 function createCommands(caller: Caller, settings: OperationSettings) {
   const placeStop = (request: StopLimitRequest, options?: CallOptions) =>
-    place(caller, request, options, settings.dialect);
+    place(caller, request, options, settings);
   return {
     cancelAll: (request, options) =>
       acknowledge(caller, ENDPOINTS.cancelAll, prepareCancelAll(request), options),
     setHedgeMode: (hedgeMode, options) =>
-      acknowledge(caller, ENDPOINTS.hedgeMode, prepareHedgeMode(hedgeMode), options),
+      acknowledge(caller, ENDPOINTS.hedgeMode, prepareHedgeMode({ hedgeMode }), options),
     reduceOnlyStop(request, options) {
       const { market, side, amount, price, activationPrice, clientOrderId, positionSide } = request;
       const stop = { market, side, amount, price, activationPrice, clientOrderId, positionSide };
@@ -175,9 +175,9 @@ async function place(
   caller: Caller,
   request: StopLimitRequest,
   options: CallOptions | undefined,
-  dialect: Dialect,
+  settings: RequestSettings,
 ): Promise<CommandOutcome<PlacedOrder>> {
-  const prepared = prepareStopLimit(request, dialect);
+  const prepared = prepareStopLimit(request, settings);
   if (!prepared.ok) return refusedCommand(prepared.error);
   const endpoint = ENDPOINTS.stopLimit;
   const { params } = prepared;

@@ -29,3 +29,10 @@ export const ENDPOINTS = Object.fromEntries(
     { id, method: id === 'ping' ? 'GET' : 'POST', path: `/api/v4/${path}`, kind, section },
   ]),
 ) as Readonly<Record<EndpointId, Endpoint>>;
+
+/** Whether paths of endpoints can be added to this address. */
+export function isWebAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && username + password + search + hash === '';
+}

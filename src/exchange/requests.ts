@@ -64,7 +64,10 @@ class Check {
 }
 
 /** Body of specification 4.4. */
-export function prepareStopLimit(request: StopLimitRequest, dialect: Dialect): Prepared {
+export function prepareStopLimit(
+  request: StopLimitRequest,
+  { dialect }: Pick<RequestSettings, 'dialect'>,
+): Prepared {
   const check = new Check('stopLimit');
   const { market, side, clientOrderId, positionSide, stopLoss, takeProfit, reduceOnly } = request;
   check.market(market);
@@ -116,7 +119,7 @@ export function prepareCancelAll(request: CancelAllRequest): Prepared {
   });
 }
 
-export function prepareHedgeMode(hedgeMode: boolean): Prepared {
+export function prepareHedgeMode({ hedgeMode }: { readonly hedgeMode: boolean }): Prepared {
   const check = new Check('hedgeMode');
   check.that('hedgeMode', typeof hedgeMode === 'boolean', 'must be true or false');
   return check.done({ hedgeMode });
@@ -180,7 +183,7 @@ const LINKS = [
 const CUSTOMER_TEXTS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
 const ADDRESS_TEXTS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
 
-export interface DepositSettings {
+export interface RequestSettings {
   readonly dialect: Dialect;
   /** Providers with which USD and EUR need customer data. */
   readonly cardProviders: readonly string[];
@@ -189,7 +192,7 @@ export interface DepositSettings {
 /** Body of specification 4.1. */
 export function prepareFiatDeposit(
   request: FiatDepositRequest,
-  { dialect, cardProviders }: DepositSettings,
+  { dialect, cardProviders }: RequestSettings,
 ): Prepared {
   const check = new Check('fiatDeposit');
   const { ticker, provider, uniqueId, customer } = request;

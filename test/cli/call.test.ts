@@ -166,10 +166,17 @@ describe('reads', () => {
   it('says when a list is cut off', async () => {
     const run = await call(['transfers', ...params({ maxRecords: '1' })]);
     expect(run.exitCode).toBe(EXIT.ok);
-    expect(run.stderr).toContain('This list is incomplete');
+    expect(run.stderr).toMatch(/This list is incomplete: .* More: --param maxRecords=N/);
     expect(json(await call(['transfers', ...params({ limit: '1' }), '--json']))).toMatchObject({
       complete: false,
     });
+  });
+
+  it('names no way to more of a history that is incomplete but not cut off', async () => {
+    simulator.injectFault({ effect: { kind: 'badRecord' }, target: { endpoint: 'transferHistory' } });
+    const { stderr } = await call(['transfers']);
+    expect(stderr).toContain('This list is incomplete');
+    expect(stderr).not.toContain('More:');
   });
 
   it('shows the good records beside a bad one, and says that the list is incomplete', async () => {
@@ -381,7 +388,11 @@ describe('what changes something', () => {
     const { apiKey, apiSecret } = simulator.exchange.accounts.access('flat');
     const env = { ...environment(), BREAKWATER_API_KEY: apiKey, BREAKWATER_API_SECRET: apiSecret };
     const args = ['hedge-mode', '-p', 'hedgeMode=true', '--allow-exposure', '--yes'];
-    expect((await call(args, { env })).exitCode).toBe(EXIT.ok);
+    const changed = await call(args, { env });
+    expect(changed.exitCode).toBe(EXIT.ok);
+    expect(changed.stderr).toContain(
+      'Beware: in hedge mode an order of the other side opens a second position',
+    );
     expect(simulator.model.account('flat').hedgeMode).toBe(true);
     const refused = await call([...args, '--json']);
     expect(json(refused)).toMatchObject({
@@ -563,7 +574,7 @@ describe('what could open exposure', () => {
 
   it('goes out with --allow-exposure, and says so before', async () => {
     const args = stop({ reduceOnly: 'false', side: 'buy', activationPrice: '61000', price: '61100' });
-    const attached = params({ stopLoss: '59000', takeProfit: '65000' });
+    const attached = params({ stop_loss: '59000', takeProfit: '65000' });
     const run = await call([...args, ...attached, '--allow-exposure', '--yes']);
     expect(run.exitCode).toBe(EXIT.ok);
     expect(run.stderr).toContain('It CAN OPEN OR GROW a position.');

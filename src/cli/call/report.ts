@@ -12,31 +12,21 @@ const PREFIX = {
   unknown: 'it is NOT KNOWN whether it took effect: ',
 } as const;
 
-/** A call as it was asked for. */
-interface Asked {
-  readonly endpoint: CallEndpoint;
-  readonly values: Values;
-  readonly asJson: boolean;
-}
-
 /**
  * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output. @throws
  * CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
  */
 export function report(
   io: CliIo,
-  { endpoint, values, asJson }: Asked,
+  { name, view, afterUnknown }: CallEndpoint,
+  { request, asJson }: { readonly request: Values; readonly asJson: boolean },
   outcome: ReadOutcome<unknown> | CommandOutcome<unknown>,
 ): void {
-  const { name } = endpoint;
   const { kind } = outcome;
   if (kind === 'ok' || kind === 'accepted') {
-    const { json, lines, notes = [] } = endpoint.reply(outcome.value);
+    const { json, lines, notes = [] } = view(outcome.value);
     io.setExitCode(EXIT.ok);
-    if (asJson) {
-      printJson(io, { endpoint: name, outcome: kind, ...json });
-      return;
-    }
+    if (asJson) return printJson(io, { endpoint: name, outcome: kind, ...json });
     for (const line of lines(io)) printLine(io, line);
     for (const note of notes) printNote(io, paint(io, 'stderr', 'yellow', note));
     return;
@@ -44,7 +34,7 @@ export function report(
   const { error } = outcome;
   const harmless = kind === 'failed' || error.effect === 'none';
   if (error.name === 'aborted' && io.signal.aborted && harmless) throw io.signal.reason;
-  const advice = kind === 'unknown' ? endpoint.afterUnknown?.(values) : CURES[error.name];
+  const advice = kind === 'unknown' ? afterUnknown?.(request) : CURES[error.name];
   const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
   if (!asJson) {
     const options = { exitCode, ...(advice === undefined ? {} : { cure: advice }) };
@@ -60,13 +50,13 @@ function described(error: ExchangeError): string {
   const { name, message, httpStatus, code, fields = {}, params = [], retryAfterMs } = error;
   const details = [
     name,
-    ...(httpStatus === undefined ? [] : [`HTTP ${httpStatus}`]),
-    ...(code === undefined ? [] : [`code ${code}`]),
-    ...(retryAfterMs === undefined ? [] : [`retry after ${Math.ceil(retryAfterMs / 1000)} s`]),
-  ].join(', ');
+    httpStatus !== undefined && `HTTP ${httpStatus}`,
+    code !== undefined && `code ${code}`,
+    retryAfterMs !== undefined && `retry after ${Math.ceil(retryAfterMs / 1000)} s`,
+  ];
   const named = Object.entries(fields).map(([field, texts]) => `${field}: ${texts.join(' ')}`);
   const said = [message.replace(/\.$/, ''), ...named, ...params].join('; ').replace(/\.$/, '');
-  return printable(`${said} (${details})`);
+  return printable(`${said} (${details.filter(Boolean).join(', ')})`);
 }
 
 /** What to do about errors that are not the request's fault. */

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isWebAddress } from '../../app.ts';
 import { CliError, UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
@@ -17,10 +18,8 @@ type Env = CliIo['env'];
 export function baseUrlsOf(flags: readonly string[] | undefined, env: Env): readonly string[] {
   const given = flags ?? (env[ENVIRONMENT.baseUrls] ?? '').split(/[\s,]+/).filter((text) => text !== '');
   if (given.length === 0) {
-    throw new UsageError(
-      'no exchange is named.',
-      `Add --base-url URL or set ${ENVIRONMENT.baseUrls}; a simulated one: breakwater simulate.`,
-    );
+    const cure = `Add --base-url URL or set ${ENVIRONMENT.baseUrls}; a simulated one: breakwater simulate.`;
+    throw new UsageError('no exchange is named.', cure);
   }
   // Said without the text, which may hold a password, and before it could be shown.
   if (!given.every(isWebAddress)) {
@@ -29,46 +28,36 @@ export function baseUrlsOf(flags: readonly string[] | undefined, env: Env): read
   return given.map((url) => url.replace(/(?<!\/)\/+$/, ''));
 }
 
-function isWebAddress(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, username, password, search, hash } = new URL(text);
-  return /^https?:$/.test(protocol) && username + password + search + hash === '';
-}
-
 /** A key pair from files, else from the environment. @throws UsageError naming what is missing */
 export async function credentialsOf(
-  files: { readonly apiKeyFile?: string; readonly apiSecretFile?: string },
+  { apiKeyFile, apiSecretFile }: { readonly apiKeyFile?: string; readonly apiSecretFile?: string },
   env: Env,
 ): Promise<{ readonly apiKey: string; readonly apiSecret: string }> {
   const missing: string[] = [];
-  const read = async (what: string, variable: string, flag: string, file: string | undefined) => {
+  const read = async (what: 'key' | 'secret', variable: string, file: string | undefined) => {
+    const flag = `--api-${what}-file`;
     const text = file === undefined ? (env[variable] ?? '') : await readText(file, flag);
-    if (text.trim() === '') missing.push(`${what} (${variable} or ${flag})`);
+    if (text.trim() === '') missing.push(`the API ${what} (${variable} or ${flag})`);
     return text.trim();
   };
-  const apiKey = await read('the API key', ENVIRONMENT.apiKey, '--api-key-file', files.apiKeyFile);
-  const apiSecret = await read(
-    'the API secret',
-    ENVIRONMENT.apiSecret,
-    '--api-secret-file',
-    files.apiSecretFile,
-  );
+  const apiKey = await read('key', ENVIRONMENT.apiKey, apiKeyFile);
+  const apiSecret = await read('secret', ENVIRONMENT.apiSecret, apiSecretFile);
   if (missing.length === 0) return { apiKey, apiSecret };
   throw new UsageError(`missing: ${missing.join(' and ')}.`, 'Secrets are never taken from a flag.');
 }
 
 /** A Redis address from the flag, else from the environment. @throws UsageError */
 export function redisUrlOf(flag: string | undefined, env: Env): string | undefined {
-  if (flag !== undefined) return redisAddress(flag, env);
-  const name = ENVIRONMENT.redisUrl;
-  return env[name] === undefined || env[name] === '' ? undefined : redisAddress(`env:${name}`, env);
+  const inEnvironment = (env[ENVIRONMENT.redisUrl] ?? '') === '' ? undefined : `env:${ENVIRONMENT.redisUrl}`;
+  const written = flag ?? inEnvironment;
+  return written === undefined ? undefined : redisAddress(written, env);
 }
 
 const CUSTOMER = ['firstName', 'lastName', 'email', 'birthDate', 'address'];
 const ADDRESS = ['line1', 'line2', 'city', 'zipCode', 'countryCode'];
 
 /** Customer data of specification 4.1: neither its values nor, as the file may be another one, its names are shown. */
-export async function customerOf(file: string): Promise<Readonly<Record<string, unknown>>> {
+export async function customerOf(file: string): Promise<object> {
   const text = await readText(file, '--customer-file');
   let customer: unknown;
   try {
@@ -92,12 +81,8 @@ function hasOnly(value: unknown, names: readonly string[]): value is Record<stri
 }
 
 async function readText(file: string, flag: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new CliError('file-unreadable', `cannot read the file of ${flag} (${code}).`, {
-      cure: 'Give it a readable file.',
-    });
-  }
+  return await readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    const cure = 'Give it a readable file.';
+    throw new CliError('file-unreadable', `cannot read the file of ${flag} (${code}).`, { cure });
+  });
 }
