@@ -1,7 +1,8 @@
 # syntax=docker/dockerfile:1
 
-# The version of Node that the tests run with; scripts and types need it while building.
-FROM node:24.21.0-bookworm-slim AS build
+# The version of Node that the tests run with; scripts and types need it while building. docs/dependencies.md says how
+# to renew a digest.
+FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6 AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 # The packages named node-linux-* bring a Node for machines with an older one; here is one.
@@ -15,7 +16,7 @@ RUN npm run build \
   && npm prune --omit=dev --no-audit --no-fund --loglevel=error \
   && rm -rf node_modules/node-linux-* node_modules/node-bin-* node_modules/.bin
 
-FROM node:24.21.0-bookworm-slim
+FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 ENV NODE_ENV=production
 WORKDIR /opt/breakwater
 COPY --from=build /src/node_modules ./node_modules

@@ -169,6 +169,8 @@ describe('the image', () => {
     const froms = all.filter((line) => line.startsWith('FROM '));
     expect(froms).toHaveLength(2);
     const versions = froms.map((line) => /^FROM node:(\d+\.\d+\.\d+)-bookworm-slim/.exec(line)?.[1]);
+    const digests = froms.map((line) => /@(sha256:[0-9a-f]{64})( AS build)?$/.exec(line)?.[1]);
+    expect([digests[0], new Set(digests).size]).toEqual([expect.any(String), 1]);
     const { optionalDependencies } = JSON.parse(read('package.json')) as {
       optionalDependencies: Readonly<Record<string, string>>;
     };
