@@ -14,8 +14,8 @@ import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
-import { pausedQueues } from '../queues/redis-sanity.ts';
-import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
+import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
+import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 
@@ -49,8 +49,8 @@ export interface Operations {
   readonly history: HistoryReader;
   /** The queues that somebody has paused as a whole: what goes through them stands still. */
   pausedQueues(): Promise<readonly QueueName[]>;
-  /** Whether what is said here bears a seal. */
-  readonly canSeal: boolean;
+  /** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
+  readonly orderProof: 'seal' | 'password' | 'none';
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   close(): Promise<void>;
@@ -69,7 +69,9 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const redis = await connectRedisOnce(url);
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
-  const operators = trustOf(config, url);
+  const key = config?.operators.key?.reveal();
+  const isGuarded = key === undefined && (await isRedisGuarded(redis));
+  const operators = createOperatorTrust({ key: () => key, isGuarded });
   const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     accounts: config?.accounts.map(knownAccount),
@@ -77,7 +79,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     store: state.store,
     audit: state.audit,
     controls: state.controls,
-    canSeal: config?.operators.key !== undefined,
+    orderProof: key !== undefined ? 'seal' : isGuarded ? 'password' : 'none',
     history: state.history,
     pausedQueues: () => pausedQueues(redis, prefix),
     view: (accountId) => viewOf(state.store, config, accountId),
@@ -131,10 +133,7 @@ function problem(code: string, message: string, cure: string): Error {
 
 /** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */
 export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
-  return file === undefined ? TRUSTING : trustOf(readConfig(file, env), '');
-}
-
-function trustOf(config: CompiledConfig | undefined, redisUrl: string): OperatorTrust {
-  const key = config?.operators.key?.reveal();
-  return createOperatorTrust({ key: () => key, isGuarded: asksForPassword(redisUrl) });
+  if (file === undefined) return TRUSTING;
+  const key = readConfig(file, env).operators.key?.reveal();
+  return createOperatorTrust({ key: () => key, isGuarded: false });
 }
