@@ -41,7 +41,7 @@ const CHARACTERS_IN_50_MS = 10_000;
 function configInput(text: string): FuzzInput {
   return {
     text,
-    longestMs: 50 * Math.ceil(text.length / CHARACTERS_IN_50_MS),
+    longestMs: 50 * Math.max(1, Math.ceil(text.length / CHARACTERS_IN_50_MS)),
     run() {
       const result = loadConfig(FILE, surroundings(text, GIVEN));
       const problems = result.kind === 'loaded' ? result.warnings : result.problems;
