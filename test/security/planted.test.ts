@@ -13,6 +13,7 @@ import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { ask } from '../web/fixture.ts';
 import { type EventListener, listenTo } from '../web/listener.ts';
 import { LogText, leaksIn, PLANTED, plantFiles, startReceiver } from './planted.ts';
+import { commandTexts } from './planted-commands.ts';
 
 /** A position near its liquidation and a credit line near its margin call; everything is told to every channel. */
 const RULES = `  - id: near
@@ -69,6 +70,8 @@ interface Scene {
   readonly received: readonly { readonly url: string; readonly body: string }[];
   readonly secrets: Readonly<Record<string, string>>;
   readonly simulator: RunningSimulator;
+  readonly env: Readonly<Record<string, string>>;
+  readonly folder: string;
 }
 
 async function openPlanted(): Promise<Scene> {
@@ -105,8 +108,21 @@ async function openPlanted(): Promise<Scene> {
   const account = simulator.accounts.find(({ id }) => id === 'long');
   const secrets = { ...PLANTED, apiKey: account?.apiKey ?? '', apiSecret: account?.apiSecret ?? '' };
   const port = Number(new URL(daemon.webUrl() ?? '').port);
-  return { world, daemon, server: { port }, log, received: receiver.received, secrets, simulator };
+  return {
+    world,
+    daemon,
+    server: { port },
+    log,
+    received: receiver.received,
+    secrets,
+    simulator,
+    env,
+    folder,
+  };
 }
+
+/** That of `tune` is looked at as well, though it may end before its first round. */
+const REPORTS = ['check', 'doctor', 'status', 'report', 'pause', 'audit', 'call', 'replay', 'stress'];
 
 const TOP_UPS = '/api/v1/accounts/long/top-ups';
 
@@ -217,7 +233,9 @@ function depositsSeen({ events }: DaemonWorld): number {
 }
 
 describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
-  test('tells none of them, whatever happens: log, metrics, answers, page, events, queues, audit, messages, store', async () => {
+  test('tells none of them, whatever happens: log, metrics, answers, page, events, queues, audit, messages, store, reports of commands', {
+    timeout: 90_000,
+  }, async () => {
     const scene = await openPlanted();
     const { server, world, daemon, simulator } = scene;
     const listener = await listenTo(server, '?accounts=long', {
@@ -265,6 +283,8 @@ describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
     }
 
     const texts = await everything(scene, listener, subject);
+    const commands = await commandTexts(scene);
+    for (const [where, text] of commands) texts.set(where, text);
     await daemon.stop('the test has seen all of it', 10_000);
     texts.set('log', scene.log.text);
     expect(leaksIn(texts, scene.secrets)).toEqual([]);
@@ -275,6 +295,13 @@ describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
     expect(texts.get('messages')).toContain('http://127.0.0.1:9/accounts/long/');
     expect([...texts.values()].join('').length).toBeGreaterThan(200_000);
     for (const [where, text] of texts) expect([where, text.length > 0]).toEqual([where, true]);
+    const done = [...commands].filter(
+      ([where, text]) => where.startsWith('breakwater') && text.startsWith('0\n'),
+    );
+    const kinds = new Set(done.map(([where]) => where.split(' ')[1]));
+    for (const kind of REPORTS) expect([kind, kinds.has(kind)]).toEqual([kind, true]);
+    for (const kind of ['replay', 'stress', 'tune'])
+      expect(commands.get(`what ${kind} --config wrote`)).toContain('</html>');
   });
 });
 
