@@ -179,6 +179,7 @@ describe('the image', () => {
       last.findLastIndex((line) => /^(RUN|COPY)/.test(line)),
     );
     expect(all.some((line) => line.includes('prune --omit=dev'))).toBe(true);
+    expect(last).toContain('ENV NODE_OPTIONS=--disable-sigusr1');
     expect(read('.dockerignore').split('\n')).toContain('*');
   });
 
