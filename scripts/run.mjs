@@ -57,6 +57,9 @@ async function main() {
   return runInstead(node.program, [...node.flags, script, ...args], environment);
 }
 
+// Node would open its debugger to every user of this machine.
+process.on('SIGUSR1', () => undefined);
+
 try {
   const exitCode = await main();
   if (exitCode !== undefined) process.exitCode = exitCode;

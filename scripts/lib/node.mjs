@@ -22,6 +22,9 @@ function isQuiet(version) {
   return major > 24 || (major === 24 && minor >= 12);
 }
 
+/** From the first moment on: the program's own handler comes some milliseconds later. */
+const NO_DEBUGGER = '--disable-sigusr1';
+
 /**
  * A Node that can run the sources: this one, or the one that comes from npm for Linux.
  * @param {string} root
@@ -30,12 +33,12 @@ function isQuiet(version) {
 export function findNode(root) {
   if (runsSources(process.version)) {
     const quiet = isQuiet(process.version);
-    const flags = quiet ? [] : ['--disable-warning=ExperimentalWarning'];
+    const flags = [NO_DEBUGGER, ...(quiet ? [] : ['--disable-warning=ExperimentalWarning'])];
     return { program: process.execPath, flags, isThisProcess: quiet };
   }
   const packaged = path.join(root, 'node_modules', '.bin', 'node');
   if (isProgram(packaged) && runsSources(versionOf(packaged))) {
-    return { program: packaged, flags: [], isThisProcess: false };
+    return { program: packaged, flags: [NO_DEBUGGER], isThisProcess: false };
   }
   throw new SetupError(
     `this needs Node 22.19 or newer, and here is ${process.version} on ${process.platform}-${process.arch}, ` +

@@ -8,7 +8,7 @@ import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import { openQueues, type Queues } from '../queues/producers.ts';
 import { examineRedis } from '../queues/redis-sanity.ts';
-import { asksForPassword, createOperatorTrust } from '../state/controls/operator-seal.ts';
+import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
@@ -68,7 +68,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   };
   try {
-    const isGuarded = (await checkRedis(redis, config, surroundings)) ?? asksForPassword(url);
+    const isGuarded = await checkRedis(redis, config, surroundings);
     const key = config.operators.key?.reveal();
     const operators = createOperatorTrust({ key: () => key, isGuarded });
     const time = new SharedTime(clock, instance);
@@ -117,16 +117,16 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   }
 }
 
-/** Resolves to whether it asks for a password, as far as that could be found out. */
+/** Resolves to whether it is known to ask for a password. */
 async function checkRedis(
   redis: Redis,
   config: CompiledConfig,
   { telemetry, strictRedis }: Surroundings,
-): Promise<boolean | undefined> {
-  const { errors, warnings, asksForPassword: asks } = await examineRedis(redis, openRedisLevel(config));
+): Promise<boolean> {
+  const { errors, warnings, isGuarded } = await examineRedis(redis, openRedisLevel(config));
   const refused = strictRedis ? [...errors, ...warnings] : errors;
   if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
   telemetry.emit({ kind: 'redis', available: true });
   telemetry.emit({ kind: 'redisChecked', warnings });
-  return asks;
+  return isGuarded;
 }

@@ -15,7 +15,7 @@ import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
-import { pausedQueues } from '../queues/redis-sanity.ts';
+import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
@@ -62,8 +62,8 @@ export interface Operations extends Desk {
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
-  /** Whether what is said here bears a seal. */
-  readonly canSeal: boolean;
+  /** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
+  readonly orderProof: 'seal' | 'password' | 'none';
 }
 
 const DEFAULT_PREFIX = 'breakwater';
@@ -79,14 +79,16 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const redis = await connectRedisOnce(url);
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
-  const operators = trustOf(config);
+  const key = config?.operators.key?.reveal();
+  const isGuarded = key === undefined && (await isRedisGuarded(redis));
+  const operators = createOperatorTrust({ key: () => key, isGuarded });
   const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,
     audit: state.audit,
     controls: state.controls,
-    canSeal: config?.operators.key !== undefined,
+    orderProof: key !== undefined ? 'seal' : isGuarded ? 'password' : 'none',
     history: state.history,
     pausedQueues: () => pausedQueues(redis, prefix),
     view: (accountId) => viewOf(state.store, config, accountId),
@@ -159,11 +161,7 @@ export function problem(code: string, message: string, cure: string): Error {
 
 /** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */
 export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
-  return file === undefined ? TRUSTING : trustOf(readConfig(file, env));
-}
-
-function trustOf(config: CompiledConfig | undefined): OperatorTrust {
-  const key = config?.operators.key?.reveal();
-  // Orders are obeyed by the daemon alone, which asks Redis itself; here nobody was asked.
+  if (file === undefined) return TRUSTING;
+  const key = readConfig(file, env).operators.key?.reveal();
   return createOperatorTrust({ key: () => key, isGuarded: false });
 }

@@ -63,7 +63,9 @@ function resolveText({ source }: Reference, path: Path, context: SecretContext):
   };
   if (source.kind === 'plain') return source.url;
   if (source.kind === 'env') {
-    const value = context.surroundings.env[source.name]?.trim();
+    const { env } = context.surroundings;
+    // `__proto__` is a name that a file may hold, and no variable.
+    const value = Object.hasOwn(env, source.name) ? env[source.name]?.trim() : undefined;
     if (value !== undefined && value !== '') return value;
     const got = value === undefined ? 'it is not set' : 'it is empty';
     return missing(`expected a value in the environment variable ${source.name}, got none: ${got}`);

@@ -8,14 +8,19 @@ export function suggest<T extends string>(written: string, candidates: Iterable<
   let best: T | undefined;
   let bestDistance = Infinity;
   for (const candidate of candidates) {
+    // Lengths alone rule most of them out: a long list of wrong names would take long otherwise.
+    if (Math.abs(candidate.length - given.length) > mostWrong(given, candidate)) continue;
     const distance = editDistance(given, candidate.toLowerCase());
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
     }
   }
-  const allowed = Math.max(1, Math.floor(Math.max(given.length, best?.length ?? 0) / 3));
-  return bestDistance <= allowed ? best : undefined;
+  return best !== undefined && bestDistance <= mostWrong(given, best) ? best : undefined;
+}
+
+function mostWrong(given: string, candidate: string): number {
+  return Math.max(1, Math.floor(Math.max(given.length, candidate.length) / 3));
 }
 
 const MAX_LENGTH = 64;

@@ -7,7 +7,6 @@ import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-sanity.ts';
-import { asksForPassword } from '../state/controls/operator-seal.ts';
 import { createRedisState } from '../state/state.ts';
 import type { DoctorCheck, DoctorReport } from './doctor-report.ts';
 import { examineExchange, type SharedStores } from './examine-exchange.ts';
@@ -125,11 +124,8 @@ async function examineServer(
 ): Promise<readonly DoctorCheck[]> {
   if (redis === undefined) return [examineOperators(config)];
   try {
-    const { findings, asksForPassword: asks } = await inTime(
-      examineRedis(redis, openRedisLevel(config)),
-      signal,
-    );
-    return [examineOperators(config, asks), ...findings.map(checkOf)];
+    const { findings, isGuarded } = await inTime(examineRedis(redis, openRedisLevel(config)), signal);
+    return [examineOperators(config, isGuarded), ...findings.map(checkOf)];
   } catch (error) {
     const why = (error as Error).message;
     return [examineOperators(config), { name: 'redis.settings', status: 'failed', why }];
@@ -154,26 +150,23 @@ async function examineQueues(
   return [{ name: 'queues', status: 'failed', why, cure }];
 }
 
-/** Where the server could not be asked, its address tells whether it wants a password. */
-function examineOperators(
-  { operators, redis }: CompiledConfig,
-  isGuarded = asksForPassword(redis.url.reveal()),
-): DoctorCheck {
+/** `isGuarded`: whether Redis asks for a password; undefined: it could not be asked. */
+function examineOperators({ operators }: CompiledConfig, isGuarded?: boolean): DoctorCheck {
   const name = 'operators';
   if (operators.key !== undefined) {
     return { name, status: 'passed', why: 'orders by hand and audit records are sealed with operators.key' };
   }
+  if (isGuarded === undefined) {
+    const why = 'there is no operators.key, and Redis could not be asked whether it wants a password';
+    return { name, status: 'skipped', why };
+  }
+  const cure = 'Set operators.key (docs/operations.md)';
   if (isGuarded) {
     const why = 'without operators.key whoever knows the password of Redis can order reductions';
-    return { name, status: 'warning', why, cure: 'Set operators.key (docs/operations.md).' };
+    return { name, status: 'warning', why, cure: `${cure}.` };
   }
   const why = 'no order by hand is carried out: Redis asks for no password, and there is no operators.key';
-  return {
-    name,
-    status: 'warning',
-    why,
-    cure: 'Set operators.key (docs/operations.md), or a password for Redis.',
-  };
+  return { name, status: 'warning', why, cure: `${cure}, or a password for Redis.` };
 }
 
 async function examineState(redis: Connection, config: CompiledConfig): Promise<readonly DoctorCheck[]> {

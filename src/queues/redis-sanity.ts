@@ -21,8 +21,8 @@ export interface RedisFindings {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
   readonly version: string;
-  /** Whether it let a connection without a password in; undefined: that could not be found out. */
-  readonly asksForPassword: boolean | undefined;
+  /** As `isRedisGuarded`. */
+  readonly isGuarded: boolean;
 }
 
 const LEAST_VERSION = [6, 2] as const;
@@ -92,24 +92,22 @@ export async function examineRedis(redis: Redis, openLevel: RedisFinding['level'
   const findings = Object.entries(EXAMINATIONS).map(([aspect, examine]) =>
     Object.assign({ aspect: aspect as RedisAspect }, examine(server)),
   );
-  const { asksForPassword, ...access } = await examineAccess(redis, openLevel);
-  findings.unshift({ aspect: 'access', ...access });
+  const access = await tryAccess(redis);
+  findings.unshift({ aspect: 'access', ...judgeAccess(access, openLevel) });
   const said = (level: RedisFinding['level']): readonly string[] =>
     findings
       .filter((finding) => finding.level === level)
       .map(({ words, cure }) => (cure === undefined ? words : `${words}: ${cure}`));
   const version = info['redis_version'] ?? '';
-  return { findings, errors: said('error'), warnings: said('warning'), version, asksForPassword };
+  const isGuarded = access === 'closed';
+  return { findings, errors: said('error'), warnings: said('warning'), version, isGuarded };
 }
 
-/**
- * Tries to come in without a password, since one that is sent to a server that asks for none proves nothing.
- * `openLevel`: how bad it is when that works.
- */
-async function examineAccess(
-  redis: Redis,
-  openLevel: RedisFinding['level'],
-): Promise<Verdict & Pick<RedisFindings, 'asksForPassword'>> {
+/** What a stranger is answered. `unknown`: why that could not be found out. */
+type Access = 'open' | 'closed' | { readonly unknown: string };
+
+/** Tries to come in without a password, since one that is sent to a server that asks for none proves nothing. */
+async function tryAccess(redis: Redis): Promise<Access> {
   const stranger = redis.duplicate({
     username: undefined,
     password: undefined,
@@ -117,6 +115,7 @@ async function examineAccess(
     protocol: 2,
     lazyConnect: true,
     maxRetriesPerRequest: 0,
+    commandTimeout: 3000,
     enableReadyCheck: false,
     retryStrategy: () => null,
   });
@@ -124,21 +123,31 @@ async function examineAccess(
   try {
     await stranger.connect();
     await stranger.ping();
+    return 'open';
   } catch (error) {
-    if (/^(NOAUTH|NOPERM|DENIED)/.test((error as Error).message)) {
-      return { level: 'ok', words: 'Redis asks for a password', asksForPassword: true };
-    }
-    const words = `whether Redis asks for a password could not be found out (${(error as Error).message})`;
-    return { level: openLevel === 'ok' ? 'ok' : 'warning', words, asksForPassword: undefined };
+    const { message } = error as Error;
+    return /^(NOAUTH|NOPERM|DENIED)/.test(message) ? 'closed' : { unknown: message };
   } finally {
     stranger.disconnect();
   }
-  const words = 'Redis asks for no password, so whoever can connect can give orders';
-  if (openLevel === 'ok') {
-    return { level: 'ok', words: `${words}; the config allows it`, asksForPassword: false };
+}
+
+/** Whether only who knows a password can write to it; false also where that could not be found out. */
+export async function isRedisGuarded(redis: Redis): Promise<boolean> {
+  return (await tryAccess(redis)) === 'closed';
+}
+
+/** `openLevel`: how bad it is when it asks for none. */
+function judgeAccess(access: Access, openLevel: RedisFinding['level']): Verdict {
+  if (access === 'closed') return { level: 'ok', words: 'Redis asks for a password' };
+  if (access !== 'open') {
+    const words = `whether Redis asks for a password could not be found out (${access.unknown})`;
+    return { level: openLevel === 'ok' ? 'ok' : 'warning', words };
   }
+  const words = 'Redis asks for no password, so whoever can connect can give orders';
+  if (openLevel === 'ok') return { level: 'ok', words: `${words}; the config allows it` };
   const cure = 'give it one (docs/deployment.md), or say insecure: [redis] on a private network';
-  return { level: openLevel, words, cure, asksForPassword: false };
+  return { level: openLevel, words, cure };
 }
 
 function isOlder(version: string): boolean {

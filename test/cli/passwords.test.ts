@@ -72,7 +72,12 @@ test('a variable and a file serve instead, and what is wrong with them is said w
   expect(await list(`file:${file}`)).toMatchObject({ exitCode: EXIT.ok });
   expect(await list('env:REDIS_URL', { REDIS_URL: world.redisUrl })).toMatchObject({ exitCode: EXIT.ok });
   await writeFile(file, 'sesame');
-  for (const run of [await list(`file:${file}`), await list('env:REDIS_URL'), await list('file:/nowhere')]) {
+  for (const run of [
+    await list(`file:${file}`),
+    await list('env:__proto__'),
+    await list('env:REDIS_URL'),
+    await list('file:/nowhere'),
+  ]) {
     expect(run).toMatchObject({
       exitCode: EXIT.usage,
       stderr: expect.stringContaining('--redis: ') as string,

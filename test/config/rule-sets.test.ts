@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { RULE_SET_NAMES } from '../../src/config/rules/rule-sets.ts';
+import type { Problem } from '../../src/config/problem.ts';
+import { RULE_SET_NAMES, readRuleSet } from '../../src/config/rules/rule-sets.ts';
+import type { ConfigSurroundings } from '../../src/config/surroundings.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
 import type { ConditionSpec } from '../../src/core/rules/rule.ts';
-import { linesOf, loaded, withRules } from './support.ts';
+import { linesOf, loaded, surroundings, withRules } from './support.ts';
 
 const use = (entry: string, mode = 'observe'): string =>
   `mode: ${mode}\n${withRules('', [entry]).replace('rules:\n', '')}`;
@@ -29,6 +31,32 @@ describe('ready-made rule sets', () => {
       expect(() => compileRules(rules, settings)).not.toThrow();
     },
   );
+
+  test('are read again only when their file has changed, and a mistake is reported each time', () => {
+    const real = surroundings('');
+    let suffix = '';
+    const own: ConfigSurroundings = {
+      ...real,
+      readFile: (path) => {
+        const reading = real.readFile(path);
+        return reading.kind === 'read' ? { ...reading, text: reading.text + suffix } : reading;
+      },
+    };
+    const problems: Problem[] = [];
+    const read = () => readRuleSet('balanced', own, (problem) => void problems.push(problem));
+    const first = read();
+    expect(read()).toBe(first);
+    suffix = '# another comment\n';
+    expect(read()).not.toBe(first);
+    expect(read().summary).toBe(first.summary);
+    suffix = 'unknown: 1\n';
+    for (const times of [1, 2]) {
+      expect(read().rules.size).toBe(0);
+      expect(problems.map(({ code }) => code)).toEqual(Array.from({ length: times }, () => 'unknown-key'));
+    }
+    suffix = '';
+    expect([...read().rules.keys()]).toEqual([...first.rules.keys()]);
+  });
 
   test.each(RULE_SET_NAMES)('%s can be combined with all others', (name) => {
     const all = RULE_SET_NAMES.filter((other) => other !== name).join(', ');

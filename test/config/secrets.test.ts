@@ -80,6 +80,13 @@ describe('references', () => {
     expect(accounts).toHaveLength(1);
   });
 
+  test.each(['__proto__', 'constructor', 'toString'])('to %s, which every object has', (name) => {
+    const text = good.replace('API_SECRET', name);
+    expect(linesOf(text, { env: { API_KEY: 'key-1' } })).toEqual([
+      `breakwater.yaml:8:16 accounts[0].apiSecret: expected a value in the environment variable ${name}, got none: it is not set`,
+    ]);
+  });
+
   test('to a file that everybody can read: a warning', () => {
     const text = good.replace('{ env: API_SECRET }', '{ file: secret.txt }');
     const files = { 'secret.txt': SECRET };

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  durationHint,
   durationInWords,
   parseDuration,
   parsePercent,
@@ -34,6 +35,11 @@ describe('durations', () => {
     '1h-30m',
     '٣s',
   ])('%j is none', (text) => expect(parseDuration(text)).toBeUndefined());
+
+  test('a long text gets no hint, which would be as long', () => {
+    expect(durationHint('11')).toBe('11s');
+    expect(durationHint('1'.repeat(5_000))).toBeUndefined();
+  });
 
   test('in words and back, for any number of milliseconds', () => {
     fc.assert(

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatProblem } from '../../src/config/problem.ts';
-import { placeOf } from '../../src/config/yaml/document.ts';
+import { changeAt, placeOf } from '../../src/config/yaml/document.ts';
 import { parseYaml } from '../../src/config/yaml/parse.ts';
 import { describeText, digitsOf, looksSecret } from '../../src/config/yaml/value.ts';
 
@@ -26,6 +26,14 @@ describe('places', () => {
     const { document } = parseYaml('\uFEFFa: 1\r\nb:\r\n  c: 2\r\n', 'f');
     expect(placeOf(document?.root ?? expect.fail(), ['b', 'c'])).toEqual({ file: 'f', line: 3, column: 6 });
   });
+});
+
+test('a change that changes nothing copies nothing: reading a long list stays linear', () => {
+  const { document = expect.fail() } = parseYaml('rules: [{ id: a }, { id: b }]\n', 'f');
+  expect(changeAt(document, ['rules', 1], (node) => node).root).toBe(document.root);
+  const changed = changeAt(document, ['rules', 1, 'id'], (node) => ({ ...node, value: 'c' }));
+  expect(changed.root.value).toEqual({ rules: [{ id: 'a' }, { id: 'c' }] });
+  expect(document.root.value).toEqual({ rules: [{ id: 'a' }, { id: 'b' }] });
 });
 
 describe('values', () => {

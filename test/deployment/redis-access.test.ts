@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { examineRedis } from '../../src/queues/redis-sanity.ts';
+import { examineRedis, isRedisGuarded } from '../../src/queues/redis-sanity.ts';
 import { json, openOperatorWorld } from '../cli/operator.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { configText } from '../daemon/config.ts';
 import { polls } from '../daemon/scene.ts';
-import { openDaemonWorld } from '../daemon/world.ts';
+import { eventually, openDaemonWorld } from '../daemon/world.ts';
 import { run } from '../prometheus/promtool.ts';
+import { runCommandLine } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { ROOT } from './files.ts';
 
@@ -48,6 +49,69 @@ test('in enforce mode a Redis without a password stops the start and fails docto
   const checks = json(doctor)['checks'] as { name: string; status: string }[];
   expect(checks.filter(({ status }) => status === 'failed')).toMatchObject([{ name: 'redis.access' }]);
   expect(await world.cli(['pause', '--reason', 'test', '--json'], { env })).toMatchObject({ exitCode: 0 });
+});
+
+/** A person without `operators.key`, and a Redis that asks for a password or none. The address always has one. */
+async function unsealed(isGuarded: boolean) {
+  const { url } = await server(...(isGuarded ? ['--requirepass', 'sesame'] : []));
+  const redis = { url: url.replace('//', '//:sesame@'), prefix: 'unsealed' };
+  const simulator = await openExchange({ speed: 1 });
+  const parts = { accounts: { long: { rules: ['near'] } }, rules: NEAR };
+  const world = await openDaemonWorld(simulator, parts, { redis });
+  const lines = configText(simulator, { ...parts, redis: { ...redis, url: 'URL' } }).split('\n');
+  const unkeyed = lines.filter((line) => !line.startsWith('operators:')).join('\n');
+  await world.write(unkeyed.replace('"URL"', '{ env: REDIS }'));
+  const env = { ...world.env, REDIS: redis.url };
+  const cli = async (...args: readonly string[]) =>
+    json(await runCommandLine([...args, '--json', '--config', world.configFile], { env }));
+  return { world, env, cli };
+}
+
+test.skipIf(!hasRedisServer()).each([
+  [
+    'none',
+    false,
+    /^No daemon carries this order out: .*Redis asks for no password/,
+    /no order by hand is carried out/,
+  ],
+  ['one', true, /has no seal/, /whoever knows the password of Redis can order/],
+])(
+  'order, doctor and daemon agree on a Redis that asks for %s, whatever its address says',
+  async (_, isGuarded, toPerson, toDoctor) => {
+    const { world, env, cli } = await unsealed(isGuarded);
+    await world.start({ env });
+    await polls(world, 'long', 1);
+    const order = ['flatten', '--account', 'long', '--market', '*', '--reason', 'test', '--yes'];
+    const { obstacles } = await cli(...order);
+    expect(obstacles).toEqual(expect.arrayContaining([expect.stringMatching(toPerson)]));
+    const checks = (await cli('doctor'))['checks'] as { name: string; why: string }[];
+    expect(checks.find(({ name }) => name === 'operators')?.why).toMatch(toDoctor);
+    const refused = () =>
+      world.events.some((event) => event.kind === 'audited' && event.event.kind === 'operatorOrderRefused');
+    const sent = () => world.simulator.requestLog().some(({ path: asked }) => asked.includes('order'));
+    await eventually(() => refused() || sent(), 'an end of the order');
+    expect([refused(), sent()]).toEqual([!isGuarded, isGuarded]);
+  },
+);
+
+test('a Redis that does not say whether it asks for a password is not taken for guarded', async ({
+  skip,
+}) => {
+  if (!hasRedisServer()) skip(NOT_HERE);
+  const { url } = await server();
+  const redis = new Redis(url.replace('//', '//:sesame@'));
+  closeAfterTest(async () => redis.disconnect());
+  await redis.config('SET', 'maxclients', '1');
+  expect(await isRedisGuarded(redis)).toBe(false);
+  const { isGuarded, findings } = await examineRedis(redis, 'error');
+  expect([isGuarded, findings[0]]).toMatchObject([
+    false,
+    {
+      aspect: 'access',
+      level: 'warning',
+      words: expect.stringContaining('could not be found out') as string,
+    },
+  ]);
 });
 
 test('the users of Compose: the daemon does its work with its own keys alone, and nobody else comes in', async ({

@@ -14,9 +14,17 @@ test('every defence names a test, and every test that is named is there', () => 
   expect(rows.filter((row) => !/`test\/[^`]+\.test\.ts` \|$/.test(row))).toEqual([]);
 });
 
+test('every attack that was carried out names a test by its title', () => {
+  const [, part = ''] = read('docs/security.md').split('## Attacks that were carried out');
+  const rows = [...part.matchAll(/^\| .* \| "(.+)" \| `(test\/[^`]+)` \|$/gm)];
+  expect(rows.length).toBeGreaterThan(20);
+  const missing = rows.filter(([, title = '', file = '']) => !read(file).includes(title));
+  expect(missing.map(([row]) => row)).toEqual([]);
+});
+
 test('every part says what is left, and the way to report leads here and back', () => {
   const parts = read('docs/security.md').split('\n## ').slice(1);
-  expect(parts).toHaveLength(7);
+  expect(parts).toHaveLength(8);
   for (const part of parts) expect(part).toContain('\nLeft: ');
   expect(read('docs/security.md')).toContain('(../SECURITY.md)');
   expect(read('SECURITY.md')).toContain('(docs/security.md)');

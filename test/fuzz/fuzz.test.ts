@@ -1,17 +1,20 @@
 import { describe, expect, inject, test } from 'vitest';
 import { BOUNDARIES } from './boundaries.ts';
-import { fuzz } from './fuzz.ts';
+import { fuzz, inputOf } from './fuzz.ts';
 import { mutatedJson } from './mutate.ts';
 import type { Boundary } from './target.ts';
 
 /** A slice of `npm run fuzz`, with other inputs in each run. What it finds replays with its `--input`. */
 const INPUTS = 400;
+/** Of configs, each of which takes milliseconds. */
+const CONFIGS = 200;
 const FROM = inject('fastCheckSeed') % 500_000_000;
 
 test.each(BOUNDARIES)('whatever comes in, $name holds', { timeout: 120_000 }, async (boundary) => {
-  const { inputs, findings } = await fuzz(boundary, { from: FROM, count: INPUTS });
+  const count = boundary.name === 'config' ? CONFIGS : INPUTS;
+  const { inputs, findings } = await fuzz(boundary, { from: FROM, count });
   expect(findings).toEqual([]);
-  expect(inputs).toBe(INPUTS);
+  expect(inputs).toBe(count);
 });
 
 describe('the fuzzer', () => {
@@ -40,12 +43,16 @@ describe('the fuzzer', () => {
     }
   });
 
+  function busy(): void {
+    const before = process.cpuUsage();
+    for (;;) {
+      const { user, system } = process.cpuUsage(before);
+      if (user + system > 60_000) return;
+    }
+  }
+
   test('reports an input that takes long each time, and none that did once', async () => {
     const seen = new Set<string>();
-    const busy = (): void => {
-      const { user } = process.cpuUsage();
-      while (process.cpuUsage().user - user < 60_000);
-    };
     const once = planted((text) => {
       if (!seen.has(text)) busy();
       seen.add(text);
@@ -53,6 +60,43 @@ describe('the fuzzer', () => {
     expect((await fuzz(once, { from: 1, count: 3 })).findings).toEqual([]);
     const { findings } = await fuzz(planted(busy), { from: 1, count: 1 });
     expect(findings.map(({ what }) => what)).toEqual(['slow']);
+  });
+
+  test('blames no input for code that is slow until it is compiled, but still one that is slow after', async () => {
+    const { text: slow } = inputOf(await planted(() => undefined).open(), 9);
+    let runs = 0;
+    const cold = planted((text) => {
+      runs += 1;
+      if (runs <= 8 || text === slow) busy();
+    });
+    const { findings } = await fuzz(cold, { from: 1, count: 20 });
+    expect(findings.map(({ what, seed }) => [what, seed])).toEqual([['slow', 9]]);
+  });
+
+  test('judges a slow input of the warm-up too, and one whose valid input is slow', async () => {
+    const target = planted(busy);
+    const withValid: Boundary = {
+      name: 'planted',
+      open: async () => ({ ...(await target.open()), valid: { text: 'valid', run: busy } }),
+    };
+    for (const boundary of [target, withValid]) {
+      const { findings } = await fuzz(boundary, { from: 1, count: 2 });
+      expect(findings.map(({ what, seed }) => [what, seed])).toEqual([
+        ['slow', 1],
+        ['slow', 2],
+      ]);
+    }
+  });
+
+  test('gives a long input the time that it asks for', async () => {
+    const patient: Boundary = {
+      name: 'planted',
+      open: async () => ({
+        make: () => ({ text: 'long', longestMs: 500, run: busy }),
+        close: async () => undefined,
+      }),
+    };
+    expect((await fuzz(patient, { from: 1, count: 2 })).findings).toEqual([]);
   });
 
   test('makes the same input from the same seed', async () => {

@@ -25,7 +25,10 @@ interface FuzzReport {
 /** Processor time that one input may take. */
 const LONGEST_MS = 50;
 const HANG_MS = 20_000;
-const TRIES = 12;
+const TRIES = 4;
+/** Of processor time, for compiling what inputs are judged on later. */
+const WARM_UP_MS = 500;
+const WARM_UPS = { least: 10, most: 50 };
 const MOST_FINDINGS = 20;
 
 /** Input `seed` of a boundary: each has a seed of its own, so that one replays without those before it. */
@@ -40,6 +43,7 @@ export async function fuzz(
   let slowestMs = 0;
   let [inputs, settledBytes] = [0, 0];
   try {
+    await warmUp(target, from);
     for (let seed = from; seed < from + count && findings.length < MOST_FINDINGS; seed += 1) {
       if (signal?.aborted === true) break;
       const input = inputOf(target, seed);
@@ -57,6 +61,20 @@ export async function fuzz(
   }
 }
 
+/** Runs the first inputs unjudged. They are judged afterwards as all others are, so nothing is missed. */
+async function warmUp(target: FuzzTarget, from: number): Promise<void> {
+  const spentMs = wholeTime();
+  for (let count = 0; count < WARM_UPS.most; count += 1) {
+    if (count >= WARM_UPS.least && spentMs() > WARM_UP_MS) return;
+    const input = count % 2 === 0 ? (target.valid ?? inputOf(target, from)) : inputOf(target, from + count);
+    try {
+      await inTime(input.run());
+    } catch {
+      // Found again when it is judged.
+    }
+  }
+}
+
 interface Tried {
   readonly ms: number;
   readonly what?: FuzzFinding['what'];
@@ -64,9 +82,10 @@ interface Tried {
 }
 
 async function tried(input: FuzzInput): Promise<Tried> {
+  const { longestMs = LONGEST_MS } = input;
   let ms = Number.POSITIVE_INFINITY;
   // A collection of garbage or a compilation may fall into some tries, not into all of them.
-  for (let attempt = 0; attempt < TRIES && ms > LONGEST_MS; attempt += 1) {
+  for (let attempt = 0; attempt < TRIES && ms > longestMs; attempt += 1) {
     // Most take little altogether. Of others it counts how long they hold the loop at a time.
     const measure = attempt === 0 ? wholeTime() : longestTurn();
     try {
@@ -79,7 +98,7 @@ async function tried(input: FuzzInput): Promise<Tried> {
       ms = Math.min(ms, measure());
     }
   }
-  return ms > LONGEST_MS
+  return ms > longestMs
     ? { ms, what: 'slow', words: `${Math.round(ms)} ms of processor time` }
     : { ms, words: '' };
 }

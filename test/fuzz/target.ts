@@ -4,12 +4,16 @@ import type { Draw } from './mutate.ts';
 export interface FuzzInput {
   /** Enough to try it again by hand. */
   readonly text: string;
+  /** Processor time that it may take; 50 ms when absent. */
+  readonly longestMs?: number;
   /** Throws, or rejects, when the boundary did not hold. */
   readonly run: () => void | Promise<void>;
 }
 
 export interface FuzzTarget {
   readonly make: (draw: Draw) => FuzzInput;
+  /** Comes through: runs before others are judged, so that code which few of them reach is compiled by then. */
+  readonly valid?: FuzzInput;
   readonly close: () => Promise<void>;
 }
 

@@ -1,11 +1,16 @@
 import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { parsePrices } from '../../src/simulator/prices/price-file.ts';
 import { FILE, surroundings } from '../config/support.ts';
-import { below, mutatedText } from './mutate.ts';
-import type { Boundary } from './target.ts';
+import { below, type Draw, mutatedJson, mutatedText } from './mutate.ts';
+import type { Boundary, FuzzInput } from './target.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');
+const SECTIONS = EXAMPLE.split(/\n(?=\w)/).filter((section) => !section.startsWith('#'));
+/** Comments are half of the example, and most of the time that reading it takes. */
+const BARE_SECTIONS = SECTIONS.map((section) => section.replaceAll(/^ *#.*\n?/gm, ''));
+const VALUES = Object.entries(parse(EXAMPLE) as Record<string, unknown>);
 const GIVEN = {
   env: { DESK1_API_KEY: 'a-key-of-some-length', K: 'a-key-of-some-length' },
   files: { '/run/secrets/desk1': 'a-secret-of-some-length' },
@@ -16,28 +21,39 @@ const YAML = '{}[]:,-&*!|>%@#?"\'\\ \n\t~<=a1.\u0000\u00e9';
 export const CONFIG: Boundary = {
   name: 'config',
   open: async () => ({
-    make(draw) {
-      // Sections at random: the whole example takes ten milliseconds, whatever is wrong with it.
-      const sections = EXAMPLE.split(/\n(?=\w)/).filter((section) => !section.startsWith('#'));
-      const kept = sections.filter(() => draw() < 0.5).join('\n');
-      const text = mutatedText(draw, kept, YAML);
-      return {
-        text,
-        run() {
-          const result = loadConfig(FILE, surroundings(text, GIVEN));
-          const problems = result.kind === 'loaded' ? result.warnings : result.problems;
-          for (const { message, place } of problems) {
-            if (!message.includes('expected') || place.line < 1 || message.length > 4_000) {
-              throw new Error(`not a clear problem at line ${place.line}: ${message.slice(0, 500)}`);
-            }
-          }
-          if (result.kind === 'refused' && problems.length === 0) throw new Error('refused without a word');
-        },
-      };
-    },
+    make: (draw) => configInput(configText(draw)),
+    valid: configInput(EXAMPLE),
     close: async () => undefined,
   }),
 };
+
+/** Sections at random, with other values (JSON is YAML too) or with other bytes. */
+function configText(draw: Draw): string {
+  const isKept = (): boolean => draw() < 0.5;
+  if (draw() < 0.5) return mutatedJson(draw, Object.fromEntries(VALUES.filter(isKept)));
+  const sections = draw() < 0.1 ? SECTIONS : BARE_SECTIONS;
+  return mutatedText(draw, sections.filter(isKept).join('\n'), YAML);
+}
+
+/** The file is the operator's own and may be long: each of these takes its time, and no more than that. */
+const CHARACTERS_IN_50_MS = 10_000;
+
+function configInput(text: string): FuzzInput {
+  return {
+    text,
+    longestMs: 50 * Math.max(1, Math.ceil(text.length / CHARACTERS_IN_50_MS)),
+    run() {
+      const result = loadConfig(FILE, surroundings(text, GIVEN));
+      const problems = result.kind === 'loaded' ? result.warnings : result.problems;
+      for (const { message, place } of problems) {
+        if (!message.includes('expected') || place.line < 1 || message.length > 4_000) {
+          throw new Error(`not a clear problem at line ${place.line}: ${message.slice(0, 500)}`);
+        }
+      }
+      if (result.kind === 'refused' && problems.length === 0) throw new Error('refused without a word');
+    },
+  };
+}
 
 const HEADS = ['timestamp_ms,open,high,low,close,volume', 'timestamp_ms,price,amount'];
 

@@ -82,3 +82,24 @@ describe.each(WAYS)('$name', { timeout: 60_000 }, ({ command }) => {
     ]);
   });
 });
+
+const WRAPPER = path.join(ROOT, 'scripts/run.mjs');
+const WRAPPED = [
+  { name: 'in its own process', flags: [], possible: true },
+  { name: 'as the parent of a newer Node', flags: ['--import', OLDER_NODE], possible: hasPackagedNode },
+].filter(({ possible }) => possible);
+
+it.each(WRAPPED)(
+  'the wrapper $name opens no debugger on SIGUSR1, nor does what it runs',
+  { timeout: 60_000 },
+  async ({ flags }) => {
+    const command = [process.execPath, ...flags, WRAPPER, 'breakwater', 'simulate'];
+    const { child, output, ended } = start(command, ['--port', '0', '--control-port', '0', '--json']);
+    await eventually(() => output().includes('"event"'), 'it is ready', output);
+    process.kill(-(child.pid ?? 0), 'SIGUSR1');
+    await expect(fetch('http://127.0.0.1:9229/json/version')).rejects.toThrow('fetch failed');
+    child.kill('SIGTERM');
+    await ended;
+    expect(output()).not.toMatch(/debugger|inspector/i);
+  },
+);

@@ -71,7 +71,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     requirePosition(flags, wanted, view);
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
     showPlan(io, flags, wanted, { view, key, gapOf: (market) => gaps?.(market) ?? DEFAULT_GAP });
-    const obstacles = obstaclesOf(view, Date.now(), operations.canSeal);
+    const obstacles = obstaclesOf(view, Date.now(), operations.orderProof);
     for (const obstacle of obstacles) printNote(io, paint(io, 'stderr', 'yellow', obstacle));
     await agree(io, flags);
     const draft: ReduceDraft = {
@@ -147,10 +147,10 @@ interface Plan {
 }
 
 /** Why nothing may happen, as far as it can be seen now. */
-function obstaclesOf(view: AccountView, nowMs: number, canSeal: boolean): readonly string[] {
+function obstaclesOf(view: AccountView, nowMs: number, proof: Operations['orderProof']): readonly string[] {
   const { mode, pause, judgedAtMs } = view;
   const obstacles: string[] = [];
-  if (!canSeal) obstacles.push(UNSEALED);
+  if (proof !== 'seal') obstacles.push(UNSEALED[proof]);
   if (mode === 'observe') {
     obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
   }
@@ -167,8 +167,10 @@ function obstaclesOf(view: AccountView, nowMs: number, canSeal: boolean): readon
   return obstacles;
 }
 
-const UNSEALED =
-  'The order bears no seal (operators.key in the config): a daemon obeys it only if it has no key either, and a Redis with a password.';
+const UNSEALED = {
+  password: 'The order has no seal (operators.key in the config): a daemon with a key refuses it.',
+  none: 'No daemon carries this order out: it has no seal (operators.key in the config), and Redis asks for no password.',
+} as const;
 const LONG_AGO_MS = 60_000;
 
 async function agree(io: CliIo, flags: OrderFlags): Promise<void> {

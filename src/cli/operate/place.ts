@@ -36,7 +36,7 @@ export function withPlace(command: Command): Command {
  */
 export function redisAddress(written: string, env: CliIo['env']): string {
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
-  const url = kind === undefined ? written : kind === 'env' ? (env[name] ?? '').trim() : addressIn(name);
+  const url = kind === undefined ? written : kind === 'env' ? variable(env, name) : addressIn(name);
   if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
     const where = kind === undefined ? '' : ` ${kind === 'env' ? `in the variable ${name}` : 'in its file'}`;
     throw new UsageError(`--redis: expected an address such as redis://127.0.0.1:6379/0${where}.`);
@@ -48,6 +48,11 @@ export function redisAddress(written: string, env: CliIo['env']): string {
     );
   }
   return url;
+}
+
+/** `__proto__` is no variable. */
+function variable(env: CliIo['env'], name: string): string {
+  return Object.hasOwn(env, name) ? (env[name] ?? '').trim() : '';
 }
 
 function addressIn(file: string): string {

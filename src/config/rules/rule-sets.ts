@@ -31,6 +31,9 @@ export function isRuleSetName(name: string): name is RuleSetName {
   return (RULE_SET_NAMES as readonly string[]).includes(name);
 }
 
+/** The last sound reading of each file: they hardly ever change, and took a third of the time of every load. */
+const SOUND = new Map<string, { readonly text: string; readonly set: RuleSet }>();
+
 /** Reads one of them; a mistake in it is reported with its own file and place. */
 export function readRuleSet(name: RuleSetName, surroundings: ConfigSurroundings, report: Report): RuleSet {
   const file = surroundings.ruleSetFile(name);
@@ -46,12 +49,26 @@ export function readRuleSet(name: RuleSetName, surroundings: ConfigSurroundings,
     });
     return empty;
   }
-  const parsed = parseYaml(reading.text, file);
-  for (const problem of parsed.problems) report(problem);
-  const { document } = parsed;
-  if (document === undefined) return empty;
+  const { text } = reading;
+  const known = SOUND.get(file);
+  if (known?.text === text) return known.set;
+  let isSound = true;
+  const set = parseRuleSet({ name, file, text }, (problem) => {
+    isSound = false;
+    report(problem);
+  });
+  if (set !== undefined && isSound) SOUND.set(file, { text, set });
+  return set ?? empty;
+}
+
+function parseRuleSet(
+  { name, file, text: written }: { readonly name: RuleSetName; readonly file: string; readonly text: string },
+  report: Report,
+): RuleSet | undefined {
+  const { document, problems } = parseYaml(written, file);
+  for (const problem of problems) report(problem);
+  if (document === undefined) return undefined;
   const shape = readShape(ruleSetSchema, document, [], report);
-  return shape === undefined
-    ? empty
-    : { name, summary: shape.summary, rules: readRules(document, { report, channels: undefined }).rules };
+  if (shape === undefined) return undefined;
+  return { name, summary: shape.summary, rules: readRules(document, { report, channels: undefined }).rules };
 }

@@ -10,11 +10,12 @@ export const DURATION_PATTERN =
   '^(?=\\d)(\\d+(\\.\\d+)?w)?(\\d+(\\.\\d+)?d)?(\\d+(\\.\\d+)?h)?(\\d+(\\.\\d+)?m)?(\\d+(\\.\\d+)?s)?(\\d+(\\.\\d+)?ms)?$';
 const DURATION = new RegExp(DURATION_PATTERN);
 const LONGEST_MS = 10 * 366 * UNIT_MS.d;
+const LONGEST_TEXT = 60;
 
 /** Whole milliseconds of a written duration; `undefined` when it is none, not whole, or above ten years. */
 export function parseDuration(text: string): number | undefined {
   const compact = text.trim().replaceAll(/(\d)\s+(?=[a-z])|([a-z])\s+(?=\d)/g, '$1$2');
-  if (compact.length > 60 || !DURATION.test(compact)) return undefined;
+  if (compact.length > LONGEST_TEXT || !DURATION.test(compact)) return undefined;
   let total = decimal('0');
   for (const [, amount = '', unit = ''] of compact.matchAll(/(?<![\d.])([\d.]+)([a-z]+)/g)) {
     const number = parseDecimal(amount);
@@ -31,6 +32,8 @@ function isUnit(text: string): text is Unit {
 
 /** A hint for something that looks like a duration in other words: `10 seconds`, `5min`, `10`. */
 export function durationHint(text: string): string | undefined {
+  // A hint is part of a message.
+  if (text.length > LONGEST_TEXT) return undefined;
   const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zµ]*)\.?\s*$/i.exec(text);
   if (match === null) return undefined;
   const [, amount = '', word = ''] = match;

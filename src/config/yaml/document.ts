@@ -44,9 +44,11 @@ export function changeAt(
   const inside = (node: YamlNode, [key, ...rest]: Path): YamlNode => {
     if (key === undefined) return change(node);
     const child = node.children.get(key);
-    return child === undefined
+    const changed = child && inside(child, rest);
+    // A copy for every rule of a list, changed or not, would make reading quadratic.
+    return changed === undefined || changed === child
       ? node
-      : withChildren(node, new Map(node.children).set(key, inside(child, rest)));
+      : withChildren(node, new Map(node.children).set(key, changed));
   };
   return { ...document, root: inside(document.root, path) };
 }

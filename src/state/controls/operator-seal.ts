@@ -6,7 +6,7 @@ import { canonicalJson } from '../canonical.ts';
 export interface SealOptions {
   /** `operators.key` of the config as it is now; undefined: there is none. */
   readonly key: () => string | undefined;
-  /** Redis asks for a password. */
+  /** Redis asks for a password, as far as it could be asked. */
   readonly isGuarded: boolean;
 }
 
@@ -57,9 +57,4 @@ function sealOf(secret: string, text: string): string {
 
 function isSame(wanted: string, found: string): boolean {
   return wanted.length === found.length && timingSafeEqual(Buffer.from(wanted), Buffer.from(found));
-}
-
-/** Whether one has to know a password to write to this Redis, by its address. */
-export function asksForPassword(url: string): boolean {
-  return (URL.parse(url)?.password ?? '') !== '';
 }

@@ -1,0 +1,122 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
+import type { DaemonWorld } from '../daemon/world.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { PLANTED } from './planted.ts';
+
+interface CommandScene {
+  readonly world: DaemonWorld;
+  readonly simulator: RunningSimulator;
+  readonly env: Readonly<Record<string, string>>;
+  /** That of the planted files; reports go there too. */
+  readonly folder: string;
+}
+
+const BOOK = `accounts:
+  - { id: long, collateral: { USDT: 3000 }, positions: [{ market: BTC_PERP, side: long, amount: 0.5 }] }
+`;
+
+/** Six minutes of a falling market. */
+function candles(): string {
+  const rows = Array.from({ length: 6 }, (_, minute) => {
+    const [open, close] = [60_000 - 1_500 * minute, 58_500 - 1_500 * minute];
+    return [Date.UTC(2026, 0, 1) + minute * 60_000, open, open, close, close, 1].join(',');
+  });
+  return `timestamp_ms,open,high,low,close,volume\n${rows.join('\n')}\n`;
+}
+
+/** What every command that somebody might send to somebody prints and writes, by command. */
+export async function commandTexts({
+  world,
+  simulator,
+  env,
+  folder,
+}: CommandScene): Promise<ReadonlyMap<string, string>> {
+  const at = (name: string): string => path.join(folder, name);
+  await writeFile(at('book.yaml'), BOOK);
+  await writeFile(at('btc.csv'), candles());
+  // The same config at the pace of a real one: what is played in virtual time takes a thirtieth of the time.
+  const text = await readFile(world.configFile, 'utf8');
+  await writeFile(at('slow.yaml'), text.replace(/^cadence: .*$/m, 'cadence: { calm: 30s, alert: 10s }'));
+  const texts = new Map<string, string>();
+  const run = async (args: readonly string[], more: Readonly<Record<string, string>> = {}) => {
+    const { exitCode, stdout, stderr } = await runCommandLine(args, { env: { ...env, ...more } });
+    texts.set(`breakwater ${args.join(' ')}`, `${exitCode}\n${stdout}\n${stderr}`);
+    const out = args[args.indexOf('--out') + 1];
+    if (args.includes('--out'))
+      texts.set(`what ${args[0]} ${args[1]} wrote`, await readFile(out ?? '', 'utf8'));
+    return stdout;
+  };
+  const both = async (...args: readonly string[]): Promise<void> => {
+    await run([...args, '--config', world.configFile]);
+    await run([...args, '--json', '--config', world.configFile]);
+  };
+  await run(['check', world.configFile, '--print']);
+  await run(['check', world.configFile, '--print', '--json']);
+  await both('doctor');
+  await both('status');
+  await both('status', '--account', 'long');
+  await both('report');
+  await both('pause', '--list');
+  await both('pause', '--account', 'long', '--for', '1s', '--reason', `not ${PLANTED.controlToken}`);
+  await both('audit', 'verify');
+  for (const chain of ['long', '@operators']) {
+    await both('audit', 'tail', '--account', chain, '--lines', '1000');
+    await run([
+      'audit',
+      'export',
+      '--account',
+      chain,
+      '--out',
+      at(`${chain}.audit`),
+      '--config',
+      world.configFile,
+    ]);
+  }
+  for (const seq of ['2', '4']) await both('audit', 'show', seq, '--account', 'long', '--inputs');
+  await both('notify', 'test');
+
+  const account = simulator.accounts.find(({ id }) => id === 'long');
+  await writeFile(at('key'), account?.apiKey ?? '');
+  await writeFile(at('secret'), account?.apiSecret ?? '');
+  const keys = [
+    '--base-url',
+    simulator.baseUrl,
+    '--api-key-file',
+    at('key'),
+    '--api-secret-file',
+    at('secret'),
+  ];
+  for (const what of ['positions', 'credit-lines', 'balance', 'transfers', 'spot-orders']) {
+    await run(['call', what, '--json', ...keys, '--redis', 'env:REDIS', '--redis-prefix', 'planted']);
+    await run(['call', what, ...keys]);
+  }
+  const wrong = ['--api-key-file', at('readToken'), '--api-secret-file', at('controlToken')];
+  await run(['call', 'positions', '--json', '--debug', '--base-url', simulator.baseUrl, ...wrong]);
+
+  const play = ['--config', at('slow.yaml'), '--positions', at('book.yaml')];
+  const prices = ['--prices', `BTC_PERP=${at('btc.csv')}`];
+  await run(['replay', ...play, ...prices, '--paths', 'adverse', '--out', at('replay.html')]);
+  await run(['replay', ...play, ...prices, '--paths', 'adverse', '--json']);
+  const told = ['--config', world.configFile, '--history'];
+  await run(['replay', ...told, 'redis', '--out', at('history.html')]);
+  await run(['replay', ...told, at('long.audit'), '--json']);
+  const live = ['--config', at('slow.yaml'), '--live', '--scenario', 'shock-down-10'];
+  await run(['stress', ...live, '--out', at('stress.html')]);
+  await run(['stress', ...live, '--json']);
+  const search = ['--budget', '1s', '--walks', '0', '--windows', '1', '--window', '2m'];
+  await run(['tune', ...play, ...prices, ...search, '--out', at('tune.html')]);
+  await run(['tune', ...play, ...prices, ...search, '--json']);
+
+  // And with what is not there, or not right.
+  const lost = { REDIS: `redis://:${PLANTED.redisPassword}@127.0.0.1:1` };
+  for (const args of [['status'], ['doctor'], ['audit', 'tail', '--account', 'long']]) {
+    await run([...args, '--debug', '--config', world.configFile], lost);
+    await run([...args, '--debug', '--json', '--config', world.configFile], lost);
+  }
+  await run(['status', '--redis', 'env:REDIS', '--debug'], {
+    REDIS: `not an address, ${PLANTED.hookSecret}`,
+  });
+  return texts;
+}
