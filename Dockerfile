@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
 
-# The version of Node that the tests run with; scripts and types need it while building.
+# The version of Node that the tests run with; scripts and types need it while building. docs/dependencies.md says how
+# to renew a digest.
 FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20 AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
@@ -17,6 +18,8 @@ RUN npm run build \
 
 FROM node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20
 ENV NODE_ENV=production
+# No signal opens a debugger.
+ENV NODE_OPTIONS=--disable-sigusr1
 WORKDIR /opt/breakwater
 COPY --from=build /src/node_modules ./node_modules
 COPY --from=build /src/dist ./dist

@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Control } from '../core/controls/controls.ts';
 import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
-import type { AccountView } from '../core/view/account-view.ts';
 import { account } from '../web/api/account-schema.ts';
 import { liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
 import { type Desk, knownAccount, problem } from './operations.ts';
@@ -66,8 +65,7 @@ export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | und
     pausedQueues: async () => [],
     records: async () => [],
     wasWatched: async (accountId) => accounts.some(({ id }) => id === accountId),
-    view: async (accountId) =>
-      (await ask(`accounts/${encodeURIComponent(accountId)}`, account)) as AccountView,
+    view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,
   };
 }
@@ -82,7 +80,7 @@ function controlsOver(ask: Ask): Pick<OperatorControls, 'put' | 'lift' | 'list'>
     async put({ kind, expiresAtMs, ...draft }: ControlDraft) {
       const body = { ...draft, forMs: expiresAtMs === null ? null : expiresAtMs - Date.now() };
       const path = kind === 'pause' ? 'pauses' : 'silences';
-      return (await ask(path, kind === 'pause' ? pause : silence, { method: 'POST', body })) as Control;
+      return await ask(path, kind === 'pause' ? pause : silence, { method: 'POST', body });
     },
     async lift(selector, { author, reason }) {
       const lifted: Control[] = [];
