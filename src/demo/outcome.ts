@@ -36,9 +36,9 @@ export function outcomeLines(
 
 /** What to do after the demo. */
 const NEXT = [
-  'Next: breakwater simulate    starts this exchange for your own rules: docs/simulator.md',
-  '      breakwater check FILE  says what a config does: config/breakwater.example.yaml',
-  '      breakwater run         watches in observe mode first: docs/operations.md',
+  'Next: breakwater simulate    run this exchange yourself: docs/simulator.md',
+  '      breakwater check FILE  test a config: config/breakwater.example.yaml',
+  '      breakwater run         watch your own accounts: docs/operations.md',
 ];
 
 function row(name: string, side: Side): readonly string[] {

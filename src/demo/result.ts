@@ -60,7 +60,7 @@ export function sideOf(model: Model, id: string, equityBefore: Decimal): Side {
     requests: entries('request').length,
     openOrders: model
       .openOrders(id)
-      .map(({ side, left, price }) => `${side} ${formatDecimal(left)} at ${formatDecimal(price)} or better`),
+      .map(({ side, left, price }) => `${side} ${formatDecimal(left)} at ${formatDecimal(price)}`),
     equityBefore: formatDecimal(equityBefore),
     equity: formatDecimal(equity),
     change: formatDecimal(equity.minus(equityBefore)),
@@ -83,7 +83,7 @@ export interface Sides {
 export function failuresOf({ protectedSide, twin }: Sides): readonly string[] {
   const found: readonly (readonly [isSo: boolean, text: string])[] = [
     [protectedSide.wasLiquidated, 'the protected account was liquidated'],
-    [!twin.wasLiquidated, 'its twin was not liquidated, so that this run shows nothing'],
+    [!twin.wasLiquidated, 'its twin was not liquidated: this run shows nothing'],
     [
       !toDecimal(keptMore({ protectedSide, twin })).gt(ZERO),
       'the protected account kept no more money than its twin',

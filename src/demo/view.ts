@@ -70,7 +70,7 @@ function marketLine({ price: last, startPrice }: DemoFrame, { paint }: Canvas): 
 
 function sideLines(name: string, side: Side, { paint, columns }: Canvas): string[] {
   const { amount, amountBefore, equityBefore, equity, change, ordersPlaced, closedByOrders } = side;
-  const taken = side.wasLiquidated ? paint('red', `, liquidation took ${coins(side.takenByExchange)}`) : '';
+  const taken = side.wasLiquidated ? paint('red', `, ${coins(side.takenByExchange)} liquidated`) : '';
   const [open] = side.openOrders;
   const orders = open === undefined ? 'none open' : `open: ${open}`;
   return [

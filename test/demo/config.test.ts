@@ -60,11 +60,8 @@ const DURATIONS = [
 
 /** Numbers that are no durations. One that is missing here is new: if it is a time, the demo has to scale it. */
 const NO_DURATIONS = [
-  'at',
   'basisAllowance',
   'clearAbove',
-  'clearBelow',
-  'cure',
   'distance',
   'distanceTolerance',
   'largestReduction',
@@ -76,7 +73,6 @@ const NO_DURATIONS = [
   'reductionCost',
   'reservedShare',
   'share',
-  'slippage',
   'slippageSteps',
   'threshold',
 ];

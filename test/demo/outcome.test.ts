@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { CliIo } from '../../src/cli/io.ts';
 import type { DemoOutcome } from '../../src/demo/open-demo.ts';
 import { outcomeLines } from '../../src/demo/outcome.ts';
-import { keptMore } from '../../src/demo/result.ts';
+import { failuresOf, keptMore } from '../../src/demo/result.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { LOST, SAVED } from './sides.ts';
 
@@ -39,8 +39,12 @@ test('the result says how much money each account had, has and lost, and what be
 });
 
 test('no line of the result is longer than 80 columns, and none has control characters without colours', () => {
-  const lines = linesOf(['the protected account kept no more money than its twin'], 12_345);
-  for (const line of lines) {
+  const everything = failuresOf({
+    protectedSide: { ...LOST, wasLiquidated: true },
+    twin: { ...SAVED, requests: 1 },
+  });
+  expect(everything).toHaveLength(4);
+  for (const line of [...linesOf(everything), ...linesOf([], 12_345)]) {
     expect(line.length).toBeLessThanOrEqual(80);
     expect(stripVTControlCharacters(line)).toBe(line);
   }

@@ -50,7 +50,7 @@ test('an account is read from the exchange: orders, fills, liquidations and mone
   const [position] = model.openPositions('a');
   expect(a.distance).toBeCloseTo(1 - Number(position?.liquidationPrice?.toString()) / 57_000, 6);
   simulator.setPrice(PERPETUAL, '54200');
-  simulator.step(1_000);
+  simulator.advance(1_000);
   const b = sideOf(model, 'b', before);
   expect(b).toMatchObject({ wasLiquidated: true, closedByOrders: '0', ordersPlaced: 0 });
   expect(Number(b.takenByExchange)).toBeCloseTo(0.5 - Number(b.amount), 9);

@@ -16,7 +16,7 @@ export const SAVED: Side = {
   closedByOrders: text('0.295'),
   ordersPlaced: 1,
   requests: 1,
-  openOrders: ['sell 0.122 at 50802.8 or better'],
+  openOrders: ['sell 0.122 at 50802.8'],
   equityBefore: text('3000'),
   equity: text('1730.56'),
   change: text('-1269.44'),

@@ -47,9 +47,9 @@ describe.each([
     const [above = '', below = ''] = text.split('NOT PROTECTED');
     expect(above).toMatch(/PROTECTED +long at 10x, 0\.205 BTC of 0\.500 BTC/);
     expect(above).toMatch(/to liquidation +6\.0 % +█+░+ +ok/);
-    expect(above).toMatch(/1 placed, 0\.295 BTC closed, open: sell 0\.122 at 50802\.8 or better/);
+    expect(above).toMatch(/1 placed, 0\.295 BTC closed, open: sell 0\.122 at 50802\.8/);
     expect(above).toContain('3,000.00 USDT before, 1,730.56 USDT now: -1,269.44 USDT');
-    expect(below).toMatch(/0\.015 BTC of 0\.500 BTC, liquidation took 0\.485 BTC/);
+    expect(below).toMatch(/0\.015 BTC of 0\.500 BTC, 0\.485 BTC liquidated/);
     expect(below).toMatch(/to liquidation +3\.0 % +█+░+ +liquidation/);
     expect(below).toContain('3,000.00 USDT before, 240.64 USDT now: -2,759.36 USDT');
     expect(below).toMatch(/KEPT MORE +\+1,489\.92 USDT/);
@@ -70,7 +70,7 @@ describe.each([
 test('the largest figures there can be still fit', () => {
   const state = {
     state: 'margin_call',
-    openOrders: ['sell 0.500 at 160802.85 or better'],
+    openOrders: ['sell 0.500 at 160802.85'],
     ordersPlaced: 999,
   } as const;
   const lines = renderFrame(
