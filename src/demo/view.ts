@@ -115,14 +115,14 @@ const STYLES = { info: 'dim', good: 'green', warning: 'yellow', danger: 'red' } 
 
 /** As many of the latest events as there is room for, each whole; always the same number of lines. */
 function eventLines(events: readonly DemoEvent[], room: number, { paint, columns }: Canvas): string[] {
-  let lines: string[] = [];
+  const lines: string[] = [];
   for (const { atMs, tone, text } of events.toReversed()) {
     const added = wrapped(text, columns - TIME_WIDTH).map((line, index) => {
       const time = (index === 0 ? clock(atMs) : '').padEnd(TIME_WIDTH);
       return `${paint('dim', time)}${paint(STYLES[tone], line)}`;
     });
     if (added.length + lines.length > room) break;
-    lines = [...added, ...lines];
+    lines.unshift(...added);
   }
   return [...lines, ...Array<string>(room - lines.length).fill('')];
 }
