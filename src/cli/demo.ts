@@ -52,11 +52,7 @@ in BTC.`;
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { startDemo } = await import('../app.ts');
-  const demo = await startDemo({
-    durationMs: flags.duration,
-    env: io.env,
-    signal: io.signal,
-  });
+  const demo = await startDemo({ durationMs: flags.duration, env: io.env, signal: io.signal });
   try {
     const ended = AbortSignal.any([io.signal, AbortSignal.timeout(flags.duration)]);
     demo.begin();

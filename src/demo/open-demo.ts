@@ -88,7 +88,11 @@ async function openExchange({ durationMs }: DemoOptions): Promise<RunningSimulat
     speed: 0,
     startMs: Date.now(),
     readings: { marginModel: 'cross' },
-    limits: ENFORCED_RATE_LIMITS.map((limit) => ({ ...limit, periodMs: limit.periodMs / SPEED })),
+    limits: ENFORCED_RATE_LIMITS.map(({ path: limited, requests, periodMs }) => ({
+      path: limited,
+      requests,
+      periodMs: periodMs / SPEED,
+    })),
     scenario: {
       name: 'crashThenRally',
       market: SPOT,

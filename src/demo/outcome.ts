@@ -34,7 +34,6 @@ export function outcomeLines(
   ];
 }
 
-/** What to do after the demo. */
 const NEXT = [
   'Next: breakwater simulate    run this exchange yourself: docs/simulator.md',
   '      breakwater check FILE  test a config: config/breakwater.example.yaml',
