@@ -1,56 +1,51 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { type Daemon, startDaemon } from '../app/daemon.ts';
-import { toNumber } from '../core/quantities/decimal.ts';
+import { decimal, toNumber } from '../core/quantities/decimal.ts';
 import { watchOverDeath } from '../redis-server/death-watch.ts';
 import { startPrivateRedis } from '../redis-server/private-redis.ts';
 import { ENFORCED_RATE_LIMITS } from '../simulator/http/rate-limit.ts';
-import type { MarketSpec } from '../simulator/model/types.ts';
-import type { PositionSheet } from '../simulator/model/views.ts';
 import { type RunningSimulator, startSimulatedExchange } from '../simulator/start-simulated-exchange.ts';
-import { CHARACTERS, demoCreditLine, seedOf, twinOf } from './accounts.ts';
-import { demoConfigText, FIRES_BELOW, secretNames } from './config.ts';
-import { COIN, demoMarkets, PERPETUAL, SPOT } from './market.ts';
-import { type PlayedPrices, type PriceOptions, playedPrices } from './prices.ts';
-import { creditLineWarningsOf, type Evidence, failuresOf, hindsightOf, resultOf } from './result.ts';
-import { type Bound, Tape } from './tape.ts';
+import { CURRENCY, MARKET, PERPETUAL, PROTECTED, SPOT, seedOf, TWIN } from './accounts.ts';
+import { demoConfigText, secretName } from './config.ts';
+import { Remarks } from './remarks.ts';
+import { failuresOf, keptMore, sideOf } from './result.ts';
+import type { DemoFrame } from './view.ts';
 import { Witness } from './witness.ts';
 
-export interface DemoOptions extends Omit<PriceOptions, 'windowMs'> {
+export interface DemoOptions {
   /** Real time. */
   readonly durationMs: number;
-  /** Exchange time per real time; also divides every duration of the daemon's config. */
-  readonly speed: number;
   /** Where REDIS_URL, REDIS_SERVER and PATH are looked up. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }
 
 /** What `openDemo` hands out; `close` ends everything that it started, in order. */
-export type Demo = ReturnType<typeof demoOf>;
+export type Demo = Awaited<ReturnType<typeof openDemo>>;
 /** How it went so far. */
 export type DemoOutcome = ReturnType<Demo['outcome']>;
 
+/** Exchange time per real time; also divides every duration of the daemon's config. */
+const SPEED = 5;
+/** Down by so much, then back up: enough to liquidate at 10x. */
+const CRASH = decimal('0.16');
+/** Of every tick, as a fraction of the price. */
+const NOISE = 0.001;
 const STOP_WITHIN_MS = 10_000;
-const STALL_RESOLUTION_MS = 20;
-const NS_PER_MS = 1e6;
 
 /**
  * Simulated exchange, private Redis and daemon on loopback, all ended by `close`; time stands still until `begin`.
  * @throws SimulatorError, NoRedisServerError, and what starting a daemon throws
  */
-export async function openDemo(options: DemoOptions): Promise<Demo> {
-  const played = playedPrices({ ...options, windowMs: options.durationMs * options.speed });
-  const markets = demoMarkets(played.startPrice);
+export async function openDemo(options: DemoOptions) {
   const closers: (() => Promise<unknown>)[] = [];
   const close = () => endAll(closers.splice(0).reverse());
   try {
     const redis = await startPrivateRedis({ env: options.env, name: 'demo', persistent: true });
     closers.push(() => redis.stop());
-    const perpetual = markets.find(({ name }) => name === PERPETUAL) as MarketSpec;
-    const simulator = await openExchange(options, markets, perpetual);
+    const simulator = await openExchange(options);
     closers.push(() => simulator.close());
     const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-demo-'));
     const watch = watchOverDeath({ folders: [folder] });
@@ -60,12 +55,10 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
     const text = demoConfigText({
       baseUrls: simulator.baseUrls,
       redis: { url: redis.url, prefix: redis.prefix.replace(/:$/, '') },
-      characters: CHARACTERS,
-      market: perpetual,
-      speed: options.speed,
+      speed: SPEED,
     });
     await writeFile(configFile, text, { mode: 0o600 });
-    const witness = new Witness(simulator);
+    const witness = new Witness();
     const daemon = await startDaemon({
       configFile,
       env: secretsOf(simulator),
@@ -74,9 +67,7 @@ export async function openDemo(options: DemoOptions): Promise<Demo> {
     });
     closers.push(() => stopOrThrow(daemon));
     await witness.untilReady(options.signal);
-    const stalls = monitorEventLoopDelay({ resolution: STALL_RESOLUTION_MS });
-    closers.push(async () => stalls.disable());
-    return demoOf({ options, played, simulator, witness, stalls, close });
+    return { ...demoOf(simulator, witness, options.durationMs), close };
   } catch (error) {
     await close().catch(() => undefined);
     throw error;
@@ -90,47 +81,34 @@ async function endAll(ends: readonly (() => Promise<unknown>)[]): Promise<void> 
   if (failures.length > 0) throw failures[0];
 }
 
-async function openExchange(
-  { seed, speed }: DemoOptions,
-  markets: readonly MarketSpec[],
-  perpetual: MarketSpec,
-): Promise<RunningSimulator> {
-  const accounts = CHARACTERS.flatMap((character) =>
-    [character.id, twinOf(character.id)].map((id) => seedOf(character, id, perpetual, COIN)),
-  );
-  const simulator = await startSimulatedExchange({
-    seed,
-    accounts,
+/** Prices begin to move with the clock, which stands still. */
+async function openExchange({ durationMs }: DemoOptions): Promise<RunningSimulator> {
+  return await startSimulatedExchange({
+    accounts: [PROTECTED, TWIN].map(seedOf),
     speed: 0,
     startMs: Date.now(),
     readings: { marginModel: 'cross' },
     limits: ENFORCED_RATE_LIMITS.map(({ path: limited, requests, periodMs }) => ({
       path: limited,
       requests,
-      periodMs: periodMs / speed,
+      periodMs: periodMs / SPEED,
     })),
-    config: { markets },
+    scenario: {
+      name: 'crashThenRally',
+      market: SPOT,
+      magnitude: CRASH,
+      durationMs: Math.round(durationMs * SPEED),
+      noise: NOISE,
+    },
   });
-  for (const { id, kind } of CHARACTERS) {
-    if (kind !== 'borrower') continue;
-    for (const accountId of [id, twinOf(id)]) {
-      const outcome = simulator.model.openLoan(accountId, demoCreditLine(perpetual, COIN));
-      if (!outcome.ok) throw new Error(`the demo's credit line was refused: ${outcome.message}`);
-    }
-  }
-  return simulator;
 }
 
-function secretsOf(simulator: RunningSimulator): Record<string, string> {
-  return Object.fromEntries(
-    simulator.accounts.flatMap(({ id, apiKey, apiSecret }) => {
-      const names = secretNames(id);
-      return [
-        [names.key, apiKey],
-        [names.secret, apiSecret],
-      ];
-    }),
-  );
+function secretsOf({ accounts }: RunningSimulator): Record<string, string> {
+  const pairs = accounts.flatMap(({ id, apiKey, apiSecret }) => [
+    [secretName('KEY', id), apiKey],
+    [secretName('SECRET', id), apiSecret],
+  ]);
+  return Object.fromEntries(pairs) as Record<string, string>;
 }
 
 /** @throws an error with code `stop-too-slow`. */
@@ -139,85 +117,63 @@ async function stopOrThrow(daemon: Daemon): Promise<void> {
   throw Object.assign(new Error('the daemon of the demo did not end in time'), { code: 'stop-too-slow' });
 }
 
-interface Parts {
-  readonly options: DemoOptions;
-  readonly played: PlayedPrices;
-  readonly simulator: RunningSimulator;
-  readonly witness: Witness;
-  readonly stalls: ReturnType<typeof monitorEventLoopDelay>;
-  readonly close: () => Promise<void>;
-}
-
-function demoOf({ options, played, simulator, witness, stalls, close }: Parts) {
+function demoOf(simulator: RunningSimulator, witness: Witness, durationMs: number) {
   const { model, exchange } = simulator;
-  const startPrice = toNumber(model.market(PERPETUAL)?.mark ?? played.startPrice);
-  const bounds = new Map(CHARACTERS.map(({ id }) => [id, [...boundsOf(model.openPositions(twinOf(id)))]]));
-  const tape = new Tape(FIRES_BELOW, function* watched() {
-    for (const { id, required } of CHARACTERS) {
-      if (required) yield* boundsOf(model.openPositions(id));
-    }
-  });
-  const evidence = (): Evidence => ({
-    ledger: model.ledger(),
-    breaches: tape.breaches,
-    speed: options.speed,
-    alerts: witness.alerts.length,
-    cureAlerts: witness.cureAlerts,
-    wayToLiquidation: (id) => tape.wayTo(bounds.get(id) ?? [], startPrice),
-    isReal: options.pricesCsv !== undefined,
+  const protectedBefore = model.account(PROTECTED).equity;
+  const twinBefore = model.account(TWIN).equity;
+  const price = (): number => toNumber(model.market(PERPETUAL)?.last ?? MARKET.price);
+  const startPrice = price();
+  const remarks = new Remarks();
+  // What was before the beginning is no news.
+  let lastSeq = model.ledger().at(-1)?.seq ?? 0;
+  let startMs = performance.now();
+  const elapsedMs = (): number => Math.min(performance.now() - startMs, durationMs);
+  const sides = () => ({
+    protectedSide: sideOf(model, PROTECTED, protectedBefore),
+    twin: sideOf(model, TWIN, twinBefore),
   });
   return {
-    baseUrl: simulator.baseUrl,
-    speed: options.speed,
-    /** What is played, in words. */
-    about: played.about,
-    characters: CHARACTERS,
     /** Lets time run. */
-    begin() {
-      stalls.reset();
-      stalls.enable();
-      const spot = model.market(SPOT)?.spec as MarketSpec;
-      exchange.setPriceSource(SPOT, tape.hear(played.sourceFrom(spot, model.nowMs())));
-      exchange.clock.setSpeed(options.speed);
+    begin(): void {
+      startMs = performance.now();
+      exchange.clock.setSpeed(SPEED);
     },
     /** Exchange time stands still from here on. */
-    halt() {
+    halt(): void {
       exchange.catchUp();
       exchange.clock.setSpeed(0);
-      stalls.disable();
     },
-    /** As the exchange has it now. */
-    account: (id: string) => ({
-      positions: model.openPositions(id),
-      creditLines: model.creditLines(id),
-      wasLiquidated:
-        model.ledger({ accountId: id, kinds: ['liquidation_started', 'liquidation'], limit: 1 }).length > 0,
-    }),
-    price: () => toNumber(model.market(PERPETUAL)?.last ?? played.startPrice),
-    ledger: (afterSeq: number) => model.ledger({ afterSeq }),
-    /** Sentences of the daemon's alerts so far, oldest first. */
-    alerts: (): readonly string[] => witness.alerts,
-    outcome: () => {
-      const seen = evidence();
+    /** Since the beginning, milliseconds of real time. */
+    elapsedMs,
+    /** What the exchange shows now, with all that happened since the beginning. */
+    look(): DemoFrame {
+      const entries = model.ledger({ afterSeq: lastSeq });
+      lastSeq = entries.at(-1)?.seq ?? lastSeq;
+      remarks.take(elapsedMs(), witness.alerts, entries);
+      const { events } = remarks;
       return {
-        result: resultOf(seen),
-        failures: failuresOf(seen),
-        /** Ids of accounts that were reduced and would, as is known now, have come through without. */
-        hindsight: hindsightOf(seen),
-        creditLineWarnings: creditLineWarningsOf(seen),
-        /** Longest time for which the machine let nothing of the demo run, the daemon included; real time. */
-        longestStallMs: stalls.count === 0 ? 0 : Math.max(0, stalls.max / NS_PER_MS - STALL_RESOLUTION_MS),
+        elapsedMs: elapsedMs(),
+        durationMs,
+        speed: SPEED,
+        price: price(),
+        startPrice,
+        ...sides(),
+        events,
       };
     },
-    close,
+    outcome() {
+      const { protectedSide, twin } = sides();
+      return {
+        result: {
+          currency: CURRENCY,
+          protected: protectedSide,
+          unprotected: twin,
+          keptMore: keptMore({ protectedSide, twin }),
+          /** Firings and alarms that were delivered for the protected account. */
+          alerts: witness.alerts.length,
+        },
+        failures: failuresOf({ protectedSide, twin }),
+      };
+    },
   };
-}
-
-/** Not of legs that their other side outweighs: their price of liquidation lies where they earn. */
-function* boundsOf(positions: readonly PositionSheet[]): Generator<Bound, void> {
-  for (const { accountId, direction, liquidationPrice, markPrice } of positions) {
-    if (liquidationPrice === null) continue;
-    const isBelow = liquidationPrice.lt(markPrice);
-    if (isBelow === (direction === 'long')) yield { accountId, direction, liquidationPrice };
-  }
 }

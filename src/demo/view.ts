@@ -1,25 +1,10 @@
-import { stripVTControlCharacters } from 'node:util';
 import type { Style } from '../cli/io.ts';
+import { CURRENCY, LEVERAGE, PERPETUAL } from './accounts.ts';
+import { FIRES_BELOW } from './config.ts';
+import { keptMore, type Side, type Sides } from './result.ts';
+import { clock, coins, money, percent, price, signedMoney, signedPercent, wrapped } from './words.ts';
 
-/**
- * Draws the demo's live table. Pure: what to show and how wide the terminal is come in, lines of text go out.
- */
-
-/** One of two twins, as the exchange has it now. */
-export interface WatchedSide {
-  /** Of the position, of both legs, or the LTV of a credit line. */
-  readonly size: string;
-  /** To liquidation as a fraction of the mark price, of a credit line to its margin call; absent when there is none. */
-  readonly distance?: number;
-  readonly state: string;
-  readonly wasLiquidated: boolean;
-}
-
-export interface DemoRow {
-  readonly about: string;
-  readonly protectedSide: WatchedSide;
-  readonly twinSide: WatchedSide;
-}
+/** Draws the demo's live picture. Pure: what to show and the terminal's size come in, lines of text go out. */
 
 export interface DemoEvent {
   readonly atMs: number;
@@ -27,174 +12,121 @@ export interface DemoEvent {
   readonly text: string;
 }
 
-export interface DemoFrame {
-  readonly title: string;
-  /** What the market does. */
-  readonly about: string;
-  readonly baseUrl: string;
-  readonly speed: number;
+export interface DemoFrame extends Sides {
+  /** Real time. */
   readonly elapsedMs: number;
   readonly durationMs: number;
-  readonly market: {
-    readonly name: string;
-    readonly last: number;
-    readonly start: number;
-    /** Recent prices, oldest first. */
-    readonly history: readonly number[];
-  };
-  readonly rows: readonly DemoRow[];
+  readonly speed: number;
+  readonly price: number;
+  readonly startPrice: number;
+  /** Oldest first. */
   readonly events: readonly DemoEvent[];
 }
 
 export interface Canvas {
   readonly columns: number;
+  readonly rows: number;
   readonly paint: (style: Style, text: string) => string;
 }
 
-/** Distances beyond this fill the whole bar. */
-const BAR_FULL_DISTANCE = 0.2;
-const BAR_WIDTH = 14;
-const EVENT_LINES = 8;
-const SPARKS = '▁▂▃▄▅▆▇█';
+/** The picture needs as much room; it uses no more than the widest of what is still easy to read. */
+export const SMALLEST = { columns: 80, rows: 24 };
+const WIDEST = 100;
+const LABEL_WIDTH = 18;
+const TIME_WIDTH = 6;
 
-export function renderFrame(frame: DemoFrame, canvas: Canvas): string[] {
-  return [
-    ...header(frame, canvas),
+export function renderFrame(frame: DemoFrame, given: Canvas): string[] {
+  const canvas = { ...given, columns: Math.min(given.columns, WIDEST) };
+  const { paint } = canvas;
+  const above = [
+    paint('bold', 'Breakwater demo: two equal accounts in a crash, one of them protected'),
+    progressLine(frame, canvas),
+    marketLine(frame, canvas),
     '',
-    marketLine(frame.market, canvas),
+    ...sideLines('PROTECTED', frame.protectedSide, canvas),
     '',
-    canvas.paint('bold', columnTitles()),
-    ...frame.rows.map((row) => rowLine(row, canvas)),
+    ...sideLines('NOT PROTECTED', frame.twin, canvas),
     '',
-    ...eventLines(frame, canvas),
+    `${pad('KEPT MORE')}${paint('bold', signedMoney(keptMore(frame)))}, by the exchange's own ledger`,
     '',
-    canvas.paint(
-      'dim',
-      'Bars: room before liquidation (of a credit line, before its margin call). Ctrl-C ends.',
-    ),
-  ].map((line) => clip(line, canvas.columns));
+  ];
+  const below = [paint('dim', 'The bar fills towards liquidation. Ctrl-C ends.')];
+  // The terminal's last row stays free: the cursor is there after the last line.
+  const room = canvas.rows - 1 - above.length - below.length;
+  return [...above, ...eventLines(frame.events, room, canvas), ...below];
 }
 
-function header(frame: DemoFrame, { paint, columns }: Canvas): string[] {
-  const share = Math.min(1, frame.elapsedMs / frame.durationMs);
-  const passed = `${clock(frame.elapsedMs)} / ${clock(frame.durationMs)}`;
-  const width = Math.max(10, Math.min(60, columns - passed.length - 4));
-  const done = Math.round(share * width);
+function progressLine({ elapsedMs, durationMs, speed }: DemoFrame, { paint, columns }: Canvas): string {
+  const words = `  ${clock(elapsedMs)} of ${clock(durationMs)}, ${speed} times as fast as life`;
+  const width = columns - words.length;
+  const done = Math.round(Math.min(1, elapsedMs / durationMs) * width);
+  return `${paint('cyan', '━'.repeat(done))}${paint('dim', '─'.repeat(width - done))}${words}`;
+}
+
+function marketLine({ price: last, startPrice }: DemoFrame, { paint }: Canvas): string {
+  const change = last / startPrice - 1;
+  return `${pad(PERPETUAL)}${price(last)} ${CURRENCY}  ${paint(change < 0 ? 'red' : 'green', signedPercent(change))}`;
+}
+
+function sideLines(name: string, side: Side, { paint, columns }: Canvas): string[] {
+  const { amount, amountBefore, equityBefore, equity, change, ordersPlaced, closedByOrders } = side;
+  const taken = side.wasLiquidated ? paint('red', `, ${coins(side.takenByExchange)} liquidated`) : '';
+  const [open] = side.openOrders;
+  const orders = open === undefined ? 'none open' : `open: ${open}`;
   return [
-    `${paint('bold', frame.title)}  ${paint('dim', `${frame.about}; time runs ${frame.speed} times as fast; ${frame.baseUrl}`)}`,
-    `${paint('cyan', '━'.repeat(done))}${paint('dim', '─'.repeat(width - done))}  ${passed}`,
+    `${paint('bold', pad(name))}long at ${LEVERAGE}x, ${coins(amount)} of ${coins(amountBefore)}${taken}`,
+    `${pad('  to liquidation')}${distanceCells(side, columns - LABEL_WIDTH, paint)}`,
+    `${pad('  orders')}${ordersPlaced} placed, ${coins(closedByOrders)} closed, ${orders}`,
+    `${pad('  money')}${money(equityBefore)} before, ${money(equity)} now: ${paint('bold', signedMoney(change))}`,
   ];
 }
 
-function marketLine(market: DemoFrame['market'], { paint }: Canvas): string {
-  const change = market.last / market.start - 1;
-  const style: Style = change < 0 ? 'red' : 'green';
-  return [
-    pad(market.name, 10),
-    pad(price(market.last), 12, true),
-    paint(style, pad(signedPercent(change), 9, true)),
-    ' ',
-    paint(style, sparkline(market.history)),
-  ].join(' ');
+const FIGURE_WIDTH = 9;
+const STATE_WIDTH = 13;
+
+function distanceCells(side: Side, columns: number, paint: Canvas['paint']): string {
+  const used = usedUp(side);
+  const style: Style = used > 1 - FIRES_BELOW / BAR_END ? 'red' : 'green';
+  const width = columns - FIGURE_WIDTH - STATE_WIDTH;
+  const figure = side.distance === null ? '' : percent(side.distance);
+  return `${figure.padEnd(FIGURE_WIDTH)}${paint(style, bar(used, width))}  ${paint(style, stateWords(side))}`;
 }
 
-export function sparkline(values: readonly number[]): string {
-  const low = Math.min(...values);
-  const span = Math.max(...values) - low;
-  return values
-    .map((value) => SPARKS[span === 0 ? 3 : Math.round(((value - low) / span) * (SPARKS.length - 1))] ?? '')
-    .join('');
+function stateWords({ state, distance, wasLiquidated }: Side): string {
+  if (distance === null) return wasLiquidated ? 'liquidated' : 'closed';
+  return state.replace('_', ' ');
 }
 
-const ABOUT_WIDTH = 24;
-const SIZE_WIDTH = 15;
-const AWAY_WIDTH = 8;
-const STATE_WIDTH = 11;
-const SIDE_WIDTH = SIZE_WIDTH + AWAY_WIDTH + BAR_WIDTH + STATE_WIDTH + 3;
+/** The distance at which the bar is empty, as on the page for a rule that fires at 5 %. */
+const BAR_END = 0.15;
 
-function columnTitles(): string {
-  return `${pad('ACCOUNT', ABOUT_WIDTH)} ${pad('PROTECTED', SIDE_WIDTH)} │ ONLY WATCHED`;
+/** How much of the way to liquidation is used up: 0 is far away, 1 is there. */
+export function usedUp({ distance, wasLiquidated }: Pick<Side, 'distance' | 'wasLiquidated'>): number {
+  if (distance === null) return wasLiquidated ? 1 : 0;
+  return 1 - Math.max(0, Math.min(1, distance / BAR_END));
 }
 
-function rowLine({ about, protectedSide, twinSide }: DemoRow, canvas: Canvas): string {
-  return `${pad(about, ABOUT_WIDTH)} ${sideCells(protectedSide, canvas)} │ ${sideCells(twinSide, canvas)}`;
+export function bar(part: number, width: number): string {
+  const filled = Math.round(part * width);
+  return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
-function sideCells({ size, distance, state, wasLiquidated }: WatchedSide, { paint }: Canvas): string {
-  const isOpen = size !== 'closed';
-  const style = wasLiquidated ? 'red' : dangerStyle(distance);
-  const away = distance === undefined ? (isOpen ? '∞' : '') : percent(distance);
-  const room = distance === undefined ? 1 : distance / BAR_FULL_DISTANCE;
-  const word = wasLiquidated ? 'liquidated' : state.replace('_', ' ');
-  return [
-    pad(size, SIZE_WIDTH, true),
-    pad(away, AWAY_WIDTH, true),
-    paint(style, isOpen ? bar(room) : ' '.repeat(BAR_WIDTH)),
-    paint(style, pad(word, STATE_WIDTH)),
-  ].join(' ');
+const STYLES = { info: 'dim', good: 'green', warning: 'yellow', danger: 'red' } as const;
+
+/** As many of the latest events as there is room for, each whole; always the same number of lines. */
+function eventLines(events: readonly DemoEvent[], room: number, { paint, columns }: Canvas): string[] {
+  const lines: string[] = [];
+  for (const { atMs, tone, text } of events.toReversed()) {
+    const added = wrapped(text, columns - TIME_WIDTH).map((line, index) => {
+      const time = (index === 0 ? clock(atMs) : '').padEnd(TIME_WIDTH);
+      return `${paint('dim', time)}${paint(STYLES[tone], line)}`;
+    });
+    if (added.length + lines.length > room) break;
+    lines.unshift(...added);
+  }
+  return [...lines, ...Array<string>(room - lines.length).fill('')];
 }
 
-function dangerStyle(distance: number | undefined): Style {
-  if (distance === undefined) return 'green';
-  if (distance < 0.03) return 'red';
-  return distance < 0.08 ? 'yellow' : 'green';
+function pad(text: string): string {
+  return text.padEnd(LABEL_WIDTH);
 }
-
-/** Length says how much room is left; the colour only repeats it. */
-export function bar(room: number): string {
-  const filled = Math.round(Math.max(0, Math.min(1, room)) * BAR_WIDTH);
-  return '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
-}
-
-function eventLines(frame: DemoFrame, { paint }: Canvas): string[] {
-  const styles = { info: 'dim', good: 'green', warning: 'yellow', danger: 'red' } as const;
-  const shown = frame.events
-    .slice(-EVENT_LINES)
-    .map((event) => `${paint('dim', clock(event.atMs))}  ${paint(styles[event.tone], event.text)}`);
-  return [...shown, ...Array<string>(EVENT_LINES - shown.length).fill('')];
-}
-
-/** `2:05` */
-function clock(durationMs: number): string {
-  const total = Math.floor(durationMs / 1000);
-  return `${Math.floor(total / 60)}:${String(total % 60).padStart(2, '0')}`;
-}
-
-function price(value: number): string {
-  return value.toFixed(value >= 1000 ? 1 : value >= 1 ? 3 : 6);
-}
-
-export function percent(fraction: number): string {
-  return `${(100 * fraction).toFixed(1)} %`;
-}
-
-export function signedPercent(fraction: number): string {
-  return `${fraction < 0 ? '' : '+'}${percent(fraction)}`;
-}
-
-/** `12.3 s` */
-export function inSeconds(durationMs: number): string {
-  return `${(durationMs / 1000).toFixed(1)} s`;
-}
-
-function pad(text: string, width: number, end = false): string {
-  return end ? text.padStart(width) : text.padEnd(width);
-}
-
-/** Cuts a line to the terminal's width; colour sequences take no room and are all kept, so that they end. */
-function clip(line: string, columns: number): string {
-  if (stripVTControlCharacters(line).length <= columns) return line;
-  let room = columns;
-  return line
-    .split(COLOUR)
-    .map((part, index) => {
-      if (index % 2 === 1) return part;
-      const kept = part.slice(0, room);
-      room -= kept.length;
-      return kept;
-    })
-    .join('');
-}
-
-const ESCAPE = String.fromCharCode(27);
-const COLOUR = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);

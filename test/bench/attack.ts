@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decimal, ZERO } from '../../src/core/quantities/decimal.ts';
-import { type DemoCharacter, seedOf } from '../../src/demo/accounts.ts';
-import { COIN, demoMarkets, marketYaml, PERPETUAL } from '../../src/demo/market.ts';
+import { marketYaml, PERPETUAL, seedOf } from '../../src/demo/accounts.ts';
 import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
 import { freePort, startRedisServer } from '../support/redis.ts';
 import type { AttackersReady, AttackOrder, AttackReport } from './attackers.ts';
@@ -31,19 +30,15 @@ const OTHER = 'other';
 const FIGURES = { fromMove: 'breach', fromRead: 'breach, as read,' } as const;
 const POSITIONS = '/api/v4/collateral-account/positions/open';
 
-const market = demoMarkets(decimal(String(PRICE))).find(({ name }) => name === PERPETUAL);
-if (market === undefined) throw new Error(`no market ${PERPETUAL}`);
-const character: DemoCharacter = { id: 'long', kind: 'long', required: true, leverage: 10, about: '' };
 const ids = Array.from({ length: ACCOUNTS }, (_, index) => `a${index}`);
 const simulator = await startSimulatedExchange({
   speed: 1,
   limits: [],
   depth: '1000',
-  accounts: [...ids, OTHER].map((id) => seedOf(character, id, market, COIN)),
-  config: { markets: demoMarkets(decimal(String(PRICE))) },
+  accounts: [...ids, OTHER].map((id) => seedOf(id)),
 });
 const { model } = simulator;
-const seeds = new Map(ids.map((id) => [id, seedOf(character, id, market, COIN)]));
+const seeds = new Map(ids.map((id) => [id, seedOf(id)]));
 const redis = await startRedisServer({ persistent: true });
 const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-bench-'));
 const webUrl = `http://127.0.0.1:${await freePort()}`;
@@ -245,7 +240,6 @@ async function startDaemon(): Promise<ChildProcess> {
 }
 
 function config(): string {
-  if (market === undefined) return '';
   const huge = '{ limit: 100000000, period: 10s }';
   const accounts = [...ids, OTHER].map(
     (id) =>
@@ -265,7 +259,7 @@ channels:
   phone: { type: telegram, token: { env: BOT_TOKEN }, chat: "-100", api: "${receiverUrl}", giveUpAfter: 10s }
   own: { type: webhook, url: { env: HOOK }, giveUpAfter: 10s }
 markets:
-${marketYaml(market)}
+${marketYaml()}
 accounts:
 ${accounts.join('\n')}
 rules:

@@ -6,9 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decimal } from '../../src/core/quantities/decimal.ts';
-import { type DemoCharacter, seedOf } from '../../src/demo/accounts.ts';
-import { COIN, demoMarkets, marketYaml, PERPETUAL } from '../../src/demo/market.ts';
+import { marketYaml, PERPETUAL, seedOf } from '../../src/demo/accounts.ts';
 import {
   type RunningSimulator,
   startSimulatedExchange,
@@ -53,15 +51,11 @@ interface Wave {
 
 const NOT_YET = { readMs: undefined, repliedMs: undefined, orderMs: undefined };
 
-const market = demoMarkets(decimal('60000')).find(({ name }) => name === PERPETUAL);
-if (market === undefined) throw new Error(`no market ${PERPETUAL}`);
-const character: DemoCharacter = { id: 'long', kind: 'long', required: true, leverage: 10, about: '' };
 const simulator = await startSimulatedExchange({
   speed: 1,
   limits: [],
   depth: '1000',
-  accounts: Array.from({ length: ACCOUNTS }, (_, index) => seedOf(character, `a${index}`, market, COIN)),
-  config: { markets: demoMarkets(decimal('60000')) },
+  accounts: Array.from({ length: ACCOUNTS }, (_, index) => seedOf(`a${index}`)),
 });
 const seen = new Map<string, Seen>(
   simulator.accounts.map(({ apiKey }) => [apiKey, { reads: 0, ...NOT_YET }]),
@@ -185,7 +179,6 @@ async function startDaemon(): Promise<ChildProcess> {
 }
 
 function config(): string {
-  if (market === undefined) return '';
   const huge = '{ limit: 100000000, period: 10s }';
   const accounts = simulator.accounts.map(
     ({ id }) =>
@@ -201,7 +194,7 @@ web: { port: 0 }
 cadence: { calm: 1s, alert: 1s }
 acting: { fillWithin: 3s }
 markets:
-${marketYaml(market)}
+${marketYaml()}
 accounts:
 ${accounts.join('\n')}
 rules:

@@ -85,11 +85,12 @@ describe('a real process', () => {
 describe('a function that is called for the first time', () => {
   it.each([
     { command: ['run', '--config', '/nonexistent.yaml'], compiled: true },
-    { command: ['demo', '--prices', MAIN], compiled: true },
+    { command: ['demo'], compiled: true },
     { command: ['check', '/nonexistent.yaml'], compiled: false },
   ])('is compiled by then: $compiled, in $command.0', async ({ command, compiled }) => {
     const preload = ['--allow-natives-syntax', '--import', FIRST_CALL];
-    const child = spawn(process.execPath, [...preload, MAIN, ...command]);
+    // Without a PATH no Redis server is found, and the demo ends at once.
+    const child = spawn(process.execPath, [...preload, MAIN, ...command], { env: {} });
     let stdout = '';
     child.stdout.on('data', (chunk: Buffer) => {
       stdout += String(chunk);

@@ -1,29 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import type { CompiledConfig } from '../../src/config/compiled-config.ts';
-import { decimal } from '../../src/core/quantities/decimal.ts';
-import { CHARACTERS, twinOf } from '../../src/demo/accounts.ts';
-import { demoConfigText, secretNames } from '../../src/demo/config.ts';
-import { demoMarkets, PERPETUAL } from '../../src/demo/market.ts';
+import { PROTECTED, TWIN } from '../../src/demo/accounts.ts';
+import { demoConfigText, secretName } from '../../src/demo/config.ts';
 import { overrideLimits } from '../../src/exchange/limits/rate-limit-table.ts';
-import type { MarketSpec } from '../../src/simulator/model/types.ts';
 import { loaded, problemsOf } from '../config/support.ts';
 
-const market = demoMarkets(decimal('60000')).find(({ name }) => name === PERPETUAL) as MarketSpec;
 const env = Object.fromEntries(
-  CHARACTERS.flatMap(({ id }) => [id, twinOf(id)])
-    .map(secretNames)
-    .flatMap(({ key, secret }) => [
-      [key, `key of ${key}`],
-      [secret, `secret of ${secret}`],
-    ]),
-);
+  [PROTECTED, TWIN].flatMap((id) => [
+    [secretName('KEY', id), `key of ${id}`],
+    [secretName('SECRET', id), `secret of ${id}`],
+  ]),
+) as Record<string, string>;
 
 function textAt(speed: number): string {
   return demoConfigText({
     baseUrls: ['http://127.0.0.1:1', 'http://127.0.0.1:2'],
     redis: { url: 'redis://127.0.0.1:3', prefix: 'demo' },
-    characters: CHARACTERS,
-    market,
     speed,
   });
 }
@@ -68,11 +60,8 @@ const DURATIONS = [
 
 /** Numbers that are no durations. One that is missing here is new: if it is a time, the demo has to scale it. */
 const NO_DURATIONS = [
-  'at',
   'basisAllowance',
   'clearAbove',
-  'clearBelow',
-  'cure',
   'distance',
   'distanceTolerance',
   'largestReduction',
@@ -84,7 +73,6 @@ const NO_DURATIONS = [
   'reductionCost',
   'reservedShare',
   'share',
-  'slippage',
   'slippageSteps',
   'threshold',
 ];
@@ -118,12 +106,11 @@ describe("the config of the demo's daemon", () => {
     expect(others.toSorted()).toEqual(NO_DURATIONS);
   });
 
-  test('twins are only observed, everybody else is acted for', () => {
-    const modes = new Map(
-      loaded(textAt(5), { env }).accounts.map(({ id, settings }) => [id, settings.mode] as const),
-    );
-    for (const { id } of CHARACTERS) {
-      expect([modes.get(id), modes.get(twinOf(id))]).toEqual(['enforce', 'observe']);
-    }
+  test('acts for the protected account, and only observes its twin', () => {
+    const modes = loaded(textAt(5), { env }).accounts.map(({ id, settings }) => [id, settings.mode]);
+    expect(modes).toEqual([
+      [PROTECTED, 'enforce'],
+      [TWIN, 'observe'],
+    ]);
   });
 });

@@ -1,90 +1,126 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import {
-  bar,
-  type DemoFrame,
-  type DemoRow,
-  renderFrame,
-  sparkline,
-  type WatchedSide,
-} from '../../src/demo/view.ts';
+import { FIRES_BELOW } from '../../src/demo/config.ts';
+import { bar, type Canvas, type DemoFrame, renderFrame, usedUp } from '../../src/demo/view.ts';
+import { wrapped } from '../../src/demo/words.ts';
+import { positionScale } from '../../src/web/page/scale.js';
+import { LOST, SAVED } from './sides.ts';
 
-const side: WatchedSide = { size: '0.5', distance: 0.05, state: 'ok', wasLiquidated: false };
-const row: DemoRow = { about: 'long at 10x', protectedSide: side, twinSide: side };
+const long =
+  'Breakwater says: distance to liquidation is 4.356 %, below 5 %, and more words than go into one line';
 const frame: DemoFrame = {
-  title: 'Demo',
-  about: 'a crash',
-  baseUrl: 'http://127.0.0.1:1',
-  speed: 10,
   elapsedMs: 65_000,
   durationMs: 130_000,
-  market: { name: 'BTC_PERP', start: 60_000, last: 54_000, history: [60_000, 57_000, 54_000] },
-  rows: [row],
-  events: [],
+  speed: 5,
+  price: 54_000,
+  startPrice: 60_000,
+  protectedSide: SAVED,
+  twin: LOST,
+  events: Array.from({ length: 30 }, (_, index) => ({
+    atMs: index * 1_000,
+    tone: 'warning',
+    text: `${index}. ${long}`,
+  })),
 };
-const plain = { columns: 140, paint: (_style: unknown, text: string) => text };
-const lineOf = (protectedSide: WatchedSide, twinSide: WatchedSide = side): string =>
-  renderFrame({ ...frame, rows: [{ ...row, protectedSide, twinSide }] }, plain).find((line) =>
-    line.startsWith(row.about),
-  ) ?? '';
+const paint: Canvas['paint'] = (_style, text) => text;
+const colour: Canvas['paint'] = (style, text) => styleText(style, text, { validateStream: false });
+const small: Canvas = { columns: 80, rows: 24, paint };
 
-describe('the demo view', () => {
-  test('says how much time and market have passed, and how fast', () => {
-    const text = renderFrame(frame, plain).join('\n');
-    expect(text).toContain('1:05 / 2:10');
-    expect(text).toContain('10 times as fast');
-    expect(text).toMatch(/BTC_PERP\s+54000\.0\s+-10\.0 %/);
+describe.each([
+  [80, 24],
+  [100, 30],
+  [200, 60],
+])('the picture at %d columns and %d rows', (columns, rows) => {
+  const lines = renderFrame(frame, { columns, rows, paint });
+  const text = lines.join('\n');
+
+  test('is no wider and no higher than the terminal, with a row left for the cursor', () => {
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+    expect(lines).toHaveLength(rows - 1);
+    const calm = renderFrame({ ...frame, events: [] }, { columns, rows, paint });
+    expect(calm).toHaveLength(rows - 1);
   });
 
-  test('a position shows its distance in figures and as the length of a bar, its twin beside it', () => {
-    const [left = '', right = ''] = lineOf(side, { ...side, distance: 0.2 }).split('│');
-    expect(left).toMatch(/0\.5\s+5\.0 %/);
-    expect(left).toContain(bar(0.25));
-    expect(right).toMatch(/0\.5\s+20\.0 %/);
-    expect(right).toContain(bar(1));
+  test('shows all that it is about, and the twins below each other', () => {
+    expect(text).toContain('1:05 of 2:10, 5 times as fast');
+    expect(text).toMatch(/BTC_PERP +54,000\.0 USDT +-10\.0 %/);
+    const [above = '', below = ''] = text.split('NOT PROTECTED');
+    expect(above).toMatch(/PROTECTED +long at 10x, 0\.205 BTC of 0\.500 BTC/);
+    expect(above).toMatch(/to liquidation +6\.0 % +█+░+ +ok/);
+    expect(above).toMatch(/1 placed, 0\.295 BTC closed, open: sell 0\.122 at 50802\.8/);
+    expect(above).toContain('3,000.00 USDT before, 1,730.56 USDT now: -1,269.44 USDT');
+    expect(below).toMatch(/0\.015 BTC of 0\.500 BTC, 0\.485 BTC liquidated/);
+    expect(below).toMatch(/to liquidation +3\.0 % +█+░+ +liquidation/);
+    expect(below).toContain('3,000.00 USDT before, 240.64 USDT now: -2,759.36 USDT');
+    expect(below).toMatch(/KEPT MORE +\+1,489\.92 USDT/);
+    expect(text).toContain('Ctrl-C ends');
   });
+
+  test('shows the last that the daemon said in full, over as many lines as it takes', () => {
+    expect(text.replace(/\n +/g, ' ')).toContain(`0:29  29. ${long}`);
+  });
+
+  test('is as large in colours, and every colour ends on its line', () => {
+    const coloured = renderFrame(frame, { columns, rows, paint: colour });
+    expect(coloured.map((line) => stripVTControlCharacters(line))).toEqual(lines);
+    for (const line of coloured) expect((line.split('\u001b[').length - 1) % 2).toBe(0);
+  });
+});
+
+test('the largest figures there can be still fit', () => {
+  const state = {
+    state: 'margin_call',
+    openOrders: ['sell 0.500 at 160802.85'],
+    ordersPlaced: 999,
+  } as const;
+  const lines = renderFrame(
+    { ...frame, protectedSide: { ...SAVED, ...state }, twin: { ...LOST, ...state } },
+    small,
+  );
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+});
+
+describe('the bar', () => {
+  test.each([-0.02, 0, 0.03, FIRES_BELOW, 0.1, 0.149, 0.15, 0.4])(
+    'is as full as that of the page at %d',
+    (distance) => {
+      const mark = {
+        field: 'liquidationDistance',
+        op: 'below',
+        threshold: FIRES_BELOW,
+        severity: 'critical',
+        ruleId: 'r',
+      };
+      const position = { liquidationDistance: distance, marks: [mark] } as unknown as Parameters<
+        typeof positionScale
+      >[0];
+      expect(usedUp({ distance, wasLiquidated: false })).toBeCloseTo(
+        positionScale(position).fill ?? Number.NaN,
+        9,
+      );
+    },
+  );
 
   test.each([
-    ['without a price of liquidation it is infinitely far', { distance: undefined }, /∞ █{14} ok/],
-    [
-      'a passed liquidation price has no room',
-      { distance: -0.01, state: 'liquidation' },
-      /░{14} liquidation/,
-    ],
-    ['a margin call is said', { state: 'margin_call' }, /margin call/],
-    ['what was liquidated in part stays so', { wasLiquidated: true }, /liquidated/],
-    ['what is closed has no bar', { size: 'closed', distance: undefined }, /closed\s+ok/],
-  ])('%s', (_name, change, expected) => {
-    const { distance, ...rest } = { ...side, ...change };
-    expect(lineOf(distance === undefined ? rest : { ...rest, distance }).split('│')[0]).toMatch(expected);
+    [0, '░░░░'],
+    [0.5, '██░░'],
+    [1, '████'],
+  ])('with %d of the way used up is %s', (part, expected) => {
+    expect(bar(part, 4)).toBe(expected);
   });
 
-  test('no line is wider than the terminal, colours or not, and every colour ends', () => {
-    const coloured = {
-      columns: 40,
-      paint: (style: Parameters<typeof styleText>[0], text: string) =>
-        styleText(style, text, { validateStream: false }),
-    };
-    for (const line of renderFrame(frame, coloured)) {
-      expect(stripVTControlCharacters(line).length).toBeLessThanOrEqual(40);
-      const opened = line.split('\u001b[').length - 1;
-      expect(opened % 2).toBe(0);
-    }
+  test('of a position that the exchange took whole it is full, of one that was closed it is empty', () => {
+    const lineOf = (change: Partial<typeof SAVED>) =>
+      renderFrame({ ...frame, protectedSide: { ...SAVED, distance: null, ...change } }, small).find((line) =>
+        line.includes('to liquidation'),
+      );
+    expect(lineOf({ wasLiquidated: true })).toMatch(/ █+ {2}liquidated$/);
+    expect(lineOf({})).toMatch(/ ░+ {2}closed$/);
   });
+});
 
-  test('the height of a frame does not depend on how much happened', () => {
-    const events = Array.from({ length: 30 }, (_, index) => ({
-      atMs: index,
-      tone: 'info' as const,
-      text: `event ${index}`,
-    }));
-    const busy = renderFrame({ ...frame, events }, plain);
-    expect(busy).toHaveLength(renderFrame(frame, plain).length);
-    expect(busy.join('\n')).toContain('event 29');
-  });
-
-  test('a sparkline spans from the lowest to the highest price', () => {
-    expect(sparkline([1, 2, 3])).toBe('▁▅█');
-    expect(sparkline([5, 5])).toBe('▄▄');
-  });
+test('a text is broken between words, and a long word within', () => {
+  expect(wrapped('one two three', 7)).toEqual(['one two', 'three']);
+  expect(wrapped('12345678901', 5)).toEqual(['12345', '67890', '1']);
+  expect(wrapped('', 5)).toEqual(['']);
 });

@@ -25,8 +25,6 @@ test('few files build expressions from texts: those are known, and so are what t
   expect(FOUND.flatMap(({ builders }) => builders)).toEqual([
     // A constant.
     'src/config/shape/units.ts',
-    // A constant.
-    'src/demo/view.ts',
     // Alternatives of plain texts; what is searched is cut to 10,000 characters before.
     'src/exchange/call/errors.ts',
   ]);
