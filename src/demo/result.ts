@@ -10,7 +10,7 @@ import type { LedgerKind } from '../simulator/model/ledger-entry.ts';
 import type { RunningSimulator } from '../simulator/start-simulated-exchange.ts';
 
 /** One of the two accounts as the exchange has it. Money in USDT, amounts in BTC. */
-export interface Side {
+export interface Twin {
   readonly id: string;
   readonly amountBefore: DecimalString;
   readonly amount: DecimalString;
@@ -35,7 +35,7 @@ export interface Side {
 type Model = RunningSimulator['model'];
 
 /** Reads an account from the exchange and its ledger, never from what the daemon believes. */
-export function sideOf(model: Model, id: string, equityBefore: Decimal): Side {
+export function twinOf(model: Model, id: string, equityBefore: Decimal): Twin {
   const entries = (kind: LedgerKind) => model.ledger({ accountId: id, kinds: [kind] });
   const amountOf = (kind: LedgerKind): DecimalString =>
     formatDecimal(
@@ -75,8 +75,8 @@ function distanceOf(position: ReturnType<Model['openPositions']>[number] | undef
 }
 
 export interface Sides {
-  readonly protectedSide: Side;
-  readonly twin: Side;
+  readonly protectedSide: Twin;
+  readonly twin: Twin;
 }
 
 /** What must not have happened. Empty: the daemon protected, and the crash was one that it had to protect from. */
