@@ -82,16 +82,6 @@ export function parsePrices(text: string): PricesResult {
   }
 }
 
-/** As `parsePrices`, for what plays candles only. */
-export function parseCandles(text: string): PricesResult<CandleSeries> {
-  const parsed = parsePrices(text);
-  if (!parsed.ok) return parsed;
-  const { series } = parsed;
-  if (series.kind === 'candles') return { ok: true, series };
-  const expected = `candles (${HEADERS.candles.join(',')})`;
-  return { ok: false, fault: { line: 1, expected, found: 'trades' } };
-}
-
 /** Stays inside of this file: leaves the loop over the lines. */
 class Fault extends Error {
   readonly fault: PriceFault;

@@ -12,7 +12,7 @@ import {
   scenarioPrices,
   usualBeta,
 } from '../../../src/replay/scenarios/scenario.ts';
-import { parseCandles } from '../../../src/simulator/prices/price-file.ts';
+import { parsePrices } from '../../../src/simulator/prices/price-file.ts';
 
 const ALL = [...SCENARIO_LIBRARY, ...SHOCK_GRID];
 const START_MS = 1_700_000_000_000;
@@ -127,8 +127,9 @@ if (!hasCandles) {
 }
 
 test.skipIf(!hasCandles).each(crashes)('%s is the shape of the real candles', (id, file, from) => {
-  const parsed = parseCandles(readFileSync(path.join(directory, file), 'utf8'));
+  const parsed = parsePrices(readFileSync(path.join(directory, file), 'utf8'));
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.fault));
+  if (parsed.series.kind !== 'candles') throw new Error(`${file}: no candles`);
   const scenario = known(id);
   expect(scenario.majors.length).toBeGreaterThanOrEqual(20);
   expect(scenario.majors.length).toBeLessThanOrEqual(60);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseCandles, parsePrices, priceFaultText } from '../../../src/simulator/prices/price-file.ts';
+import { parsePrices, priceFaultText } from '../../../src/simulator/prices/price-file.ts';
 
 const CANDLES = 'timestamp_ms,open,high,low,close,volume';
 const TRADES = 'timestamp_ms,price,amount';
@@ -184,11 +184,6 @@ describe('what is refused, with line, what was expected and what was found', () 
     if (parsed.ok) throw new Error('it was accepted');
     expect(priceFaultText('prices.csv', parsed.fault)).toContain(words);
     expect(priceFaultText('prices.csv', parsed.fault)).toMatch(/^prices\.csv:\d+: expected .+, found .+/);
-  });
-
-  test('trades where only candles will do', () => {
-    const parsed = parseCandles(`${TRADES}\n${T},2,1`);
-    expect(parsed).toMatchObject({ ok: false, fault: { line: 1, found: 'trades' } });
   });
 
   test('nothing makes it throw, and what it accepts is in order and positive', () => {
