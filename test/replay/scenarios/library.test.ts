@@ -129,12 +129,13 @@ if (!hasCandles) {
 test.skipIf(!hasCandles).each(crashes)('%s is the shape of the real candles', (id, file, from) => {
   const parsed = parsePrices(readFileSync(path.join(directory, file), 'utf8'));
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.fault));
-  if (parsed.series.kind !== 'candles') throw new Error(`${file}: no candles`);
+  const { series } = parsed;
+  if (series.kind !== 'candles') throw new Error(`${file}: no candles`);
   const scenario = known(id);
   expect(scenario.majors.length).toBeGreaterThanOrEqual(20);
   expect(scenario.majors.length).toBeLessThanOrEqual(60);
   const startMs = Date.parse(from);
-  const inside = parsed.series.candles.filter(
+  const inside = series.candles.filter(
     ({ timestampMs }) => timestampMs >= startMs && timestampMs < startMs + durationMsOf(scenario),
   );
   const first = Number(inside[0]?.open);
@@ -143,7 +144,7 @@ test.skipIf(!hasCandles).each(crashes)('%s is the shape of the real candles', (i
   expect(lowest(prices) / 1000).toBeCloseTo(Math.min(...inside.map(({ low }) => Number(low))) / first, 3);
   expect(highest / 1000).toBeCloseTo(Math.max(...inside.map(({ high }) => Number(high))) / first, 3);
   const off = inside.map(({ timestampMs, low, high }) => {
-    const own = prices.filter(([atMs]) => Math.abs(atMs - (timestampMs - startMs)) <= parsed.series.candleMs);
+    const own = prices.filter(([atMs]) => Math.abs(atMs - (timestampMs - startMs)) <= series.candleMs);
     const nearest = Math.min(
       ...own.map(([, price]) =>
         Math.max(Number(low) / first - price / 1000, price / 1000 - Number(high) / first, 0),
