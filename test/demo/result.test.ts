@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { PERPETUAL, seedOf } from '../../src/demo/accounts.ts';
-import { failuresOf, keptMore, type Side, sideOf } from '../../src/demo/result.ts';
+import { type DemoSide, failuresOf, keptMore, sideOf } from '../../src/demo/result.ts';
 import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
 import { LOST, SAVED } from './sides.ts';
 
-test.each<[string, Partial<Side>, Partial<Side>, readonly RegExp[]]>([
+test.each<[string, Partial<DemoSide>, Partial<DemoSide>, readonly RegExp[]]>([
   ['a protected account that was saved is no failure', {}, {}, []],
   ['one that was liquidated is', { wasLiquidated: true }, {}, [/protected account was liquidated/]],
   ['a twin that came through shows nothing', {}, { wasLiquidated: false }, [/shows nothing/]],
