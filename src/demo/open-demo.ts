@@ -10,7 +10,7 @@ import { type RunningSimulator, startSimulatedExchange } from '../simulator/star
 import { CURRENCY, MARKET, PERPETUAL, PROTECTED, SPOT, seedOf, TWIN } from './accounts.ts';
 import { demoConfigText, secretName } from './config.ts';
 import { Remarks } from './remarks.ts';
-import { failuresOf, keptMore, twinOf } from './result.ts';
+import { failuresOf, keptMore, sideOf } from './result.ts';
 import type { DemoFrame } from './view.ts';
 import { Witness } from './witness.ts';
 
@@ -129,8 +129,8 @@ function demoOf(simulator: RunningSimulator, witness: Witness, durationMs: numbe
   let startMs = performance.now();
   const elapsedMs = (): number => Math.min(performance.now() - startMs, durationMs);
   const sides = () => ({
-    protectedSide: twinOf(model, PROTECTED, protectedBefore),
-    twin: twinOf(model, TWIN, twinBefore),
+    protectedSide: sideOf(model, PROTECTED, protectedBefore),
+    twin: sideOf(model, TWIN, twinBefore),
   });
   return {
     /** Lets time run. */

@@ -2,7 +2,7 @@ import { type CliIo, paint } from '../cli/io.ts';
 import { tableLines } from '../cli/table.ts';
 import { toNumber } from '../core/quantities/decimal.ts';
 import type { DemoOutcome } from './open-demo.ts';
-import type { Twin } from './result.ts';
+import type { DemoSide } from './result.ts';
 import { inSeconds, money, percent, signedMoney } from './words.ts';
 
 /** The result, by the ledger. @param stoppedAfterMs when it was ended early, and is not judged */
@@ -40,12 +40,12 @@ const NEXT = [
   '      breakwater run         watch your own accounts: docs/operations.md',
 ];
 
-function row(name: string, side: Twin): readonly string[] {
+function row(name: string, side: DemoSide): readonly string[] {
   const { equityBefore, equity, change } = side;
   return [name, money(equityBefore), money(equity), signedMoney(change), fateOf(side)];
 }
 
-function fateOf({ wasLiquidated, takenByExchange, closedByOrders, amountBefore }: Twin): string {
+function fateOf({ wasLiquidated, takenByExchange, closedByOrders, amountBefore }: DemoSide): string {
   const part = (amount: typeof amountBefore) => percent(toNumber(amount) / toNumber(amountBefore));
   return wasLiquidated ? `liquidated ${part(takenByExchange)}` : `closed ${part(closedByOrders)}`;
 }

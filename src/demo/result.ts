@@ -10,7 +10,7 @@ import type { LedgerKind } from '../simulator/model/ledger-entry.ts';
 import type { RunningSimulator } from '../simulator/start-simulated-exchange.ts';
 
 /** One of the two accounts as the exchange has it. Money in USDT, amounts in BTC. */
-export interface Twin {
+export interface DemoSide {
   readonly id: string;
   readonly amountBefore: DecimalString;
   readonly amount: DecimalString;
@@ -35,7 +35,7 @@ export interface Twin {
 type Model = RunningSimulator['model'];
 
 /** Reads an account from the exchange and its ledger, never from what the daemon believes. */
-export function twinOf(model: Model, id: string, equityBefore: Decimal): Twin {
+export function sideOf(model: Model, id: string, equityBefore: Decimal): DemoSide {
   const entries = (kind: LedgerKind) => model.ledger({ accountId: id, kinds: [kind] });
   const amountOf = (kind: LedgerKind): DecimalString =>
     formatDecimal(
@@ -74,13 +74,13 @@ function distanceOf(position: ReturnType<Model['openPositions']>[number] | undef
   return 1 - toNumber(liquidationPrice) / toNumber(markPrice);
 }
 
-export interface Sides {
-  readonly protectedSide: Twin;
-  readonly twin: Twin;
+export interface DemoSides {
+  readonly protectedSide: DemoSide;
+  readonly twin: DemoSide;
 }
 
 /** What must not have happened. Empty: the daemon protected, and the crash was one that it had to protect from. */
-export function failuresOf({ protectedSide, twin }: Sides): readonly string[] {
+export function failuresOf({ protectedSide, twin }: DemoSides): readonly string[] {
   const found: readonly (readonly [isSo: boolean, text: string])[] = [
     [protectedSide.wasLiquidated, 'the protected account was liquidated'],
     [!twin.wasLiquidated, 'its twin was not liquidated: this run shows nothing'],
@@ -94,6 +94,6 @@ export function failuresOf({ protectedSide, twin }: Sides): readonly string[] {
 }
 
 /** How much more the protected account kept than its twin; below zero it kept less. */
-export function keptMore({ protectedSide, twin }: Sides): DecimalString {
+export function keptMore({ protectedSide, twin }: DemoSides): DecimalString {
   return formatDecimal(toDecimal(protectedSide.change).minus(toDecimal(twin.change)));
 }

@@ -1,7 +1,7 @@
 import type { Style } from '../cli/io.ts';
 import { CURRENCY, LEVERAGE, PERPETUAL } from './accounts.ts';
 import { FIRES_BELOW } from './config.ts';
-import { keptMore, type Sides, type Twin } from './result.ts';
+import { type DemoSide, type DemoSides, keptMore } from './result.ts';
 import { clock, coins, money, percent, price, signedMoney, signedPercent, wrapped } from './words.ts';
 
 /** Draws the demo's live picture. Pure: what to show and the terminal's size come in, lines of text go out. */
@@ -12,7 +12,7 @@ export interface DemoEvent {
   readonly text: string;
 }
 
-export interface DemoFrame extends Sides {
+export interface DemoFrame extends DemoSides {
   /** Real time. */
   readonly elapsedMs: number;
   readonly durationMs: number;
@@ -68,7 +68,7 @@ function marketLine({ price: last, startPrice }: DemoFrame, { paint }: Canvas): 
   return `${pad(PERPETUAL)}${price(last)} ${CURRENCY}  ${paint(change < 0 ? 'red' : 'green', signedPercent(change))}`;
 }
 
-function sideLines(name: string, side: Twin, { paint, columns }: Canvas): string[] {
+function sideLines(name: string, side: DemoSide, { paint, columns }: Canvas): string[] {
   const { amount, amountBefore, equityBefore, equity, change, ordersPlaced, closedByOrders } = side;
   const taken = side.wasLiquidated ? paint('red', `, ${coins(side.takenByExchange)} liquidated`) : '';
   const [open] = side.openOrders;
@@ -84,7 +84,7 @@ function sideLines(name: string, side: Twin, { paint, columns }: Canvas): string
 const FIGURE_WIDTH = 9;
 const STATE_WIDTH = 13;
 
-function distanceCells(side: Twin, columns: number, paint: Canvas['paint']): string {
+function distanceCells(side: DemoSide, columns: number, paint: Canvas['paint']): string {
   const used = usedUp(side);
   const style: Style = used > 1 - FIRES_BELOW / BAR_END ? 'red' : 'green';
   const width = columns - FIGURE_WIDTH - STATE_WIDTH;
@@ -92,7 +92,7 @@ function distanceCells(side: Twin, columns: number, paint: Canvas['paint']): str
   return `${figure.padEnd(FIGURE_WIDTH)}${paint(style, bar(used, width))}  ${paint(style, stateWords(side))}`;
 }
 
-function stateWords({ state, distance, wasLiquidated }: Twin): string {
+function stateWords({ state, distance, wasLiquidated }: DemoSide): string {
   if (distance === null) return wasLiquidated ? 'liquidated' : 'closed';
   return state.replace('_', ' ');
 }
@@ -101,7 +101,7 @@ function stateWords({ state, distance, wasLiquidated }: Twin): string {
 const BAR_END = 0.15;
 
 /** How much of the way to liquidation is used up: 0 is far away, 1 is there. */
-export function usedUp({ distance, wasLiquidated }: Pick<Twin, 'distance' | 'wasLiquidated'>): number {
+export function usedUp({ distance, wasLiquidated }: Pick<DemoSide, 'distance' | 'wasLiquidated'>): number {
   if (distance === null) return wasLiquidated ? 1 : 0;
   return 1 - Math.max(0, Math.min(1, distance / BAR_END));
 }

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
-import type { Twin } from '../../src/demo/result.ts';
+import type { DemoSide } from '../../src/demo/result.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
 
 interface Line {
@@ -40,7 +40,7 @@ describe('breakwater demo', () => {
     const all = lines(run.stdout);
     expect(all.filter(({ event }) => event === 'failure')).toEqual([]);
     expect(run.exitCode).toBe(0);
-    const result = all.at(-1) as Line & Record<'protected' | 'unprotected', Twin>;
+    const result = all.at(-1) as Line & Record<'protected' | 'unprotected', DemoSide>;
     expect(Object.keys(result)).toEqual(KEYS);
     expect(result.protected).toMatchObject({ equityBefore: '3000', wasLiquidated: false });
     expect(result.unprotected).toMatchObject({ equityBefore: '3000', wasLiquidated: true, requests: 0 });

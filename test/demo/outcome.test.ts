@@ -7,7 +7,7 @@ import type { DemoOutcome } from '../../src/demo/open-demo.ts';
 import { outcomeLines } from '../../src/demo/outcome.ts';
 import { failuresOf, keptMore } from '../../src/demo/result.ts';
 import { runCommandLine } from '../support/cli.ts';
-import { LOST, SAVED } from './twins.ts';
+import { LOST, SAVED } from './sides.ts';
 
 const outcome: DemoOutcome = {
   result: {

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { PERPETUAL, seedOf } from '../../src/demo/accounts.ts';
-import { failuresOf, keptMore, type Twin, twinOf } from '../../src/demo/result.ts';
+import { type DemoSide, failuresOf, keptMore, sideOf } from '../../src/demo/result.ts';
 import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
-import { LOST, SAVED } from './twins.ts';
+import { LOST, SAVED } from './sides.ts';
 
-test.each<[string, Partial<Twin>, Partial<Twin>, readonly RegExp[]]>([
+test.each<[string, Partial<DemoSide>, Partial<DemoSide>, readonly RegExp[]]>([
   ['a protected account that was saved is no failure', {}, {}, []],
   ['one that was liquidated is', { wasLiquidated: true }, {}, [/protected account was liquidated/]],
   ['a twin that came through shows nothing', {}, { wasLiquidated: false }, [/shows nothing/]],
@@ -32,7 +32,7 @@ test('an account is read from the exchange: orders, fills, liquidations and mone
   onTestFinished(() => simulator.close());
   const { model } = simulator;
   const before = model.account('a').equity;
-  expect(twinOf(model, 'a', before)).toMatchObject({
+  expect(sideOf(model, 'a', before)).toMatchObject({
     amount: '0.5',
     equity: '3000',
     change: '0',
@@ -41,7 +41,7 @@ test('an account is read from the exchange: orders, fills, liquidations and mone
   const order = { market: PERPETUAL, side: 'sell', amount: decimal('0.2'), reduceOnly: true } as const;
   expect(model.placeCollateralOrder('a', order).ok).toBe(true);
   simulator.setPrice(PERPETUAL, '57000');
-  const a = twinOf(model, 'a', before);
+  const a = sideOf(model, 'a', before);
   expect(a).toMatchObject({ amountBefore: '0.5', amount: '0.3', closedByOrders: '0.2', ordersPlaced: 1 });
   expect(a.wasLiquidated).toBe(false);
   expect(a.equity).toBe(formatDecimal(model.account('a').equity));
@@ -51,7 +51,7 @@ test('an account is read from the exchange: orders, fills, liquidations and mone
   expect(a.distance).toBeCloseTo(1 - Number(position?.liquidationPrice?.toString()) / 57_000, 6);
   simulator.setPrice(PERPETUAL, '54200');
   simulator.advance(1_000);
-  const b = twinOf(model, 'b', before);
+  const b = sideOf(model, 'b', before);
   expect(b).toMatchObject({ wasLiquidated: true, closedByOrders: '0', ordersPlaced: 0 });
   expect(Number(b.takenByExchange)).toBeCloseTo(0.5 - Number(b.amount), 9);
   expect(Number(b.takenByExchange)).toBeGreaterThan(0);

@@ -4,7 +4,7 @@ import { FIRES_BELOW } from '../../src/demo/config.ts';
 import { bar, type Canvas, type DemoFrame, renderFrame, usedUp } from '../../src/demo/view.ts';
 import { wrapped } from '../../src/demo/words.ts';
 import { positionScale } from '../../src/web/page/scale.js';
-import { LOST, SAVED } from './twins.ts';
+import { LOST, SAVED } from './sides.ts';
 
 const long =
   'Breakwater says: distance to liquidation is 4.356 %, below 5 %, and more words than go into one line';

@@ -128,8 +128,9 @@ if (!hasCandles) {
 
 test.skipIf(!hasCandles).each(crashes)('%s is the shape of the real candles', (id, file, from) => {
   const parsed = parsePrices(readFileSync(path.join(directory, file), 'utf8'));
-  if (!parsed.ok || parsed.series.kind !== 'candles') throw new Error(JSON.stringify(parsed));
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.fault));
   const { series } = parsed;
+  if (series.kind !== 'candles') throw new Error(`${file}: no candles`);
   const scenario = known(id);
   expect(scenario.majors.length).toBeGreaterThanOrEqual(20);
   expect(scenario.majors.length).toBeLessThanOrEqual(60);

@@ -1,11 +1,11 @@
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { PROTECTED, TWIN } from '../../src/demo/accounts.ts';
-import type { Twin } from '../../src/demo/result.ts';
+import type { DemoSide } from '../../src/demo/result.ts';
 
 const text = (amount: string) => formatDecimal(decimal(amount));
 
 /** A protected account as it may stand after a crash. */
-export const SAVED: Twin = {
+export const SAVED: DemoSide = {
   id: PROTECTED,
   amountBefore: text('0.5'),
   amount: text('0.205'),
@@ -22,7 +22,7 @@ export const SAVED: Twin = {
   change: text('-1269.44'),
 };
 
-export const LOST: Twin = {
+export const LOST: DemoSide = {
   ...SAVED,
   id: TWIN,
   amount: text('0.015'),
