@@ -36,6 +36,16 @@ const CHANNELS = {
     }),
     { api: 'apiUrl' },
   ),
+  ntfy: renamed(
+    channel('ntfy', 'A topic of ntfy, for phones.', {
+      topic: secretRef().describe('Its name; who knows it can read and write there.'),
+      token: secretRef().exactOptional().describe('Access token, where the topic is protected.'),
+      server: baseUrl('https:', 'http:')
+        .prefault('https://ntfy.sh')
+        .describe('Address of the server, for one of your own.'),
+    }),
+    { server: 'serverUrl' },
+  ),
   alertmanager: channel('alertmanager', "Prometheus' Alertmanager, API v2.", {
     urls: oneOrMany(baseUrl('https:', 'http:')).describe(
       'Addresses without /api/v2; all instances of a cluster, which each must be told.',

@@ -4,6 +4,7 @@ import type { Channel, ChannelLimits } from './channel.ts';
 import { type ChannelParts, createHttpSender } from './http-sender.ts';
 import { createLogChannel, type WriteLog } from './log-channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
+import { createNtfy } from './ntfy.ts';
 import { Pace } from './pace.ts';
 import { createSlack } from './slack.ts';
 import { createTelegram } from './telegram.ts';
@@ -15,6 +16,7 @@ const KINDS = {
   webhook: createWebhook,
   slack: createSlack,
   telegram: createTelegram,
+  ntfy: createNtfy,
   alertmanager: createAlertmanager,
 } as const;
 

@@ -78,7 +78,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
       expect.stringMatching(
         /^breakwater.yaml:2:3 channels.log: expected a channel name: .*not "log", got "log"$/,
       ),
-      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, alertmanager, got "slak"; did you mean slack?',
+      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, ntfy, alertmanager, got "slak"; did you mean slack?',
       expect.stringMatching(
         /^breakwater.yaml:4:26 channels.b.url: expected \{ env: NAME \} .*not repeated here/,
       ),
@@ -89,7 +89,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
         /^breakwater.yaml:6:46 channels.d.timeout: expected a duration .*did you mean 5s/,
       ),
       'breakwater.yaml:7:34 channels.e.urls: expected a list with at least 1 item, got an empty list',
-      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, alertmanager, got nothing',
+      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, ntfy, alertmanager, got nothing',
       expect.stringMatching(/^breakwater.yaml:9:24 notify.remindEvery: expected a duration/),
       'breakwater.yaml:10:29 web.port: expected a port from 0 to 65535, got 99999',
       'breakwater.yaml:11:15 log.level: expected one of trace, debug, info, warn, error, fatal, got "loud"',

@@ -57,10 +57,12 @@ function outgoing(changes: Partial<Outgoing> = {}): Outgoing {
 const SECRET = 'hook-secret-value';
 const SLACK_PATH = '/services/T000/B000/XXXXSECRETXXXX';
 const TOKEN = '123456:AAE-secret_bot_token';
+const TOPIC = 'desk-alerts-secret-topic';
 const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
   webhook: (ms) => open({ type: 'webhook', url: `${receiver.url}/hook/${SECRET}`, secret: SECRET }, ms),
   slack: (ms) => open({ type: 'slack', url: `${receiver.url}${SLACK_PATH}` }, ms),
   telegram: (ms) => open({ type: 'telegram', apiUrl: receiver.url, token: TOKEN, chat: '-1001' }, ms),
+  ntfy: (ms) => open({ type: 'ntfy', serverUrl: receiver.url, topic: TOPIC, token: SECRET }, ms),
   alertmanager: (ms) =>
     open(
       {
@@ -77,6 +79,7 @@ const FINE: Readonly<Record<Kind, string>> = {
   webhook: '',
   slack: 'ok',
   telegram: '{"ok":true,"result":{"message_id":77}}',
+  ntfy: '{"id":"sPs71M8A2T","event":"message"}',
   alertmanager: '',
 };
 
@@ -428,11 +431,53 @@ describe('Alertmanager', () => {
   });
 });
 
+describe('ntfy', () => {
+  test('gets JSON at its root: topic, title, priority, a sign and the links to tap', async () => {
+    expect(await open4.ntfy().send(outgoing())).toEqual({ kind: 'delivered' });
+    const [got] = receiver.received;
+    expect([got?.method, got?.path, got?.headers['authorization']]).toEqual([
+      'POST',
+      '/',
+      `Bearer ${SECRET}`,
+    ]);
+    const link = expect.stringContaining('https://wiki.example');
+    expect(got?.json).toEqual({
+      topic: TOPIC,
+      title: 'CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42',
+      message: expect.stringContaining('LiquidationDistance 4.1 % is below 5 %'),
+      priority: 5,
+      tags: ['rotating_light'],
+      click: link,
+      actions: expect.arrayContaining([{ action: 'view', label: expect.any(String), url: link }]),
+    });
+  });
+
+  test('a resolved message is calm, and a long one stays a message', async () => {
+    const words = 'é'.repeat(5000);
+    await open4.ntfy().send(outgoing({ message: message({ kind: 'resolved', words }) }));
+    const { message: text, ...rest } = receiver.received[0]?.json as Record<string, string>;
+    expect(rest).toMatchObject({ priority: 3, tags: ['white_check_mark'] });
+    expect(Buffer.byteLength(text ?? '')).toBeLessThanOrEqual(4000);
+    expect(text?.length).toBeGreaterThan(1000);
+  });
+
+  test.each([
+    [401, 'unauthorized', true],
+    [403, 'unauthorized', true],
+    [413, 'rejected', true],
+    [507, 'unavailable', false],
+  ])('HTTP %i is %s', async (status, reason, permanent) => {
+    receiver.answer({ status, body: '{"code":40101,"error":"no"}' });
+    expect(await open4.ntfy().send(outgoing())).toMatchObject({ kind: 'failed', reason, permanent });
+  });
+});
+
 /** What each has to keep to itself; an answer may repeat any of it. */
 const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
   webhook: [SECRET],
   slack: [SLACK_PATH.slice(1), 'XXXXSECRETXXXX'],
   telegram: [TOKEN, 'AAE-secret_bot_token'],
+  ntfy: [TOPIC, SECRET],
   alertmanager: [SECRET],
 };
 
@@ -476,6 +521,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
         webhook: { type: 'webhook', url: gone },
         slack: { type: 'slack', url: gone },
         telegram: { type: 'telegram', apiUrl: gone, token: TOKEN, chat: '1' },
+        ntfy: { type: 'ntfy', serverUrl: gone, topic: TOPIC },
         alertmanager: { type: 'alertmanager', urls: [gone], expireAfterMs: 1 },
       }[kind] as never,
     );
@@ -577,6 +623,10 @@ const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
     return [text, fallback ?? '', withoutLinks(body ?? ''), ...values];
   },
   telegram: (json) => [withoutLinks((json as { text: string }).text)],
+  ntfy: (json) => {
+    const { title, message: text } = json as Record<string, string>;
+    return [title ?? '', text ?? ''];
+  },
   alertmanager: (json) => {
     const [{ annotations } = { annotations: {} }] = json as readonly {
       annotations: Record<string, string>;

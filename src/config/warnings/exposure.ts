@@ -84,12 +84,7 @@ function ofChannels({ channels }: UncheckedConfig): readonly Exposed[] {
   const exposure = 'channels';
   return channels.flatMap((channel) => {
     const path = ['channels', channel.name];
-    const addresses: readonly (readonly [Path, string | Secret | undefined])[] =
-      channel.type === 'telegram'
-        ? [[[...path, 'api'], channel.apiUrl]]
-        : channel.type === 'alertmanager'
-          ? channel.urls.map((url, index) => [[...path, 'urls', index], url] as const)
-          : [[[...path, 'url'], channel.url]];
+    const addresses = addressesOf(channel).map(([key, url]) => [[...path, ...key], url] as const);
     const message = `${PLAIN}: messages and tokens travel readably`;
     const found = addresses.flatMap(([at, url]) =>
       isPlain(url) ? [{ exposure, path: at, message } as const] : [],
@@ -97,6 +92,22 @@ function ofChannels({ channels }: UncheckedConfig): readonly Exposed[] {
     if (!sendsPassword(channel.proxy)) return found;
     return [...found, { exposure, path: [...path, 'proxy'], message: PROXY } as const];
   });
+}
+
+/** By the keys that they are written under. */
+function addressesOf(
+  channel: UncheckedConfig['channels'][number],
+): readonly (readonly [Path, string | Secret | undefined])[] {
+  switch (channel.type) {
+    case 'telegram':
+      return [[['api'], channel.apiUrl]];
+    case 'ntfy':
+      return [[['server'], channel.serverUrl]];
+    case 'alertmanager':
+      return channel.urls.map((url, index) => [['urls', index], url] as const);
+    default:
+      return [[['url'], channel.url]];
+  }
 }
 
 function ofHeartbeat({ heartbeat }: UncheckedConfig): readonly Exposed[] {

@@ -1,0 +1,68 @@
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
+import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
+
+export interface NtfyOptions {
+  /** Without a slash at the end: ntfy.sh or a server of your own. */
+  readonly serverUrl: string;
+  /** A secret: who knows it can read and write there. */
+  readonly topic?: string;
+  /** Access token, where the topic is protected. */
+  readonly token?: string;
+}
+
+/** ntfy, publishing as JSON (docs.ntfy.sh/publish). */
+export function createNtfy(
+  { serverUrl, topic = '', token }: NtfyOptions,
+  { name, links, http }: ChannelParts,
+): Channel {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return {
+    name,
+    type: 'ntfy',
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
+      const body = JSON.stringify({ topic, ...ntfyPayload(outgoing, links) });
+      const result = await http.post({ url: `${serverUrl}/`, headers, body }, signal);
+      if (result.kind === 'failed') return result;
+      const { reply } = result;
+      if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
+      return httpFailure(reply, safeWords(reply.body, [topic, token ?? '']));
+    },
+    close: () => http.close(),
+  };
+}
+
+/** 5 is the most urgent: it rings through. */
+const PRIORITIES = { critical: 5, warning: 4, info: 3 } as const;
+const SIGNS = { critical: 'rotating_light', warning: 'warning', info: 'information_source' } as const;
+const RESOLVED = { priority: 3, tags: ['white_check_mark'] } as const;
+const MAX_TITLE = 250;
+/** A longer one comes as an attached file (4,096 bytes). */
+const MAX_BYTES = 4000;
+const MAX_ACTIONS = 3;
+
+function ntfyPayload(
+  outgoing: Outgoing,
+  templates: readonly LinkTemplate[],
+): Readonly<Record<string, unknown>> {
+  const { kind, severity } = outgoing.message;
+  const { title, lines, facts, links } = wordingOf(outgoing, templates);
+  const text = [...lines, ...facts.map((fact) => `${fact.name}: ${fact.text}`)].join('\n');
+  const [first] = links;
+  return {
+    title: cut(title, MAX_TITLE),
+    message: withinBytes(text),
+    ...(kind === 'resolved' ? RESOLVED : { priority: PRIORITIES[severity], tags: [SIGNS[severity]] }),
+    ...(first === undefined ? {} : { click: first.url }),
+    actions: links
+      .slice(0, MAX_ACTIONS)
+      .map((link) => ({ action: 'view', label: link.title, url: link.url })),
+  };
+}
+
+function withinBytes(text: string): string {
+  const bytes = Buffer.byteLength(text);
+  return bytes <= MAX_BYTES
+    ? text
+    : withinBytes(cut(text, Math.floor((text.length * MAX_BYTES) / bytes) - 1));
+}
