@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
@@ -190,4 +191,40 @@ test('without operators.key no order by hand is taken from a Redis that asks for
   await writer(world).controls.submit('long', CLOSE);
   await eventually(() => alarms(world).some((words) => words.includes('asks for no password')), 'an alarm');
   expect(orders(world)).toBe(0);
+});
+
+const FAR_MS = 9e15;
+type Stored = Readonly<Record<string, unknown>>;
+
+test.each<[string, string, (document: Stored) => Stored]>([
+  [
+    'a lane that waits until long after its reader',
+    'l:BTC_PERP',
+    (lane) => ({
+      ...lane,
+      retryAtMs: { reduce: FAR_MS, cover: FAR_MS, cancel: FAR_MS, read: FAR_MS },
+      readAfterMs: FAR_MS,
+      ignoreReadsBeforeMs: FAR_MS,
+    }),
+  ],
+  ['a lane that somebody holds whom nobody knows', 'l:BTC_PERP', (lane) => ({ ...lane, heldBy: 'x' })],
+])('%s acts all the same', async (_what, field, forge) => {
+  const world = await openOperatorWorld();
+  const daemon = await world.start();
+  await polls(world, 'long', 2);
+  const reduce = () =>
+    world.cli(['reduce', '--account', 'long', '--position', '1', '--by', '10%', '--reason', 'x', '--yes']);
+  expect((await reduce()).exitCode).toBe(0);
+  await eventually(() => orders(world) > 0, 'an order, which makes a lane');
+  await daemon.stop('its state is forged', 10_000);
+  const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
+  closeAfterTest(async () => redis.disconnect());
+  const key = `${world.prefix}:{b${bucketOf('long')}}:account:long`;
+  const lane = JSON.parse((await redis.hget(key, field)) ?? '{}') as Stored;
+  expect(lane).toHaveProperty('market', 'BTC_PERP');
+  await redis.hset(key, field, JSON.stringify({ ...forge(lane), orders: [], intents: [] }));
+  const before = orders(world);
+  await world.start();
+  expect((await reduce()).exitCode).toBe(0);
+  await eventually(() => orders(world) > before, 'an order of the forged lane');
 });

@@ -1,6 +1,7 @@
 import type { CommandOutcome } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { oursOf, unseen } from './absence.ts';
+import { ACCOUNT_HOLDER } from './account-lane.ts';
 import { cancelUnanswered } from './cancel-outcome.ts';
 import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange } from './lane-change.ts';
@@ -17,9 +18,21 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
   });
 }
 
-/** What an earlier run left in progress has an unknown outcome: whoever holds the lane knows that it has ended. */
+/** Longer than a lane ever waits: only another program can have written it. */
+const MOST_WAIT_MS = 60_000;
+
+/**
+ * What an earlier run left in progress has an unknown outcome: whoever holds the lane knows that it has ended. Waits and
+ * holders that no lane has do not stop it.
+ */
 export function takeUp(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
-  return state.inProgress === null ? { state, events: [] } : recover(state, settings, nowMs);
+  const { inProgress, heldBy, readAfterMs, ignoreReadsBeforeMs, retryAtMs } = state;
+  const waits = [readAfterMs, ignoreReadsBeforeMs, ...Object.values(retryAtMs)];
+  const longestMs = MOST_WAIT_MS + settings.lateArrivalMs + settings.fillWithinMs;
+  const isStuck = waits.some((atMs) => atMs > nowMs + longestMs);
+  const isFree = heldBy === null || heldBy === ACCOUNT_HOLDER;
+  if (inProgress === null && !isStuck && isFree) return { state, events: [] };
+  return recover(isFree ? state : { ...state, heldBy: null }, settings, nowMs);
 }
 
 /** All waiting starts again, and lasts no longer than it can: what was read counts no more. */
