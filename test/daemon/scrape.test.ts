@@ -60,6 +60,8 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'notification_retries_total',
   'queue_problems_total',
   'alarms_total',
+  // No heartbeat is configured; test/daemon/heartbeat.test.ts has it.
+  'heartbeat_pings_total',
   // Nobody knows what a price is an hour later; test/daemon has them where money is known.
   'protection_money_total',
   'protection_unknown_total',

@@ -268,12 +268,13 @@ test('the log says as much as the config asks for, also after a reload, unless t
   });
   await polls(world, 'long', 2);
   expect(log.text).not.toContain('"event":"started"');
-  expect(fixed.lines.map(({ event }) => event)).toContain('started');
+  await expect.poll(() => fixed.lines.map(({ event }) => event)).toContain('started');
   await world.write({ ...RULES, acting: PATIENT, more: 'log: { level: info, format: pretty }' });
   for (const each of [daemon, other]) expect((await each.reload()).kind).toBe('adopted');
-  expect(log.text).toMatch(/INFO +a changed config is in force: 2 accounts/);
-  const reloaded = fixed.lines.findLast(({ event }) => event === 'configReloaded');
-  expect(reloaded).toMatchObject({ level: 'info', words: 'a changed config is in force: 2 accounts' });
+  await expect.poll(() => log.text).toMatch(/INFO +a changed config is in force: 2 accounts/);
+  const reloaded = () => fixed.lines.findLast(({ event }) => event === 'configReloaded');
+  const words = 'a changed config is in force: 2 accounts';
+  await expect.poll(reloaded).toMatchObject({ level: 'info', words });
 });
 
 test('each line of the log is one object; one of a rule has account, subject, rule, reason and duration', async () => {
