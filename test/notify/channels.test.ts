@@ -455,7 +455,8 @@ describe('ntfy', () => {
   test('a resolved message is calm, and a long one stays a message', async () => {
     const words = 'é'.repeat(5000);
     await open4.ntfy().send(outgoing({ message: message({ kind: 'resolved', words }) }));
-    const { message: text, ...rest } = receiver.received[0]?.json as Record<string, string>;
+    const [got] = receiver.received;
+    const { message: text, ...rest } = (got?.json ?? {}) as Record<string, string>;
     expect(rest).toMatchObject({ priority: 3, tags: ['white_check_mark'] });
     expect(Buffer.byteLength(text ?? '')).toBeLessThanOrEqual(4000);
     expect(text?.length).toBeGreaterThan(1000);
