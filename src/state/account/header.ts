@@ -96,10 +96,12 @@ export interface AuditTally {
   readonly lastNumber: number;
 }
 
-/** An empty text has counted nothing. */
+/** An empty text has counted nothing, and neither has one that has no counts. */
 export function readTally(text: string): AuditTally {
-  const [writer = '', count = 0, lastNumber = 0] = text.split('|');
-  return { writer, count: Number(count), lastNumber: Number(lastNumber) };
+  const [writer = '', countText = 0, numberText = 0] = text.split('|');
+  const [count, lastNumber] = [Number(countText), Number(numberText)];
+  const isCount = [count, lastNumber].every((each) => Number.isSafeInteger(each) && each >= 0);
+  return isCount ? { writer, count, lastNumber } : { writer: '', count: 0, lastNumber: 0 };
 }
 
 export function writeTally({ writer, count, lastNumber }: AuditTally): string {
