@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Control } from '../core/controls/controls.ts';
 import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
@@ -29,45 +29,72 @@ export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | und
   );
   const ask: Ask = async (path, reply, { method = 'GET', body } = {}) => {
     const bearer = method === 'GET' ? (token ?? controlToken) : controlToken;
-    const response = await fetch(`${base}/api/v1/${path}`, {
+    const answered = await answerOf(`${base}/api/v1/${path}`, {
       method,
       headers: {
         ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
-    const answer = (await response.json()) as { readonly error?: { readonly message?: string } };
-    const read = response.ok ? reply.safeParse(answer) : undefined;
-    if (read?.success === true) return read.data;
-    if (read !== undefined) {
-      const unread = `Redis does not answer, and what the daemon at ${base} says cannot be read here`;
-      throw problem(
-        'daemon-differs',
-        unread,
-        'Use the breakwater that the daemon runs, or look at its page.',
-      );
+    if (answered === undefined) {
+      const cure = 'Nobody knows whether it was done: look with status, then repeat it.';
+      throw problem('daemon-silent', `Redis does not answer, and neither does the daemon at ${base}`, cure);
     }
-    const words = `Redis does not answer, and the daemon at ${base} refused: ${answer.error?.message ?? response.status}`;
+    const { isOk, status, json } = answered;
+    const read = isOk ? reply.safeParse(json) : undefined;
+    if (read?.success === true) return read.data;
+    if (isOk) {
+      const words = `Redis does not answer, and what the daemon at ${base} says cannot be read here`;
+      throw problem('daemon-differs', words, 'Use the breakwater that the daemon runs, or look at its page.');
+    }
+    const said = REFUSAL.safeParse(json).data?.error.message ?? `HTTP ${status}`;
+    const words = `Redis does not answer, and the daemon at ${base} refused: ${said}`;
     throw problem('daemon-refused', words, 'It takes web.token for reading, web.controlToken for changes.');
   };
-  try {
-    await fetch(`${base}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-  } catch {
-    return undefined;
-  }
+  // Tokens go to what at least says that it is alive.
+  if (!(await isAlive(base))) return undefined;
   const accounts = config.accounts.map(knownAccount);
   return {
     accounts,
     through: base,
     controls: controlsOver(ask),
+    // Queues and the newest records are in Redis; the daemon goes on without queues.
     pausedQueues: async () => [],
     records: async () => [],
     wasWatched: async (accountId) => accounts.some(({ id }) => id === accountId),
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,
   };
+}
+
+const REFUSAL = z.object({ error: z.object({ message: z.string() }) });
+
+interface Answered {
+  readonly isOk: boolean;
+  readonly status: number;
+  /** undefined: not JSON. */
+  readonly json: unknown;
+}
+
+/** undefined: no answer. */
+async function answerOf(url: string, init: RequestInit): Promise<Answered | undefined> {
+  try {
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const json: unknown = await response.json().catch(() => undefined);
+    return { isOk: response.ok, status: response.status, json };
+  } catch {
+    return undefined;
+  }
+}
+
+async function isAlive(base: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${base}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return response.ok && (await response.text()) === 'ok\n';
+  } catch {
+    return false;
+  }
 }
 
 function controlsOver(ask: Ask): Pick<OperatorControls, 'put' | 'lift' | 'list'> {

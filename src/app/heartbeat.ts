@@ -9,7 +9,7 @@ export interface HeartbeatParts {
   readonly settings: () => CompiledHeartbeat | undefined;
   /** What /readyz answers; does not reject. */
   readonly readiness: () => Promise<Readiness>;
-  /** Takes secrets out of what is told. */
+  /** Takes secrets out of a text. */
   readonly conceal: (text: string) => string;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -35,8 +35,8 @@ const START_LOOK_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 
 /**
- * Tells a dead-man service that all accounts are judged in time, or why they are not: what it does not hear, it alarms
- * of. Nothing is told at the end, so that a process that is stopped for good is missed.
+ * Pings a dead-man service while all accounts are judged in time, and its `/fail` with the reason while one is not. The
+ * service alarms when it hears nothing. A process that ends sends nothing, so that one that stays away is missed.
  */
 export function startHeartbeat(parts: HeartbeatParts): Heartbeat {
   const over = new AbortController();

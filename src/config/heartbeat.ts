@@ -11,7 +11,7 @@ export const heartbeatSchema = renamed(
         'Where to; as a reference when the address is a secret. `/start` and `/fail` are appended to its path.',
       ),
       every: duration({ minMs: 1000, maxMs: 3_600_000, bounds: 'from 1s to 1h' }).describe(
-        'How often. A change from watching to not watching, or back, is told within ten seconds.',
+        'How often. A first failure, and a first success after one, are sent within ten seconds.',
       ),
       proxy: urlOrRef('http:', 'https:').exactOptional().describe('HTTP proxy on the way to it.'),
     },

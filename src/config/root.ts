@@ -87,7 +87,7 @@ export const ROOT_KEYS = {
   heartbeat: heartbeatSchema
     .exactOptional()
     .describe(
-      'An address of a dead-man service, which alarms when it hears nothing (docs/operations.md). Each process that polls tells it that every account is judged in time, or at `/fail` why not. Default: none.',
+      'An address of a dead-man service, which alarms when it hears nothing (docs/operations.md). Each process that polls pings it while every account is judged in time, and pings `/fail` with the reason while one is not. Default: none.',
     ),
   depositLink: depositLinkSchema
     .exactOptional()

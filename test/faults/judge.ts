@@ -211,11 +211,13 @@ function isBreached({ exchange, spec }: World, accountId: string): boolean {
 /** Invariant 13: what befalls the requests of one account delays no reduction of another. */
 function sparedViolations(world: World, breachMs: number | undefined, trail: AuditTrail): readonly string[] {
   if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
-  // The smaller side of a hedge: closing it would raise what is at stake.
-  const isHedge = trail.events.some(
-    ({ accountId, reason }) => accountId === SECOND && reason === 'failed:hedged',
+  // The smaller sides of hedges: closing one would raise what is at stake.
+  const own = trail.events.filter(({ accountId }) => accountId === SECOND);
+  const meant = own.filter(({ kind }) => kind === 'intentOpened').map(({ positionId }) => positionId);
+  const hedges = new Set(
+    own.filter(({ reason }) => reason === 'failed:hedged').map(({ positionId }) => positionId),
   );
-  if (isHedge) return [];
+  if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
   const first = world.exchange.model
     .ledger({ accountId: SECOND, kinds: ['order_placed'] })
     .find(({ clientOrderId }) => clientOrderId?.startsWith('bw'));

@@ -166,19 +166,16 @@ describe('the audit trail', () => {
     await expect(prune).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE', document: 'limits' });
   });
 
-  test.each(['x|4|9e20', 'x|4|1.5', 'x|-1|4'])(
-    'of an account that counts %s is no lost store',
-    async (tally) => {
-      await redis.hset(account(), 't', tally);
-      const exporter = { write: async () => undefined, end: async () => undefined };
-      const prune = stores.state.audit.prune(ACCOUNT, { keepRecords: 0, reason: 'x', atMs: 1, exporter });
-      const failed = await prune.then(
-        () => undefined,
-        (error: { code?: string }) => error.code,
-      );
-      expect(failed).not.toBe('STORE_LOST');
-    },
-  );
+  test.each(['x|4|9e20', 'x|4|1.5'])('of an account that counts %s is no lost store', async (tally) => {
+    await redis.hset(account(), 't', tally);
+    const exporter = { write: async () => undefined, end: async () => undefined };
+    const prune = stores.state.audit.prune(ACCOUNT, { keepRecords: 0, reason: 'x', atMs: 1, exporter });
+    const failed = await prune.then(
+      () => undefined,
+      (error: { code?: string }) => error.code,
+    );
+    expect(failed).not.toBe('STORE_LOST');
+  });
 
   test('that contradicts its account ends the discarding of a document, which went on for ever', async () => {
     await redis.hset(account(), 'd:routes', '[]');

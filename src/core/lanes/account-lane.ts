@@ -32,7 +32,8 @@ export interface AccountCancel {
 }
 
 export const ACCOUNT_HOLDER = 'account';
-const MOST_WAIT_MS = 60_000;
+/** Longer than a lane waits after anything: only another program can have written more. */
+export const MOST_WAIT_MS = 60_000;
 
 export type AccountStep =
   /** Hold every lane (`hold`); one that is in the middle of a request is held when that has ended. */
@@ -100,7 +101,6 @@ function nextAccountStep(
     (one) => one.state === 'open' && one.refusedBy === null && mayCancelAll(one, lanes, context, nowMs),
   );
   const held = lanes.filter((lane) => lane.heldBy === ACCOUNT_HOLDER).map((lane) => lane.market);
-  // Further ahead than any refusal puts it: only another program can have written that.
   const isWaiting = nowMs < state.retryAtMs && state.retryAtMs <= nowMs + MOST_WAIT_MS;
   // No position waits for its order while this waits for the exchange.
   if ((task === undefined || isWaiting) && held.length > 0) return { kind: 'releaseLanes', markets: held };

@@ -1,7 +1,7 @@
 import type { CommandOutcome } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { oursOf, unseen } from './absence.ts';
-import { ACCOUNT_HOLDER } from './account-lane.ts';
+import { ACCOUNT_HOLDER, MOST_WAIT_MS } from './account-lane.ts';
 import { cancelUnanswered } from './cancel-outcome.ts';
 import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange } from './lane-change.ts';
@@ -17,9 +17,6 @@ export function recover(state: LaneState, settings: AccountSettings, nowMs: numb
     return finishTask(cancelUnanswered(rebased, step, 'processDied', scene), step, 'failed');
   });
 }
-
-/** Longer than a lane ever waits: only another program can have written it. */
-const MOST_WAIT_MS = 60_000;
 
 /**
  * What an earlier run left in progress has an unknown outcome: whoever holds the lane knows that it has ended. Waits and
