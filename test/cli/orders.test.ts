@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
-import { drift, ours, polls, sizeOf } from '../daemon/scene.ts';
+import { drift, hasFilled, ours, polls, sizeOf } from '../daemon/scene.ts';
 import { eventually, troubles } from '../daemon/world.ts';
 import { expectOk, json, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
 
@@ -200,7 +200,7 @@ test('the daemon carries a reduction out as rules do: one position at target, on
     'an order',
     () => troubles(world.events),
   );
-  await drift(world.simulator, -0.001, () => sizeOf(world.simulator, 'long') < 0.5, 'a fill', world);
+  await drift(world.simulator, -0.001, () => hasFilled(world.simulator, 'long', 0.5), 'a fill', world);
   expect(sizeOf(world.simulator, 'long')).toBe(0.25);
   // Said again after it was done: a script that lost the answer must not halve twice.
   expect((await world.cli(args)).exitCode).toBe(EXIT.ok);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { d, drift, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
+import { d, drift, hasFilled, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 /** Fires at once for every long position of the account `long`. */
@@ -34,7 +34,7 @@ describe('each reduction, on the ledger', () => {
       'an order',
       () => troubles(world.events),
     );
-    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
     await polls(world, 'long', 4);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(size, 2);
     const { activationPrice } = ours(simulator, 'long')[0]?.details ?? {};
@@ -58,7 +58,7 @@ test('a short is reduced by buying above the market', async () => {
     'an order',
     () => troubles(world.events),
   );
-  await drift(simulator, 0.0005, () => sizeOf(simulator, 'short') < 0.5, 'a fill', world);
+  await drift(simulator, 0.0005, () => hasFilled(simulator, 'short', 0.5), 'a fill', world);
   expect(ours(simulator, 'short')[0]).toMatchObject({ side: 'buy', amount: '0.2' });
   expect(sizeOf(simulator, 'short')).toBeCloseTo(0.3, 3);
 });
@@ -272,7 +272,7 @@ test('two rules on one position make one order, with the smaller target', async 
     'an order',
     () => troubles(world.events),
   );
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 4);
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.2, 3);
   expect(ours(simulator, 'long').at(-1)).toMatchObject({ amount: '0.3' });
@@ -291,7 +291,7 @@ test('an escalation is sent when the condition holds on, and not when the target
     'an order',
     () => troubles(world.events),
   );
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   // What fires is the size above 0.3: it clears with the fill, so the later stage never begins.
   await polls(world, 'long', 20);
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);

@@ -35,9 +35,8 @@ test('queues, workers and schedules carry a breach to an order on the ledger, an
   );
   // The order keeps as far away as the market has just been fast: it fills when the market goes on falling.
   simulator.setPrice('BTC_PERP', '42600');
-  await drift(simulator, -0.0005, () => size() < 0.5, 'a fill', world);
-  // From 25 % with what is left at 42,600 to 25 % at 42,118, the lowest activation.
-  expect(size()).toBeLessThan(0.13);
+  // It may fill in parts. From 25 % with what is left at 42,600 to 25 % at 42,118, the lowest activation.
+  await drift(simulator, -0.0005, () => size() < 0.13, 'a fill', world);
   expect(size()).toBeGreaterThan(0.09);
   expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
   await eventually(() => world.events.some(({ kind }) => kind === 'said'), 'a notice');

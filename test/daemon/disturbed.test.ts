@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { d, drift, move, openScene, ours, polls, sizeOf } from './scene.ts';
+import { d, drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const HALVE = `  - id: rule
@@ -108,7 +108,7 @@ test.each(['lostReply', 'appliedLate'] as const)(
     expect(new Set(sent().map(({ clientOrderId }) => clientOrderId)).size).toBe(1);
     expect(ours(simulator, 'long')).toHaveLength(1);
     expect(simulator.model.openOrders('long')).toHaveLength(1);
-    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
     await polls(world, 'long', 4);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     expect(ours(simulator, 'long')).toHaveLength(1);
@@ -183,7 +183,7 @@ test('the owner adds midway: the reduction of the position as it was goes no fur
   });
   expect(bought.ok).toBe(true);
   await polls(world, 'long', 6);
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.55, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.55), 'a fill', world);
   await polls(world, 'long', 6);
   expect(sizeOf(simulator, 'long')).toBeGreaterThanOrEqual(0.249);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { startChild } from './child.ts';
-import { drift, move, openScene, ours, polls, sizeOf } from './scene.ts';
+import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const HALVE = `  - id: rule
@@ -22,7 +22,7 @@ test('two instances together place one order set', { timeout: 120_000 }, async (
   );
   await polls(world, 'long', 10);
   expect(ours(simulator, 'long')).toHaveLength(1);
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 6);
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
   expect(simulator.model.openOrders('long')).toEqual([]);
@@ -59,7 +59,7 @@ test('what an instance began that was killed in the middle of an order is taken 
     'an order',
     () => troubles(world.events),
   );
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 6);
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
 });
@@ -108,7 +108,7 @@ test.each(['poll.taken', 'poll.committed'] as const)(
     move(simulator, -0.003);
     expect(await killed.ended).toBe('SIGKILL');
     const killedMs = simulator.model.nowMs();
-    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
     for (const id of ids) await polls(world, id, 6);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     for (const id of ids) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Readings } from '../../src/simulator/model/readings.ts';
-import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
+import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const HALVE = `  - id: rule
@@ -68,7 +68,7 @@ test.each(CASES)(
     );
     await polls(world, account, 3);
     const step = account === 'long' ? -0.0005 : 0.0005;
-    await drift(simulator, step, () => sizeOf(simulator, account) < 0.5, 'a fill', world);
+    await drift(simulator, step, () => hasFilled(simulator, account, 0.5), 'a fill', world);
     await polls(world, account, 8);
     await drift(simulator, step, () => sizeOf(simulator, account) <= 0.2501, 'the target', world);
     await polls(world, account, 8);

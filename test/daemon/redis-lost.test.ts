@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
-import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
+import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const HALVE = `  - id: rule
@@ -44,7 +44,7 @@ test.runIf(hasServer)(
       'the loss told',
     );
     await server.start();
-    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
     await polls(world, 'long', 6);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     await eventually(
@@ -82,7 +82,7 @@ test('Redis emptied: a new store epoch, in which nothing adds up with the orders
   expect(after.load.account.epoch.id).not.toBe(before.load.account.epoch.id);
   // The old order was cancelled before the new one was placed.
   expect(simulator.model.openOrders('long')).toHaveLength(1);
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 6);
   // A new store epoch knows no earlier target: what it halves is what it finds.
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AccountView } from '../../src/core/view/account-view.ts';
 import { json, openOperatorWorld } from '../cli/operator.ts';
-import { drift, ours, polls, sizeOf } from './scene.ts';
+import { drift, hasFilled, ours, polls, sizeOf } from './scene.ts';
 import { eventually, troubles } from './world.ts';
 
 /** Invariant 14: what is said of an account, wherever, is the same soon, and true by the exchange's ledger. */
@@ -92,7 +92,7 @@ test('page, status and metrics say the same of an account, and what the ledger s
   );
   expect(shown(await byStatus())).toEqual(open);
 
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 3);
   await expectAll(0.25, 0);
 }, 120_000);

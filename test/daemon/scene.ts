@@ -22,6 +22,12 @@ export function sizeOf(simulator: RunningSimulator, accountId: string, market = 
   return simulator.model.openPositions(accountId, market)[0]?.amount.toNumber() ?? 0;
 }
 
+/** Whether a position is smaller, and no order rests with a part of it: a stop may fill in parts. */
+export function hasFilled(simulator: RunningSimulator, accountId: string, below: number): boolean {
+  const isWhole = simulator.model.openOrders(accountId).every(({ amount, left }) => left.eq(amount));
+  return isWhole && sizeOf(simulator, accountId) < below;
+}
+
 export function ours(simulator: RunningSimulator, accountId: string) {
   return simulator
     .ledger({ accountId, kinds: ['order_placed'] })

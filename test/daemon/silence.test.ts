@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type CliRun, runCommandLine } from '../support/cli.ts';
-import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
+import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
 /** Two rules on the same positions: the first would take away more. */
@@ -48,7 +48,7 @@ test('a rule that is silenced neither acts nor tells, another one on the same po
   await operator(world, 'silence', '--rule', 'large', '--for', '1h', ...BY);
   await world.start();
   await eventually(() => ours(simulator, 'long').length > 0, 'an order', shown(world));
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.5, 'a fill', world);
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
   await polls(world, 'long', 6);
   expect(sizeOf(simulator, 'long')).toBeCloseTo(0.4, 3);
   expect(simulator.model.openOrders('long')).toEqual([]);
