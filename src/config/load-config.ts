@@ -85,19 +85,25 @@ function examine(
   }
   const { document, problems: yamlProblems } = parseYaml(reading.text, file);
   if (document === undefined) return { problems: yamlProblems };
-  const problems: Problem[] = [...yamlProblems];
-  const report = (problem: Problem): void => {
-    problems.push(problem);
+  const found = new FoundProblems();
+  const compile = (): UncheckedConfig | undefined => {
+    for (const problem of yamlProblems) found.add(problem);
+    const meant = withMeantKeys(sectionsSchema, document, found.add);
+    const compiled = compileConfig({
+      document: meant,
+      surroundings,
+      missing: missingSecrets,
+      report: found.add,
+    });
+    if (compiled === undefined) return undefined;
+    if (reading.othersMayWrite) found.add(problemAt(document, [], WRITABLE));
+    for (const warning of warningsOf(compiled, surroundings.env)) found.add(warning);
+    return compiled;
   };
-  const meant = withMeantKeys(sectionsSchema, document, report);
-  const config = compileConfig({ document: meant, surroundings, missing: missingSecrets, report });
-  if (config !== undefined) {
-    if (reading.othersMayWrite) report(problemAt(document, [], WRITABLE));
-    for (const warning of warningsOf(config, surroundings.env)) report(warning);
-  }
+  const config = found.until(compile);
   const acts = config?.accounts.some(mayAct) === true && unprotected === 'error';
-  const judged = problems.map((problem) => judgeProtection(problem, acts));
-  const sorted = sortProblems(unique(judged), [file]);
+  const judged = found.problems.map((problem) => judgeProtection(problem, acts));
+  const sorted = sortProblems(judged, [file]);
   const isRefused = config === undefined || sorted.some(({ severity }) => severity === 'error');
   if (isRefused) return { problems: sorted };
   const checksum = createHash('sha256').update(reading.text).digest('hex');
@@ -121,13 +127,50 @@ function judgeProtection(problem: Problem, acts: boolean): Problem {
   return { ...problem, severity: acts ? 'error' : 'warning' };
 }
 
-/** Several accounts can meet the same mistake. */
-function unique(problems: readonly Problem[]): readonly Problem[] {
-  const seen = new Map(
-    problems.map((problem) => [JSON.stringify([problem.place, problem.path, problem.message]), problem]),
-  );
-  return [...seen.values()];
+/** Secrets that are not there, and who may read what, are no mistakes of the file: they hide none of it. */
+function isOfFile({ code }: Problem): boolean {
+  return code !== 'secret-missing' && !OF_PROTECTION.has(code);
 }
+
+/** Nobody mends more at once, and a reload must not hold a process that protects for a file that it refuses. */
+const MOST_MISTAKES = 50;
+
+/** What is wrong with a file, each once: several accounts can meet the same mistake. */
+class FoundProblems {
+  readonly #found = new Map<string, Problem>();
+  #mistakes = 0;
+
+  get problems(): readonly Problem[] {
+    return [...this.#found.values()];
+  }
+
+  /** Throws what `until` catches at the last mistake that is looked for. */
+  readonly add = (problem: Problem): void => {
+    const id = JSON.stringify([problem.place, problem.path, problem.message]);
+    if (this.#found.has(id)) return;
+    this.#found.set(id, problem);
+    if (problem.severity !== 'error' || !isOfFile(problem)) return;
+    this.#mistakes += 1;
+    if (this.#mistakes === MOST_MISTAKES) throw new TooManyMistakes();
+  };
+
+  /** What `compile` returns; `undefined` (reported) when it found so many mistakes that it did not look on. */
+  until<T>(compile: () => T | undefined): T | undefined {
+    try {
+      return compile();
+    } catch (error) {
+      if (!(error instanceof TooManyMistakes)) throw error;
+      const last = this.problems.findLast(({ severity }) => severity === 'error');
+      if (last === undefined) throw error;
+      const message = `expected fewer than ${MOST_MISTAKES} mistakes; the file was not checked any further`;
+      const { place } = last;
+      this.#found.set('', { severity: 'error', code: 'too-many-mistakes', place, path: '', message });
+      return undefined;
+    }
+  }
+}
+
+class TooManyMistakes extends Error {}
 
 function withoutSources(config: CompiledFrom): CompiledConfig {
   const { document: _document, ruleSets: _ruleSets, referencePrices: _prices, accounts, ...rest } = config;

@@ -34,6 +34,7 @@ export type ProblemCode =
   | 'secret-world-readable'
   | 'writable-by-others'
   | 'duplicate-id'
+  | 'too-many-mistakes'
   | 'unknown-reference'
   | 'one-key-two-accounts'
   | 'needs-reading'

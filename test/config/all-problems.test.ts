@@ -49,6 +49,31 @@ function expectMarked(marked: string): void {
 
 const START = 'on: position, when: { liquidationDistance: { below: 5% } }';
 
+test('fifty mistakes are reported, and that the file was not checked any further', () => {
+  const wrong = Array.from({ length: 300 }, (_, index) => `  - { id: r${index}, on: position, when: 1 }\n`);
+  const problems = problemsOf(withRules(wrong.join(''), []));
+  const last = problems.filter(({ code }) => code === 'too-many-mistakes');
+  expect(problems.filter(({ severity }) => severity === 'error')).toHaveLength(51);
+  expect(last.map(({ message }) => message)).toEqual([
+    'expected fewer than 50 mistakes; the file was not checked any further',
+  ]);
+});
+
+test('secrets that are missing hide no mistake, and one that two hundred accounts share is one', () => {
+  const accounts = Array.from({ length: 200 }, (_, index) => index)
+    .map((index) => `  - { id: a${index}, apiKey: { env: K }, apiSecret: { env: K }, rules: [r] }\n`)
+    .join('');
+  const text =
+    `${withRules(`  - { id: r, ${START}, do: [{ notify: { channels: opps } }] }\n`, ['r'])}`.replace(
+      'accounts:\n',
+      `accounts:\n${accounts}`,
+    );
+  const found = problemsOf(text).map(({ code }) => code);
+  expect(found.filter((code) => code !== 'secret-missing' && code !== 'one-key-two-accounts')).toEqual([
+    'unknown-reference',
+  ]);
+});
+
 describe('the rest of a rule is still checked after', () => {
   test.each([
     [

@@ -35,13 +35,17 @@ function configText(draw: Draw): string {
   return mutatedText(draw, sections.filter(isKept).join('\n'), YAML);
 }
 
-/** The file is the operator's own and may be long: each of these takes its time, and no more than that. */
-const CHARACTERS_IN_50_MS = 10_000;
+/** As long as the example, and what more each such length may take: the file is the operator's own and may be long. */
+const CHARACTERS_IN_50_MS = 20_000;
+const MORE_CHARACTERS_IN_50_MS = 10_000;
+
+const longestMs = (characters: number): number =>
+  50 * (1 + Math.max(0, Math.ceil((characters - CHARACTERS_IN_50_MS) / MORE_CHARACTERS_IN_50_MS)));
 
 function configInput(text: string): FuzzInput {
   return {
     text,
-    longestMs: 50 * Math.max(1, Math.ceil(text.length / CHARACTERS_IN_50_MS)),
+    longestMs: longestMs(text.length),
     run() {
       const result = loadConfig(FILE, surroundings(text, GIVEN));
       const problems = result.kind === 'loaded' ? result.warnings : result.problems;
