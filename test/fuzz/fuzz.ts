@@ -2,6 +2,7 @@ import process from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { drawFrom } from './mutate.ts';
+import { countedTime, longestTurn } from './processor-time.ts';
 import type { Boundary, FuzzInput, FuzzTarget } from './target.ts';
 
 interface FuzzFinding {
@@ -63,7 +64,7 @@ export async function fuzz(
 
 /** Runs the first inputs unjudged. They are judged afterwards as all others are, so nothing is missed. */
 async function warmUp(target: FuzzTarget, from: number): Promise<void> {
-  const spentMs = wholeTime();
+  const spentMs = countedTime();
   for (let count = 0; count < WARM_UPS.most; count += 1) {
     if (count >= WARM_UPS.least && spentMs() > WARM_UP_MS) return;
     const input = count % 2 === 0 ? (target.valid ?? inputOf(target, from)) : inputOf(target, from + count);
@@ -87,7 +88,7 @@ async function tried(input: FuzzInput): Promise<Tried> {
   // A collection of garbage or a compilation may fall into some tries, not into all of them.
   for (let attempt = 0; attempt < TRIES && ms > longestMs; attempt += 1) {
     // Most take little altogether. Of others it counts how long they hold the loop at a time.
-    const measure = attempt === 0 ? wholeTime() : longestTurn();
+    const measure = attempt === 0 ? countedTime() : longestTurn();
     try {
       if ((await inTime(input.run())) === 'hang')
         return { ms: 0, what: 'hang', words: `no end within ${HANG_MS} ms` };
@@ -101,32 +102,6 @@ async function tried(input: FuzzInput): Promise<Tried> {
   return ms > longestMs
     ? { ms, what: 'slow', words: `${Math.round(ms)} ms of processor time` }
     : { ms, words: '' };
-}
-
-/** Milliseconds of processor time from now on. */
-function wholeTime(): () => number {
-  const before = process.cpuUsage();
-  return () => {
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000;
-  };
-}
-
-/** The same, of the longest turn of the loop. */
-function longestTurn(): () => number {
-  let longestMs = 0;
-  let turn = wholeTime();
-  let next: NodeJS.Immediate | undefined;
-  const look = (): void => {
-    longestMs = Math.max(longestMs, turn());
-    turn = wholeTime();
-    next = setImmediate(look);
-  };
-  next = setImmediate(look);
-  return () => {
-    clearImmediate(next);
-    return Math.max(longestMs, turn());
-  };
 }
 
 async function inTime(running: void | Promise<void>): Promise<'done' | 'hang'> {

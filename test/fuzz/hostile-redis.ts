@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { below, type Draw, mutatedJson, oneOf } from './mutate.ts';
+import { excluded } from './processor-time.ts';
 
 /** Commands and scripts whose replies the stores read. */
 const READ = /^(?:bw|get$|hget|hkeys|info$|set$|x|hexists)/;
@@ -13,7 +14,9 @@ export function hostileRedis(redis: Redis, draw: Draw): Redis {
       if (typeof name !== 'string' || !READ.test(name)) return member.bind(target) as unknown;
       return (...args: unknown[]) => {
         const reply: unknown = Reflect.apply(member, target, args);
-        return reply instanceof Promise ? reply.then((value: unknown) => changed(draw, value)) : reply;
+        return reply instanceof Promise
+          ? reply.then((value: unknown) => excluded(() => changed(draw, value)))
+          : reply;
       };
     },
   });
