@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
+import { withGenerated } from '../../scripts/documents/config-tables.ts';
 import { openTunePool } from '../../src/app/tune/tune-pool.ts';
 import { parseDuration } from '../../src/config/shape/units.ts';
 import { USUAL_LADDERS, USUAL_SPACE } from '../../src/replay/tune/candidates.ts';
@@ -11,7 +12,7 @@ import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
 import { CANDLES } from '../calibration/files.ts';
 import { crashPrices, type Part } from './files.ts';
 import { booksNamed, SHIPPED, setPlan } from './plan.ts';
-import { recordLines } from './render.ts';
+import { PAGE, recordLines, tableLines } from './render.ts';
 
 const HELP = `Measures sets of rules over standard books (2x to 20x; long, short, hedged, portfolio) and real crashes.
 
@@ -32,6 +33,7 @@ const HELP = `Measures sets of rules over standard books (2x to 20x; long, short
   --threads N      (default: as many as there are processors)
   --seed N         (default 1)
   --json FILE      everything that was measured
+  --docs TABLE     write the tables into docs/rule-sets.md, between its marks of that name
   --help
 
 The candles are read from ${CANDLES}, or from the folder in BREAKWATER_CANDLES. Ends with 1 where there are none, with 2
@@ -55,6 +57,7 @@ const { values } = parseArgs({
     threads: { type: 'string', default: String(availableParallelism()) },
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },
+    docs: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -134,6 +137,10 @@ async function main(): Promise<void> {
       },
     });
     for (const line of recordLines(record)) process.stdout.write(`${line}\n`);
+    if (values.docs !== undefined) {
+      const tables = { [values.docs]: tableLines(record).join('\n') };
+      writeFileSync(PAGE, withGenerated(readFileSync(PAGE, 'utf8'), tables));
+    }
     if (values.json !== undefined)
       writeFileSync(values.json, `${JSON.stringify({ options: values, ...record })}\n`);
   } finally {

@@ -2,10 +2,18 @@ import { type OutcomeTable, texts } from '../../src/replay/outcome-table.ts';
 import type { TuneRecord } from '../../src/replay/tune/search.ts';
 import { FRONT_COLUMNS, figureCells, frontTable, tuneWords } from '../../src/replay/tune/tune-tables.ts';
 
-/** Tables in Markdown, so that they can be put into a page as they are. */
+/** The page that has the tables of the sets. */
+export const PAGE = new URL('../../docs/rule-sets.md', import.meta.url);
+
+/** What was measured, and in what time. */
 export function recordLines(record: TuneRecord): readonly string[] {
+  return [tuneWords(record), '', ...tableLines(record)];
+}
+
+/** Tables in Markdown for a page: all sets, and each by book. The same measurement gives the same lines. */
+export function tableLines(record: TuneRecord): readonly string[] {
   const kept = record.rows.filter(({ isAnchor }) => isAnchor);
-  const lines = [tuneWords(record), '', ...markdown(frontTable(record))];
+  const lines = [...markdown(frontTable(record))];
   for (const row of kept) lines.push('', `**${row.name}**`, '', ...markdown(bookTable(row)));
   for (const note of record.notes) lines.push('', note);
   return lines;

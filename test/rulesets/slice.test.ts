@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { expect, test } from 'vitest';
+import { openTunePool } from '../../src/app/tune/tune-pool.ts';
+import { searchFront } from '../../src/replay/tune/search.ts';
+import { CANDLES } from '../calibration/files.ts';
+import { crashPrices } from './files.ts';
+import { booksNamed, SHIPPED, setPlan } from './plan.ts';
+import { PAGE, tableLines } from './render.ts';
+
+const CRASHES = crashPrices('report');
+const why = CRASHES.length === 0 ? ` (skipped: no candles in ${CANDLES})` : '';
+
+/** npm run rulesets -- --part report --books "10x long" --models bridge --wild 1 --calm 0 --walks 0 --docs slice */
+test.skipIf(CRASHES.length === 0)(
+  `the measured slice in docs/rule-sets.md comes out again, figure by figure${why}`,
+  { timeout: 300_000 },
+  async () => {
+    const plan = setPlan({
+      crashes: CRASHES,
+      books: booksNamed(['10x long']) ?? expect.fail(),
+      models: ['bridge'],
+      wild: 1,
+      calm: 0,
+      lengthMs: 2 * 3_600_000,
+      walks: 0,
+      latency: 100,
+      depth: '1',
+      kept: SHIPPED,
+      space: null,
+      seed: 1,
+    });
+    const pool = openTunePool(plan, 1);
+    try {
+      const record = await searchFront(plan, pool, {
+        signal: new AbortController().signal,
+        nowMs: () => performance.now(),
+        budgetMs: Number.POSITIVE_INFINITY,
+      });
+      const page = readFileSync(PAGE, 'utf8');
+      const written = /<!-- generated: slice -->\s*([\s\S]*?)\s*<!-- end -->/.exec(page)?.[1];
+      expect(tableLines(record).join('\n')).toBe(written);
+    } finally {
+      await pool.close();
+    }
+  },
+);
