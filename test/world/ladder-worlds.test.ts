@@ -104,6 +104,8 @@ function restart(atMs: number): readonly TimedEvent[] {
 function configOf(random: SeededRandom, cancelCoversStops: string): string {
   const count = 1 + random.below(5);
   const ways = Array.from({ length: count }, () => 0.3 + random.uniform() * 0.65).toSorted((a, b) => a - b);
+  // Nearer than a stop may be: it has to keep clear.
+  ways[count - 1] = 0.995;
   const rungs = [...new Set(ways.map((way) => (way * 100).toFixed(1)))].map((at, index, all) => {
     const close = index === all.length - 1 ? 'rest' : `${Math.floor(90 / all.length)}%`;
     return `{ at: ${at}%, close: ${close} }`;
