@@ -8,7 +8,7 @@ import type { TimedEvent, TimedFault } from '../../src/world/spec.ts';
 
 /** Random ladders through random markets, looked at as the exchange has them, ten times a second. */
 
-const SEEDS = Number(process.env['LADDER_SEEDS'] ?? 24);
+const SEEDS = Number(process.env['LADDER_SEEDS'] ?? 30);
 const DURATION_MS = 240_000;
 const LOOK_MS = 100;
 const PRICE_STEP = 0.1;
