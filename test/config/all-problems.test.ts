@@ -63,11 +63,10 @@ test('secrets that are missing hide no mistake, and one that two hundred account
   const accounts = Array.from({ length: 200 }, (_, index) => index)
     .map((index) => `  - { id: a${index}, apiKey: { env: K }, apiSecret: { env: K }, rules: [r] }\n`)
     .join('');
-  const text =
-    `${withRules(`  - { id: r, ${START}, do: [{ notify: { channels: opps } }] }\n`, ['r'])}`.replace(
-      'accounts:\n',
-      `accounts:\n${accounts}`,
-    );
+  const text = withRules(`  - { id: r, ${START}, do: [{ notify: { channels: opps } }] }\n`, ['r']).replace(
+    'accounts:\n',
+    `accounts:\n${accounts}`,
+  );
   const found = problemsOf(text).map(({ code }) => code);
   expect(found.filter((code) => code !== 'secret-missing' && code !== 'one-key-two-accounts')).toEqual([
     'unknown-reference',

@@ -29,10 +29,10 @@ const CASES = [
   { set: 'balanced', leverage: 10 },
   { set: 'last-resort', leverage: 5 },
   { set: 'last-resort', leverage: 10 },
-].flatMap((one) =>
+].flatMap(({ set, leverage }) =>
   (['long', 'short'] as const).flatMap((side) =>
     // A minute, and ten seconds.
-    [60_000, 10_000].map((fallMs) => ({ ...one, side, fallMs })),
+    [60_000, 10_000].map((fallMs) => ({ set, leverage, side, fallMs })),
   ),
 );
 
