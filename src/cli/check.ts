@@ -54,8 +54,9 @@ function print(io: CliIo, report: CheckReport, withWords: boolean): void {
 
 function printRules(io: CliIo, { accounts, heartbeat }: CheckReport): void {
   if (heartbeat !== undefined) printLine(io, `${paint(io, 'stdout', 'bold', 'heartbeat')}: ${heartbeat}`);
-  for (const { id, mode, rules } of accounts) {
-    printLine(io, paint(io, 'stdout', 'bold', `account ${id} (${mode})`));
+  for (const alike of foldedAccounts(accounts)) {
+    const [{ mode, rules }] = alike;
+    for (const line of headLines(alike)) printLine(io, paint(io, 'stdout', 'bold', line));
     if (rules.length === 0) printLine(io, '  no rules: it is only watched');
     for (const rule of rules) {
       const differs = rule.mode === mode ? '' : `, ${rule.mode}`;
@@ -63,6 +64,32 @@ function printRules(io: CliIo, { accounts, heartbeat }: CheckReport): void {
       printLine(io, `    ${rule.words}.`);
     }
   }
+}
+
+type Account = CheckReport['accounts'][number];
+
+/** Accounts with the same mode and rules stand together, in the order of the config. */
+function foldedAccounts(accounts: readonly Account[]): readonly (readonly [Account, ...Account[]])[] {
+  const folded = Map.groupBy(accounts, ({ mode, rules }) => JSON.stringify([mode, rules]));
+  return [...folded.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : [[first, ...others]],
+  );
+}
+
+const LINE_WIDTH = 80;
+
+/** `account desk-1 (enforce)`, or `2 accounts (enforce):` and their names on lines of their own. */
+function headLines(alike: readonly [Account, ...Account[]]): readonly string[] {
+  const [{ id, mode }] = alike;
+  if (alike.length === 1) return [`account ${id} (${mode})`];
+  const lines = [`${alike.length} accounts (${mode}):`];
+  for (const [at, account] of alike.entries()) {
+    const text = at === alike.length - 1 ? account.id : `${account.id},`;
+    const last = lines.at(-1) ?? '';
+    if (lines.length === 1 || last.length + 1 + text.length > LINE_WIDTH) lines.push(`  ${text}`);
+    else lines[lines.length - 1] = `${last} ${text}`;
+  }
+  return lines;
 }
 
 function summary({ file, ok, errors, warnings }: CheckReport): string {

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
+import { registerCompletion } from './completion.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerFlatten } from './flatten.ts';
@@ -19,6 +20,7 @@ import { registerSilence } from './silence.ts';
 import { registerSimulate } from './simulate.ts';
 import { registerStatus } from './status.ts';
 import { registerToken } from './token.ts';
+import { registerVersion } from './version.ts';
 
 /**
  * Adds a command from the file of its name: summary, options, examples (`withExamples`); loads what it runs in its
@@ -47,4 +49,6 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerAudit,
   registerReport,
   registerToken,
+  registerVersion,
+  registerCompletion,
 ];

@@ -1,22 +1,26 @@
-import type { Command } from 'commander';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Desk } from '../app.ts';
 import type { AuditRecord } from '../core/audit/audit-record.ts';
 import { causeWords } from '../core/view/state-line.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
-import { type CliIo, printJson, printLine } from './io.ts';
+import { type CliIo, printLine } from './io.ts';
+import { openFrames } from './operate/frames.ts';
 import { type PlaceFlags, requireAccount, withDesk, withPlace } from './operate/place.ts';
 import {
-  printStatus,
   type StatusAccount,
   type StatusEvent,
   type StatusReport,
+  statusLines,
 } from './operate/status-text.ts';
-import { collectNonEmpty } from './operate/values.ts';
+import { collectNonEmpty, durationMs } from './operate/values.ts';
 
 interface Flags extends PlaceFlags {
   readonly account?: readonly string[];
+  /** Milliseconds. */
+  readonly watch?: number;
 }
 
 /** `breakwater status`: what the daemons have last seen and done, from the shared state alone. */
@@ -28,16 +32,23 @@ export function registerStatus(program: Command, io: CliIo): void {
       'Prints, from the shared state and without asking the exchange, one line per account: what it is doing and why, ' +
         'in the words of the page and the API. With --account: its positions and credit lines as last seen, rules that ' +
         'are pending, firing or frozen and why, what is to be done and how far it is, and its orders. ' +
-        'Works while no daemon runs.',
+        'Works while no daemon runs. NEAREST is how far prices may move before the first liquidation or margin call, ' +
+        'AT RISK what the positions and the collateral are worth.',
     )
     .option(
       '-a, --account <id>',
       'everything there is to say of this account (repeatable; without a config, needed)',
       collectNonEmpty,
+    )
+    .addOption(
+      new Option('-w, --watch [interval]', 'again and again, until Ctrl-C (default: every 2s)')
+        .argParser(watchInterval)
+        .preset('2s'),
     );
   withJson(withPlace(command));
   withExamples(command, {
     'all accounts': 'status --config config/breakwater.yaml',
+    'the worst of them, kept up to date on a terminal': 'status --watch 5s',
     'one account, for a script': 'status --account desk-1 --json',
   });
   command.addHelpText(
@@ -47,14 +58,47 @@ export function registerStatus(program: Command, io: CliIo): void {
   command.action((flags: Flags) => status(io, flags));
 }
 
+const LEAST_WATCH_MS = 500;
+
+function watchInterval(text: string): number {
+  const everyMs = durationMs(text);
+  if (everyMs >= LEAST_WATCH_MS) return everyMs;
+  throw new InvalidArgumentError('Expected 500ms or more.');
+}
+
 async function status(io: CliIo, flags: Flags): Promise<void> {
+  if (flags.watch !== undefined) return await watchStatus(io, flags, flags.watch);
   try {
-    await printReport(io, flags);
+    for (const line of await linesOf(io, flags)) printLine(io, line);
   } catch (error) {
-    const isLost = error instanceof CliError && LOST.has(error.code);
-    if (isLost && flags.json !== true) printLine(io, lostWords());
+    if (isLost(error) && flags.json !== true) printLine(io, lostWords());
     throw error;
   }
+}
+
+/** Each time everything is opened anew: it goes on through a lost Redis, and sees what was configured meanwhile. */
+async function watchStatus(io: CliIo, flags: Flags, everyMs: number): Promise<void> {
+  const frames = openFrames(io, flags.json !== true);
+  try {
+    for (;;) {
+      io.signal.throwIfAborted();
+      frames.show(await linesOf(io, flags).catch((error: unknown) => lostLines(error, flags)));
+      await sleep(everyMs, undefined, { signal: io.signal });
+    }
+  } finally {
+    frames.close();
+  }
+}
+
+/** @throws every other error */
+function lostLines(error: unknown, { json }: Flags): readonly string[] {
+  if (!isLost(error)) throw error;
+  const { code, message } = error;
+  return json === true ? [JSON.stringify({ error: { code, message } })] : [lostWords(), message];
+}
+
+function isLost(error: unknown): error is CliError {
+  return error instanceof CliError && LOST.has(error.code);
 }
 
 function lostWords(): string {
@@ -64,16 +108,16 @@ function lostWords(): string {
 
 const LOST: ReadonlySet<string> = new Set(['redis-unreachable', 'store-lost']);
 
-async function printReport(io: CliIo, flags: Flags): Promise<void> {
-  await withDesk(io, flags, async (desk) => {
-    const report = await statusOf(desk, flags.account);
-    if (flags.json === true) printJson(io, report);
-    else printStatus(io, report, flags.account !== undefined);
+async function linesOf(io: CliIo, flags: Flags): Promise<readonly string[]> {
+  return await withDesk(io, flags, async (desk) => {
+    const report = await statusOf(desk, flags);
     if (report.accounts.some(({ refused }) => refused !== null)) io.setExitCode(EXIT.failed);
+    if (flags.json === true) return [JSON.stringify(report)];
+    return statusLines(io, report, flags.account !== undefined);
   });
 }
 
-async function statusOf(desk: Desk, wanted: readonly string[] | undefined): Promise<StatusReport> {
+async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<StatusReport> {
   const ids = wanted ?? desk.accounts?.map(({ id }) => id);
   if (ids === undefined) {
     throw new UsageError(
@@ -86,7 +130,7 @@ async function statusOf(desk: Desk, wanted: readonly string[] | undefined): Prom
   const [controls, pausedQueues, accounts] = await Promise.all([
     desk.controls.list(),
     desk.pausedQueues(),
-    Promise.all(ids.map((id) => statusAccount(desk, id))),
+    Promise.all(ids.map((id) => statusAccount(desk, id, wanted !== undefined || json === true))),
   ]);
   return { atMs, controls, pausedQueues, accounts };
 }
@@ -95,10 +139,10 @@ async function statusOf(desk: Desk, wanted: readonly string[] | undefined): Prom
 const RECORDS = 50;
 const EVENTS = 5;
 
-async function statusAccount(desk: Desk, accountId: string): Promise<StatusAccount> {
+async function statusAccount(desk: Desk, accountId: string, withEvents: boolean): Promise<StatusAccount> {
   const calmMs = desk.accounts?.find(({ id }) => id === accountId)?.calmMs ?? null;
   const view = await desk.view(accountId);
-  if (view.refused !== null) return { ...view, calmMs, events: [] };
+  if (view.refused !== null || !withEvents) return { ...view, calmMs, events: [] };
   const records = await desk.records(accountId, RECORDS);
   const events = records.flatMap(({ record }) => eventOf(record)).slice(-EVENTS);
   return { ...view, calmMs, events };

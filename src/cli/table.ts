@@ -4,6 +4,8 @@ export interface Column {
   readonly title: string;
   /** Numbers stand under each other by their last digit. */
   readonly align?: 'right';
+  /** On a terminal too narrow its texts are cut, to no less than this, before rows become blocks. */
+  readonly leastWidth?: number;
 }
 
 export interface Table {
@@ -26,8 +28,14 @@ export function tableLines(io: Place, table: Table): string[] {
   const widths = kept.map(({ column, index }) =>
     Math.max(column.title.length, ...table.rows.map((row) => cell(row, index).length)),
   );
-  const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
-  if (total > widthOf(io)) {
+  const room = widthOf(io);
+  const total = (): number => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+  for (const [at, { column }] of [...kept.entries()].toReversed()) {
+    const width = widths[at] ?? 0;
+    const least = Math.min(width, column.leastWidth ?? width);
+    widths[at] = Math.max(least, width - Math.max(0, total() - room));
+  }
+  if (total() > room) {
     return table.rows.flatMap((row, number) => [
       ...(number === 0 ? [] : ['']),
       ...fieldLines(
@@ -41,6 +49,7 @@ export function tableLines(io: Place, table: Table): string[] {
     texts
       .map((text, at) => {
         const width = widths[at] ?? 0;
+        if (text.length > width) return `${text.slice(0, width - 1)}…`;
         return kept[at]?.column.align === 'right' ? text.padStart(width) : text.padEnd(width);
       })
       .join(GAP)
@@ -73,6 +82,21 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
+/** Of the terminal, or where there is none what COLUMNS says: a file takes lines of any length. */
 function widthOf(io: Place): number {
-  return (io.isTty.stdout ? terminalSize(io, 'columns') : undefined) ?? UNBOUNDED;
+  if (io.isTty.stdout) return terminalSize(io, 'columns') ?? UNBOUNDED;
+  const columns = Number(io.env['COLUMNS'] ?? '');
+  return Number.isInteger(columns) && columns > 0 ? columns : UNBOUNDED;
+}
+
+/** A sentence on as many lines as the width takes behind `indent`. */
+export function wrapped(io: Place, text: string, indent = ''): string[] {
+  const room = widthOf(io) - indent.length;
+  const lines: string[] = [];
+  for (const word of printable(text).split(' ')) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > room) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }

@@ -92,6 +92,24 @@ describe('breakwater check', () => {
     );
   });
 
+  test('--print says the rules of 200 accounts that have the same once, with every name, and others apart', async () => {
+    const account = (id: string, rules = 'watch') =>
+      `  - { id: ${id}, apiKey: { env: K }, apiSecret: { env: K }, rules: [${rules}] }\n`;
+    const ids = Array.from({ length: 200 }, (_, at) => `desk-${at}`);
+    const text = GOOD.replace(
+      /accounts:\n.*\n/,
+      `accounts:\n${ids.map((id) => account(id)).join('')}${account('idle', '')}`,
+    );
+    const { stdout } = await runCommandLine(['check', file(text), '--print'], { env: { K: 'k' } });
+    const words = stdout.slice(stdout.indexOf('200 accounts (observe):'));
+    const [names = '', rest = ''] = words.split('  watch (warning):', 2);
+    expect(names.match(/desk-\d+/g)).toEqual(ids);
+    expect(rest).toContain('account idle (observe)\n  no rules: it is only watched\n');
+    expect(stdout.match(/nearer than 5\.0 %/g)).toHaveLength(1);
+    expect(words.split('\n').length).toBeLessThan(40);
+    expect(words.split('\n').filter((line) => line.startsWith('  desk') && line.length > 80)).toEqual([]);
+  });
+
   test('--print says that a heartbeat is told, and not where', async () => {
     const text = `${GOOD}heartbeat: { url: { env: PING }, every: 90s }\n`;
     const { stdout } = await runCommandLine(['check', file(text), '--print'], {

@@ -113,6 +113,8 @@ export function account(accountId: string, changed: Partial<AccountView> = {}): 
     worst: null,
     danger: 0,
     jointDistance: 0.12,
+    nearest: 0.12,
+    atRisk: [{ money: 'PERP', worth: 44_250.75 }],
     sources: [{ source: 'positions', readAtMs: atMs, ageMs: 0, complete: true, setAside: 0, tooOld: false }],
     failures: [],
     positions: [position('1')],

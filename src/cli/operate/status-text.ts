@@ -1,8 +1,8 @@
 import type { Control } from '../../core/controls/controls.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
-import { headlineOf } from '../../core/view/state-line.ts';
-import { type CliIo, paint, printLine } from '../io.ts';
-import { printable, type Table, tableLines } from '../table.ts';
+import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
+import { type CliIo, paint, type Style } from '../io.ts';
+import { printable, type Table, tableLines, wrapped } from '../table.ts';
 import { controlWords } from './controls.ts';
 import { creditLineWords, jointWords, positionWords } from './position-words.ts';
 import { roughly, timeOf } from './values.ts';
@@ -34,45 +34,96 @@ export interface StatusEvent {
   readonly alarm: boolean;
 }
 
-/** The report for people: how all are, a line of each account, and with `everything` what there is to say of each. */
-export function printStatus(io: CliIo, report: StatusReport, everything: boolean): void {
+/** The report for people: how all are, a line of each account, the worst first, and with `everything` what there is to say of each. */
+export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
+  const lines: string[] = [];
   const { accounts, controls, pausedQueues, atMs } = report;
+  const say = (style: Style, text: string): void => {
+    for (const line of wrapped(io, text)) lines.push(paint(io, 'stdout', style, line));
+  };
   if (pausedQueues.length > 0) {
-    const words = `Somebody paused ${pausedQueues.join(' and ')}: what goes through a paused queue stands still until a daemon with the role poll runs.`;
-    printLine(io, paint(io, 'stdout', 'red', words));
-    printLine(io, '');
+    say(
+      'red',
+      `Somebody paused ${pausedQueues.join(' and ')}: what goes through a paused queue stands still until a daemon with the role poll runs.`,
+    );
+    lines.push('');
   }
-  if (accounts.length > 1) {
+  if (accounts.length > 1 || !everything) {
     const { severity, words } = headlineOf(accounts);
-    printLine(io, paint(io, 'stdout', COLOURS[severity ?? 'calm'], printable(words)));
-    printLine(io, '');
+    say(COLOURS[severity ?? 'calm'], words);
+    if (accounts.every(({ mode }) => mode === 'observe')) say('bold', ALL_OBSERVE);
+    lines.push('');
   }
-  for (const control of controls) {
-    const what = control.kind === 'pause' ? 'paused' : 'silenced';
-    printLine(io, paint(io, 'stdout', 'yellow', printable(`${what}: ${controlWords(control, atMs)}`)));
-  }
-  if (controls.length > 0) printLine(io, '');
-  if (accounts.length === 0) printLine(io, 'No accounts.');
-  else for (const line of tableLines(io, accountTable(report))) printLine(io, line);
-  if (everything) for (const account of accounts) printAccount(io, account, atMs);
+  const told = controlLines(controls, atMs, everything);
+  for (const text of told) say('yellow', text);
+  if (told.length > 0) lines.push('');
+  if (accounts.length === 0) lines.push('No accounts.');
+  else lines.push(...tableLines(io, accountTable(report)));
+  if (everything) for (const account of accounts) lines.push(...accountLines(io, account, atMs));
+  return lines;
 }
 
+const ALL_OBSERVE = 'All accounts are in observe mode: orders are recorded, not sent.';
 const COLOURS = { critical: 'red', warning: 'yellow', info: 'bold', calm: 'bold' } as const;
+const MOST_CONTROLS = 2;
+const INDENT = '  ';
 
-type Cell = (account: StatusAccount, atMs: number) => string;
+/** Of many only how many: each is in the line of its account. */
+function controlLines(controls: readonly Control[], atMs: number, everything: boolean): readonly string[] {
+  if (!everything && controls.length > MOST_CONTROLS) {
+    const pauses = controls.filter(({ kind }) => kind === 'pause').length;
+    return [`in force: pauses ${pauses}, silences ${controls.length - pauses}; see status --account ID`];
+  }
+  return controls.map((control) => {
+    const what = control.kind === 'pause' ? 'paused' : 'silenced';
+    return `${what}: ${controlWords(control, atMs)}`;
+  });
+}
 
-const COLUMNS: readonly (readonly [title: string, cell: Cell])[] = [
-  ['ACCOUNT', ({ accountId }) => accountId],
-  ['MODE', ({ mode }) => mode ?? ''],
-  ['LAST POLL', lastPoll],
-  ['STATE', stateWords],
-];
+/** The worst state first, then the nearest to harm. */
+export function worstFirst(accounts: readonly StatusAccount[]): readonly StatusAccount[] {
+  const distance = ({ nearest }: StatusAccount): number =>
+    typeof nearest === 'number' ? nearest : nearest === null ? 0 : Number.POSITIVE_INFINITY;
+  return accounts.toSorted((a, b) => worseFirst(a.state, b.state) || byNumber(distance(a), distance(b)));
+}
+
+function byNumber(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
 
 function accountTable({ accounts, atMs }: StatusReport): Table {
+  const isMixed = new Set(accounts.map(({ mode }) => mode)).size > 1;
   return {
-    columns: COLUMNS.map(([title]) => ({ title })),
-    rows: accounts.map((account) => COLUMNS.map(([, cell]) => cell(account, atMs))),
+    columns: [
+      { title: 'ACCOUNT', leastWidth: 20 },
+      { title: 'MODE' },
+      { title: 'NEAREST', align: 'right' },
+      { title: 'AT RISK', align: 'right' },
+      { title: 'STATE', leastWidth: 24 },
+    ],
+    rows: worstFirst(accounts).map((account) => [
+      account.accountId,
+      isMixed || accounts.length === 1 ? (account.mode ?? 'unknown') : '',
+      nearestWords(account),
+      atRiskWords(account),
+      stateWords(account, atMs),
+    ]),
   };
+}
+
+function nearestWords({ nearest }: StatusAccount): string {
+  if (typeof nearest === 'number') return `${(nearest * 100).toFixed(1)} %`;
+  return nearest === null ? '?' : '-';
+}
+
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** `32.1K PERP`; of several currencies each. */
+function atRiskWords({ atRisk, nearest }: StatusAccount): string {
+  if (atRisk.length === 0) return nearest === null ? '?' : '-';
+  return atRisk
+    .map(({ money, worth }) => `${worth === null ? '?' : SHORT.format(worth)} ${money}`)
+    .join(' + ');
 }
 
 function stateWords({ state, silences }: StatusAccount, atMs: number): string {
@@ -81,26 +132,25 @@ function stateWords({ state, silences }: StatusAccount, atMs: number): string {
   return `${state.words}${since}${silenced}`;
 }
 
-function lastPoll({ refused, judgedAtMs }: StatusAccount, nowMs: number): string {
-  if (refused !== null) return 'state refused';
-  return judgedAtMs === null ? 'never' : `${roughly(nowMs - judgedAtMs)} ago`;
+function pollWords({ mode, judgedAtMs }: StatusAccount, nowMs: number): string {
+  const polled = judgedAtMs === null ? 'never' : `${roughly(nowMs - judgedAtMs)} ago`;
+  return `mode ${mode ?? 'unknown'}, last poll ${polled}`;
 }
 
-function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
+function accountLines(io: CliIo, account: StatusAccount, nowMs: number): readonly string[] {
+  const lines: string[] = [];
   const { accountId, refused, positions, creditLines, intents, doubts, orders, inbox, events } = account;
   const rules = account.rules.filter(isNews);
-  const isQuiet =
-    refused === null &&
-    [positions, creditLines, intents, rules, doubts, orders, inbox, events].every(
-      (list) => list.length === 0,
-    );
-  if (isQuiet) return;
-  printLine(io, '');
-  printLine(io, paint(io, 'stdout', 'bold', printable(`account ${accountId}`)));
-  const say = (text: string): void => printLine(io, `  ${printable(text)}`);
+  lines.push('');
+  lines.push(paint(io, 'stdout', 'bold', printable(`account ${accountId}`)));
+  const say = (text: string): void => {
+    for (const line of wrapped(io, text, INDENT)) lines.push(`${INDENT}${line}`);
+  };
+  say(account.state.words);
+  say(pollWords(account, nowMs));
   if (refused !== null) {
     say(`its state is left alone: ${refused.message}`);
-    return;
+    return lines;
   }
   const joint = jointWords(account);
   if (joint !== undefined) say(joint);
@@ -127,6 +177,7 @@ function printAccount(io: CliIo, account: StatusAccount, nowMs: number): void {
     const where = event.market === null ? '' : ` ${event.market}`;
     say(`${timeOf(event.atMs)} ${event.kind}${where} (${event.reason}): ${event.words}`);
   }
+  return lines;
 }
 
 function doubtWords(why: string): string {

@@ -34,6 +34,10 @@ export interface AccountView {
   readonly danger: number;
   /** How far all markets may move together before liquidation, a fraction. */
   readonly jointDistance: Figure;
+  /** How far prices may move before the first liquidation or margin call, a fraction. */
+  readonly nearest: Figure;
+  /** What stands to be liquidated: positions and collateral, by money currency. */
+  readonly atRisk: readonly WorthLine[];
   readonly sources: readonly SourceView[];
   /** Why the newest reads failed, of sources that could not be read. */
   readonly failures: readonly ReadFailure[];
@@ -66,6 +70,8 @@ export function emptyView(accountId: string, state: StateLine): AccountView {
     worst: null,
     danger: 0,
     jointDistance: null,
+    nearest: null,
+    atRisk: [],
     sources: [],
     failures: [],
     positions: [],
@@ -106,6 +112,12 @@ export type CreditLineFigures = Omit<
 export type RuleFigures = Pick<RuleLine, 'ruleId' | 'subject' | 'severity' | 'phase' | 'frozen' | 'sinceMs'>;
 
 export type IntentFigures = Pick<IntentLine, 'mode' | 'openedMs' | 'deadlineMs' | 'ended'>;
+
+/** Positions and collateral in one money currency; null: not known of one of them. */
+export interface WorthLine {
+  readonly money: string;
+  readonly worth: number | null;
+}
 
 export interface SourceView {
   readonly source: string;

@@ -112,6 +112,12 @@ interface InState {
   readonly state: StateLine;
 }
 
+/** Orders accounts: what matters most to a person first, then the worse kind. */
+export function worseFirst(a: Pick<StateLine, 'kind' | 'severity'>, b: typeof a): number {
+  const bySeverity = SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity);
+  return bySeverity || STATE_KINDS.indexOf(a.kind) - STATE_KINDS.indexOf(b.kind);
+}
+
 export function headlineOf(accounts: readonly InState[]): Headline {
   const groups = groupsOf(accounts);
   const [worst] = groups;
@@ -131,22 +137,17 @@ export function headlineOf(accounts: readonly InState[]): Headline {
 
 function groupsOf(accounts: readonly InState[]): readonly StateGroup[] {
   const byCause = Map.groupBy(accounts, ({ state }) => `${state.kind} ${state.cause}`);
-  const groups = [...byCause.values()].flatMap((members): readonly StateGroup[] => {
-    const [first] = members;
-    if (first === undefined) return [];
-    const { kind, cause } = first.state;
-    return [
-      {
-        kind,
-        cause,
-        words: groupWords(members),
-        count: members.length,
-        accountIds: members.slice(0, MOST_NAMED).map(({ accountId }) => accountId),
-      },
-    ];
+  const groups = [...byCause.values()].flatMap((members) => {
+    const [worst] = members.map(({ state }) => state).toSorted(worseFirst);
+    if (worst === undefined) return [];
+    const { kind, cause } = worst;
+    const accountIds = members.slice(0, MOST_NAMED).map(({ accountId }) => accountId);
+    const group: StateGroup = { kind, cause, words: groupWords(members), count: members.length, accountIds };
+    return [{ worst, group }];
   });
-  const rank = ({ kind }: StateGroup): number => STATE_KINDS.indexOf(kind);
-  return groups.toSorted((a, b) => rank(a) - rank(b) || b.count - a.count);
+  return groups
+    .toSorted((a, b) => worseFirst(a.worst, b.worst) || b.group.count - a.group.count)
+    .map(({ group }) => group);
 }
 
 /** `20 accounts blind: the exchange is unreachable`; of one account its own words, of calm ones only how many. */

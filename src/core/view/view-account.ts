@@ -4,6 +4,7 @@ import type { RecordList } from '../ports/exchange.ts';
 import type { AccountLoad, RefusedAccount, StoredAccount } from '../ports/state-store.ts';
 import { type DecimalString, isDecimalString, toDecimal, ZERO } from '../quantities/decimal.ts';
 import { countSetAside } from '../quantities/snapshot.ts';
+import { moneyOf } from '../quantities/units.ts';
 import type { CompiledRules } from '../rules/compiled-rules.ts';
 import type { Severity } from '../rules/rule.ts';
 import {
@@ -14,6 +15,7 @@ import {
   type RuleLine,
   type SourceView,
 } from './account-view.ts';
+import { atRiskOf, nearestOf } from './at-risk.ts';
 import {
   creditLineFigures,
   creditLineLines,
@@ -48,6 +50,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
   const lanes = [...stored.lanes.values()];
   const { passage } = scene.evaluation;
   const positions = positionLines(scene);
+  const creditLines = creditLineLines(scene);
   const shared = sharedView(stored, scene, inputs, positions);
   return {
     // First, as it has the order in which JSON shows all of it.
@@ -61,7 +64,9 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     worst: worstOf(shared.rules),
     positions,
     failures: figures?.failures ?? [],
-    creditLines: creditLineLines(scene),
+    creditLines,
+    nearest: nearestOf({ ...shared, positions, creditLines }),
+    atRisk: atRiskOf({ positions, creditLines }, (market) => moneyOf(market, scene.rules.settings)),
     balances: balanceLines(scene, balances),
     orders: orderLines(lanes),
     inbox: inbox?.orders ?? [],

@@ -152,6 +152,12 @@ export const account = named('Account', {
   worst: severity().nullable(),
   danger: z.number(),
   jointDistance: figure().describe('How far all markets may move together before liquidation, a fraction.'),
+  nearest: figure().describe(
+    'How far prices may move before the first liquidation or margin call, a fraction.',
+  ),
+  atRisk: z
+    .array(named('Worth', { money: z.string(), worth: z.number().nullable() }))
+    .describe('What stands to be liquidated: positions and collateral, by money currency.'),
   sources: z.array(source),
   failures: z
     .array(

@@ -1,0 +1,50 @@
+import { type CliIo, printLine, terminalSize } from '../io.ts';
+import { timeOf } from './values.ts';
+
+/** Shows lines again and again: in place on a terminal, elsewhere one after the other. */
+export interface Frames {
+  show(lines: readonly string[]): void;
+  /** Leaves the last one standing, and the cursor as it was. */
+  close(): void;
+}
+
+const ESC = '\u001b[';
+const HIDE_CURSOR = `${ESC}?25l`;
+const SHOW_CURSOR = `${ESC}?25h`;
+const HOME = `${ESC}H`;
+const CLEAR_ALL = `${ESC}2J`;
+const CLEAR_LINE = `${ESC}K`;
+const CLEAR_TO_END = `${ESC}0J`;
+const USUAL_ROWS = 24;
+
+/** @param isForPeople says when each was made; JSON has its own time. */
+export function openFrames(io: CliIo, isForPeople: boolean): Frames {
+  if (!io.isTty.stdout || io.env['TERM'] === 'dumb' || !isForPeople) {
+    return {
+      show(lines) {
+        const head = isForPeople ? [timeOf(Date.now())] : [];
+        for (const line of [...head, ...lines, ...(isForPeople ? [''] : [])]) printLine(io, line);
+      },
+      close: () => undefined,
+    };
+  }
+  io.stdout.write(`${HIDE_CURSOR}${CLEAR_ALL}`);
+  return {
+    show(lines) {
+      const rows = Math.max(3, terminalSize(io, 'rows') ?? USUAL_ROWS);
+      const head = `${timeOf(Date.now())}, Ctrl-C ends`;
+      // A line more than the terminal has would scroll, and could not be drawn over.
+      const most = rows - 2;
+      const shown =
+        lines.length <= most
+          ? lines
+          : [
+              ...lines.slice(0, most - 1),
+              `and ${lines.length - most + 1} more lines: status without --watch`,
+            ];
+      const text = [head, ...shown].map((line) => `${line}${CLEAR_LINE}\n`).join('');
+      io.stdout.write(`${HOME}${text}${CLEAR_TO_END}`);
+    },
+    close: () => void io.stdout.write(SHOW_CURSOR),
+  };
+}

@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { COMMANDS, type RegisterCommand } from '../../src/cli/commands.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { runCommandLine } from '../support/cli.ts';
+
+async function scriptFor(shell: string, commands = COMMANDS): Promise<string> {
+  const { exitCode, stdout } = await runCommandLine(['completion', shell], { commands });
+  expect(exitCode).toBe(0);
+  return stdout;
+}
+
+/** What a real bash that has sourced the script offers after these words, the last of which is being typed. */
+function offersOf(script: string): (...words: readonly string[]) => readonly string[] {
+  const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-completion-'));
+  closeAfterTest(async () => await rm(folder, { recursive: true, force: true }));
+  const file = path.join(folder, 'completion');
+  writeFileSync(file, script);
+  const program =
+    '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); complete -p breakwater >/dev/null || exit 9;' +
+    ' _breakwater; printf "%s\\n" "${COMPREPLY[@]}"';
+  return (...words) => {
+    const args = ['--norc', '-c', program, 'bash', file, 'breakwater', ...words];
+    const output = execFileSync('bash', args, { encoding: 'utf8' });
+    return output.split('\n').filter((line) => line !== '');
+  };
+}
+
+test('bash completes every command that --help lists, and every option of each', async () => {
+  const offers = offersOf(await scriptFor('bash'));
+  const help = (await runCommandLine(['--help'])).stdout;
+  const names = [...help.matchAll(/^ {2}([a-z]+) (?=.* {2})/gm)].map(([, name = '']) => name);
+  expect(names).toEqual(expect.arrayContaining(['status', 'version', 'completion', 'flatten']));
+  expect(offers('')).toEqual(expect.arrayContaining(names));
+  for (const name of names.filter((one) => one !== 'help')) {
+    const { stdout } = await runCommandLine([name, '--help']);
+    const options = [...stdout.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option]) => option);
+    expect(options).toContain('--help');
+    expect(offers(name, '-')).toEqual(expect.arrayContaining(options));
+  }
+});
+
+test('bash completes what is being typed, subcommands, and values that are known', async () => {
+  const offers = offersOf(await scriptFor('bash'));
+  expect(offers('sta')).toEqual(['status']);
+  expect(offers('status', '--wat')).toEqual(['--watch']);
+  expect(offers('audit', 'ta')).toEqual(['tail']);
+  expect(offers('audit', 'tail', '--fol')).toEqual(['--follow']);
+  expect(offers('completion', '')).toEqual(expect.arrayContaining(['bash', 'zsh', 'fish']));
+  expect(offers('call', '--dialect', '')).toEqual(['spec', 'camel']);
+  // The value of an option is no option, and a file name is left to bash.
+  expect(offers('status', '--config', '')).toEqual([]);
+  // An account may be called like a command.
+  expect(offers('status', '--account', 'audit', '--wat')).toEqual(['--watch']);
+});
+
+test('a command that is added is completed without anything else being changed', async () => {
+  const register: RegisterCommand = (program) => {
+    program.command('moor').summary("the ship's own").option('--rope <kind>', "the rope's kind");
+  };
+  const offers = offersOf(await scriptFor('bash', [...COMMANDS, register]));
+  expect(offers('moo')).toEqual(['moor']);
+  expect(offers('moor', '--r')).toEqual(['--rope']);
+  const fish = await scriptFor('fish', [...COMMANDS, register]);
+  expect(fish).toContain(`-n '__fish_use_subcommand' -f -a moor -d 'the ship'\\''s own'`);
+  expect(fish).toContain(`-n '__fish_seen_subcommand_from moor' -l rope -r -d 'the rope'\\''s kind'`);
+});
+
+test('zsh gets the same through its bashcompinit; another shell is refused', async () => {
+  const zsh = await scriptFor('zsh');
+  expect(zsh.split('\n')[0]).toBe('autoload -U +X bashcompinit && bashcompinit');
+  expect(zsh).toContain(await scriptFor('bash'));
+  const refused = await runCommandLine(['completion', 'tcsh']);
+  expect(refused.exitCode).toBe(2);
+  expect(refused.stderr).toContain('bash, zsh, fish');
+});
+
+test('version prints what --version does, and what a report needs', async () => {
+  const short = (await runCommandLine(['--version'])).stdout.trim();
+  const { stdout } = await runCommandLine(['version']);
+  expect(stdout).toBe(
+    `breakwater ${short}, Node.js ${process.version}, ${process.platform} ${process.arch}\n`,
+  );
+  const json = await runCommandLine(['version', '--json']);
+  expect(JSON.parse(json.stdout)).toMatchObject({ version: short, node: process.version });
+});
