@@ -6,21 +6,22 @@ import { parseArgs } from 'node:util';
 import { withGenerated } from '../../scripts/documents/config-tables.ts';
 import { openTunePool } from '../../src/app/tune/tune-pool.ts';
 import { parseDuration } from '../../src/config/shape/units.ts';
-import { USUAL_LADDERS, USUAL_SPACE } from '../../src/replay/tune/candidates.ts';
+import { type CandidateSpace, USUAL_LADDERS, USUAL_SPACE } from '../../src/replay/tune/candidates.ts';
 import { searchFront } from '../../src/replay/tune/search.ts';
 import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
 import { CANDLES } from '../calibration/files.ts';
 import { crashPrices, type Part } from './files.ts';
-import { booksNamed, SHIPPED, setPlan } from './plan.ts';
-import { PAGE, recordLines, tableLines } from './render.ts';
+import { booksNamed, COARSE_SPACE, SHIPPED, setPlan } from './plan.ts';
+import { PAGE, PICTURE, pictureFile, recordLines, tableLines } from './render.ts';
 
 const HELP = `Measures sets of rules over standard books (2x to 20x; long, short, hedged, portfolio) and real crashes.
 
   npm run rulesets -- [options]
 
   --part PART      fit (2020, 2021) or report (2022, 2025); sets are chosen on one and reported on the other (default report)
-  --search         search over thresholds, steps, waits and standing stops too; without it only the shipped sets
-  --ladders        with --search: ladders of standing stops as well
+  --search SPACE   search over thresholds, steps, waits and standing stops too: usual (some hundred sets) or coarse
+                   (some forty); without it only the shipped sets
+  --ladders        with --search usual: ladders of standing stops as well
   --books NAMES    such as 5x or '5x long' or short, separated by commas (default: all)
   --models NAMES   ways through a candle (default ${PATH_MODELS.join(',')})
   --wild N         stretches of each crash, those with the largest moves (default 3)
@@ -34,6 +35,7 @@ const HELP = `Measures sets of rules over standard books (2x to 20x; long, short
   --seed N         (default 1)
   --json FILE      everything that was measured
   --docs TABLE     write the tables into docs/rule-sets.md, between its marks of that name
+  --picture        write the figure of docs/rule-sets.md
   --help
 
 The candles are read from ${CANDLES}, or from the folder in BREAKWATER_CANDLES. Ends with 1 where there are none, with 2
@@ -43,7 +45,7 @@ where an option makes no sense. Ctrl-C prints what there is.
 const { values } = parseArgs({
   options: {
     part: { type: 'string', default: 'report' },
-    search: { type: 'boolean', default: false },
+    search: { type: 'string' },
     ladders: { type: 'boolean', default: false },
     books: { type: 'string', default: '' },
     models: { type: 'string', default: PATH_MODELS.join(',') },
@@ -58,6 +60,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     json: { type: 'string' },
     docs: { type: 'string' },
+    picture: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -83,6 +86,14 @@ function listOf(option: 'books' | 'models'): readonly string[] {
     .filter((word) => word !== '');
 }
 
+function spaceAsked(): CandidateSpace | null {
+  const { search, ladders } = values;
+  if (search === undefined) return null;
+  if (search === 'coarse') return COARSE_SPACE;
+  if (search !== 'usual') throw new OptionError(`--search: expected usual or coarse, got '${search}'`);
+  return { ...USUAL_SPACE, covers: [...USUAL_SPACE.covers, ...(ladders ? USUAL_LADDERS : [])] };
+}
+
 function planAsked() {
   if (values.part !== 'fit' && values.part !== 'report')
     throw new OptionError(`--part: expected fit or report, got '${values.part}'`);
@@ -94,7 +105,6 @@ function planAsked() {
     throw new OptionError(`--models: expected some of ${PATH_MODELS.join(', ')}, got '${values.models}'`);
   if (!(Number(values.depth) > 0))
     throw new OptionError(`--depth: expected a number above 0, got '${values.depth}'`);
-  const covers = values.ladders ? [...USUAL_SPACE.covers, ...USUAL_LADDERS] : USUAL_SPACE.covers;
   return setPlan({
     crashes: crashPrices(values.part satisfies Part),
     books,
@@ -106,7 +116,7 @@ function planAsked() {
     latency: timeOf('latency'),
     depth: values.depth,
     kept: SHIPPED,
-    space: values.search ? { ...USUAL_SPACE, covers } : null,
+    space: spaceAsked(),
     seed: countOf('seed'),
   });
 }
@@ -141,6 +151,7 @@ async function main(): Promise<void> {
       const tables = { [values.docs]: tableLines(record).join('\n') };
       writeFileSync(PAGE, withGenerated(readFileSync(PAGE, 'utf8'), tables));
     }
+    if (values.picture) writeFileSync(PICTURE, pictureFile(record));
     if (values.json !== undefined)
       writeFileSync(values.json, `${JSON.stringify({ options: values, ...record })}\n`);
   } finally {

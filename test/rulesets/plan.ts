@@ -31,12 +31,36 @@ const BASE = JSON.stringify({
   rules: [],
 });
 
-/** The sets that come with Breakwater and act on positions. */
-export const SHIPPED: readonly Candidate[] = ['conservative', 'balanced', 'last-resort'].map((name) => ({
+/** The sets that come with Breakwater and act on positions, and the leverage up to which docs/rule-sets.md says they fit. */
+export const SHIPPED: readonly Candidate[] = (
+  [
+    ['conservative', 5],
+    ['balanced', 10],
+    ['last-resort', 10],
+  ] as const
+).map(([name, mostLeverage]) => ({
   name,
   rules: [],
   uses: [{ use: name }],
+  madeFor: STANDARD_BOOKS.filter(({ leverage }) => leverage <= mostLeverage).map((book) => book.name),
 }));
+
+/** What a search in an hour gets through: thresholds, steps, waits and standing stops, a few of each. */
+export const COARSE_SPACE: CandidateSpace = {
+  covers: [
+    null,
+    { at: 0.9 },
+    {
+      ladder: [
+        { at: 0.6, close: 0.5 },
+        { at: 0.85, close: 'rest' },
+      ],
+    },
+  ],
+  thresholds: [null, 0.03, 0.06],
+  steps: [{ times: 2 }, { until: 0.3 }, { by: 1 }],
+  holds: ['0s', '10s'],
+};
 
 export interface SetChoice {
   readonly crashes: readonly CrashPrices[];

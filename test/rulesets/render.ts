@@ -1,6 +1,10 @@
-import { type OutcomeTable, texts } from '../../src/replay/outcome-table.ts';
-import type { TuneRecord } from '../../src/replay/tune/search.ts';
+import { figures, type OutcomeTable, texts } from '../../src/replay/outcome-table.ts';
+import { picture } from '../../src/replay/tune/front-page.ts';
+import type { TuneRecord, TuneRow } from '../../src/replay/tune/search.ts';
 import { FRONT_COLUMNS, figureCells, frontTable, tuneWords } from '../../src/replay/tune/tune-tables.ts';
+
+/** The figure on the page of the sets. */
+export const PICTURE = new URL('../../docs/images/rule-sets-front.svg', import.meta.url);
 
 /** The page that has the tables of the sets. */
 export const PAGE = new URL('../../docs/rule-sets.md', import.meta.url);
@@ -10,13 +14,55 @@ export function recordLines(record: TuneRecord): readonly string[] {
   return [tuneWords(record), '', ...tableLines(record)];
 }
 
-/** Tables in Markdown for a page: all sets, and each by book. The same measurement gives the same lines. */
+/**
+ * Tables in Markdown for a page. Of a search: the front. Else all sets, those within their leverage, and each by book.
+ * The same measurement gives the same lines.
+ */
 export function tableLines(record: TuneRecord): readonly string[] {
   const kept = record.rows.filter(({ isAnchor }) => isAnchor);
-  const lines = [...markdown(frontTable(record))];
+  const lines = [...markdown(frontTable(record)), ...record.notes.flatMap((note) => ['', note])];
+  if (kept.length < record.rows.length) return lines;
+  if (kept.some(({ madeFor }) => madeFor !== null)) {
+    lines.push('', '**Within the leverage that each is made for**', '', ...markdown(madeForTable(kept)));
+    const quiet = pacesTable(kept);
+    if (quiet !== undefined)
+      lines.push(
+        '',
+        '**There, false actions per 1,000 days of a position, by the market**',
+        '',
+        ...markdown(quiet),
+      );
+  }
   for (const row of kept) lines.push('', `**${row.name}**`, '', ...markdown(bookTable(row)));
-  for (const note of record.notes) lines.push('', note);
   return lines;
+}
+
+function madeForTable(rows: readonly TuneRow[]): OutcomeTable {
+  return {
+    columns: [...texts('RULES'), ...FRONT_COLUMNS.slice(2)],
+    rows: rows.flatMap(({ name, madeFor }) =>
+      madeFor === null ? [] : [[name].concat(figureCells(madeFor))],
+    ),
+  };
+}
+
+/** Undefined: no quiet market was played. */
+function pacesTable(rows: readonly TuneRow[]): OutcomeTable | undefined {
+  const paces = Object.keys(rows[0]?.paces ?? {});
+  if (paces.length === 0) return undefined;
+  return {
+    columns: [...texts('RULES'), ...figures(...paces)],
+    rows: rows
+      .filter(({ madeFor }) => madeFor !== null)
+      .map((row) => [row.name, ...paces.map((pace) => row.paces[pace]?.falseActions?.toFixed(1) ?? '')]),
+  };
+}
+
+/** The picture of the front as a file of its own, black on white. */
+export function pictureFile({ rows }: TuneRecord): string {
+  const style =
+    'xmlns="http://www.w3.org/2000/svg" style="background:#fff;color:#111;font-family:sans-serif"';
+  return `${picture(rows).html.replace('<svg ', `<svg ${style} `)}\n`;
 }
 
 /** One set by book. */

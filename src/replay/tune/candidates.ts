@@ -6,7 +6,7 @@ export interface CandidateSpace {
   readonly covers: readonly (CoverDraft | null)[];
   /** Distances to liquidation below which a rule acts; `null`: none does. */
   readonly thresholds: readonly (number | null)[];
-  /** How far a reduction goes: until a distance so many times the threshold, or by a share. */
+  /** How far a reduction goes: until a distance so many times the threshold, until a distance, or by a share. */
   readonly steps: readonly StepDraft[];
   /** How long the condition holds before it acts. */
   readonly holds: readonly string[];
@@ -17,7 +17,7 @@ export type CoverDraft =
   | { readonly at: number }
   | { readonly ladder: readonly { readonly at: number; readonly close: number | 'rest' }[] };
 
-export type StepDraft = { readonly times: number } | { readonly by: number };
+export type StepDraft = { readonly times: number } | { readonly until: number } | { readonly by: number };
 
 /** Keeps what binary fractions add from a config. */
 const PERCENT_DIGITS = 6;
@@ -49,7 +49,7 @@ export const ANCHORS: readonly Candidate[] = [
 export const USUAL_SPACE: CandidateSpace = {
   covers: [null, { at: 0.6 }, { at: 0.75 }, { at: 0.85 }, { at: 0.9 }, { at: 0.95 }],
   thresholds: [null, 0.02, 0.03, 0.04, 0.05, 0.08, 0.12],
-  steps: [{ times: 1.5 }, { times: 2 }, { times: 3 }, { by: 0.3 }, { by: 0.5 }, { by: 1 }],
+  steps: [{ times: 1.5 }, { times: 2 }, { times: 3 }, { until: 0.3 }, { by: 0.3 }, { by: 0.5 }, { by: 1 }],
   holds: ['0s', '3s', '10s'],
 };
 
@@ -137,12 +137,13 @@ function coverRule(cover: CoverDraft): Candidate['rules'][number] {
 
 function reductionName({ threshold, step, hold }: Reduction): string {
   const held = hold === '0s' ? '' : ` for ${hold}`;
-  return `below ${percent(threshold)}${held} ${'by' in step ? `by ${percent(step.by)}` : `until ${percent(threshold * step.times)}`}`;
+  const until = untilOf(step, threshold);
+  return `below ${percent(threshold)}${held} ${until === undefined ? `by ${percent('by' in step ? step.by : 1)}` : `until ${percent(until)}`}`;
 }
 
 /** The condition clears a quarter beyond where it fires, or half way to the target where that is nearer. */
 function reductionRule({ threshold, step, hold }: Reduction): Candidate['rules'][number] {
-  const until = 'times' in step ? threshold * step.times : undefined;
+  const until = untilOf(step, threshold);
   const clear = Math.min(threshold * 1.25, until === undefined ? 1 : (threshold + until) / 2);
   const target =
     until === undefined ? { by: percent('by' in step ? step.by : 1) } : { untilDistance: percent(until) };
@@ -155,6 +156,12 @@ function reductionRule({ threshold, step, hold }: Reduction): Candidate['rules']
     limits: { perHour: 30 },
     severity: 'critical',
   };
+}
+
+/** Undefined: it goes by a share. */
+function untilOf(step: StepDraft, threshold: number): number | undefined {
+  if ('by' in step) return undefined;
+  return 'until' in step ? step.until : threshold * step.times;
 }
 
 /** `12.5%` */

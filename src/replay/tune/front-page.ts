@@ -23,7 +23,8 @@ const HEIGHT = 420;
 const MARGIN = { left: 70, right: 20, top: 20, bottom: 50 };
 const TICKS = [0, 0.25, 0.5, 0.75, 1] as const;
 
-function picture(rows: readonly TuneRow[]): Html {
+/** Equity kept to the right, equity given up upwards, as SVG; anchors bear their names. */
+export function picture(rows: readonly TuneRow[]): Html {
   const dots = rows.flatMap((row) => {
     const { kept, givenUpMean } = row.figures;
     return kept === null || givenUpMean === null ? [] : [{ row, kept, given: givenUpMean }];
@@ -49,6 +50,7 @@ ${TICKS.map((part) => markup`<text x="${x.place(part)}" y="${HEIGHT - MARGIN.bot
 <text x="16" y="${HEIGHT / 2}" text-anchor="middle" fill="currentColor" font-size="12" transform="rotate(-90 16 ${HEIGHT / 2})">given up by those who come through (mean)</text>
 <polyline points="${line}" fill="none" stroke="currentColor" stroke-width="1.5"/>
 ${dots.map(({ row, kept, given }) => markup`<circle cx="${x.at(kept)}" cy="${y.at(given)}" r="${row.isAnchor ? 6 : 4}" fill="${row.isAnchor ? 'none' : 'currentColor'}" stroke="currentColor" fill-opacity="${row.isOnFront ? '1' : '0.3'}"><title>${row.name}: keeps ${percent(kept)}, gives up ${percent(given)}</title></circle>`)}
+${dots.filter(({ row }) => row.isAnchor).map(({ row, kept, given }) => markup`<text x="${x.at(kept)}" y="${y.at(given) - 10}" text-anchor="${x.at(kept) > WIDTH / 2 ? 'end' : 'start'}" fill="currentColor" font-size="11">${row.name}</text>`)}
 </svg>`;
 }
 

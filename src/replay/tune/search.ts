@@ -34,8 +34,12 @@ export interface TuneRow {
   readonly isOnFront: boolean;
   readonly candidate: Candidate;
   readonly figures: TuneFigures;
+  /** Over the books that it is made for, where it says so. */
+  readonly madeFor: TuneFigures | null;
   /** By book, where there are several. */
   readonly books: Readonly<Record<string, TuneFigures>>;
+  /** By how lively the market is, of quiet ones; over the books that it is made for. */
+  readonly paces: Readonly<Record<string, TuneFigures>>;
 }
 
 export interface TuneRecord {
@@ -161,7 +165,9 @@ class Search {
   async round(candidates: readonly Candidate[], cases: readonly number[]): Promise<boolean> {
     const work = candidates.flatMap((candidate) => {
       const known = this.#outcomesOf(candidate);
-      return cases.filter((index) => !known.has(index)).map((index) => ({ candidate, index }));
+      return cases
+        .filter((index) => !known.has(index) && this.#isWorthwhile(candidate, index))
+        .map((index) => ({ candidate, index }));
     });
     const rest = work.filter(({ candidate, index }) => {
       const same = this.#untouched(candidate, index);
@@ -260,8 +266,11 @@ class Search {
       rows: rows
         .map((row): TuneRow => {
           const { name, isAnchor = false } = row.candidate;
-          const books = this.#byBook(row.candidate, cases);
-          return Object.assign(row, { name, isAnchor, isOnFront: front.has(name), books });
+          const books = this.#by(row.candidate, cases, ({ book }) => book);
+          const own = cases.filter((index) => this.#isMadeFor(row.candidate, index));
+          const paces = this.#by(row.candidate, own, ({ pace }) => pace);
+          const madeFor = row.candidate.madeFor === undefined ? null : this.figuresOver(row.candidate, own);
+          return Object.assign(row, { name, isAnchor, isOnFront: front.has(name), madeFor, books, paces });
         })
         .toSorted(
           (a, b) =>
@@ -281,12 +290,27 @@ class Search {
     };
   }
 
-  #byBook(candidate: Candidate, cases: readonly number[]): Readonly<Record<string, TuneFigures>> {
-    const groups = Map.groupBy(cases, (index) => this.#plan.cases[index]?.book ?? '');
+  /** What a set does in quiet markets with books it is not made for is nothing that anybody asks. */
+  #isWorthwhile(candidate: Candidate, index: number): boolean {
+    return this.#plan.cases[index]?.kind !== 'quiet' || this.#isMadeFor(candidate, index);
+  }
+
+  #isMadeFor({ madeFor }: Candidate, index: number): boolean {
+    return madeFor === undefined || madeFor.includes(this.#plan.cases[index]?.book ?? '');
+  }
+
+  /** Cases without a key count for none. */
+  #by(
+    candidate: Candidate,
+    cases: readonly number[],
+    keyOf: (one: TuneCase) => string | undefined,
+  ): Readonly<Record<string, TuneFigures>> {
+    const groups = Map.groupBy(cases, (index) => keyOf(this.#plan.cases[index]!) ?? '');
+    groups.delete('');
     return Object.fromEntries(
       [...groups]
         .toSorted(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))
-        .map(([book, own]) => [book, this.figuresOver(candidate, own)]),
+        .map(([key, own]) => [key, this.figuresOver(candidate, own)]),
     );
   }
 }

@@ -11,6 +11,8 @@ export interface TuneCase {
   readonly book: string;
   /** `quiet`: nothing happens in it, and whatever closes something is a false action. */
   readonly kind: 'market' | 'quiet';
+  /** How lively the quiet market is, such as `2.5 % a day`; figures are kept by it. */
+  readonly pace?: string;
   readonly account: StartingAccount;
   readonly prices: readonly TunePrices[];
   readonly model: PathModel;
@@ -66,4 +68,6 @@ export interface Candidate {
   readonly reach?: { readonly way: number; readonly distance: number };
   /** A way to protect that every table compares with. */
   readonly isAnchor?: boolean;
+  /** Books that it is made for; figures over these alone stand beside those over all. Absent: over all only. */
+  readonly madeFor?: readonly string[];
 }

@@ -42,11 +42,11 @@ function casesOver(
   kind: TuneCase['kind'],
   model: PathModel,
 ): readonly TuneCase[] {
-  const { id, prices, fromMs, durationMs } = window;
+  const { id, pace, prices, fromMs, durationMs } = window;
   return accounts.flatMap(({ book, over }) => {
     const account = over(window);
     if (account === undefined) return [];
     const about = { book, kind, account, prices, model, terms, fromMs, durationMs, conditions, seed };
-    return [Object.assign(about, { id: `${book}, ${id}, ${model}` })];
+    return [Object.assign(about, { id: `${book}, ${id}, ${model}` }, kind === 'quiet' && pace && { pace })];
   });
 }

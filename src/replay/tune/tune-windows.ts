@@ -5,6 +5,8 @@ import type { TunePrices } from './tune-case.ts';
 /** A stretch of one or more markets at the same time. */
 export interface PriceWindow {
   readonly id: string;
+  /** How lively it is, where it is a quiet one. */
+  readonly pace?: string;
   readonly fromMs: number;
   readonly durationMs: number;
   readonly prices: readonly TunePrices[];
@@ -27,6 +29,8 @@ interface Move {
   readonly size: number;
 }
 
+const CALM_PACE = 'calm candles';
+
 /** The stretches of a file in which the first market moved most, and those in which it moved least. */
 export function windowsOf(
   id: string,
@@ -48,7 +52,8 @@ export function windowsOf(
     of
       .toSorted((a, b) => a.fromMs - b.fromMs)
       .flatMap(({ fromMs }) => windowAt(id, markets, fromMs, lengthMs) ?? []);
-  return { wild: windows(largest), calm: windows(smallest) };
+  const calm = windows(smallest).map((window) => Object.assign(window, { pace: CALM_PACE }));
+  return { wild: windows(largest), calm };
 }
 
 /** At every quarter of a window's length. */
@@ -122,8 +127,10 @@ export function walkWindow(
   starts: readonly { readonly market: string; readonly start: string }[],
   { dailyVolatility, durationMs, number }: WalkChoice,
 ): PriceWindow {
+  const pace = `${Math.round(dailyVolatility * 1_000) / 10} % a day`;
   return {
-    id: `walk ${number} of ${Math.round(dailyVolatility * 1_000) / 10} % a day`,
+    id: `walk ${number} of ${pace}`,
+    pace,
     fromMs: Date.UTC(2026, 0, 1) + number * DAY_MS,
     durationMs,
     prices: starts.map((one) => ({ ...one, dailyVolatility })),
