@@ -28,6 +28,17 @@ export interface AuditTrail {
 /** Clocks of daemons, of the store and of the exchange differ. */
 const CLOCK_ERROR_MS = 250;
 
+/** How far the store's clock, which dates what is audited, was put ahead at most until then. */
+function storeAheadMs({ spec, startMs }: World, atMs: number): number {
+  let [ahead, most] = [0, 0];
+  for (const event of (spec.events ?? []).toSorted((a, b) => a.atMs - b.atMs)) {
+    if (event.kind !== 'stepStoreClock' || startMs + event.atMs > atMs) continue;
+    ahead += event.byMs;
+    most = Math.max(most, ahead);
+  }
+  return most;
+}
+
 export async function auditTrailOf(world: World): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
   const chained = eventsIn(read.flatMap((records) => records.chained));
@@ -45,9 +56,9 @@ export async function auditTrailOf(world: World): Promise<AuditTrail> {
     overshoots: idsOf((event) => event.kind === 'overshoot'),
     lowestTarget: (positionId, atMs) => {
       let lowest: Decimal | undefined;
+      const untilMs = atMs + storeAheadMs(world, atMs) + CLOCK_ERROR_MS;
       for (const target of targets.get(positionId) ?? []) {
-        if (target.atMs <= atMs + CLOCK_ERROR_MS && (lowest === undefined || target.base.lt(lowest)))
-          lowest = target.base;
+        if (target.atMs <= untilMs && (lowest === undefined || target.base.lt(lowest))) lowest = target.base;
       }
       return lowest;
     },

@@ -56,6 +56,7 @@ export interface ControlsInForce {
 
 const NOTHING_IN_FORCE: ControlsInForce = { pause: undefined, silencedRules: [], silences: [] };
 
+/** `nowMs` by the store's clock where there is one: the wall clock of a process may say anything. */
 export function controlsInForce(controls: Controls, accountId: string, nowMs: number): ControlsInForce {
   if (controls.entries.length === 0) return NOTHING_IN_FORCE;
   let pause: Pause | undefined;

@@ -76,15 +76,15 @@ export function beginCancel(
     cancel: step.request,
   });
   // An activation that was never reached lay too far away: the gap is as configured again.
-  const unlearned = step.why === 'marketMovedAway' ? { learnedBasis: 0 } : {};
+  const { measuredBasis: _, ...unmeasured } = state;
+  const known = step.why === 'marketMovedAway' ? { ...unmeasured, learnedBasis: 0 } : state;
   const { startedMs, admitted, rounds } = state.change ?? {
     startedMs: nowMs,
     admitted: step.admitted,
     rounds: 0,
   };
   return {
-    ...state,
-    ...unlearned,
+    ...known,
     change: { why: step.why, startedMs, phase: 'cancel', admitted, rounds: rounds + 1 },
     generation: state.generation + 1,
   };

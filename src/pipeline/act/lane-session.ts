@@ -56,12 +56,12 @@ export interface SessionView {
 
 /** The account as it was seen, judged by what holds now. */
 export function viewOf(
-  { clock, time }: PipelineContext,
+  { time }: PipelineContext,
   account: WatchedAccount,
   { stored, controls }: SeenAccount,
 ): SessionView {
   const moment = time.moment();
-  const inForce = controlsInForce(controls, account.id, clock.nowMs());
+  const inForce = controlsInForce(controls, account.id, moment.nowMs);
   const context = laneContext(account, stored, inForce, moment);
   return { stored, context, nowMs: moment.nowMs, moment };
 }

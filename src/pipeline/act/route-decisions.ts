@@ -74,11 +74,11 @@ export function routeDecisions(decisions: Decisions): Acted {
 
 /** The same for an account in which there is something to do. */
 export function actOn(decisions: Decisions): Acted {
-  const { account, stored, controls, observation, now, moment, conclusive } = decisions;
+  const { account, stored, controls, observation, moment, conclusive } = decisions;
   const { documents } = stored;
   const { settings } = account.rules;
   const acting = actingOf(decisions);
-  const inForce = controlsInForce(controls, account.id, now.wallMs);
+  const inForce = controlsInForce(controls, account.id, moment.nowMs);
   const requests = requestsOf(decisions, acting);
   const ledger = documents.limits ?? EMPTY_LEDGER;
   const limits = limitInputs(account, inForce, acting, conclusive);
@@ -105,7 +105,7 @@ export function actOn(decisions: Decisions): Acted {
     positions: isNew ? views : undefined,
     complete,
     markets: [...stored.lanes.keys()],
-    nowMs: now.wallMs,
+    nowMs: moment.nowMs,
     faultOf: account.orderFault,
   });
   const asked = { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger };

@@ -67,7 +67,7 @@ export function decide(inputs: DecideInputs): Decided {
     active: evaluation.active,
     conclusive,
     events: acted.events,
-    inForce: controlsInForce(inputs.controls, account.id, now.wallMs),
+    inForce: controlsInForce(inputs.controls, account.id, laneNowMs),
     snapshot,
     cures,
     view: accountAfter(inputs, snapshot, evaluation, acted),
