@@ -54,7 +54,7 @@ function pacesTable(rows: readonly TuneRow[]): OutcomeTable | undefined {
     columns: [...texts('RULES'), ...figures(...paces)],
     rows: rows
       .filter(({ madeFor }) => madeFor !== null)
-      .map((row) => [row.name, ...paces.map((pace) => row.paces[pace]?.falseActions?.toFixed(1) ?? '')]),
+      .map((row) => [row.name].concat(paces.map((pace) => row.paces[pace]?.falseActions?.toFixed(1) ?? ''))),
   };
 }
 

@@ -25,8 +25,10 @@ test('no position is known only where the list was read as a whole', () => {
   const nothing = { positions: [], creditLines: [], jointDistance: null };
   expect(nearestOf({ ...nothing, sources })).toBe('none');
   expect(nearestOf({ ...nothing, sources: [] })).toBeNull();
-  expect(nearestOf({ ...nothing, sources: sources.map((one) => ({ ...one, complete: false })) })).toBeNull();
-  expect(nearestOf({ ...nothing, sources: sources.map((one) => ({ ...one, readAtMs: null })) })).toBeNull();
+  for (const change of [{ complete: false }, { readAtMs: null }]) {
+    const changed = sources.map((one) => Object.assign({}, one, change));
+    expect(nearestOf({ ...nothing, sources: changed })).toBeNull();
+  }
 });
 
 test('what is at risk is what positions and collateral are worth, and unknown as soon as one of them is', () => {
