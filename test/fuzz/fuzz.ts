@@ -26,7 +26,7 @@ interface FuzzReport {
 /** Processor time that one input may take. */
 const LONGEST_MS = 50;
 const HANG_MS = 20_000;
-const TRIES = 4;
+const TRIES = 12;
 /** Of processor time, for compiling what inputs are judged on later. */
 const WARM_UP_MS = 500;
 const WARM_UPS = { least: 10, most: 50 };
@@ -85,7 +85,7 @@ interface Tried {
 async function tried(input: FuzzInput): Promise<Tried> {
   const { longestMs = LONGEST_MS } = input;
   let ms = Number.POSITIVE_INFINITY;
-  // A collection of garbage or a compilation may fall into some tries, not into all of them.
+  // Collecting garbage may fall into some tries, not into all, and what is compiled late is so after some.
   for (let attempt = 0; attempt < TRIES && ms > longestMs; attempt += 1) {
     // Most take little altogether. Of others it counts how long they hold the loop at a time.
     const measure = attempt === 0 ? countedTime() : longestTurn();
