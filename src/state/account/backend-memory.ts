@@ -93,6 +93,10 @@ export class MemoryBackend implements Backend {
     return this.#bucket(index).controls;
   }
 
+  accountIds(index: number): readonly string[] {
+    return [...this.#bucket(index).accounts.keys()];
+  }
+
   held(index: number, accountId: string): HeldAccount | undefined {
     return this.#bucket(index).accounts.get(accountId);
   }

@@ -87,25 +87,23 @@ export class StandbyBackend implements Backend {
     if (alone === undefined) return [];
     const { shared, randomText } = this.#options;
     const results: HandedBack[] = [];
-    for (const [index, image] of this.#images.entries()) {
-      if (image.epoch === null) continue;
-      const base: BucketImage = image;
+    const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
+    for (const [index, base] of bases.entries()) {
+      if (base.accounts.size === 0 && base.epoch === null) continue;
       results.push(
         ...(await handBackBucket({ index, base, alone, shared, writer: this.#writer, randomText })),
       );
     }
-    await this.#readAnew();
+    await this.#readAnew(bases);
     this.#alone = undefined;
     return results;
   }
 
   /** The store above is not told again of what it has: a second loss soon after has to begin with what there is now. */
-  async #readAnew(): Promise<void> {
-    const known = this.#images.map(({ epoch, accounts }) =>
-      epoch === null ? undefined : [...accounts.keys()],
-    );
-    for (const [index, accountIds] of known.entries()) {
-      if (accountIds === undefined) continue;
+  async #readAnew(bases: readonly BucketImage[]): Promise<void> {
+    for (const [index, { epoch, accounts }] of bases.entries()) {
+      const accountIds = [...accounts.keys()];
+      if (accountIds.length === 0 && epoch === null) continue;
       const raw = await this.#options.shared.view(index, { writer: '', stamp: '', accountIds, due: null });
       const image = this.#image(index);
       image.accounts.clear();
@@ -221,6 +219,12 @@ export class StandbyBackend implements Backend {
       image.controls = controls.next;
     }
   }
+}
+
+/** With the accounts that this process met only when it was alone: nothing is known of them from before. */
+function withFirstSeen(image: Image, accountIds: readonly string[]): BucketImage {
+  const firstSeen = accountIds.map((accountId) => [accountId, new Map<string, string>()] as const);
+  return { ...image, accounts: new Map([...firstSeen, ...image.accounts]) };
 }
 
 function noteChange(

@@ -297,6 +297,17 @@ test('a gap that was never reached shrinks to what is configured', () => {
   expect(1002 - Number(request.activationPrice)).toBeCloseTo(1.2, 1);
 });
 
+test('an activation that was measured too far was placed there again and again, once every 3 s', () => {
+  const driver = new Driver().read(at({}));
+  driver.state = { ...driver.state, measuredBasis: { low: 0.011, high: 0.012 } };
+  driver.ask(action(half));
+  expect(1_000 - Number(driver.place().request.activationPrice)).toBeGreaterThan(10);
+  driver.later(4_000).read(at({ mark: '1040' }));
+  expect(driver.cancel().why).toBe('marketMovedAway');
+  driver.answerRead(at({ mark: '1040' }));
+  expect(1_040 - Number(driver.place().request.activationPrice)).toBeLessThan(2);
+});
+
 test('what was placed beside an order in doubt that the market has passed was taken back for it, and placed again, twenty times a second', () => {
   const driver = new Driver().read(at({})).ask(action(half));
   driver.place();
