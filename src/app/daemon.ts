@@ -173,8 +173,8 @@ function pipelineParts(
   };
 }
 
-/** Jobs at the same time, per process. A lane that waits for a fence keeps its place. */
-const CONCURRENCY = { poll: 128, act: 512, notify: 16 };
+/** Jobs at the same time, per process. A lane that waits for a fence keeps its place, a message that waits for others too. */
+const CONCURRENCY = { poll: 128, act: 512, notify: 256 };
 
 interface Parts {
   readonly base: Base;

@@ -5,7 +5,7 @@ import type { ChannelOptions } from '../notify/channels.ts';
 import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
 
-export interface DelivererParts extends Omit<DelivererOptions, 'opened'> {
+export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs'> {
   readonly log: WriteLog;
 }
 
@@ -17,7 +17,7 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
   ]);
   const { log, ...rest } = parts;
   const opened = openChannels(channelOptions(config), { clock: rest.clock, links: config.notify.links, log });
-  return createDeliverer({ ...rest, opened });
+  return createDeliverer({ ...rest, opened, groupWaitMs: config.notify.groupWaitMs });
 }
 
 /** An alert that is not repeated has ended for the Alertmanager after this many reminders. */

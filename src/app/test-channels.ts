@@ -3,7 +3,7 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Delivery, Message } from '../core/ports/delivery.ts';
 import { openChannels } from '../notify/channels.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
-import { deliverInThread } from '../notify/thread.ts';
+import { deliverTogether } from '../notify/thread.ts';
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { channelOptions } from './open-deliverer.ts';
 
@@ -40,7 +40,9 @@ export async function testChannels(
         .map(async (open): Promise<ChannelTest> => {
           const { channel, limits } = open;
           const bounded = { ...limits, giveUpAfterMs: Math.min(limits.giveUpAfterMs, LONGEST_TEST_MS) };
-          const delivery = await deliverInThread(message, { ...open, limits: bounded }, [], context, signal);
+          const place = { ...open, limits: bounded };
+          const [delivery] = (await deliverTogether([message], place, [], context, signal)).values();
+          if (delivery === undefined) throw new Error('the test message was not settled');
           return { channel: channel.name, type: channel.type, delivery };
         }),
     );

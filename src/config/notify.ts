@@ -13,19 +13,23 @@ export const notifySchema = renamed(
       remindEvery: duration({ minMs: 1000, maxMs: 7 * 86_400_000, bounds: 'from 1s to 1w' }).describe(
         'How often a rule that fires on is told again. Alertmanager ends an alert that is not told for three times this.',
       ),
+      groupWait: duration({ maxMs: 60_000, bounds: 'from 0s to 1m' }).describe(
+        'How long a message about an account that cannot be judged waits for those of other accounts with the same cause, to be told in one; 0s: each by itself.',
+      ),
       links: z
         .record(linkTitle, url('https:', 'http:'))
         .describe(
           'Links in every message, by title; {account}, {rule}, {subject}, {market}, {episode}, {severity}, {key} and {page} (the path of what it is about on the status page, after an address without a slash at its end) are filled in.',
         ),
     },
-    { remindEvery: '30m', links: {} },
+    { remindEvery: '30m', groupWait: '10s', links: {} },
   ),
-  { remindEvery: 'remindEveryMs' },
+  { remindEvery: 'remindEveryMs', groupWait: 'groupWaitMs' },
 );
 
 export interface NotifySettings {
   readonly remindEveryMs: number;
+  readonly groupWaitMs: number;
   /** With placeholders such as `{account}`. */
   readonly links: readonly { readonly title: string; readonly url: string }[];
 }
@@ -36,7 +40,7 @@ const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severi
 const STATUS_PAGE = 'Status page';
 
 export function compileNotify(
-  { remindEveryMs, links }: z.output<typeof notifySchema>,
+  { remindEveryMs, groupWaitMs, links }: z.output<typeof notifySchema>,
   publicUrl: string | undefined,
   { document, report }: SecretContext,
 ): NotifySettings {
@@ -50,6 +54,7 @@ export function compileNotify(
   const page = publicUrl === undefined ? [] : [{ title: STATUS_PAGE, url: `${publicUrl}{page}` }];
   return {
     remindEveryMs,
+    groupWaitMs,
     links: [...page, ...Object.entries(links).map(([title, link]) => ({ title, url: link }))],
   };
 }

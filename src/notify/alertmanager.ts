@@ -22,6 +22,7 @@ export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelP
   return {
     name,
     type: 'alertmanager',
+    audience: 'machine',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(alertmanagerPayload(outgoing, links, expireAfterMs));
       const attempts = await Promise.all(

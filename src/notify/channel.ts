@@ -14,6 +14,8 @@ export type DeliveryAttempt =
 
 export interface Outgoing {
   readonly message: Message;
+  /** Of other accounts, for the same cause: said in one with it. */
+  readonly along: readonly Message[];
   /** Of the thread so far, on this channel. */
   readonly receipts: Receipts;
   /** Channels that could not be reached, and why: this one is told instead. */
@@ -26,6 +28,8 @@ export interface Outgoing {
 export interface Channel {
   readonly name: string;
   readonly type: string;
+  /** People are told in one of what has one cause; a machine is told of each by itself. */
+  readonly audience: 'people' | 'machine';
   send(outgoing: Outgoing, signal?: AbortSignal): Promise<DeliveryAttempt>;
   close(): Promise<void>;
 }

@@ -10,8 +10,9 @@ import type {
   ReceiptStore,
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
+import { Grouping } from './grouping.ts';
 import { LOG_CHANNEL } from './log-channel.ts';
-import { deliverInThread, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
+import { type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
 export interface DelivererOptions {
   /** In the order in which they stand in for each other; the log last. */
@@ -21,6 +22,8 @@ export interface DelivererOptions {
   readonly random: Random;
   /** Of this process, unique among all. */
   readonly instance: string;
+  /** So long messages of several accounts for one cause wait for one another. */
+  readonly groupWaitMs: number;
   readonly observer?: DeliveryObserver;
 }
 
@@ -28,6 +31,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const { receipts, clock, random } = options;
   const byName = new Map(options.opened.map((open) => [open.channel.name, open]));
   const unstored = new Map<string, Receipt>();
+  const grouping = new Grouping(clock, options.groupWaitMs);
   let undertakings = 0;
   return {
     async deliver(message, signal) {
@@ -35,8 +39,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       const owner = `${options.instance}/${++undertakings}`;
       const one = async (name: string, insteadOf: Outgoing['insteadOf']): Promise<ChannelReport> => {
         const open = byName.get(name);
-        const onRetry: ThreadContext['onRetry'] = (reason, inMs) =>
-          safely(() => options.observer?.onRetry?.(message, name, reason, inMs));
+        const onRetry: ThreadContext['onRetry'] = (about, reason, inMs) =>
+          safely(() => options.observer?.onRetry?.(about, name, reason, inMs));
         const context = { receipts, clock, random, owner, unstored, onRetry };
         const report: ChannelReport = {
           channel: name,
@@ -45,7 +49,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           delivery:
             open === undefined
               ? NO_SUCH_CHANNEL
-              : await deliverInThread(message, open, insteadOf, context, signal),
+              : await grouping.deliver(message, open, insteadOf, context, signal),
         };
         safely(() => options.observer?.onDelivery?.(message, report));
         return report;

@@ -16,6 +16,7 @@ export function createLogChannel(write: WriteLog): Channel {
   return {
     name: LOG_CHANNEL,
     type: 'log',
+    audience: 'machine',
     async send(outgoing) {
       const { message, insteadOf } = outgoing;
       const text = plainText(wordingOf(outgoing, [])).replaceAll('\n', ' ');

@@ -1,6 +1,7 @@
 import type { Message } from '../core/ports/delivery.ts';
-import { type CureFigures, RESOLVED } from '../core/ports/notifier.ts';
+import { type CureFigures, type NoticeDoing, RESOLVED } from '../core/ports/notifier.ts';
 import { figure } from '../core/view/alert-words.ts';
+import { causeWords, STATE_CAUSES } from '../core/view/state-line.ts';
 import type { Outgoing } from './channel.ts';
 import { commandsOf, distanceWords, figureLines } from './figure-words.ts';
 
@@ -31,6 +32,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
 
 export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): Wording {
   const { message } = outgoing;
+  if (outgoing.along.length > 0) return groupWording(outgoing, templates);
   return {
     title: titleOf(message),
     lines: [...linesOf(outgoing), ...commandLines(message, templates)],
@@ -55,6 +57,51 @@ export function titleOf(message: Message): string {
   const shown = message.kind === 'test' ? [] : [message.ruleId, message.accountId, subjectWords(message)];
   const where = shown.filter((part) => part !== '').join(', ');
   return where === '' ? `Breakwater ${what}` : `${capital(what)}: ${where}`;
+}
+
+/** Many accounts in one state for one cause; each with the words of its own. */
+function groupWording({ message, along, insteadOf }: Outgoing, templates: readonly LinkTemplate[]): Wording {
+  const all = [message, ...along].toSorted((a, b) => a.accountId.localeCompare(b.accountId));
+  const count = `${new Set(all.map(({ accountId }) => accountId)).size} accounts`;
+  const severity = message.kind === 'resolved' ? '' : `${message.severity.toUpperCase()} `;
+  const what = capital(`${severity}${STATE_WORDS[message.kind]}`);
+  const cause =
+    message.kind === 'resolved' || message.doing === undefined ? '' : ` ${commonWords(message.doing)}`;
+  const rule = message.ruleId === '' ? '' : ` (${message.ruleId})`;
+  const shown = all
+    .slice(0, MOST_ACCOUNTS)
+    .map((one) => `${one.accountId}: ${sentence(inert(ownWords(one)))}`);
+  const lines = [
+    ...shown,
+    ...(all.length > shown.length ? [`And ${all.length - shown.length} more.`] : []),
+    ...standInLines(insteadOf),
+    ...(templates.some(({ url }) => url.includes('{page}')) ? [] : ['To see them: breakwater status']),
+  ];
+  const same: Message = { ...message, accountId: '', subject: '', labels: {} };
+  return {
+    title: `${what}: ${count}${inert(cause)}${rule}`,
+    lines,
+    facts: factsOf(same),
+    // The page of all accounts; links of one's own cannot name one of them.
+    links: linksOf(
+      { ...same, kind: 'test' },
+      templates.filter(({ url }) => !/\{(?!page|rule|severity)\w+\}/.test(url)),
+    ),
+  };
+}
+
+/** Telegram takes 4,096 characters. */
+const MOST_ACCOUNTS = 25;
+
+function commonWords({ state, cause }: NoticeDoing): string {
+  // Another version of the program may know more causes.
+  const known = STATE_CAUSES.find((one) => one === cause);
+  return known === undefined ? state : `${state}: ${causeWords(known)}`;
+}
+
+function ownWords({ kind, words, doing }: Message): string {
+  if (kind === 'resolved' && words === RESOLVED) return doing?.words ?? STATE_WORDS.resolved;
+  return words;
 }
 
 function capital(text: string): string {
@@ -114,10 +161,15 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   if (message.mode === 'observe' && message.kind !== 'test') {
     lines.push('Observe mode: Breakwater records what it would do and sends no order.');
   }
-  for (const { channel, words } of insteadOf) {
-    lines.push(`Told here because the channel ${channel} could not be reached (${inert(words)}).`);
-  }
+  lines.push(...standInLines(insteadOf));
   return lines.filter((line) => line !== '');
+}
+
+function standInLines(insteadOf: Outgoing['insteadOf']): readonly string[] {
+  return insteadOf.map(
+    ({ channel, words }) =>
+      `Told here because the channel ${channel} could not be reached (${inert(words)}).`,
+  );
 }
 
 /** What was done, and what comes next. */

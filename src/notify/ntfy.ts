@@ -20,6 +20,7 @@ export function createNtfy(
   return {
     name,
     type: 'ntfy',
+    audience: 'people',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify({ topic, ...ntfyPayload(outgoing, links) });
       const result = await http.post({ url: `${serverUrl}/`, headers, body }, signal);

@@ -15,6 +15,7 @@ export function createSlack({ url = '' }: SlackOptions, { name, links, http }: C
   return {
     name,
     type: 'slack',
+    audience: 'people',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(slackPayload(outgoing, links));
       const result = await http.post({ url, headers: {}, body }, signal);

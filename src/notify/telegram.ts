@@ -28,6 +28,7 @@ export function createTelegram(
   return {
     name,
     type: 'telegram',
+    audience: 'people',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const first = await post(outgoing, signal);
       if (first.movedTo === undefined) return first.attempt;

@@ -25,7 +25,7 @@ export interface ThreadContext {
   readonly owner: string;
   /** Delivered, but the store was lost before it could be told. */
   readonly unstored: Map<string, Receipt>;
-  readonly onRetry: (reason: DeliveryFailure, inMs: number) => void;
+  readonly onRetry: (message: Message, reason: DeliveryFailure, inMs: number) => void;
 }
 
 const FIRST_BACKOFF_MS = 1000;
@@ -38,48 +38,99 @@ export function threadOf(message: Pick<Message, 'key'>, channel: string): string
   return `${message.key}/${channel}`;
 }
 
-/** One message on one channel, to its end: delivered, known to be delivered, or given up within the bound. */
-export async function deliverInThread(
-  message: Message,
+/** Of one message: what has become of it so far on this channel. */
+interface Held {
+  readonly message: Message;
+  readonly receipts: Receipts;
+}
+
+/**
+ * Messages that are said in one on one channel, to their end: delivered, known to be delivered, or given up within the
+ * bound. One that was settled before, or by somebody else meanwhile, is left out.
+ *
+ * @returns by the id of each message
+ */
+export async function deliverTogether(
+  messages: readonly Message[],
   open: OpenChannel,
   insteadOf: Outgoing['insteadOf'],
   context: ThreadContext,
   signal?: AbortSignal,
-): Promise<Delivery> {
+): Promise<ReadonlyMap<string, Delivery>> {
   const { clock } = context;
-  const thread = threadOf(message, open.channel.name);
+  const settled = new Map<string, Delivery>();
   const startedMs = clock.monotonicMs();
   const deadlineMs = startedMs + open.limits.giveUpAfterMs;
+  const rank = Math.min(...messages.map(rankOf));
   let attempts = 0;
   let last: Failure = { reason: 'backlog', words: 'its turn did not come in time' };
-  const gaveUp = async (failure: Failure): Promise<Delivery> => {
-    const final = message.kind === 'resolved';
-    const receipt: Receipt = { kind: 'failed', atMs: clock.nowMs(), final, ...failure };
-    await context.receipts.settle(thread, context.owner, { [message.id]: receipt });
-    return { kind: 'failed', ...failure, attempts, durationMs: clock.monotonicMs() - startedMs };
+  const left = (): readonly Message[] => messages.filter(({ id }) => !settled.has(id));
+  const gaveUp = async (failure: Failure): Promise<ReadonlyMap<string, Delivery>> => {
+    const durationMs = clock.monotonicMs() - startedMs;
+    for (const message of left()) {
+      const final = message.kind === 'resolved';
+      const receipt: Receipt = { kind: 'failed', atMs: clock.nowMs(), final, ...failure };
+      const thread = threadOf(message, open.channel.name);
+      await context.receipts.settle(thread, context.owner, { [message.id]: receipt });
+      settled.set(message.id, { kind: 'failed', ...failure, attempts, durationMs });
+    }
+    return settled;
   };
   for (;;) {
-    if (!(await open.pace.turn(rankOf(message), deadlineMs, signal))) return await gaveUp(last);
-    const held = await holdThread(message, open, deadlineMs, context, signal);
+    if (!(await open.pace.turn(rank, deadlineMs, signal))) return await gaveUp(last);
+    const held = await holdAll(left(), open, { settled, deadlineMs }, context, signal);
     if (held === undefined) return await gaveUp(last);
-    const settled = settledBefore(message, held, context.unstored.get(`${thread}/${message.id}`));
-    if (settled !== undefined) {
-      await context.receipts.settle(thread, context.owner, {});
-      return settled;
-    }
+    if (held.length === 0) return settled;
     attempts++;
-    const attempt = await sendHeld(message, open, held, insteadOf, context, signal);
+    const attempt = await sendHeld(held, open, insteadOf, context, signal);
     if (attempt.kind === 'delivered') {
       const durationMs = clock.monotonicMs() - startedMs;
-      return { kind: 'delivered', atMs: clock.nowMs(), attempts, durationMs };
+      const done: Delivery = { kind: 'delivered', atMs: clock.nowMs(), attempts, durationMs };
+      for (const { message } of held) settled.set(message.id, done);
+      return settled;
     }
     last = { reason: attempt.reason, words: attempt.words };
     if (attempt.retryAfterMs !== undefined) open.pace.block(attempt.retryAfterMs);
     const waitMs = Math.max(attempt.retryAfterMs ?? 0, backoffMs(attempts, context.random));
     if (attempt.permanent || clock.monotonicMs() + waitMs > deadlineMs) return await gaveUp(last);
-    context.onRetry(attempt.reason, waitMs);
+    for (const { message } of held) context.onRetry(message, attempt.reason, waitMs);
     await clock.sleep(waitMs, signal);
   }
+}
+
+/** The threads of all that are still to be told, taken; undefined: one of them was not free in time. */
+async function holdAll(
+  messages: readonly Message[],
+  open: OpenChannel,
+  { settled, deadlineMs }: { readonly settled: Map<string, Delivery>; readonly deadlineMs: number },
+  context: ThreadContext,
+  signal: AbortSignal | undefined,
+): Promise<readonly Held[] | undefined> {
+  const held: Held[] = [];
+  for (const message of messages) {
+    const thread = threadOf(message, open.channel.name);
+    const receipts = await holdThread(message, open, deadlineMs, context, signal);
+    if (receipts === undefined) {
+      await letGo(held, open, context);
+      return undefined;
+    }
+    const before = settledBefore(message, receipts, context.unstored.get(`${thread}/${message.id}`));
+    if (before === undefined) {
+      held.push({ message, receipts });
+      continue;
+    }
+    await context.receipts.settle(thread, context.owner, {});
+    settled.set(message.id, before);
+  }
+  return held;
+}
+
+async function letGo(
+  held: readonly Held[],
+  { channel }: OpenChannel,
+  { receipts, owner }: ThreadContext,
+): Promise<void> {
+  for (const { message } of held) await receipts.settle(threadOf(message, channel.name), owner, {});
 }
 
 interface Failure {
@@ -87,40 +138,47 @@ interface Failure {
   readonly words: string;
 }
 
-/** Ends with receipts written and the thread free, whatever happens. */
+/** Ends with receipts written and the threads free, whatever happens. */
 async function sendHeld(
-  message: Message,
-  { channel }: OpenChannel,
-  receipts: Receipts,
+  held: readonly Held[],
+  open: OpenChannel,
   insteadOf: Outgoing['insteadOf'],
-  { receipts: store, owner, clock, unstored }: ThreadContext,
+  context: ThreadContext,
   signal: AbortSignal | undefined,
 ): Promise<DeliveryAttempt> {
-  const thread = threadOf(message, channel.name);
+  const { channel } = open;
+  const { receipts: store, owner, clock, unstored } = context;
+  const [{ message, receipts }, ...others] = held as readonly [Held, ...Held[]];
   const told = Object.values(receipts).some(({ kind }) => kind === 'delivered');
   const beginningUntold = !told && (message.kind === 'resolved' || message.kind === 'reminder');
+  const along = others.map((other) => other.message);
   let attempt: DeliveryAttempt;
   try {
-    attempt = await channel.send({ message, receipts, insteadOf, beginningUntold }, signal);
+    attempt = await channel.send({ message, along, receipts, insteadOf, beginningUntold }, signal);
   } catch (error) {
-    await store.settle(thread, owner, {}).catch(() => undefined);
+    await letGo(held, open, context).catch(() => undefined);
     throw error;
   }
   if (attempt.kind === 'failed') {
-    await store.settle(thread, owner, {});
+    await letGo(held, open, context);
     return attempt;
   }
-  const receipt: Receipt = {
-    kind: 'delivered',
-    atMs: clock.nowMs(),
-    saidAtMs: message.atMs,
-    final: message.kind === 'resolved',
-    ...(attempt.reference === undefined ? {} : { reference: attempt.reference }),
-  };
-  const key = `${thread}/${message.id}`;
-  remember(unstored, key, receipt);
-  await store.settle(thread, owner, { [message.id]: receipt });
-  unstored.delete(key);
+  const keyed = held.map((one) => {
+    const thread = threadOf(one.message, channel.name);
+    const receipt: Receipt = {
+      kind: 'delivered',
+      atMs: clock.nowMs(),
+      saidAtMs: one.message.atMs,
+      final: one.message.kind === 'resolved',
+      ...(attempt.reference === undefined ? {} : { reference: attempt.reference }),
+    };
+    return { thread, id: one.message.id, receipt };
+  });
+  for (const { thread, id, receipt } of keyed) remember(unstored, `${thread}/${id}`, receipt);
+  for (const { thread, id, receipt } of keyed) {
+    await store.settle(thread, owner, { [id]: receipt });
+    unstored.delete(`${thread}/${id}`);
+  }
   return attempt;
 }
 

@@ -16,6 +16,7 @@ export function createWebhook({ url = '', secret }: WebhookOptions, parts: Chann
   return {
     name,
     type: 'webhook',
+    audience: 'machine',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(webhookPayload(name, outgoing, links));
       const seconds = Math.floor(nowMs() / 1000);

@@ -51,7 +51,7 @@ function open(options: Options, timeoutMs = 2000): Channel {
 }
 
 function outgoing(changes: Partial<Outgoing> = {}): Outgoing {
-  return { message: message(), receipts: {}, insteadOf: [], beginningUntold: false, ...changes };
+  return { message: message(), along: [], receipts: {}, insteadOf: [], beginningUntold: false, ...changes };
 }
 
 const SECRET = 'hook-secret-value';

@@ -29,10 +29,18 @@ interface Setup {
   /** Waiting is as long as it says only up to this. */
   readonly hurryMs?: number;
   readonly instance?: string;
+  readonly groupWaitMs?: number;
 }
 
 /** Webhooks by name, and the log after them; retries do not wait for long. */
-function setUp({ receivers = {}, receipts, giveUpAfterMs = 60_000, hurryMs = 5, instance = 'i' }: Setup) {
+function setUp({
+  receivers = {},
+  receipts,
+  giveUpAfterMs = 60_000,
+  hurryMs = 5,
+  instance = 'i',
+  groupWaitMs = 0,
+}: Setup) {
   const logged: { text: string; insteadOf: readonly string[] }[] = [];
   const reports: ChannelReport[] = [];
   const waits: number[] = [];
@@ -61,6 +69,7 @@ function setUp({ receivers = {}, receipts, giveUpAfterMs = 60_000, hurryMs = 5, 
     clock,
     random: () => 0.5,
     instance,
+    groupWaitMs,
     receipts: receipts ?? createMemoryReceiptStore(clock),
     observer: {
       onDelivery: (_message, report) => {
@@ -291,6 +300,7 @@ describe('the order within an episode', () => {
               random: Math.random,
               receipts,
               instance,
+              groupWaitMs: 0,
             }),
           );
           await Promise.all(
@@ -323,6 +333,7 @@ function scripted(
   return {
     name,
     type: 'webhook',
+    audience: 'machine',
     send: async (outgoing) => await send(outgoing),
     close: async () => undefined,
   };

@@ -1,0 +1,79 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { Delivery, Message } from '../core/ports/delivery.ts';
+import type { Outgoing } from './channel.ts';
+import { deliverTogether, type OpenChannel, type ThreadContext } from './thread.ts';
+
+interface Group {
+  readonly messages: Message[];
+  readonly delivered: Promise<ReadonlyMap<string, Delivery>>;
+}
+
+/** A message of more would be cut by some receivers. */
+const MOST = 200;
+
+/**
+ * Of what many accounts suffer from one cause people are told in one message per channel: the first one waits a little
+ * for the others. What may have to be acted on waits for nothing.
+ */
+export class Grouping {
+  readonly #clock: Clock;
+  readonly #waitMs: number;
+  readonly #groups = new Map<string, Group>();
+
+  constructor(clock: Clock, waitMs: number) {
+    this.#clock = clock;
+    this.#waitMs = waitMs;
+  }
+
+  /** Settled when the message is, by itself or with others. */
+  async deliver(
+    message: Message,
+    open: OpenChannel,
+    insteadOf: Outgoing['insteadOf'],
+    context: ThreadContext,
+    signal?: AbortSignal,
+  ): Promise<Delivery> {
+    const common = open.channel.audience === 'people' ? commonOf(message) : undefined;
+    if (common === undefined || this.#waitMs === 0) {
+      return deliveryOf(message, await deliverTogether([message], open, insteadOf, context, signal));
+    }
+    const key = JSON.stringify([open.channel.name, insteadOf.map(({ channel }) => channel), common]);
+    const group = this.#groups.get(key) ?? this.#begin(key, open, insteadOf, context, signal);
+    group.messages.push(message);
+    if (group.messages.length >= MOST) this.#groups.delete(key);
+    return deliveryOf(message, await group.delivered);
+  }
+
+  #begin(key: string, ...[open, insteadOf, context, signal]: GroupParts): Group {
+    const messages: Message[] = [];
+    const gather = async (): Promise<ReadonlyMap<string, Delivery>> => {
+      try {
+        await this.#clock.sleep(this.#waitMs, signal);
+      } finally {
+        if (this.#groups.get(key) === group) this.#groups.delete(key);
+      }
+      return await deliverTogether(messages, open, insteadOf, context, signal);
+    };
+    const delivered = gather();
+    const group = { messages, delivered };
+    this.#groups.set(key, group);
+    return group;
+  }
+}
+
+type GroupParts = [OpenChannel, Outgoing['insteadOf'], ThreadContext, AbortSignal | undefined];
+
+function deliveryOf({ id }: Message, deliveries: ReadonlyMap<string, Delivery>): Delivery {
+  const delivery = deliveries.get(id);
+  if (delivery === undefined) throw new Error('a message of a group was not settled');
+  return delivery;
+}
+
+/** What messages of several accounts have to have in common to be told in one; undefined: this one is told by itself. */
+function commonOf({ kind, ruleId, subject, severity, mode, doing }: Message): string | undefined {
+  if (kind === 'resolved') {
+    return subject === 'account' ? JSON.stringify([kind, ruleId, severity, mode]) : undefined;
+  }
+  if (kind === 'test' || doing?.state !== 'blind') return undefined;
+  return JSON.stringify([kind, ruleId, severity, mode, doing.cause]);
+}
