@@ -10,6 +10,8 @@ export interface ConfigWatchOptions {
   readonly file: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly telemetry: Telemetry;
+  /** Of the file as it was before it was read for the config in force. */
+  readonly mark: string;
   /** Puts a new config into force; it is not in force when this rejects. */
   readonly adopt: (config: CompiledConfig, change: ConfigChange) => Promise<void>;
 }
@@ -23,13 +25,14 @@ export type ReloadResult =
 export class ConfigWatch {
   readonly #options: ConfigWatchOptions;
   #config: CompiledConfig;
-  #seen: string | undefined;
+  #seen: string;
   #reloading: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
   constructor(options: ConfigWatchOptions, config: CompiledConfig) {
     this.#options = options;
     this.#config = config;
+    this.#seen = options.mark;
   }
 
   get config(): CompiledConfig {
@@ -49,12 +52,12 @@ export class ConfigWatch {
     await this.#reloading;
   }
 
-  /** Reloads if the file is another one, or was written, since the last look; the first look only remembers. */
+  /** Reloads if the file is another one, or was written, since the last look. */
   async look(): Promise<void> {
     const mark = await markOf(this.#options.file);
     const before = this.#seen;
     this.#seen = mark;
-    if (before !== undefined && mark !== before && mark !== 'absent') await this.reload();
+    if (mark !== before && mark !== 'absent') await this.reload();
   }
 
   async #reload(): Promise<ReloadResult> {
@@ -88,7 +91,8 @@ export class ConfigWatch {
   }
 }
 
-async function markOf(file: string): Promise<string> {
+/** Another one whenever the file is another one, or was written. */
+export async function markOf(file: string): Promise<string> {
   try {
     const { mtimeMs, size, ino } = await stat(file);
     return [mtimeMs, size, ino].join(' ');

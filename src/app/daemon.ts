@@ -1,7 +1,4 @@
 import type { Redis } from 'ioredis';
-import { startActWorker } from '../../workers/act.ts';
-import { startNotifyWorker } from '../../workers/notify.ts';
-import { startPollWorker } from '../../workers/poll.ts';
 import type { ConfigChange } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
@@ -12,22 +9,24 @@ import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
-import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
+import type { RunningWorker } from '../queues/worker.ts';
 import { redactor } from '../state/canonical.ts';
 import type { State } from '../state/state.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
-import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
+import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { type Base, openBase } from './open-base.ts';
 import { delivererOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
+import { ProcessNotices } from './process-notices.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
 import type { Standby } from './standby.ts';
+import { startWorkers } from './start-workers.ts';
 import { setUpSchedules, startWatchdog, type WantedSchedules, type Watchdog } from './watchdog.ts';
 import { HealthListener } from './web/health-listener.ts';
 import type { WebListener } from './web/listener.ts';
@@ -87,9 +86,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     roles = ROLES,
     strictRedis = false,
   } = options;
+  const mark = await markOf(options.configFile);
   const loaded = loadOrThrow(options.configFile, options.env);
   const { config } = loaded;
-  const process = openTelemetry(config, { clock, log: options.log, observers: options.telemetry ?? [] });
+  const notices = new ProcessNotices(clock);
+  const observers = [...(options.telemetry ?? []), notices];
+  const process = openTelemetry(config, { clock, log: options.log, observers });
   const { telemetry } = process;
   const base = await openBase(config, { clock, random, telemetry, ordinal, strictRedis, process });
   const closers = [() => base.close()];
@@ -104,7 +106,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const health = new HealthListener(base, options.healthPort);
     closers.push(() => health.close());
     await health.adopt(config.web);
-    const running = await runRoles({ base, options, roles, web, health, stress }, config);
+    const running = await runRoles({ base, options, roles, web, health, stress, notices, mark }, config);
     await stress?.adopt(config.stress);
     telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
     return running;
@@ -173,9 +175,6 @@ function pipelineParts(
   };
 }
 
-/** Jobs at the same time, per process. A lane that waits for a fence keeps its place, a message that waits for others too. */
-const CONCURRENCY = { poll: 128, act: 512, notify: 256 };
-
 interface Parts {
   readonly base: Base;
   readonly options: DaemonOptions;
@@ -183,6 +182,9 @@ interface Parts {
   readonly web: WebListener | undefined;
   readonly health: HealthListener;
   readonly stress: StressSchedule | undefined;
+  readonly notices: ProcessNotices;
+  /** Of the config file as it was read. */
+  readonly mark: string;
 }
 
 async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
@@ -199,6 +201,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
       file: options.configFile,
       env: options.env,
       telemetry,
+      mark: parts.mark,
       adopt: (next, change) => adopt(adopting, next, change),
     },
     config,
@@ -206,9 +209,13 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const over = new AbortController();
   const guard = new PollGuard();
   const standby = openStandby(base, roles, guard, () => pipeline);
+  const forPipeline = pipelineParts(base, standby, deliverer);
+  parts.notices.start(instance, forPipeline.work.notifier, (error) =>
+    telemetry.emit({ kind: 'workerError', queue: 'notify', error }),
+  );
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, deliverer),
+      ...forPipeline,
       reminderMs: () => watch.config.notify.remindEveryMs,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
@@ -252,34 +259,6 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };
-}
-
-interface WorkersParts {
-  readonly base: Base;
-  readonly pipeline: Pipeline;
-  readonly deliverer: Replaceable<Deliverer>;
-  readonly roles: readonly Role[];
-  readonly guard: PollGuard;
-}
-
-function startWorkers(
-  { base, pipeline: { context, near }, deliverer, roles, guard }: WorkersParts,
-  signal: AbortSignal,
-): readonly RunningWorker[] {
-  const { url, prefix, telemetry } = base;
-  const settings = (role: keyof typeof CONCURRENCY): WorkerSettings => ({
-    url,
-    prefix,
-    telemetry,
-    concurrency: CONCURRENCY[role],
-  });
-  return [
-    ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
-    ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
-    ...(roles.includes('notify')
-      ? [startNotifyWorker(settings('notify'), () => deliverer.current, signal)]
-      : []),
-  ];
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Desk } from '../app.ts';
+import { OWN_RULES } from '../core/rules/own-rules.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
@@ -119,7 +120,11 @@ function subjectOf(text: string | undefined): string | null {
 async function requireRule({ accounts }: Desk, ruleId: string, accountId: string | undefined): Promise<void> {
   if (accounts === undefined) return;
   const concerned = accounts.filter(({ id }) => accountId === undefined || id === accountId);
-  const ids = [...new Set(concerned.flatMap(({ rules }) => rules.map(({ id }) => id)))];
+  // What is told of an account without a rule can be silenced, too.
+  const ids: readonly string[] = [
+    ...new Set(concerned.flatMap(({ rules }) => rules.map(({ id }) => id))),
+    OWN_RULES.blind,
+  ];
   // An account that is stored and not in the config any more has no rules that could be known here.
   if (concerned.length === 0 || ids.includes(ruleId)) return;
   const { suggest } = await import('../app.ts');

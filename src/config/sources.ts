@@ -1,27 +1,6 @@
 import { findField, SOURCE_NAMES, type SourceName } from '../core/fields/field-catalogue.ts';
-import type { ActionSpec, ConditionSpec, RuleSpec } from '../core/rules/rule.ts';
-
-/** Every comparison of a condition. */
-export function* comparisonsOf(
-  condition: ConditionSpec,
-): Generator<Extract<ConditionSpec, { kind: 'field' }>> {
-  switch (condition.kind) {
-    case 'field':
-      yield condition;
-      return;
-    case 'not':
-      yield* comparisonsOf(condition.condition);
-      return;
-    case 'all':
-    case 'any':
-      for (const inner of condition.conditions) yield* comparisonsOf(inner);
-  }
-}
-
-/** All actions of a rule with the stage they belong to: 0 is its own `do`. */
-export function actionsOf(rule: RuleSpec): readonly ActionSpec[] {
-  return [...rule.actions, ...rule.escalate.flatMap((stage) => stage.actions)];
-}
+import type { RuleSpec } from '../core/rules/rule.ts';
+import { actionsOf, comparisonsOf } from '../core/rules/rule-parts.ts';
 
 /** What must be read from the exchange so that a rule can be judged and can act. */
 export function sourcesOf(rule: RuleSpec): ReadonlySet<SourceName> {

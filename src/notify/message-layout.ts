@@ -266,7 +266,7 @@ function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly
 
 /** The path of the status page on what a message is about. */
 function pageOf({ kind, accountId, subject }: Message): string {
-  if (kind === 'test') return '/';
+  if (kind === 'test' || accountId === '') return '/';
   const account = `/accounts/${encodeURIComponent(accountId)}`;
   const [of, rest] = splitSubject(subject);
   if (of === 'position') return `${account}/positions/${encodeURIComponent(rest)}`;

@@ -87,7 +87,9 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     );
     expect(kinds.filter((kind) => kind === 'intentOpened')).toHaveLength(1);
     expect(kinds).toContain('filled');
-    expect(said.filter((body) => body.includes('"firing"'))).toHaveLength(1);
+    const firing = said.filter((body) => body.includes('"firing"'));
+    expect(firing.filter((body) => body.includes('"rule":"rule"'))).toHaveLength(1);
+    expect(firing.filter((body) => body.includes('"rule":"built-in/without-redis"'))).toHaveLength(1);
   });
 
   test('status, pause and resume ask the daemon itself, and what they say is in force there and afterwards', {

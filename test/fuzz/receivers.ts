@@ -42,7 +42,13 @@ export const RECEIVERS: Boundary = {
       createAlertmanager({ urls: ['https://am.example'], expireAfterMs: 90_000 }, parts),
       createWebhook({ url: 'https://hook.example' }, parts),
     ];
-    const outgoing: Outgoing = { message: message(), along: [], receipts: {}, insteadOf: [], beginningUntold: false };
+    const outgoing: Outgoing = {
+      message: message(),
+      along: [],
+      receipts: {},
+      insteadOf: [],
+      beginningUntold: false,
+    };
     return {
       make(draw) {
         const channel = oneOf(draw, channels);

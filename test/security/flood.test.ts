@@ -79,7 +79,9 @@ describe('1,000 idle connections of one client', () => {
     await expect.poll(() => openOf(others), { timeout: 10_000 }).toBe(100);
     expect(openOf(proxied)).toBe(300);
     const more = await crowd(server.port, 1000, '127.0.0.2');
-    await expect.poll(() => openOf([...others, ...proxied, ...more]), { timeout: 10_000 }).toBeLessThanOrEqual(1000);
+    await expect
+      .poll(() => openOf([...others, ...proxied, ...more]), { timeout: 10_000 })
+      .toBeLessThanOrEqual(1000);
     expect(await health(server.port, '127.0.0.1')).toBe('HTTP/1.1 200 OK');
   });
 

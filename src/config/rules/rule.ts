@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Mode, RuleSpec, Severity, SubjectKind } from '../../core/rules/rule.ts';
+import { comparisonsOf } from '../../core/rules/rule-parts.ts';
 import { duration, name, number, oneOf, type ScalarIssue, text } from '../shape/scalars.ts';
 import { across, list, perKind, renamed } from '../shape/shape.ts';
-import { comparisonsOf } from '../sources.ts';
 import { type ActionDraft, actionsSchema } from './actions.ts';
 import { activeWindowSchema } from './active-window.ts';
 import { conditionSchema } from './condition.ts';

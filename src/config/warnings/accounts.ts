@@ -1,7 +1,7 @@
+import { actionsOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import { problemAt, warningAt } from '../shape/read.ts';
-import { actionsOf } from '../sources.ts';
 import { nodeAt } from '../yaml/document.ts';
 
 /** Two accounts may watch by one key; two that act by it would each undo what the other counts on. */

@@ -1,11 +1,11 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
 import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
+import { comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
 import { warningAt } from '../shape/read.ts';
 import { durationInWords, percentInWords } from '../shape/units.ts';
-import { comparisonsOf } from '../sources.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
 import { blindAlleys, contradictions, oddities } from './comparisons.ts';
 

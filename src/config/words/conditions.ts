@@ -6,8 +6,8 @@ import type {
   RuleSpec,
   SubjectKind,
 } from '../../core/rules/rule.ts';
+import { comparisonsOf } from '../../core/rules/rule-parts.ts';
 import { durationInWords, numberInWords, valueInWords } from '../shape/units.ts';
-import { comparisonsOf } from '../sources.ts';
 
 type FieldCondition = Extract<ConditionSpec, { kind: 'field' }>;
 

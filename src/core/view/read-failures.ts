@@ -15,6 +15,9 @@ function named(cause: StateCause, names: readonly string[]): Readonly<Record<str
   return Object.fromEntries(names.map((name) => [name, cause]));
 }
 
+/** Sources that are read with every poll. */
+export const EVERY_POLL: ReadonlySet<string> = new Set(['positions', 'creditLine']);
+
 export function causeOfFailure({ error }: Pick<ReadFailure, 'error'>): StateCause {
   return CAUSES[error] ?? 'exchangeFails';
 }

@@ -7,7 +7,7 @@ import type { AccountFigures, OrderLine, PositionFigures, RuleLine, SourceView }
 import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { targetWords } from './lane-lines.ts';
-import { causeOfFailure, failureWords } from './read-failures.ts';
+import { causeOfFailure, EVERY_POLL, failureWords } from './read-failures.ts';
 import { causeWords, KIND_WORDS, type StateCause, type StateKind, type StateLine } from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
@@ -63,7 +63,6 @@ function line(kind: StateKind, { cause, words, detail, severity, sinceMs }: Foun
   return { kind, cause, words: said, severity, sinceMs: sinceMs ?? null };
 }
 
-const EVERY_POLL: ReadonlySet<string> = new Set(['positions', 'creditLine']);
 const SOURCE_WORDS: Readonly<Record<string, string>> = {
   positions: 'positions',
   creditLine: 'credit lines',

@@ -6,13 +6,16 @@ import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
+import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { alarmWords } from '../../core/view/action-alarm-words.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
+import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { DepositCure } from './deposit-cure.ts';
+import { ownAlert } from './own-alert.ts';
 
 /** Lives as long as its episode, and until what it says last has been handed over. */
 export interface AlertEntry {
@@ -30,6 +33,8 @@ export interface AlertScene {
   readonly events: readonly AuditEvent[];
   readonly inForce: ControlsInForce;
   readonly snapshot: Snapshot;
+  /** Why the newest reads failed, of sources that could not be read. */
+  readonly failures: readonly ReadFailure[];
   /** Of credit lines whose rules end with this evaluation. */
   readonly cures: readonly DepositCure[];
   /** The account as it is after this evaluation; made when it is first asked for. */
@@ -53,12 +58,20 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   const { stored, active, events } = scene;
   const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;
   const entries = new Map(Object.entries(before));
-  if (entries.size === 0 && active.length === 0 && events.length === 0) {
+  const told = [...entries].find(
+    ([, { notice }]) => notice.ruleId === OWN_RULES.blind && notice.kind !== 'resolved',
+  );
+  const own = ownAlert(scene, told && { key: told[0], sinceMs: told[1].notice.sinceMs });
+  if (own === undefined && entries.size === 0 && active.length === 0 && events.length === 0) {
     return { alerts: undefined, notices: [] };
   }
   const wanted = wantedNotices(scene);
+  if (own !== undefined && !isSilenced(scene.inForce, OWN_RULES.blind, own[1].subject)) wanted.set(...own);
   for (const [key, request] of wanted) sayFiring(entries, key, request, scene);
-  if (scene.conclusive) sayResolved(entries, wanted, scene);
+  // A rule that was silenced while firing is not resolved by that.
+  const firing = new Set(active.map((request) => actionKey(request, null)));
+  if (own !== undefined) firing.add(own[0]);
+  if (scene.conclusive) sayResolved(entries, firing, scene);
   for (const event of events) if (event.alarm) sayAlarm(entries, event, scene);
   const alarms = [...entries].filter(([, { notice }]) => notice.kind === 'alarm');
   for (const [key] of alarms.slice(0, Math.max(0, alarms.length - MOST_ALARMS))) entries.delete(key);
@@ -83,7 +96,7 @@ export function markHanded(stored: StoredAlerts, ids: ReadonlySet<string>): Stor
   return { version: 1, entries: Object.fromEntries(entries) };
 }
 
-function wantedNotices({ active, inForce }: AlertScene): ReadonlyMap<string, ActionRequest> {
+function wantedNotices({ active, inForce }: AlertScene): Map<string, ActionRequest> {
   const wanted = active.filter(
     ({ action, ruleId, subject }) => action.kind === 'notify' && !isSilenced(inForce, ruleId, subject),
   );
@@ -104,16 +117,10 @@ function sayFiring(
   entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
 }
 
-function sayResolved(
-  entries: Map<string, AlertEntry>,
-  wanted: ReadonlyMap<string, ActionRequest>,
-  scene: AlertScene,
-): void {
-  const firing = new Set(scene.active.map((request) => actionKey(request, null)));
+function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<string>, scene: AlertScene): void {
   for (const [key, entry] of entries) {
     const { kind } = entry.notice;
-    // A rule that was silenced while firing is not resolved by that.
-    if (kind === 'alarm' || kind === 'resolved' || wanted.has(key) || firing.has(key)) continue;
+    if (kind === 'alarm' || kind === 'resolved' || firing.has(key)) continue;
     const count = entry.count + 1;
     const id = noticeId(key, count, 'resolved', scene);
     const { ruleId, subject } = entry.notice;

@@ -69,6 +69,7 @@ export function decide(inputs: DecideInputs): Decided {
     events: acted.events,
     inForce: controlsInForce(inputs.controls, account.id, laneNowMs),
     snapshot,
+    failures: observation.failures,
     cures,
     view: accountAfter(inputs, snapshot, evaluation, acted),
     reminderMs: inputs.reminderMs,

@@ -97,7 +97,11 @@ const WALLETS: Pick<SeedAccount, 'leverage' | 'collateral' | 'main' | 'spot'> = 
   spot: { USDT: d('5000') },
 };
 
-function holding(id: string, ...positions: readonly (readonly ['long' | 'short', Decimal])[]): SeedAccount {
+/** An account that holds these sizes of BTC_PERP. */
+export function holding(
+  id: string,
+  ...positions: readonly (readonly ['long' | 'short', Decimal])[]
+): SeedAccount {
   return {
     id,
     hedgeMode: positions.length > 1,

@@ -1,13 +1,14 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
 import type { ControlsInForce, Silence } from '../../../src/core/controls/controls.ts';
 import type { StoredAlerts } from '../../../src/core/ports/state-store.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { emptyView } from '../../../src/core/view/account-view.ts';
+import type { ReadFailure } from '../../../src/core/view/stored-figures.ts';
 import { type AlertScene, alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
-import { at, settings } from '../../core/rules/fixtures.ts';
+import { above, at, rule, settings } from '../../core/rules/fixtures.ts';
 
 const REQUEST: ActionRequest = {
   accountId: 'desk-1',
@@ -42,6 +43,7 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     events: [],
     inForce: IN_FORCE,
     snapshot: { version: 1, accountId: 'desk-1', at: at(0), sources: {}, ownStops: [] },
+    failures: [],
     reminderMs: 60_000,
     nowMs: 1_000,
     ...changes,
@@ -112,4 +114,70 @@ test('alarms of lanes reach somebody, each once', () => {
   );
   expect(due.notices).toMatchObject([{ kind: 'alarm', subject: 'position:42', market: 'BTC_PERP' }]);
   expect(alertsDue(scene({ active: [], stored: handed(due) })).notices).toEqual([]);
+});
+
+describe('an account that cannot be read', () => {
+  const failure: ReadFailure = {
+    source: 'positions',
+    error: 'unauthenticated',
+    httpStatus: 401,
+    words: 'no',
+    sinceMs: 0,
+  };
+
+  /** Nothing could be read for so long. */
+  const blindFor = (ageMs: number, changes: Partial<AlertScene> = {}): AlertScene => {
+    const sources = { positions: { kind: 'notRead', ageMs } } as const;
+    return scene({
+      active: [],
+      failures: [failure],
+      snapshot: { version: 1, accountId: 'desk-1', at: at(0), sources, ownStops: [] },
+      nowMs: ageMs,
+      ...changes,
+    });
+  };
+
+  test('is told of without any rule, once, and told when it is read again', () => {
+    expect(alertsDue(blindFor(29_000)).notices).toEqual([]);
+    const fired = alertsDue(blindFor(31_000));
+    expect(fired.notices).toMatchObject([
+      { kind: 'firing', severity: 'critical', ruleId: 'built-in/blind', subject: 'account' },
+    ]);
+    expect(fired.notices[0]?.words).toContain('for 31 s, the exchange refuses the key (401: no)');
+    // The exchange says something else, and is believed to be the same outage.
+    const other = { ...failure, error: 'timeout', sinceMs: 40_000 };
+    expect(alertsDue(blindFor(41_000, { stored: handed(fired), failures: [other] })).notices).toEqual([]);
+    const reminded = alertsDue(blindFor(100_000, { stored: handed(fired) }));
+    expect(reminded.notices.map(({ kind }) => kind)).toEqual(['reminder']);
+    const over = alertsDue(blindFor(0, { stored: handed(reminded), failures: [], nowMs: 101_000 }));
+    expect(over.notices.map(({ kind }) => kind)).toEqual(['resolved']);
+    // Another outage is another episode.
+    const again = alertsDue(blindFor(31_000, { stored: handed(over), nowMs: 200_000 }));
+    expect(again.notices.map(({ key }) => key)).not.toEqual(fired.notices.map(({ key }) => key));
+  });
+
+  test('is left to the rule of its own that tells of old data', () => {
+    const tells = rule('account', above('dataAge', 90), {
+      actions: [{ kind: 'notify', channels: [], cure: [] }],
+    });
+    const account = { id: 'desk-1', rules: compileRules([tells], settings()) } as unknown as WatchedAccount;
+    expect(alertsDue(blindFor(60_000, { account })).notices).toEqual([]);
+  });
+
+  test('is not told of for one failed read of what is read seldom', () => {
+    const sources = { transfers: { kind: 'notRead', ageMs: 600_000 } } as const;
+    const snapshot = { version: 1, accountId: 'desk-1', at: at(0), sources, ownStops: [] } as const;
+    const seldom = { ...failure, source: 'transfers', sinceMs: 599_000 } as const;
+    const due = (nowMs: number): number =>
+      alertsDue(blindFor(600_000, { failures: [seldom], snapshot, nowMs })).notices.length;
+    expect([due(600_000), due(630_000)]).toEqual([0, 1]);
+  });
+
+  test('is silent while that is silenced, and not resolved by it', () => {
+    const silence = { ruleId: 'built-in/blind', subject: null, accountId: null } as Silence;
+    const inForce = { pause: undefined, silencedRules: ['built-in/blind'], silences: [silence] };
+    expect(alertsDue(blindFor(31_000, { inForce })).notices).toEqual([]);
+    const told = handed(alertsDue(blindFor(31_000)));
+    expect(alertsDue(blindFor(200_000, { stored: told, inForce })).notices).toEqual([]);
+  });
 });

@@ -1,0 +1,128 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { Notice, Notifier } from '../core/ports/notifier.ts';
+import { RESOLVED } from '../core/ports/notifier.ts';
+import type { RefusedAccount } from '../core/ports/state-store.ts';
+import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import { OWN_RULES, type OwnRule } from '../core/rules/own-rules.ts';
+import type { Severity } from '../core/rules/rule.ts';
+
+interface Said {
+  readonly rule: OwnRule;
+  readonly severity: Severity;
+  readonly words: string;
+  /** Absent: it is about this process. */
+  readonly accountId?: string;
+}
+
+interface Open {
+  readonly said: Said;
+  readonly sinceMs: number;
+}
+
+/**
+ * Tells people what no rule can: that a config was refused, that the state of an account cannot be read, that a queue
+ * had been paused, that the process goes on without Redis. Once when it begins, and once when it is over.
+ */
+export class ProcessNotices implements Telemetry {
+  readonly #clock: Clock;
+  readonly #open = new Map<string, Open>();
+  #notifier: Notifier | undefined;
+  #instance = '';
+  #count = 0;
+  #onError: (error: unknown) => void = () => undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Nothing is told before: who starts the process sees what happens. */
+  start(instance: string, notifier: Notifier, onError: (error: unknown) => void): void {
+    this.#instance = instance;
+    this.#notifier = notifier;
+    this.#onError = onError;
+  }
+
+  emit(event: DaemonEvent): void {
+    if (this.#notifier === undefined) return;
+    switch (event.kind) {
+      case 'configRefused':
+        return this.#begin('config', configRefused(event.problems));
+      case 'configReloaded':
+        return this.#end('config');
+      case 'standby':
+        return event.state === 'alone' ? this.#begin('redis', WITHOUT_REDIS) : this.#end('redis');
+      case 'queueResumed': {
+        const words = `somebody had paused the queue ${event.queue}: nothing went through it; it runs again`;
+        return this.#hand({ rule: OWN_RULES.queuePaused, severity: 'critical', words }, 'alarm');
+      }
+      case 'accountRefused':
+        return this.#begin(`state ${event.problem.accountId}`, stateRefused(event.problem));
+      case 'evaluated':
+        return this.#end(`state ${event.accountId}`);
+      default:
+    }
+  }
+
+  #begin(place: string, said: Said): void {
+    const before = this.#open.get(place);
+    if (before?.said.words === said.words) return;
+    const sinceMs = before?.sinceMs ?? this.#clock.nowMs();
+    this.#open.set(place, { said, sinceMs });
+    this.#hand(said, 'firing', sinceMs);
+  }
+
+  #end(place: string): void {
+    const before = this.#open.get(place);
+    if (before === undefined) return;
+    this.#open.delete(place);
+    this.#hand({ ...before.said, words: RESOLVED }, 'resolved', before.sinceMs);
+  }
+
+  #hand(
+    { rule, severity, words, accountId = '' }: Said,
+    kind: Notice['kind'],
+    sinceMs = this.#clock.nowMs(),
+  ): void {
+    const key = JSON.stringify([this.#instance, rule, accountId, sinceMs]);
+    this.#count += 1;
+    const notice: Notice = {
+      version: 1,
+      id: JSON.stringify([key, this.#count, kind]),
+      key,
+      kind,
+      accountId,
+      ruleId: rule,
+      subject: accountId === '' ? '' : 'account',
+      episode: 0,
+      stage: 0,
+      severity,
+      mode: 'enforce',
+      labels: { instance: this.#instance },
+      words,
+      sinceMs,
+      atMs: this.#clock.nowMs(),
+      channels: [],
+      cures: [],
+    };
+    this.#notifier?.hand([notice]).catch(this.#onError);
+  }
+}
+
+const WITHOUT_REDIS: Said = {
+  rule: OWN_RULES.withoutRedis,
+  severity: 'critical',
+  words: 'Redis is lost: this process goes on from its own memory, and other processes cannot be seen',
+};
+
+const MOST_PROBLEMS = 3;
+
+function configRefused(problems: readonly string[]): Said {
+  const more = problems.length > MOST_PROBLEMS ? `; and ${problems.length - MOST_PROBLEMS} more` : '';
+  const words = `the config file was refused, and the one before stays in force: ${problems.slice(0, MOST_PROBLEMS).join('; ')}${more}`;
+  return { rule: OWN_RULES.configRefused, severity: 'warning', words };
+}
+
+function stateRefused({ accountId, message }: RefusedAccount): Said {
+  const words = `the account is not watched, as its stored state cannot be read: ${message}`;
+  return { rule: OWN_RULES.stateRefused, severity: 'critical', words, accountId };
+}

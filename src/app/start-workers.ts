@@ -1,0 +1,41 @@
+import { startActWorker } from '../../workers/act.ts';
+import { startNotifyWorker } from '../../workers/notify.ts';
+import { startPollWorker } from '../../workers/poll.ts';
+import type { Deliverer } from '../core/ports/delivery.ts';
+import type { PollGuard } from '../pipeline/poll/poll-account.ts';
+import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
+import type { Base } from './open-base.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { Replaceable } from './replaceable.ts';
+
+/** Jobs at the same time, per process. A lane that waits for a fence keeps its place, a message that waits for others too. */
+const CONCURRENCY = { poll: 128, act: 512, notify: 256 };
+
+interface WorkersParts {
+  readonly base: Base;
+  readonly pipeline: Pipeline;
+  readonly deliverer: Replaceable<Deliverer>;
+  readonly roles: readonly string[];
+  readonly guard: PollGuard;
+}
+
+/** The workers of the queues that this process serves. */
+export function startWorkers(
+  { base, pipeline: { context, near }, deliverer, roles, guard }: WorkersParts,
+  signal: AbortSignal,
+): readonly RunningWorker[] {
+  const { url, prefix, telemetry } = base;
+  const settings = (role: keyof typeof CONCURRENCY): WorkerSettings => ({
+    url,
+    prefix,
+    telemetry,
+    concurrency: CONCURRENCY[role],
+  });
+  return [
+    ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
+    ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
+    ...(roles.includes('notify')
+      ? [startNotifyWorker(settings('notify'), () => deliverer.current, signal)]
+      : []),
+  ];
+}

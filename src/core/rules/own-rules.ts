@@ -1,0 +1,10 @@
+/** What people are told of without a rule: these stand where a notice names its rule. */
+export const OWN_RULES = {
+  blind: 'built-in/blind',
+  stateRefused: 'built-in/state-refused',
+  configRefused: 'built-in/config-refused',
+  queuePaused: 'built-in/queue-paused',
+  withoutRedis: 'built-in/without-redis',
+} as const;
+
+export type OwnRule = (typeof OWN_RULES)[keyof typeof OWN_RULES];

@@ -1,0 +1,23 @@
+import type { ActionSpec, ConditionSpec, RuleSpec } from './rule.ts';
+
+/** Every comparison of a condition. */
+export function* comparisonsOf(
+  condition: ConditionSpec,
+): Generator<Extract<ConditionSpec, { kind: 'field' }>> {
+  switch (condition.kind) {
+    case 'field':
+      yield condition;
+      return;
+    case 'not':
+      yield* comparisonsOf(condition.condition);
+      return;
+    case 'all':
+    case 'any':
+      for (const inner of condition.conditions) yield* comparisonsOf(inner);
+  }
+}
+
+/** All actions of a rule with the stage they belong to: 0 is its own `do`. */
+export function actionsOf(rule: RuleSpec): readonly ActionSpec[] {
+  return [...rule.actions, ...rule.escalate.flatMap((stage) => stage.actions)];
+}

@@ -1,0 +1,81 @@
+import { AccountQuantities } from '../../core/quantities/account.ts';
+import type { Snapshot } from '../../core/quantities/snapshot.ts';
+import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
+import { OWN_RULES } from '../../core/rules/own-rules.ts';
+import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
+import type { ActionRequest } from '../../core/rules/subject.ts';
+import { causeOfFailure, EVERY_POLL, failureWords } from '../../core/view/read-failures.ts';
+import { causeWords } from '../../core/view/state-line.ts';
+import type { ReadFailure } from '../../core/view/stored-figures.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
+
+/** So old the data of an account are when people are told that it cannot be judged. */
+const TOLD_AFTER_MS = 30_000;
+
+interface OwnScene {
+  readonly account: WatchedAccount;
+  readonly snapshot: Snapshot;
+  /** Why the newest reads failed, of sources that could not be read. */
+  readonly failures: readonly ReadFailure[];
+  readonly nowMs: number;
+}
+
+/** An episode that people know of. */
+interface ToldBefore {
+  readonly key: string;
+  readonly sinceMs: number;
+}
+
+/**
+ * Said without any rule: nobody may believe in a protection that does not see. Where a rule of the account tells of old
+ * data (`dataAge`), that one decides when.
+ */
+export function ownAlert(
+  { account, snapshot, failures, nowMs }: OwnScene,
+  told: ToldBefore | undefined,
+): readonly [key: string, ActionRequest] | undefined {
+  if (failures.length === 0 || tellsOfOldData(account.rules)) return undefined;
+  const { settings } = account.rules;
+  const quantities = new AccountQuantities(snapshot, settings, snapshot.at);
+  const ageMs = ({ source }: ReadFailure): number => {
+    const age = quantities.dataAge(source);
+    return age.kind === 'value' ? age.value * 1000 : 0;
+  };
+  // What is read seldom is always old.
+  const lastedMs = (one: ReadFailure): number =>
+    EVERY_POLL.has(one.source) ? ageMs(one) : Math.min(ageMs(one), nowMs - one.sinceMs);
+  const [failure] = failures.toSorted((a, b) => lastedMs(b) - lastedMs(a));
+  if (failure === undefined) return undefined;
+  // One outage is one episode, whatever the exchange says in it.
+  if (told === undefined && lastedMs(failure) < TOLD_AFTER_MS) return undefined;
+  const atMs = told?.sinceMs ?? nowMs;
+  const seconds = Math.round(ageMs(failure) / 1000);
+  const because = `no rule can be judged: nothing could be read for ${seconds} s, ${causeWords(causeOfFailure(failure))} (${failureWords(failure)})`;
+  return [
+    told?.key ?? `${OWN_RULES.blind}@${nowMs}`,
+    {
+      accountId: account.id,
+      ruleId: OWN_RULES.blind,
+      ruleChecksum: '',
+      subjectKind: 'account',
+      subject: 'account',
+      episode: 0,
+      stage: 0,
+      actionIndex: 0,
+      action: { kind: 'notify', channels: [], cure: [] },
+      mode: settings.mode,
+      severity: 'critical',
+      atMs,
+      because,
+      exemptFromLimits: false,
+    },
+  ];
+}
+
+function tellsOfOldData({ account }: CompiledRules): boolean {
+  return account.rules.some(
+    ({ spec }) =>
+      actionsOf(spec).some(({ kind }) => kind === 'notify') &&
+      [...comparisonsOf(spec.when)].some(({ field }) => field === 'dataAge'),
+  );
+}

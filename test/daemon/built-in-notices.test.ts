@@ -1,0 +1,95 @@
+import { writeFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { decimal } from '../../src/core/quantities/decimal.ts';
+import { closeAfterTest, holding } from '../contract/support/world.ts';
+import { type Receiver, startReceiver } from '../notify/receiver.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { openScene, polls } from './scene.ts';
+import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+/** What people are told without any rule, by a receiver's own count. */
+
+const NO_RULE_THAT_FIRES = `  - id: calm
+    on: position
+    when: { liquidationDistance: { below: 0.1% } }
+    do: [{ notify: {} }]
+`;
+
+async function openChat(): Promise<Receiver> {
+  const chat = await startReceiver();
+  closeAfterTest(() => chat.close());
+  return chat;
+}
+
+const textsOf = ({ received }: Receiver): readonly string[] => received.map(({ raw }) => raw);
+
+describe.runIf(hasRedisServer())('without a rule people are told', () => {
+  async function open(accountIds: readonly string[]) {
+    const server = await startRedisServer();
+    closeAfterTest(() => server.stop());
+    const accounts = accountIds.map((id) => holding(id, ['long', decimal('0.5')]));
+    const simulator = await openScene({ accounts });
+    const chat = await openChat();
+    const world = await openDaemonWorld(
+      simulator,
+      {
+        accounts: Object.fromEntries(accountIds.map((id) => [id, { rules: ['calm'] }])),
+        rules: NO_RULE_THAT_FIRES,
+        more: 'notify: { groupWait: 4s }\nchannels: { chat: { type: slack, url: { env: CHAT } } }\n',
+      },
+      { redis: { url: server.url, prefix: 'bw' } },
+    );
+    const daemon = await world.start({ env: { ...world.env, CHAT: chat.url } });
+    return { server, simulator, chat, world, daemon };
+  }
+
+  test('of an outage of the exchange, once for all 20 accounts, and once when it is over', {
+    timeout: 150_000,
+  }, async () => {
+    const ids = Array.from({ length: 20 }, (_, index) => `desk${index + 1}`);
+    const { simulator, chat, world } = await open(ids);
+    await polls(world, 'desk20', 3);
+    const fault = simulator.injectFault({ effect: { kind: 'status', status: 503 }, target: {} });
+    await eventually(
+      () => chat.received.length > 0,
+      'a message',
+      () => troubles(world.events),
+    );
+    const [text = ''] = textsOf(chat);
+    expect(text).toContain('CRITICAL firing: 20 accounts blind: the exchange answers with errors');
+    for (const id of ids) expect(text).toContain(`${id}: `);
+    simulator.clearFaults(fault);
+    await eventually(
+      () => chat.received.length > 1,
+      'the end',
+      () => troubles(world.events),
+    );
+    const [, end = '', ...more] = textsOf(chat);
+    expect(end).toContain('Resolved: 20 accounts (built-in/blind)');
+    expect(more).toEqual([]);
+  });
+
+  test('of a refused config, a paused queue, and of going on without Redis', {
+    timeout: 120_000,
+  }, async () => {
+    const { server, chat, world, daemon } = await open(['desk1']);
+    await polls(world, 'desk1', 3);
+    const told = async (what: string): Promise<void> =>
+      await eventually(
+        () => textsOf(chat).some((text) => text.includes(what)),
+        what,
+        () => [...textsOf(chat), ...troubles(world.events)],
+      );
+    await writeFile(world.configFile, 'mode: everything\n');
+    await told('built-in/config-refused');
+    expect(textsOf(chat)).toEqual([
+      expect.stringMatching(/built-in\/config-refused.*the one before stays in force.*mode/s),
+    ]);
+    await daemon.queues.poll.pause();
+    await told('had paused the queue poll');
+    await server.kill();
+    await told('built-in/without-redis');
+    await server.start();
+    await told('Resolved: built-in/without-redis');
+  });
+});
