@@ -54,6 +54,17 @@ const CHANNELS = {
       .exactOptional()
       .describe('Value of the Authorization header, such as "Bearer ..."; none by default.'),
   }),
+  pagerduty: renamed(
+    channel('pagerduty', 'A service of PagerDuty, through its Events API v2.', {
+      routingKey: secretRef().describe('Integration key of the service.'),
+      api: baseUrl('https:', 'http:')
+        .prefault('https://events.pagerduty.com')
+        .describe(
+          'Address of the Events API without /v2; of accounts in the EU https://events.eu.pagerduty.com.',
+        ),
+    }),
+    { api: 'apiUrl' },
+  ),
 } as const;
 
 type ChannelType = keyof typeof CHANNELS;

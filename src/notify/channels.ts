@@ -6,6 +6,7 @@ import { createLogChannel, type WriteLog } from './log-channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 import { createNtfy } from './ntfy.ts';
 import { Pace } from './pace.ts';
+import { createPagerduty } from './pagerduty.ts';
 import { createSlack } from './slack.ts';
 import { createTelegram } from './telegram.ts';
 import type { OpenChannel } from './thread.ts';
@@ -18,6 +19,7 @@ const KINDS = {
   telegram: createTelegram,
   ntfy: createNtfy,
   alertmanager: createAlertmanager,
+  pagerduty: createPagerduty,
 } as const;
 
 type Kinds = typeof KINDS;
@@ -52,10 +54,11 @@ function openChannel(options: ChannelOptions, parts: ChannelParts): Channel {
 
 /**
  * Least time between two messages: Slack takes one a second per webhook; Telegram one a second per chat and twenty
- * a minute in a group. More than that is refused for a while.
+ * a minute in a group; PagerDuty 120 a minute per key. More than that is refused for a while.
  */
 function intervalOf(options: ChannelOptions): number {
   if (options.type === 'slack') return 1000;
+  if (options.type === 'pagerduty') return 500;
   if (options.type !== 'telegram') return 0;
   // Groups and channels have negative numbers or names; a person's chat has a positive one.
   return /^\d+$/.test(options.chat) ? 1000 : 3000;

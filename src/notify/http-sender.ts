@@ -169,6 +169,18 @@ export function httpFailure(
   return failed('rejected', words, true);
 }
 
+/** The JSON object of a reply; `undefined` where it is something else. */
+export function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A receiver's words for a log line: one short line, without the secrets given and what could be one. */
 export function safeWords(text: string, secrets: readonly string[] = []): string {
   return (

@@ -1,6 +1,13 @@
 import type { Message, Receipts } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type ChannelParts, failed, type HttpReply, httpFailure, safeWords } from './http-sender.ts';
+import {
+  type ChannelParts,
+  failed,
+  type HttpReply,
+  httpFailure,
+  jsonObject,
+  safeWords,
+} from './http-sender.ts';
 import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface TelegramOptions {
@@ -156,10 +163,6 @@ function judge(reply: HttpReply, token: string): Verdict {
 }
 
 function parse(text: string): BotReply | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && 'ok' in value ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonObject(text);
+  return value !== undefined && 'ok' in value ? value : undefined;
 }

@@ -17,6 +17,7 @@ const CHANNELS = `channels:
   phone: { type: telegram, token: { env: TOKEN }, chat: "-100", api: http://127.0.0.1:8081/ }
   own: { type: webhook, url: https://own.example/hook, secret: { env: TOKEN }, timeout: 3s, giveUpAfter: 30s }
   am: { type: alertmanager, urls: http://127.0.0.1:9093/, authorization: { env: TOKEN } }
+  pager: { type: pagerduty, routingKey: { env: TOKEN } }
 `;
 const GIVEN = { env: ENV };
 
@@ -29,6 +30,7 @@ describe('channels', () => {
       { name: 'phone', type: 'telegram', chat: '-100', apiUrl: 'http://127.0.0.1:8081' },
       { name: 'own', type: 'webhook', timeoutMs: 3000, giveUpAfterMs: 30_000 },
       { name: 'am', type: 'alertmanager', urls: ['http://127.0.0.1:9093'] },
+      { name: 'pager', type: 'pagerduty', apiUrl: 'https://events.pagerduty.com' },
     ]);
     const [ops, phone] = config.channels;
     expect(ops?.type === 'slack' && ops.url?.reveal()).toBe(ENV.URL_1);
@@ -50,7 +52,7 @@ describe('channels', () => {
   test('a notify that names none tells all, the log last; one can be named', () => {
     const told = (rule: string) =>
       loaded(`${CHANNELS}${withRules(rule, ['r'])}`, GIVEN).accounts[0]?.rules[0]?.actions[0];
-    expect(told(RULE())).toMatchObject({ channels: ['ops', 'phone', 'own', 'am', 'log'] });
+    expect(told(RULE())).toMatchObject({ channels: ['ops', 'phone', 'own', 'am', 'pager', 'log'] });
     expect(told(RULE(' channels: phone '))).toMatchObject({ channels: ['phone'] });
   });
 
@@ -78,7 +80,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
       expect.stringMatching(
         /^breakwater.yaml:2:3 channels.log: expected a channel name: .*not "log", got "log"$/,
       ),
-      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, ntfy, alertmanager, got "slak"; did you mean slack?',
+      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, ntfy, alertmanager, pagerduty, got "slak"; did you mean slack?',
       expect.stringMatching(
         /^breakwater.yaml:4:26 channels.b.url: expected \{ env: NAME \} .*not repeated here/,
       ),
@@ -89,7 +91,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
         /^breakwater.yaml:6:46 channels.d.timeout: expected a duration .*did you mean 5s/,
       ),
       'breakwater.yaml:7:34 channels.e.urls: expected a list with at least 1 item, got an empty list',
-      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, ntfy, alertmanager, got nothing',
+      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, ntfy, alertmanager, pagerduty, got nothing',
       expect.stringMatching(/^breakwater.yaml:9:24 notify.remindEvery: expected a duration/),
       'breakwater.yaml:10:29 web.port: expected a port from 0 to 65535, got 99999',
       'breakwater.yaml:11:15 log.level: expected one of trace, debug, info, warn, error, fatal, got "loud"',
@@ -130,6 +132,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
       ['channels.phone.token', 'secret-missing'],
       ['channels.own.secret', 'secret-missing'],
       ['channels.am.authorization', 'secret-missing'],
+      ['channels.pager.routingKey', 'secret-missing'],
     ]);
   });
 });

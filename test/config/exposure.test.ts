@@ -55,6 +55,12 @@ const EXPOSED: readonly Exposed[] = [
     'channels.a.api',
   ],
   [
+    'PagerDuty over http',
+    'channels',
+    'channels: { a: { type: pagerduty, routingKey: { env: KEY }, api: "http://events.example" } }',
+    'channels.a.api',
+  ],
+  [
     'an Alertmanager over http',
     'channels',
     'channels: { a: { type: alertmanager, urls: [http://127.0.0.1:1, http://am:9093] } }',

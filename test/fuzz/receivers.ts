@@ -1,6 +1,7 @@
 import { createAlertmanager } from '../../src/notify/alertmanager.ts';
 import type { DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import type { HttpReply, HttpSender } from '../../src/notify/http-sender.ts';
+import { createPagerduty } from '../../src/notify/pagerduty.ts';
 import { createSlack } from '../../src/notify/slack.ts';
 import { createTelegram } from '../../src/notify/telegram.ts';
 import { createWebhook } from '../../src/notify/webhook.ts';
@@ -8,7 +9,7 @@ import { message } from '../notify/receiver.ts';
 import { mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary } from './target.ts';
 
-const TELEGRAM_REPLIES = [
+const REPLIES = [
   { ok: true, result: { message_id: 77 } },
   {
     ok: false,
@@ -17,6 +18,8 @@ const TELEGRAM_REPLIES = [
     parameters: { retry_after: 5 },
   },
   { ok: false, error_code: 400, description: 'group migrated', parameters: { migrate_to_chat_id: -1001 } },
+  { status: 'success', message: 'Event processed', dedup_key: 'k' },
+  { status: 'invalid event', message: 'Event object is invalid', errors: ['bad routing_key'] },
 ];
 const WORDS = [
   'ok',
@@ -41,6 +44,7 @@ export const RECEIVERS: Boundary = {
       createTelegram({ apiUrl: 'https://api.example', token: '1:AAE', chat: '-1001' }, parts),
       createAlertmanager({ urls: ['https://am.example'], expireAfterMs: 90_000 }, parts),
       createWebhook({ url: 'https://hook.example' }, parts),
+      createPagerduty({ apiUrl: 'https://events.example', routingKey: 'k'.repeat(32) }, parts),
     ];
     const outgoing: Outgoing = { message: message(), receipts: {}, insteadOf: [], beginningUntold: false };
     return {
@@ -48,7 +52,7 @@ export const RECEIVERS: Boundary = {
         const channel = oneOf(draw, channels);
         const body =
           draw() < 0.5
-            ? mutatedJson(draw, oneOf(draw, TELEGRAM_REPLIES))
+            ? mutatedJson(draw, oneOf(draw, REPLIES))
             : mutatedText(draw, oneOf(draw, WORDS), 'ab:/+=-_.@<>|\u0000\u202e 1');
         const status = oneOf(draw, [200, 204, 301, 400, 401, 403, 404, 410, 429, 500, 503]);
         const next = {

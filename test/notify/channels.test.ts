@@ -2,62 +2,30 @@ import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { DecimalString } from '../../src/core/quantities/decimal.ts';
-import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
-import { type ChannelOptions, openChannels } from '../../src/notify/channels.ts';
+import type { Channel, DeliveryAttempt } from '../../src/notify/channel.ts';
+import type { ChannelOptions } from '../../src/notify/channels.ts';
 import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
 import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
+import { CURES, closeOpened, LINKS, open, outgoing } from './opened.ts';
 import { AT, message, type Receiver, startReceiver } from './receiver.ts';
 
 let receiver: Receiver;
-const opened: Channel[] = [];
 beforeEach(async () => {
   receiver = await startReceiver();
 });
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((channel) => channel.close()));
+  await closeOpened();
   await receiver.close();
 });
 
-const LINKS = [
-  { title: 'Run & book', url: 'https://wiki.example/{rule}?a={account}&s={subject}&m={market}' },
-];
-const CURES = [
-  {
-    asset: 'USDT',
-    currentLtv: 0.72,
-    targetLtv: 0.6,
-    repay: '166.66666667' as DecimalString,
-    addCollateral: '277.77777778' as DecimalString,
-  },
-];
-
 type Kind = ChannelOptions['type'];
-type Options = ChannelOptions extends infer O
-  ? O extends ChannelOptions
-    ? Omit<O, 'name' | 'timeoutMs' | 'giveUpAfterMs'>
-    : never
-  : never;
-
-function open(options: Options, timeoutMs = 2000): Channel {
-  const full = { name: 'ops', timeoutMs, giveUpAfterMs: 5000, ...options } as unknown as ChannelOptions;
-  const clock = { ...systemClock, nowMs: () => AT };
-  const channel =
-    openChannels([full], { clock, links: LINKS, log: () => undefined })[0]?.channel ?? expect.fail();
-  opened.push(channel);
-  return channel;
-}
-
-function outgoing(changes: Partial<Outgoing> = {}): Outgoing {
-  return { message: message(), receipts: {}, insteadOf: [], beginningUntold: false, ...changes };
-}
 
 const SECRET = 'hook-secret-value';
 const SLACK_PATH = '/services/T000/B000/XXXXSECRETXXXX';
 const TOKEN = '123456:AAE-secret_bot_token';
 const TOPIC = 'desk-alerts-secret-topic';
+const ROUTING_KEY = 'e93facc04764012d7bfb002500d5d1a6';
 const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
   webhook: (ms) => open({ type: 'webhook', url: `${receiver.url}/hook/${SECRET}`, secret: SECRET }, ms),
   slack: (ms) => open({ type: 'slack', url: `${receiver.url}${SLACK_PATH}` }, ms),
@@ -73,6 +41,7 @@ const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
       },
       ms,
     ),
+  pagerduty: (ms) => open({ type: 'pagerduty', apiUrl: receiver.url, routingKey: ROUTING_KEY }, ms),
 };
 const KINDS = Object.keys(open4) as Kind[];
 const FINE: Readonly<Record<Kind, string>> = {
@@ -81,6 +50,7 @@ const FINE: Readonly<Record<Kind, string>> = {
   telegram: '{"ok":true,"result":{"message_id":77}}',
   ntfy: '{"id":"sPs71M8A2T","event":"message"}',
   alertmanager: '',
+  pagerduty: '{"status":"success","message":"Event processed","dedup_key":"k"}',
 };
 
 describe('webhook', () => {
@@ -480,6 +450,7 @@ const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
   telegram: [TOKEN, 'AAE-secret_bot_token'],
   ntfy: [TOPIC, SECRET],
   alertmanager: [SECRET],
+  pagerduty: [ROUTING_KEY],
 };
 
 describe.each(KINDS)('%s, when things go wrong', (kind) => {
@@ -524,6 +495,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
         telegram: { type: 'telegram', apiUrl: gone, token: TOKEN, chat: '1' },
         ntfy: { type: 'ntfy', serverUrl: gone, topic: TOPIC },
         alertmanager: { type: 'alertmanager', urls: [gone], expireAfterMs: 1 },
+        pagerduty: { type: 'pagerduty', apiUrl: gone, routingKey: ROUTING_KEY },
       }[kind] as never,
     );
     expect(await dead.send(outgoing())).toMatchObject({ reason: 'connectFailed', permanent: false });
@@ -633,6 +605,11 @@ const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
       annotations: Record<string, string>;
     }[];
     return [annotations['summary'] ?? '', annotations['description'] ?? ''];
+  },
+  pagerduty: (json) => {
+    const { payload } = json as { payload: Record<string, string> };
+    const { text = '', subject = '' } = payload['custom_details'] as unknown as Record<string, string>;
+    return [payload['summary'] ?? '', payload['component'] ?? '', text, subject];
   },
 };
 

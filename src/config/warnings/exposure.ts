@@ -100,6 +100,7 @@ function addressesOf(
 ): readonly (readonly [Path, string | Secret | undefined])[] {
   switch (channel.type) {
     case 'telegram':
+    case 'pagerduty':
       return [[['api'], channel.apiUrl]];
     case 'ntfy':
       return [[['server'], channel.serverUrl]];
