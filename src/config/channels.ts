@@ -54,6 +54,11 @@ const CHANNELS = {
       .exactOptional()
       .describe('Value of the Authorization header, such as "Bearer ..."; none by default.'),
   }),
+  discord: channel('discord', 'A webhook of a Discord channel.', {
+    url: secretRef('https:', 'http:').describe(
+      'Its address, with ?thread_id= for a thread; whoever has it can write to the channel.',
+    ),
+  }),
   pagerduty: renamed(
     channel('pagerduty', 'A service of PagerDuty, through its Events API v2.', {
       routingKey: secretRef().describe('Integration key of the service.'),

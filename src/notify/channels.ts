@@ -1,6 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 import { createAlertmanager } from './alertmanager.ts';
 import type { Channel, ChannelLimits } from './channel.ts';
+import { createDiscord } from './discord.ts';
 import { type ChannelParts, createHttpSender } from './http-sender.ts';
 import { createLogChannel, type WriteLog } from './log-channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
@@ -19,6 +20,7 @@ const KINDS = {
   telegram: createTelegram,
   ntfy: createNtfy,
   alertmanager: createAlertmanager,
+  discord: createDiscord,
   pagerduty: createPagerduty,
 } as const;
 
@@ -54,10 +56,11 @@ function openChannel(options: ChannelOptions, parts: ChannelParts): Channel {
 
 /**
  * Least time between two messages: Slack takes one a second per webhook; Telegram one a second per chat and twenty
- * a minute in a group; PagerDuty 120 a minute per key. More than that is refused for a while.
+ * a minute in a group; PagerDuty 120 a minute per key; Discord says in its refusals what it takes. More than that is
+ * refused for a while.
  */
 function intervalOf(options: ChannelOptions): number {
-  if (options.type === 'slack') return 1000;
+  if (options.type === 'slack' || options.type === 'discord') return 1000;
   if (options.type === 'pagerduty') return 500;
   if (options.type !== 'telegram') return 0;
   // Groups and channels have negative numbers or names; a person's chat has a positive one.

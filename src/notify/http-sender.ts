@@ -181,6 +181,15 @@ export function jsonObject(text: string): Readonly<Record<string, unknown>> | un
   }
 }
 
+/** An address that is a secret, and what of it could be repeated by itself. */
+export function secretsOfUrl(url: string): readonly string[] {
+  const { pathname, search, searchParams } = new URL(url);
+  const parts = [...pathname.split('/'), ...searchParams.values()];
+  return [url, search, pathname.slice(1), ...parts.filter((part) => part.length >= SECRET_PART)];
+}
+
+const SECRET_PART = 8;
+
 /** A receiver's words for a log line: one short line, without the secrets given and what could be one. */
 export function safeWords(text: string, secrets: readonly string[] = []): string {
   return (

@@ -49,6 +49,13 @@ const EXPOSED: readonly Exposed[] = [
     { HOOK: 'http://hook.example/planted-password' },
   ],
   [
+    'a webhook of Discord over http',
+    'channels',
+    'channels: { a: { type: discord, url: { env: HOOK } } }',
+    'channels.a.url',
+    { HOOK: 'http://hook.example/planted-password' },
+  ],
+  [
     'a bot over http',
     'channels',
     'channels: { a: { type: telegram, token: { env: KEY }, chat: "1", api: "http://bot.example" } }',

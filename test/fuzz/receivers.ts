@@ -1,5 +1,6 @@
 import { createAlertmanager } from '../../src/notify/alertmanager.ts';
 import type { DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
+import { createDiscord } from '../../src/notify/discord.ts';
 import type { HttpReply, HttpSender } from '../../src/notify/http-sender.ts';
 import { createPagerduty } from '../../src/notify/pagerduty.ts';
 import { createSlack } from '../../src/notify/slack.ts';
@@ -18,6 +19,8 @@ const REPLIES = [
     parameters: { retry_after: 5 },
   },
   { ok: false, error_code: 400, description: 'group migrated', parameters: { migrate_to_chat_id: -1001 } },
+  { message: 'You are being rate limited.', retry_after: 64.57, global: false },
+  { id: '1', code: 50_035, message: 'Invalid Form Body' },
   { status: 'success', message: 'Event processed', dedup_key: 'k' },
   { status: 'invalid event', message: 'Event object is invalid', errors: ['bad routing_key'] },
 ];
@@ -44,6 +47,7 @@ export const RECEIVERS: Boundary = {
       createTelegram({ apiUrl: 'https://api.example', token: '1:AAE', chat: '-1001' }, parts),
       createAlertmanager({ urls: ['https://am.example'], expireAfterMs: 90_000 }, parts),
       createWebhook({ url: 'https://hook.example' }, parts),
+      createDiscord({ url: 'https://discord.example/api/webhooks/1/SECRETSECRET' }, parts),
       createPagerduty({ apiUrl: 'https://events.example', routingKey: 'k'.repeat(32) }, parts),
     ];
     const outgoing: Outgoing = { message: message(), receipts: {}, insteadOf: [], beginningUntold: false };

@@ -25,6 +25,7 @@ const SECRET = 'hook-secret-value';
 const SLACK_PATH = '/services/T000/B000/XXXXSECRETXXXX';
 const TOKEN = '123456:AAE-secret_bot_token';
 const TOPIC = 'desk-alerts-secret-topic';
+const DISCORD_PATH = '/api/webhooks/223704706495545344/3d89bb75-SECRET_token';
 const ROUTING_KEY = 'e93facc04764012d7bfb002500d5d1a6';
 const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
   webhook: (ms) => open({ type: 'webhook', url: `${receiver.url}/hook/${SECRET}`, secret: SECRET }, ms),
@@ -41,6 +42,7 @@ const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
       },
       ms,
     ),
+  discord: (ms) => open({ type: 'discord', url: `${receiver.url}${DISCORD_PATH}` }, ms),
   pagerduty: (ms) => open({ type: 'pagerduty', apiUrl: receiver.url, routingKey: ROUTING_KEY }, ms),
 };
 const KINDS = Object.keys(open4) as Kind[];
@@ -50,6 +52,7 @@ const FINE: Readonly<Record<Kind, string>> = {
   telegram: '{"ok":true,"result":{"message_id":77}}',
   ntfy: '{"id":"sPs71M8A2T","event":"message"}',
   alertmanager: '',
+  discord: '{"id":"1","type":0}',
   pagerduty: '{"status":"success","message":"Event processed","dedup_key":"k"}',
 };
 
@@ -450,6 +453,7 @@ const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
   telegram: [TOKEN, 'AAE-secret_bot_token'],
   ntfy: [TOPIC, SECRET],
   alertmanager: [SECRET],
+  discord: [DISCORD_PATH.slice(1), '3d89bb75-SECRET_token'],
   pagerduty: [ROUTING_KEY],
 };
 
@@ -495,6 +499,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
         telegram: { type: 'telegram', apiUrl: gone, token: TOKEN, chat: '1' },
         ntfy: { type: 'ntfy', serverUrl: gone, topic: TOPIC },
         alertmanager: { type: 'alertmanager', urls: [gone], expireAfterMs: 1 },
+        discord: { type: 'discord', url: gone },
         pagerduty: { type: 'pagerduty', apiUrl: gone, routingKey: ROUTING_KEY },
       }[kind] as never,
     );
@@ -605,6 +610,15 @@ const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
       annotations: Record<string, string>;
     }[];
     return [annotations['summary'] ?? '', annotations['description'] ?? ''];
+  },
+  discord: (json) => {
+    const { content, embeds } = json as { content: string; embeds: readonly unknown[] };
+    const [{ description, fields } = { description: '', fields: [] }] = embeds as readonly {
+      description: string;
+      fields: readonly { name: string; value: string }[];
+    }[];
+    const values = fields.filter(({ name }) => name === 'subject').map(({ value }) => value);
+    return [content, description.replace(/\[Run & book\]\(.*\)$/, ''), ...values];
   },
   pagerduty: (json) => {
     const { payload } = json as { payload: Record<string, string> };
