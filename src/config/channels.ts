@@ -70,6 +70,17 @@ const CHANNELS = {
     }),
     { api: 'apiUrl' },
   ),
+  opsgenie: renamed(
+    channel('opsgenie', 'The Alert API of Opsgenie, and of Jira Service Management.', {
+      apiKey: secretRef().describe('Key of an API integration.'),
+      api: baseUrl('https:', 'http:')
+        .prefault('https://api.opsgenie.com')
+        .describe(
+          'Address of the API without /v2: in the EU https://api.eu.opsgenie.com, of Jira Service Management https://api.atlassian.com/jsm/ops/integration.',
+        ),
+    }),
+    { api: 'apiUrl' },
+  ),
 } as const;
 
 type ChannelType = keyof typeof CHANNELS;

@@ -6,6 +6,7 @@ import { type ChannelParts, createHttpSender } from './http-sender.ts';
 import { createLogChannel, type WriteLog } from './log-channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 import { createNtfy } from './ntfy.ts';
+import { createOpsgenie } from './opsgenie.ts';
 import { Pace } from './pace.ts';
 import { createPagerduty } from './pagerduty.ts';
 import { createSlack } from './slack.ts';
@@ -22,6 +23,7 @@ const KINDS = {
   alertmanager: createAlertmanager,
   discord: createDiscord,
   pagerduty: createPagerduty,
+  opsgenie: createOpsgenie,
 } as const;
 
 type Kinds = typeof KINDS;

@@ -68,6 +68,12 @@ const EXPOSED: readonly Exposed[] = [
     'channels.a.api',
   ],
   [
+    'Opsgenie over http',
+    'channels',
+    'channels: { a: { type: opsgenie, apiKey: { env: KEY }, api: "http://api.example" } }',
+    'channels.a.api',
+  ],
+  [
     'an Alertmanager over http',
     'channels',
     'channels: { a: { type: alertmanager, urls: [http://127.0.0.1:1, http://am:9093] } }',

@@ -2,6 +2,7 @@ import { createAlertmanager } from '../../src/notify/alertmanager.ts';
 import type { DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import { createDiscord } from '../../src/notify/discord.ts';
 import type { HttpReply, HttpSender } from '../../src/notify/http-sender.ts';
+import { createOpsgenie } from '../../src/notify/opsgenie.ts';
 import { createPagerduty } from '../../src/notify/pagerduty.ts';
 import { createSlack } from '../../src/notify/slack.ts';
 import { createTelegram } from '../../src/notify/telegram.ts';
@@ -23,6 +24,8 @@ const REPLIES = [
   { id: '1', code: 50_035, message: 'Invalid Form Body' },
   { status: 'success', message: 'Event processed', dedup_key: 'k' },
   { status: 'invalid event', message: 'Event object is invalid', errors: ['bad routing_key'] },
+  { result: 'Request will be processed', took: 0.302, requestId: '43a29c5c' },
+  { message: 'Request body is not processable', errors: { message: 'too long' } },
 ];
 const WORDS = [
   'ok',
@@ -49,6 +52,7 @@ export const RECEIVERS: Boundary = {
       createWebhook({ url: 'https://hook.example' }, parts),
       createDiscord({ url: 'https://discord.example/api/webhooks/1/SECRETSECRET' }, parts),
       createPagerduty({ apiUrl: 'https://events.example', routingKey: 'k'.repeat(32) }, parts),
+      createOpsgenie({ apiUrl: 'https://api.example', apiKey: 'k'.repeat(32) }, parts),
     ];
     const outgoing: Outgoing = { message: message(), receipts: {}, insteadOf: [], beginningUntold: false };
     return {

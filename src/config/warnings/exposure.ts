@@ -101,6 +101,7 @@ function addressesOf(
   switch (channel.type) {
     case 'telegram':
     case 'pagerduty':
+    case 'opsgenie':
       return [[['api'], channel.apiUrl]];
     case 'ntfy':
       return [[['server'], channel.serverUrl]];
