@@ -59,6 +59,11 @@ const CHANNELS = {
       'Its address, with ?thread_id= for a thread; whoever has it can write to the channel.',
     ),
   }),
+  teams: channel('teams', 'A workflow of Microsoft Teams that posts what it gets by webhook.', {
+    url: secretRef('https:', 'http:').describe(
+      'Address of the workflow; whoever has it can write to the channel.',
+    ),
+  }),
   pagerduty: renamed(
     channel('pagerduty', 'A service of PagerDuty, through its Events API v2.', {
       routingKey: secretRef().describe('Integration key of the service.'),

@@ -230,6 +230,11 @@ export function plainText(wording: Wording): string {
   ].join('\n');
 }
 
+/** For receivers that may read HTML and also show texts as they are: what could begin a tag does not any more. */
+export function withoutTags(text: string): string {
+  return text.replaceAll(/<(?=[a-z/!?])/gi, '<\u200b');
+}
+
 const COLOURS = { critical: '#d1242f', warning: '#d4a72c', info: '#57606a' } as const;
 const RESOLVED_COLOUR = '#2da44e';
 

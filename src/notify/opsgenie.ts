@@ -7,7 +7,7 @@ import {
   jsonObject,
   safeWords,
 } from './http-sender.ts';
-import { cut, type LinkTemplate, subjectWords, wordingOf } from './message-layout.ts';
+import { cut, type LinkTemplate, subjectWords, withoutTags, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 export interface OpsgenieOptions {
@@ -76,9 +76,9 @@ function textOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): string 
     .join('\n');
 }
 
-/** Message and description are read as HTML: what could begin a tag does not any more. */
+/** Message and description are read as HTML. */
 function shown(text: string, max: number): string {
-  return cut(text.replaceAll(/<(?=[a-z/!?])/gi, '<\u200b'), max);
+  return cut(withoutTags(text), max);
 }
 
 /** 202 with `{ result, took, requestId }`; else `{ message, errors }`, where errors has a text for each field. */

@@ -56,6 +56,13 @@ const EXPOSED: readonly Exposed[] = [
     { HOOK: 'http://hook.example/planted-password' },
   ],
   [
+    'a workflow of Teams over http',
+    'channels',
+    'channels: { a: { type: teams, url: { env: HOOK } } }',
+    'channels.a.url',
+    { HOOK: 'http://flow.example/workflows/planted-password' },
+  ],
+  [
     'a bot over http',
     'channels',
     'channels: { a: { type: telegram, token: { env: KEY }, chat: "1", api: "http://bot.example" } }',

@@ -5,6 +5,7 @@ import type { HttpReply, HttpSender } from '../../src/notify/http-sender.ts';
 import { createOpsgenie } from '../../src/notify/opsgenie.ts';
 import { createPagerduty } from '../../src/notify/pagerduty.ts';
 import { createSlack } from '../../src/notify/slack.ts';
+import { createTeams } from '../../src/notify/teams.ts';
 import { createTelegram } from '../../src/notify/telegram.ts';
 import { createWebhook } from '../../src/notify/webhook.ts';
 import { message } from '../notify/receiver.ts';
@@ -24,6 +25,7 @@ const REPLIES = [
   { id: '1', code: 50_035, message: 'Invalid Form Body' },
   { status: 'success', message: 'Event processed', dedup_key: 'k' },
   { status: 'invalid event', message: 'Event object is invalid', errors: ['bad routing_key'] },
+  { error: { code: 'WorkflowNotFound', message: 'The workflow could not be found.' } },
   { result: 'Request will be processed', took: 0.302, requestId: '43a29c5c' },
   { message: 'Request body is not processable', errors: { message: 'too long' } },
 ];
@@ -53,6 +55,7 @@ export const RECEIVERS: Boundary = {
       createDiscord({ url: 'https://discord.example/api/webhooks/1/SECRETSECRET' }, parts),
       createPagerduty({ apiUrl: 'https://events.example', routingKey: 'k'.repeat(32) }, parts),
       createOpsgenie({ apiUrl: 'https://api.example', apiKey: 'k'.repeat(32) }, parts),
+      createTeams({ url: 'https://flow.example/workflows/1/paths/invoke?sig=SECRETSECRET' }, parts),
     ];
     const outgoing: Outgoing = { message: message(), receipts: {}, insteadOf: [], beginningUntold: false };
     return {

@@ -27,6 +27,8 @@ const TOKEN = '123456:AAE-secret_bot_token';
 const TOPIC = 'desk-alerts-secret-topic';
 // With dots: none of these looks like a secret by itself.
 const DISCORD_PATH = '/api/webhooks/2237.0470/SECRET_token.1';
+const TEAMS_SIGNATURE = 'SECRET.signature';
+const TEAMS_PATH = `/workflows/a1.SECRET/triggers/manual/paths/invoke?api-version=1&sig=${TEAMS_SIGNATURE}`;
 const GENIE_KEY = 'secret.of.genie';
 const ROUTING_KEY = 'secret.of.routing';
 const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
@@ -45,6 +47,7 @@ const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
       ms,
     ),
   discord: (ms) => open({ type: 'discord', url: `${receiver.url}${DISCORD_PATH}` }, ms),
+  teams: (ms) => open({ type: 'teams', url: `${receiver.url}${TEAMS_PATH}` }, ms),
   pagerduty: (ms) => open({ type: 'pagerduty', apiUrl: receiver.url, routingKey: ROUTING_KEY }, ms),
   opsgenie: (ms) => open({ type: 'opsgenie', apiUrl: receiver.url, apiKey: GENIE_KEY }, ms),
 };
@@ -56,6 +59,7 @@ const FINE: Readonly<Record<Kind, string>> = {
   ntfy: '{"id":"sPs71M8A2T","event":"message"}',
   alertmanager: '',
   discord: '{"id":"1","type":0}',
+  teams: '',
   pagerduty: '{"status":"success","message":"Event processed","dedup_key":"k"}',
   opsgenie: '{"result":"Request will be processed","took":0.3,"requestId":"43a29c5c"}',
 };
@@ -458,6 +462,7 @@ const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
   ntfy: [TOPIC, SECRET],
   alertmanager: [SECRET],
   discord: [DISCORD_PATH.slice(1), 'SECRET_token.1'],
+  teams: [TEAMS_PATH.slice(1), TEAMS_SIGNATURE, 'a1.SECRET'],
   pagerduty: [ROUTING_KEY],
   opsgenie: [GENIE_KEY],
 };
@@ -505,6 +510,7 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
         ntfy: { type: 'ntfy', serverUrl: gone, topic: TOPIC },
         alertmanager: { type: 'alertmanager', urls: [gone], expireAfterMs: 1 },
         discord: { type: 'discord', url: gone },
+        teams: { type: 'teams', url: gone },
         pagerduty: { type: 'pagerduty', apiUrl: gone, routingKey: ROUTING_KEY },
         opsgenie: { type: 'opsgenie', apiUrl: gone, apiKey: GENIE_KEY },
       }[kind] as never,
@@ -569,7 +575,7 @@ describe('the words', () => {
   });
 });
 
-const READS_TAGS: ReadonlySet<Kind> = new Set(['slack', 'telegram', 'discord', 'opsgenie']);
+const READS_TAGS: ReadonlySet<Kind> = new Set(['slack', 'telegram', 'discord', 'teams', 'opsgenie']);
 
 describe('text from outside', () => {
   const HOSTILE =
@@ -627,6 +633,12 @@ const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
     }[];
     const values = fields.filter(({ name }) => name === 'subject').map(({ value }) => value);
     return [content, description.replace(/\[Run & book\]\(.*\)$/, ''), ...values];
+  },
+  teams: (json) => {
+    const { attachments } = json as { attachments: readonly { content: { body: readonly Json[] } }[] };
+    return (attachments[0]?.content.body ?? [])
+      .map(({ inlines }) => (inlines as readonly { text: string }[]).map(({ text }) => text).join(''))
+      .filter((text) => text.includes('BTC'));
   },
   pagerduty: (json) => {
     const { payload } = json as { payload: Record<string, string> };

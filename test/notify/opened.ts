@@ -27,11 +27,10 @@ type Options = ChannelOptions extends infer O
 const opened: Channel[] = [];
 
 /** A channel as the daemon opens it, named `ops`, with a clock that stands at `AT`. */
-export function open(options: Options, timeoutMs = 2000): Channel {
+export function open(options: Options, timeoutMs = 2000, links = LINKS): Channel {
   const full = { name: 'ops', timeoutMs, giveUpAfterMs: 5000, ...options } as unknown as ChannelOptions;
   const clock = { ...systemClock, nowMs: () => AT };
-  const channel =
-    openChannels([full], { clock, links: LINKS, log: () => undefined })[0]?.channel ?? expect.fail();
+  const channel = openChannels([full], { clock, links, log: () => undefined })[0]?.channel ?? expect.fail();
   opened.push(channel);
   return channel;
 }
