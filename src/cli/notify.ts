@@ -21,7 +21,8 @@ export function registerNotify(program: Command, io: CliIo): void {
     .description(
       'Sends a marked test message through each channel of a config file, the log too, and says for each whether\n' +
         'its receiver took it, and if not, why. No channel stands in for another one. An Alertmanager gets an alert\n' +
-        'named BreakwaterTest of severity info, which ends by itself.',
+        'named BreakwaterTest of severity info, which ends by itself. At PagerDuty the alert is acknowledged at once;\n' +
+        'end it there by hand, and that of Opsgenie.',
     )
     .requiredOption('--config <file>', 'the config file')
     .option('--channel <name>', 'only this one');

@@ -54,6 +54,38 @@ const CHANNELS = {
       .exactOptional()
       .describe('Value of the Authorization header, such as "Bearer ..."; none by default.'),
   }),
+  discord: channel('discord', 'A webhook of a Discord channel.', {
+    url: secretRef('https:', 'http:').describe(
+      'Its address, with ?thread_id= for a thread; whoever has it can write to the channel.',
+    ),
+  }),
+  teams: channel('teams', 'A workflow of Microsoft Teams that posts what it gets by webhook.', {
+    url: secretRef('https:', 'http:').describe(
+      'Address of the workflow; whoever has it can write to the channel.',
+    ),
+  }),
+  pagerduty: renamed(
+    channel('pagerduty', 'A service of PagerDuty, through its Events API v2.', {
+      routingKey: secretRef().describe('Integration key of the service.'),
+      api: baseUrl('https:', 'http:')
+        .prefault('https://events.pagerduty.com')
+        .describe(
+          'Address of the Events API without /v2; of accounts in the EU https://events.eu.pagerduty.com.',
+        ),
+    }),
+    { api: 'apiUrl' },
+  ),
+  opsgenie: renamed(
+    channel('opsgenie', 'The Alert API of Opsgenie, and of Jira Service Management.', {
+      apiKey: secretRef().describe('Key of an API integration.'),
+      api: baseUrl('https:', 'http:')
+        .prefault('https://api.opsgenie.com')
+        .describe(
+          'Address of the API without /v2: in the EU https://api.eu.opsgenie.com, of Jira Service Management https://api.atlassian.com/jsm/ops/integration.',
+        ),
+    }),
+    { api: 'apiUrl' },
+  ),
 } as const;
 
 type ChannelType = keyof typeof CHANNELS;

@@ -1,12 +1,16 @@
 import type { Clock } from '../core/ports/clock.ts';
 import { createAlertmanager } from './alertmanager.ts';
 import type { Channel, ChannelLimits } from './channel.ts';
+import { createDiscord } from './discord.ts';
 import { type ChannelParts, createHttpSender } from './http-sender.ts';
 import { createLogChannel, type WriteLog } from './log-channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 import { createNtfy } from './ntfy.ts';
+import { createOpsgenie } from './opsgenie.ts';
 import { Pace } from './pace.ts';
+import { createPagerduty } from './pagerduty.ts';
 import { createSlack } from './slack.ts';
+import { createTeams } from './teams.ts';
 import { createTelegram } from './telegram.ts';
 import type { OpenChannel } from './thread.ts';
 import { createWebhook } from './webhook.ts';
@@ -18,6 +22,10 @@ const KINDS = {
   telegram: createTelegram,
   ntfy: createNtfy,
   alertmanager: createAlertmanager,
+  discord: createDiscord,
+  teams: createTeams,
+  pagerduty: createPagerduty,
+  opsgenie: createOpsgenie,
 } as const;
 
 type Kinds = typeof KINDS;
@@ -52,10 +60,12 @@ function openChannel(options: ChannelOptions, parts: ChannelParts): Channel {
 
 /**
  * Least time between two messages: Slack takes one a second per webhook; Telegram one a second per chat and twenty
- * a minute in a group. More than that is refused for a while.
+ * a minute in a group; PagerDuty 120 a minute per key; a workflow of Teams posts 100 a minute; Discord says in its
+ * refusals what it takes. More than that is refused for a while.
  */
 function intervalOf(options: ChannelOptions): number {
-  if (options.type === 'slack') return 1000;
+  if (options.type === 'pagerduty') return 500;
+  if (options.type === 'slack' || options.type === 'discord' || options.type === 'teams') return 1000;
   if (options.type !== 'telegram') return 0;
   // Groups and channels have negative numbers or names; a person's chat has a positive one.
   return /^\d+$/.test(options.chat) ? 1000 : 3000;

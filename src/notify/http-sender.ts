@@ -169,6 +169,27 @@ export function httpFailure(
   return failed('rejected', words, true);
 }
 
+/** The JSON object of a reply; `undefined` where it is something else. */
+export function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An address that is a secret, and what of it could be repeated by itself. */
+export function secretsOfUrl(url: string): readonly string[] {
+  const { pathname, search, searchParams } = new URL(url);
+  const parts = [...pathname.split('/'), ...searchParams.values()];
+  return [url, search, pathname.slice(1), ...parts.filter((part) => part.length >= SECRET_PART)];
+}
+
+const SECRET_PART = 8;
+
 /** A receiver's words for a log line: one short line, without the secrets given and what could be one. */
 export function safeWords(text: string, secrets: readonly string[] = []): string {
   return (

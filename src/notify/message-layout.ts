@@ -282,6 +282,23 @@ export function plainText(wording: Wording): string {
   ].join('\n');
 }
 
+/** For receivers that may read HTML and also show texts as they are: what could begin a tag does not any more. */
+export function withoutTags(text: string): string {
+  return text.replaceAll(/<(?=[a-z/!?])/gi, '<\u200b');
+}
+
+const COLOURS = { critical: '#d1242f', warning: '#d4a72c', info: '#57606a' } as const;
+const RESOLVED_COLOUR = '#2da44e';
+
+export function colourOf({ kind, severity }: Pick<Message, 'kind' | 'severity'>): string {
+  return kind === 'resolved' ? RESOLVED_COLOUR : COLOURS[severity];
+}
+
+/** What needs nobody to get up. */
+export function isCalm({ kind, severity }: Pick<Message, 'kind' | 'severity'>): boolean {
+  return kind === 'resolved' || kind === 'test' || severity === 'info';
+}
+
 /** At most `max` characters, cut between characters, with a mark that something is missing. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;

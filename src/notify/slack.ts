@@ -1,6 +1,13 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type ChannelParts, failed, type HttpReply, httpFailure, safeWords } from './http-sender.ts';
-import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
+import {
+  type ChannelParts,
+  failed,
+  type HttpReply,
+  httpFailure,
+  safeWords,
+  secretsOfUrl,
+} from './http-sender.ts';
+import { colourOf, cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface SlackOptions {
   /** A secret: it is all that is needed to write to the channel. */
@@ -8,8 +15,8 @@ export interface SlackOptions {
 }
 
 /**
- * Slack's incoming webhooks, and what takes the same payload (Mattermost, Rocket.Chat, Discord's `/slack`
- * addresses): a text and one attachment, as blocks are Slack's alone.
+ * Slack's incoming webhooks, and what takes the same payload (Mattermost, Rocket.Chat): a text and one attachment, as
+ * blocks are Slack's alone.
  */
 export function createSlack({ url = '' }: SlackOptions, { name, links, http }: ChannelParts): Channel {
   return {
@@ -25,8 +32,6 @@ export function createSlack({ url = '' }: SlackOptions, { name, links, http }: C
   };
 }
 
-const COLOURS = { critical: '#d1242f', warning: '#d4a72c', info: '#57606a' } as const;
-const RESOLVED_COLOUR = '#2da44e';
 const MAX_TITLE = 300;
 const MAX_TEXT = 3000;
 /** Longer fields take a whole row. */
@@ -46,7 +51,7 @@ export function slackPayload(
     attachments: [
       {
         fallback: escapeSlack(cut(`${wording.title}: ${wording.lines.join(' ')}`, MAX_TEXT)),
-        color: message.kind === 'resolved' ? RESOLVED_COLOUR : COLOURS[message.severity],
+        color: colourOf(message),
         text: cut(text.join('\n'), MAX_TEXT),
         fields: wording.facts.map((fact) => ({
           title: fact.name,
@@ -75,18 +80,10 @@ function slackUrl(url: string): string {
   return url.replaceAll('&', '&amp;').replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll('|', '%7C');
 }
 
-/** The address, and what of it could be repeated by itself. */
-function secretsOf(url: string): readonly string[] {
-  const { pathname } = new URL(url);
-  return [url, pathname.slice(1), ...pathname.split('/').filter((part) => part.length >= SECRET_PART)];
-}
-
-const SECRET_PART = 8;
-
 /** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
 function judge(reply: HttpReply, url: string): DeliveryAttempt {
   if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
-  const said = safeWords(reply.body, secretsOf(url));
+  const said = safeWords(reply.body, secretsOfUrl(url));
   if (reply.status === 403 && /^(invalid_token|token_)/.test(reply.body)) {
     return failed('unauthorized', `HTTP 403: ${said}`, true);
   }

@@ -1,7 +1,14 @@
-import type { Message, Receipts } from '../core/ports/delivery.ts';
+import type { Receipts } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type ChannelParts, failed, type HttpReply, httpFailure, safeWords } from './http-sender.ts';
-import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
+import {
+  type ChannelParts,
+  failed,
+  type HttpReply,
+  httpFailure,
+  jsonObject,
+  safeWords,
+} from './http-sender.ts';
+import { cut, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface TelegramOptions {
   /** Of the Bot API, without a slash at the end: Telegram's own or a local Bot API server. */
@@ -59,16 +66,11 @@ export function telegramPayload(outgoing: Outgoing, place: Place): Readonly<Reco
     text: htmlText(outgoing, place.links),
     parse_mode: 'HTML',
     link_preview_options: { is_disabled: true },
-    disable_notification: isQuiet(message),
+    disable_notification: isCalm(message),
     ...(first === undefined
       ? {}
       : { reply_parameters: { message_id: first, allow_sending_without_reply: true } }),
   };
-}
-
-/** What needs nobody to get up. */
-function isQuiet({ kind, severity }: Message): boolean {
-  return kind === 'resolved' || kind === 'test' || severity === 'info';
 }
 
 function firstMessage(receipts: Receipts): number | undefined {
@@ -157,10 +159,6 @@ function judge(reply: HttpReply, token: string): Verdict {
 }
 
 function parse(text: string): BotReply | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && 'ok' in value ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonObject(text);
+  return value !== undefined && 'ok' in value ? value : undefined;
 }

@@ -223,7 +223,7 @@ async function holdThread(
   }
 }
 
-/** One attempt may take two requests (Telegram: a group that moved). */
+/** One attempt may take two requests (Telegram: a group that moved; PagerDuty: a test). */
 const ATTEMPT_REQUESTS = 2;
 const BUSY_POLL_MS = 200;
 

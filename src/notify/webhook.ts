@@ -1,8 +1,9 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { commandsOf } from './figure-words.ts';
 import { type ChannelParts, httpFailure } from './http-sender.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
+import { shortId } from './short-id.ts';
 
 export interface WebhookOptions {
   readonly url?: string;
@@ -21,7 +22,8 @@ export function createWebhook({ url = '', secret }: WebhookOptions, parts: Chann
       const body = JSON.stringify(webhookPayload(name, outgoing, links));
       const seconds = Math.floor(nowMs() / 1000);
       const headers = {
-        'breakwater-delivery': deliveryId(outgoing.message.id),
+        // The same for every repetition of a message.
+        'breakwater-delivery': shortId(outgoing.message.id),
         'breakwater-event': outgoing.message.kind,
         ...(secret === undefined ? {} : { 'breakwater-signature': signature(secret, seconds, body) }),
       };
@@ -32,11 +34,6 @@ export function createWebhook({ url = '', secret }: WebhookOptions, parts: Chann
     },
     close: () => http.close(),
   };
-}
-
-/** The same for every repetition of a message; fit for a header, whatever is in the message's own id. */
-export function deliveryId(messageId: string): string {
-  return createHash('sha256').update(messageId).digest('hex').slice(0, 32);
 }
 
 /** `t=<Unix seconds>,v1=<hex>`: HMAC-SHA-256 over the seconds, a dot and the body's bytes, keyed by the secret's. */
@@ -54,7 +51,7 @@ export function webhookPayload(
   const wording = wordingOf(outgoing, links);
   return {
     version: 1,
-    id: deliveryId(message.id),
+    id: shortId(message.id),
     key: message.key,
     kind: message.kind,
     channel,

@@ -26,10 +26,11 @@ const SECRET_KEY =
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // Credentials in addresses.
   [/(\w{1,40}:\/\/)[^/\s@]+@/g, `$1${HIDDEN}@`],
-  [/\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi, `$1 ${HIDDEN}`],
-  // Telegram's address of a bot, and incoming webhooks.
+  [/\b(bearer|basic|geniekey)\s+[\w.~+/=-]{6,}/gi, `$1 ${HIDDEN}`],
+  // Telegram's address of a bot, incoming webhooks, and workflows.
   [/(\/bot)\d+:[\w-]+/g, `$1${HIDDEN}`],
   [/(https?:\/\/[^\s"']{0,200}?\/(?:services|hooks|webhooks?)\/)[^\s"']+/gi, `$1${HIDDEN}`],
+  [/([?&]sig=)[^\s"'&]+/gi, `$1${HIDDEN}`],
   [
     /((?:secret|passw(?:or)?d|passphrase|token|api[-_]?key|signature)["']?\s*[:=]\s*["']?)[^\s"',;&]{4,}/gi,
     `$1${HIDDEN}`,
@@ -75,9 +76,11 @@ function formsOf(secret: string): readonly string[] {
     Buffer.from(secret).toString('base64'),
   ];
   if (!URL.canParse(secret)) return forms;
-  const { password, pathname, search } = new URL(secret);
+  const { password, pathname, search, searchParams } = new URL(secret);
   const parts = [password, decoded(password), pathname.replace(/^\/+/, ''), search.replace(/^\?/, '')];
-  const tokens = pathname.split('/').filter((part) => part.length >= SHORTEST_TOKEN);
+  const tokens = [...pathname.split('/'), ...searchParams.values()].filter(
+    (part) => part.length >= SHORTEST_TOKEN,
+  );
   return [...forms, ...parts.filter((part) => part.length >= SHORTEST + 2), ...tokens];
 }
 

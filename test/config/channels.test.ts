@@ -17,6 +17,10 @@ const CHANNELS = `channels:
   phone: { type: telegram, token: { env: TOKEN }, chat: "-100", api: http://127.0.0.1:8081/ }
   own: { type: webhook, url: https://own.example/hook, secret: { env: TOKEN }, timeout: 3s, giveUpAfter: 30s }
   am: { type: alertmanager, urls: http://127.0.0.1:9093/, authorization: { env: TOKEN } }
+  chat: { type: discord, url: { env: URL_1 } }
+  room: { type: teams, url: { env: URL_1 } }
+  pager: { type: pagerduty, routingKey: { env: TOKEN } }
+  genie: { type: opsgenie, apiKey: { env: TOKEN }, api: https://api.atlassian.com/jsm/ops/integration/ }
 `;
 const GIVEN = { env: ENV };
 
@@ -29,6 +33,10 @@ describe('channels', () => {
       { name: 'phone', type: 'telegram', chat: '-100', apiUrl: 'http://127.0.0.1:8081' },
       { name: 'own', type: 'webhook', timeoutMs: 3000, giveUpAfterMs: 30_000 },
       { name: 'am', type: 'alertmanager', urls: ['http://127.0.0.1:9093'] },
+      { name: 'chat', type: 'discord' },
+      { name: 'room', type: 'teams' },
+      { name: 'pager', type: 'pagerduty', apiUrl: 'https://events.pagerduty.com' },
+      { name: 'genie', type: 'opsgenie', apiUrl: 'https://api.atlassian.com/jsm/ops/integration' },
     ]);
     const [ops, phone] = config.channels;
     expect(ops?.type === 'slack' && ops.url?.reveal()).toBe(ENV.URL_1);
@@ -50,7 +58,9 @@ describe('channels', () => {
   test('a notify that names none tells all, the log last; one can be named', () => {
     const told = (rule: string) =>
       loaded(`${CHANNELS}${withRules(rule, ['r'])}`, GIVEN).accounts[0]?.rules[0]?.actions[0];
-    expect(told(RULE())).toMatchObject({ channels: ['ops', 'phone', 'own', 'am', 'log'] });
+    expect(told(RULE())).toMatchObject({
+      channels: ['ops', 'phone', 'own', 'am', 'chat', 'room', 'pager', 'genie', 'log'],
+    });
     expect(told(RULE(' channels: phone '))).toMatchObject({ channels: ['phone'] });
   });
 
@@ -70,6 +80,7 @@ describe('channels', () => {
   d: { type: webhook, url: ftp://x, timeout: 5 }
   e: { type: alertmanager, urls: [] }
   f: {}
+  g: { type: discord, url: { env: TOKEN } }
 notify: { remindEvery: 0s, links: { Book: "https://wiki.example/{acount}" } }
 web: { host: 0.0.0.0, port: 99999 }
 log: { level: loud }
@@ -78,7 +89,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
       expect.stringMatching(
         /^breakwater.yaml:2:3 channels.log: expected a channel name: .*not "log", got "log"$/,
       ),
-      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, ntfy, alertmanager, got "slak"; did you mean slack?',
+      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, ntfy, alertmanager, discord, teams, pagerduty, opsgenie, got "slak"; did you mean slack?',
       expect.stringMatching(
         /^breakwater.yaml:4:26 channels.b.url: expected \{ env: NAME \} .*not repeated here/,
       ),
@@ -89,12 +100,13 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
         /^breakwater.yaml:6:46 channels.d.timeout: expected a duration .*did you mean 5s/,
       ),
       'breakwater.yaml:7:34 channels.e.urls: expected a list with at least 1 item, got an empty list',
-      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, ntfy, alertmanager, got nothing',
-      expect.stringMatching(/^breakwater.yaml:9:24 notify.remindEvery: expected a duration/),
-      'breakwater.yaml:10:29 web.port: expected a port from 0 to 65535, got 99999',
-      'breakwater.yaml:11:15 log.level: expected one of trace, debug, info, warn, error, fatal, got "loud"',
+      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, ntfy, alertmanager, discord, teams, pagerduty, opsgenie, got nothing',
+      'breakwater.yaml:9:28 channels.g.url: expected an address that starts with https:// or http:// behind it, got another text',
+      expect.stringMatching(/^breakwater.yaml:10:24 notify.remindEvery: expected a duration/),
+      'breakwater.yaml:11:29 web.port: expected a port from 0 to 65535, got 99999',
+      'breakwater.yaml:12:15 log.level: expected one of trace, debug, info, warn, error, fatal, got "loud"',
       expect.stringMatching(
-        /notify.channels: expected a channel \(log, a, b, c, d, e, f, log\)|expected a channel \(a, b, c, d, e, f, log\), got "pone"/,
+        /notify.channels: expected a channel \(log, a, b, c, d, e, f, g, log\)|expected a channel \(a, b, c, d, e, f, g, log\), got "pone"/,
       ),
     ]);
   });
@@ -130,6 +142,10 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
       ['channels.phone.token', 'secret-missing'],
       ['channels.own.secret', 'secret-missing'],
       ['channels.am.authorization', 'secret-missing'],
+      ['channels.chat.url', 'secret-missing'],
+      ['channels.room.url', 'secret-missing'],
+      ['channels.pager.routingKey', 'secret-missing'],
+      ['channels.genie.apiKey', 'secret-missing'],
     ]);
   });
 });

@@ -49,9 +49,35 @@ const EXPOSED: readonly Exposed[] = [
     { HOOK: 'http://hook.example/planted-password' },
   ],
   [
+    'a webhook of Discord over http',
+    'channels',
+    'channels: { a: { type: discord, url: { env: HOOK } } }',
+    'channels.a.url',
+    { HOOK: 'http://hook.example/planted-password' },
+  ],
+  [
+    'a workflow of Teams over http',
+    'channels',
+    'channels: { a: { type: teams, url: { env: HOOK } } }',
+    'channels.a.url',
+    { HOOK: 'http://flow.example/workflows/planted-password' },
+  ],
+  [
     'a bot over http',
     'channels',
     'channels: { a: { type: telegram, token: { env: KEY }, chat: "1", api: "http://bot.example" } }',
+    'channels.a.api',
+  ],
+  [
+    'PagerDuty over http',
+    'channels',
+    'channels: { a: { type: pagerduty, routingKey: { env: KEY }, api: "http://events.example" } }',
+    'channels.a.api',
+  ],
+  [
+    'Opsgenie over http',
+    'channels',
+    'channels: { a: { type: opsgenie, apiKey: { env: KEY }, api: "http://api.example" } }',
     'channels.a.api',
   ],
   [

@@ -1,14 +1,18 @@
 import { createAlertmanager } from '../../src/notify/alertmanager.ts';
 import type { DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
+import { createDiscord } from '../../src/notify/discord.ts';
 import type { HttpReply, HttpSender } from '../../src/notify/http-sender.ts';
+import { createOpsgenie } from '../../src/notify/opsgenie.ts';
+import { createPagerduty } from '../../src/notify/pagerduty.ts';
 import { createSlack } from '../../src/notify/slack.ts';
+import { createTeams } from '../../src/notify/teams.ts';
 import { createTelegram } from '../../src/notify/telegram.ts';
 import { createWebhook } from '../../src/notify/webhook.ts';
 import { message } from '../notify/receiver.ts';
 import { mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary } from './target.ts';
 
-const TELEGRAM_REPLIES = [
+const REPLIES = [
   { ok: true, result: { message_id: 77 } },
   {
     ok: false,
@@ -17,6 +21,13 @@ const TELEGRAM_REPLIES = [
     parameters: { retry_after: 5 },
   },
   { ok: false, error_code: 400, description: 'group migrated', parameters: { migrate_to_chat_id: -1001 } },
+  { message: 'You are being rate limited.', retry_after: 64.57, global: false },
+  { id: '1', code: 50_035, message: 'Invalid Form Body' },
+  { status: 'success', message: 'Event processed', dedup_key: 'k' },
+  { status: 'invalid event', message: 'Event object is invalid', errors: ['bad routing_key'] },
+  { error: { code: 'WorkflowNotFound', message: 'The workflow could not be found.' } },
+  { result: 'Request will be processed', took: 0.302, requestId: '43a29c5c' },
+  { message: 'Request body is not processable', errors: { message: 'too long' } },
 ];
 const WORDS = [
   'ok',
@@ -41,6 +52,10 @@ export const RECEIVERS: Boundary = {
       createTelegram({ apiUrl: 'https://api.example', token: '1:AAE', chat: '-1001' }, parts),
       createAlertmanager({ urls: ['https://am.example'], expireAfterMs: 90_000 }, parts),
       createWebhook({ url: 'https://hook.example' }, parts),
+      createDiscord({ url: 'https://discord.example/api/webhooks/1/SECRETSECRET' }, parts),
+      createPagerduty({ apiUrl: 'https://events.example', routingKey: 'k'.repeat(32) }, parts),
+      createOpsgenie({ apiUrl: 'https://api.example', apiKey: 'k'.repeat(32) }, parts),
+      createTeams({ url: 'https://flow.example/workflows/1/paths/invoke?sig=SECRETSECRET' }, parts),
     ];
     const outgoing: Outgoing = {
       message: message(),
@@ -54,7 +69,7 @@ export const RECEIVERS: Boundary = {
         const channel = oneOf(draw, channels);
         const body =
           draw() < 0.5
-            ? mutatedJson(draw, oneOf(draw, TELEGRAM_REPLIES))
+            ? mutatedJson(draw, oneOf(draw, REPLIES))
             : mutatedText(draw, oneOf(draw, WORDS), 'ab:/+=-_.@<>|\u0000\u202e 1');
         const status = oneOf(draw, [200, 204, 301, 400, 401, 403, 404, 410, 429, 500, 503]);
         const next = {

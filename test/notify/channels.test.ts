@@ -2,62 +2,35 @@ import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { DecimalString } from '../../src/core/quantities/decimal.ts';
-import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
-import { type ChannelOptions, openChannels } from '../../src/notify/channels.ts';
+import type { Channel, DeliveryAttempt } from '../../src/notify/channel.ts';
+import type { ChannelOptions } from '../../src/notify/channels.ts';
 import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
 import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
+import { CURES, closeOpened, LINKS, open, outgoing } from './opened.ts';
 import { AT, message, type Receiver, startReceiver } from './receiver.ts';
 
 let receiver: Receiver;
-const opened: Channel[] = [];
 beforeEach(async () => {
   receiver = await startReceiver();
 });
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((channel) => channel.close()));
+  await closeOpened();
   await receiver.close();
 });
 
-const LINKS = [
-  { title: 'Run & book', url: 'https://wiki.example/{rule}?a={account}&s={subject}&m={market}' },
-];
-const CURES = [
-  {
-    asset: 'USDT',
-    currentLtv: 0.72,
-    targetLtv: 0.6,
-    repay: '166.66666667' as DecimalString,
-    addCollateral: '277.77777778' as DecimalString,
-  },
-];
-
 type Kind = ChannelOptions['type'];
-type Options = ChannelOptions extends infer O
-  ? O extends ChannelOptions
-    ? Omit<O, 'name' | 'timeoutMs' | 'giveUpAfterMs'>
-    : never
-  : never;
-
-function open(options: Options, timeoutMs = 2000): Channel {
-  const full = { name: 'ops', timeoutMs, giveUpAfterMs: 5000, ...options } as unknown as ChannelOptions;
-  const clock = { ...systemClock, nowMs: () => AT };
-  const channel =
-    openChannels([full], { clock, links: LINKS, log: () => undefined })[0]?.channel ?? expect.fail();
-  opened.push(channel);
-  return channel;
-}
-
-function outgoing(changes: Partial<Outgoing> = {}): Outgoing {
-  return { message: message(), along: [], receipts: {}, insteadOf: [], beginningUntold: false, ...changes };
-}
 
 const SECRET = 'hook-secret-value';
 const SLACK_PATH = '/services/T000/B000/XXXXSECRETXXXX';
 const TOKEN = '123456:AAE-secret_bot_token';
 const TOPIC = 'desk-alerts-secret-topic';
+// With dots: none of these looks like a secret by itself.
+const DISCORD_PATH = '/api/webhooks/2237.0470/SECRET_token.1';
+const TEAMS_SIGNATURE = 'SECRET.signature';
+const TEAMS_PATH = `/workflows/a1.SECRET/triggers/manual/paths/invoke?api-version=1&sig=${TEAMS_SIGNATURE}`;
+const GENIE_KEY = 'secret.of.genie';
+const ROUTING_KEY = 'secret.of.routing';
 const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
   webhook: (ms) => open({ type: 'webhook', url: `${receiver.url}/hook/${SECRET}`, secret: SECRET }, ms),
   slack: (ms) => open({ type: 'slack', url: `${receiver.url}${SLACK_PATH}` }, ms),
@@ -73,6 +46,10 @@ const open4: Readonly<Record<Kind, (timeoutMs?: number) => Channel>> = {
       },
       ms,
     ),
+  discord: (ms) => open({ type: 'discord', url: `${receiver.url}${DISCORD_PATH}` }, ms),
+  teams: (ms) => open({ type: 'teams', url: `${receiver.url}${TEAMS_PATH}` }, ms),
+  pagerduty: (ms) => open({ type: 'pagerduty', apiUrl: receiver.url, routingKey: ROUTING_KEY }, ms),
+  opsgenie: (ms) => open({ type: 'opsgenie', apiUrl: receiver.url, apiKey: GENIE_KEY }, ms),
 };
 const KINDS = Object.keys(open4) as Kind[];
 const FINE: Readonly<Record<Kind, string>> = {
@@ -81,6 +58,10 @@ const FINE: Readonly<Record<Kind, string>> = {
   telegram: '{"ok":true,"result":{"message_id":77}}',
   ntfy: '{"id":"sPs71M8A2T","event":"message"}',
   alertmanager: '',
+  discord: '{"id":"1","type":0}',
+  teams: '',
+  pagerduty: '{"status":"success","message":"Event processed","dedup_key":"k"}',
+  opsgenie: '{"result":"Request will be processed","took":0.3,"requestId":"43a29c5c"}',
 };
 
 describe('webhook', () => {
@@ -480,6 +461,10 @@ const SECRETS: Readonly<Record<Kind, readonly string[]>> = {
   telegram: [TOKEN, 'AAE-secret_bot_token'],
   ntfy: [TOPIC, SECRET],
   alertmanager: [SECRET],
+  discord: [DISCORD_PATH.slice(1), 'SECRET_token.1'],
+  teams: [TEAMS_PATH.slice(1), TEAMS_SIGNATURE, 'a1.SECRET'],
+  pagerduty: [ROUTING_KEY],
+  opsgenie: [GENIE_KEY],
 };
 
 describe.each(KINDS)('%s, when things go wrong', (kind) => {
@@ -524,6 +509,10 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
         telegram: { type: 'telegram', apiUrl: gone, token: TOKEN, chat: '1' },
         ntfy: { type: 'ntfy', serverUrl: gone, topic: TOPIC },
         alertmanager: { type: 'alertmanager', urls: [gone], expireAfterMs: 1 },
+        discord: { type: 'discord', url: gone },
+        teams: { type: 'teams', url: gone },
+        pagerduty: { type: 'pagerduty', apiUrl: gone, routingKey: ROUTING_KEY },
+        opsgenie: { type: 'opsgenie', apiUrl: gone, apiKey: GENIE_KEY },
       }[kind] as never,
     );
     expect(await dead.send(outgoing())).toMatchObject({ reason: 'connectFailed', permanent: false });
@@ -586,6 +575,8 @@ describe('the words', () => {
   });
 });
 
+const READS_TAGS: ReadonlySet<Kind> = new Set(['slack', 'telegram', 'discord', 'teams', 'opsgenie']);
+
 describe('text from outside', () => {
   const HOSTILE =
     'BTC[pay](https://evil.example/p) ![x](//evil.example/i) <https://evil.example|pay> evil.example t.me/evil @everyone <!channel> <a href="https://evil.example">x</a> [r]: evil.example\n# Resolved\u2028\u202edlrow';
@@ -603,7 +594,7 @@ describe('text from outside', () => {
       expect(text).toContain('BTC');
       // What receivers turn into links and mentions; our own links are left out before.
       expect(text).not.toMatch(/:\/\/evil|\.example|\.me\b|\]\(|\]:|@everyone|\u2028|\u202e|^# /m);
-      if (kind === 'slack' || kind === 'telegram') expect(text).not.toMatch(/<[!ah]/);
+      if (READS_TAGS.has(kind)) expect(text).not.toMatch(/(?<!\\)<[!ah]/);
     }
   });
 });
@@ -633,6 +624,31 @@ const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
       annotations: Record<string, string>;
     }[];
     return [annotations['summary'] ?? '', annotations['description'] ?? ''];
+  },
+  discord: (json) => {
+    const { content, embeds } = json as { content: string; embeds: readonly unknown[] };
+    const [{ description, fields } = { description: '', fields: [] }] = embeds as readonly {
+      description: string;
+      fields: readonly { name: string; value: string }[];
+    }[];
+    const values = fields.filter(({ name }) => name === 'subject').map(({ value }) => value);
+    return [content, description.replace(/\[Run & book\]\(.*\)$/, ''), ...values];
+  },
+  teams: (json) => {
+    const { attachments } = json as { attachments: readonly { content: { body: readonly Json[] } }[] };
+    return (attachments[0]?.content.body ?? [])
+      .map(({ inlines }) => (inlines as readonly { text: string }[]).map(({ text }) => text).join(''))
+      .filter((text) => text.includes('BTC'));
+  },
+  pagerduty: (json) => {
+    const { payload } = json as { payload: Record<string, string> };
+    const { text = '', subject = '' } = payload['custom_details'] as unknown as Record<string, string>;
+    return [payload['summary'] ?? '', payload['component'] ?? '', text, subject];
+  },
+  opsgenie: (json) => {
+    const { message: title = '', description = '', entity = '', details } = json as Record<string, string>;
+    const { subject = '' } = details as unknown as Record<string, string>;
+    return [title, withoutLinks(description), entity, subject];
   },
 };
 

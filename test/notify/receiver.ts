@@ -24,6 +24,8 @@ export interface Receiver {
   readonly received: Received[];
   /** Answers of the next requests in turn; the last one stays. */
   answer(...answers: readonly Answer[]): void;
+  /** Answers as a service does that judges and remembers requests. */
+  behave(service: (request: Received) => Answer): void;
   close(): Promise<void>;
 }
 
@@ -31,21 +33,18 @@ export interface Receiver {
 export async function startReceiver(first: Answer = {}): Promise<Receiver> {
   const received: Received[] = [];
   let answers: Answer[] = [first];
+  const inTurn = (): Answer => (answers.length > 1 ? answers.shift() : answers[0]) ?? {};
+  let service: (request: Received) => Answer = inTurn;
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const raw = Buffer.concat(chunks).toString('utf8');
       const json = (raw === '' ? {} : JSON.parse(raw)) as Record<string, unknown>;
-      received.push({
-        method: request.method ?? '',
-        path: request.url ?? '',
-        headers: request.headers,
-        raw,
-        json,
-      });
-      const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? {};
-      reply(answer, response);
+      const { method = '', url = '', headers } = request;
+      const got: Received = { method, path: url, headers, raw, json };
+      received.push(got);
+      reply(service(got), response);
     });
   });
   server.listen(0, '127.0.0.1');
@@ -57,6 +56,10 @@ export async function startReceiver(first: Answer = {}): Promise<Receiver> {
     received,
     answer(...next) {
       answers = [...next];
+      service = inTurn;
+    },
+    behave(next) {
+      service = next;
     },
     async close() {
       server.closeAllConnections();

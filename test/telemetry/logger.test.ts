@@ -213,6 +213,12 @@ describe('secrets', () => {
     expect(text()).not.toMatch(/ssword-1/);
   });
 
+  test('the signature within an address is hidden by itself', () => {
+    const { logger, text } = capture({ secrets: ['https://flow.example/invoke?v=1&sig=Zm9vYmFy-cXV4_0123'] });
+    logger.log('info', 'e', 'refused: Zm9vYmFy-cXV4_0123, version v=1');
+    expect(text()).toContain('refused: [secret], version v=1');
+  });
+
   test('that nobody knows are hidden by where they stand and what they look like', () => {
     const redact = createRedactor();
     const shown = redact.value({
@@ -226,6 +232,8 @@ describe('secrets', () => {
       c: 'https://api.telegram.org/bot123456:AAE-x_y/sendMessage',
       d: 'https://hooks.slack.com/services/T0/B0/abcdef',
       e: 'secret=abcd1234&x=1',
+      f: 'Authorization: GenieKey eb243592-faa2',
+      g: 'https://prod-1.logic.azure.com/workflows/1/invoke?sp=%2Frun&sig=ab-c_d&x=1',
       unset: { token: undefined, secret: null },
     });
     expect(shown).toEqual({
@@ -239,6 +247,8 @@ describe('secrets', () => {
       c: 'https://api.telegram.org/bot[secret]/sendMessage',
       d: 'https://hooks.slack.com/services/[secret]',
       e: 'secret=[secret]&x=1',
+      f: 'Authorization: GenieKey [secret]',
+      g: 'https://prod-1.logic.azure.com/workflows/1/invoke?sp=%2Frun&sig=[secret]&x=1',
       unset: { token: undefined, secret: null },
     });
   });

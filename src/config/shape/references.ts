@@ -39,9 +39,17 @@ const SECRET_JSON = {
 
 const EXPECTED = '{ env: NAME } or { file: PATH }';
 
-/** `{ env: NAME }` or `{ file: PATH }`; anything written in place is refused and not repeated. */
-export function secretRef(): z.ZodType<Reference> {
-  return scalar({ expected: EXPECTED, read: readReference, json: SECRET_JSON });
+/**
+ * `{ env: NAME }` or `{ file: PATH }`; anything written in place is refused and not repeated. With protocols, an address
+ * that starts with one of them has to be behind it.
+ */
+export function secretRef(...protocols: readonly string[]): z.ZodType<Reference> {
+  const asked = protocols.length === 0 ? undefined : protocols;
+  return scalar({
+    expected: EXPECTED,
+    read: (written) => readReference(written, asked),
+    json: SECRET_JSON,
+  });
 }
 
 /** An address that may hold a password: a reference, or the address itself when it holds none. */

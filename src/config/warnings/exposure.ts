@@ -100,6 +100,8 @@ function addressesOf(
 ): readonly (readonly [Path, string | Secret | undefined])[] {
   switch (channel.type) {
     case 'telegram':
+    case 'pagerduty':
+    case 'opsgenie':
       return [[['api'], channel.apiUrl]];
     case 'ntfy':
       return [[['server'], channel.serverUrl]];

@@ -1,0 +1,102 @@
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import {
+  type ChannelParts,
+  failed,
+  type HttpReply,
+  httpFailure,
+  jsonObject,
+  safeWords,
+} from './http-sender.ts';
+import { cut, type LinkTemplate, subjectWords, withoutTags, wordingOf } from './message-layout.ts';
+import { shortId } from './short-id.ts';
+
+export interface OpsgenieOptions {
+  /** Without a slash at the end. */
+  readonly apiUrl: string;
+  /** A secret: of an API integration, which may create and close alerts. */
+  readonly apiKey?: string;
+}
+
+/** Opsgenie's Alert API, which Jira Service Management has as well. An episode is one alert, by its `alias`. */
+export function createOpsgenie(
+  { apiUrl, apiKey = '' }: OpsgenieOptions,
+  { name, links, http }: ChannelParts,
+): Channel {
+  const headers = { authorization: `GenieKey ${apiKey}` };
+  return {
+    name,
+    type: 'opsgenie',
+    audience: 'machine',
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
+      const alias = shortId(outgoing.message.key);
+      const isOver = outgoing.message.kind === 'resolved';
+      const path = isOver ? `/v2/alerts/${alias}/close?identifierType=alias` : '/v2/alerts';
+      const payload = isOver ? closingOf(outgoing, links) : { alias, ...alertOf(outgoing, links) };
+      const post = { url: `${apiUrl}${path}`, headers, body: JSON.stringify(payload) };
+      const result = await http.post(post, signal);
+      return result.kind === 'failed' ? result : judge(result.reply, apiKey);
+    },
+    close: () => http.close(),
+  };
+}
+
+const PRIORITIES = { critical: 'P1', warning: 'P3', info: 'P5' } as const;
+const SOURCE = 'Breakwater';
+/** Opsgenie's own bounds, in characters; of all details together 8,000. */
+const MAX_MESSAGE = 130;
+const MAX_TEXT = 15_000;
+const MAX_ENTITY = 512;
+const MAX_DETAIL = 500;
+
+/** One that is open under this alias counts it and calls nobody again; a closed one is followed by another. */
+function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): Readonly<Record<string, unknown>> {
+  const { message } = outgoing;
+  const { title, facts } = wordingOf(outgoing, links);
+  const details = facts.map((fact): [string, string] => [fact.name, shown(fact.text, MAX_DETAIL)]);
+  return {
+    message: shown(title, MAX_MESSAGE),
+    description: textOf(outgoing, links),
+    priority: PRIORITIES[message.severity],
+    entity: shown(subjectWords(message), MAX_ENTITY),
+    tags: ['breakwater', message.severity, message.mode],
+    details: Object.fromEntries(details),
+    source: SOURCE,
+  };
+}
+
+function closingOf(outgoing: Outgoing, links: readonly LinkTemplate[]): Readonly<Record<string, unknown>> {
+  return { user: SOURCE, source: SOURCE, note: textOf(outgoing, links) };
+}
+
+/** The title is cut at 130 characters elsewhere; links are kept whatever the length of the rest. */
+function textOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): string {
+  const { title, lines, links } = wordingOf(outgoing, templates);
+  const shownLinks = cut(links.map((link) => `${link.title}: ${link.url}`).join('\n'), MAX_TEXT / 2);
+  return [shown([title, ...lines].join('\n'), MAX_TEXT - shownLinks.length - 1), shownLinks]
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+/** Message and description are read as HTML. */
+function shown(text: string, max: number): string {
+  return cut(withoutTags(text), max);
+}
+
+/** 202 with `{ result, took, requestId }`; else `{ message, errors }`, where errors has a text for each field. */
+function judge(reply: HttpReply, apiKey: string): DeliveryAttempt {
+  const body = jsonObject(reply.body);
+  if (reply.status >= 200 && reply.status < 300) {
+    return typeof body?.['requestId'] === 'string'
+      ? { kind: 'delivered' }
+      : failed('badReply', `HTTP ${reply.status} without the JSON of the Alert API`, false);
+  }
+  return httpFailure(reply, safeWords(body === undefined ? reply.body : errorOf(body), [apiKey]));
+}
+
+function errorOf({ message, errors }: Readonly<Record<string, unknown>>): string {
+  const all: readonly unknown[] = [
+    message,
+    ...(typeof errors === 'object' ? Object.values(errors ?? {}) : []),
+  ];
+  return all.filter((text) => typeof text === 'string').join(' ');
+}

@@ -1,0 +1,102 @@
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import {
+  type ChannelParts,
+  failed,
+  type HttpReply,
+  httpFailure,
+  jsonObject,
+  safeWords,
+} from './http-sender.ts';
+import { cut, type LinkTemplate, subjectWords, wordingOf } from './message-layout.ts';
+import { shortId } from './short-id.ts';
+
+export interface PagerdutyOptions {
+  /** Without a slash at the end. */
+  readonly apiUrl: string;
+  /** A secret: who knows it can trigger and resolve. */
+  readonly routingKey?: string;
+}
+
+/** PagerDuty's Events API v2, `POST /v2/enqueue`. An episode is one alert, by its `dedup_key`. */
+export function createPagerduty(
+  { apiUrl, routingKey = '' }: PagerdutyOptions,
+  { name, links, http }: ChannelParts,
+): Channel {
+  const enqueue = async (event: PagerdutyEvent, signal?: AbortSignal): Promise<DeliveryAttempt> => {
+    const body = JSON.stringify({ routing_key: routingKey, ...event });
+    const result = await http.post({ url: `${apiUrl}/v2/enqueue`, headers: {}, body }, signal);
+    return result.kind === 'failed' ? result : judge(result.reply, routingKey);
+  };
+  return {
+    name,
+    type: 'pagerduty',
+    audience: 'machine',
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
+      const event = pagerdutyEvent(outgoing, links);
+      const attempt = await enqueue(event, signal);
+      if (attempt.kind === 'failed' || outgoing.message.kind !== 'test') return attempt;
+      // Whoever tests is there: nobody further up has to be called.
+      return await enqueue({ event_action: 'acknowledge', dedup_key: event.dedup_key }, signal);
+    },
+    close: () => http.close(),
+  };
+}
+
+interface PagerdutyEvent {
+  readonly event_action: 'trigger' | 'acknowledge' | 'resolve';
+  readonly dedup_key: string;
+  readonly [more: string]: unknown;
+}
+
+const MAX_SUMMARY = 1024;
+/** An event may have 512 KB. */
+const MAX_TEXT = 10_000;
+const MAX_DETAIL = 2000;
+
+/**
+ * A reminder triggers again: it goes into the log of an alert that is open, calls nobody where it was acknowledged,
+ * and opens another one where a person resolved it too early.
+ */
+function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]): PagerdutyEvent {
+  const { message } = outgoing;
+  const { title, lines, facts, links } = wordingOf(outgoing, templates);
+  const [first] = links;
+  const details = facts.map((fact): [string, string] => [fact.name, cut(fact.text, MAX_DETAIL)]);
+  return {
+    event_action: message.kind === 'resolved' ? 'resolve' : 'trigger',
+    // Its bound is 255 characters, and a key may be longer.
+    dedup_key: shortId(message.key),
+    payload: {
+      summary: cut(title, MAX_SUMMARY),
+      source: message.accountId,
+      severity: message.severity,
+      timestamp: new Date(message.atMs).toISOString(),
+      component: subjectWords(message),
+      class: message.ruleId === '' ? message.kind : message.ruleId,
+      custom_details: { text: cut(lines.join('\n'), MAX_TEXT), ...Object.fromEntries(details) },
+    },
+    client: 'Breakwater',
+    ...(first === undefined ? {} : { client_url: first.url }),
+    links: links.map((link) => ({ href: link.url, text: link.title })),
+  };
+}
+
+/** 202 with `{ status: 'success' }`; else `{ status, message, errors }`. */
+function judge(reply: HttpReply, routingKey: string): DeliveryAttempt {
+  const body = jsonObject(reply.body);
+  if (reply.status >= 200 && reply.status < 300) {
+    return body?.['status'] === 'success'
+      ? { kind: 'delivered' }
+      : failed('badReply', `HTTP ${reply.status} without the JSON of the Events API`, false);
+  }
+  const said = safeWords(body === undefined ? reply.body : errorOf(body), [routingKey]);
+  if (reply.status === 400 && /routing.?key/i.test(said)) {
+    return failed('unauthorized', `HTTP 400: ${said}`, true);
+  }
+  return httpFailure(reply, said);
+}
+
+function errorOf({ message, errors }: Readonly<Record<string, unknown>>): string {
+  const all: readonly unknown[] = Array.isArray(errors) ? [message, ...errors] : [message];
+  return all.filter((text) => typeof text === 'string').join(': ');
+}
