@@ -44,14 +44,54 @@ export function picture(rows: readonly TuneRow[]): Html {
   );
   const front = dots.filter(({ row }) => row.isOnFront).toSorted((a, b) => a.kept - b.kept);
   const line = front.map(({ kept, given }) => `${x.at(kept).toFixed(1)},${y.at(given).toFixed(1)}`).join(' ');
+  const labels = labelled(
+    dots
+      .filter(({ row }) => row.isAnchor)
+      .map(({ row, kept, given }) => ({ name: row.name, x: x.at(kept), y: y.at(given) })),
+  );
   return markup`<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Equity kept against equity given up">
 ${TICKS.map((part) => markup`<text x="${x.place(part)}" y="${HEIGHT - MARGIN.bottom + 18}" text-anchor="middle" fill="currentColor" font-size="11">${percent(x.value(part))}</text><text x="${MARGIN.left - 8}" y="${y.place(part) + 4}" text-anchor="end" fill="currentColor" font-size="11">${percent(y.value(part))}</text>`)}
 <text x="${(WIDTH + MARGIN.left) / 2}" y="${HEIGHT - 10}" text-anchor="middle" fill="currentColor" font-size="12">equity kept by the doomed</text>
 <text x="16" y="${HEIGHT / 2}" text-anchor="middle" fill="currentColor" font-size="12" transform="rotate(-90 16 ${HEIGHT / 2})">given up by those who come through (mean)</text>
 <polyline points="${line}" fill="none" stroke="currentColor" stroke-width="1.5"/>
 ${dots.map(({ row, kept, given }) => markup`<circle cx="${x.at(kept)}" cy="${y.at(given)}" r="${row.isAnchor ? 6 : 4}" fill="${row.isAnchor ? 'none' : 'currentColor'}" stroke="currentColor" fill-opacity="${row.isOnFront ? '1' : '0.3'}"><title>${row.name}: keeps ${percent(kept)}, gives up ${percent(given)}</title></circle>`)}
-${dots.filter(({ row }) => row.isAnchor).map(({ row, kept, given }) => markup`<text x="${x.at(kept)}" y="${y.at(given) - 10}" text-anchor="${x.at(kept) > WIDTH / 2 ? 'end' : 'start'}" fill="currentColor" font-size="11">${row.name}</text>`)}
+${labels.map(({ name, x: at, y: height, isLeft }) => markup`<text x="${at}" y="${height}" text-anchor="${isLeft ? 'end' : 'start'}" fill="currentColor" font-size="11">${name}</text>`)}
 </svg>`;
+}
+
+interface Dot {
+  readonly name: string;
+  readonly x: number;
+  readonly y: number;
+}
+
+interface Label extends Dot {
+  /** The text ends there; else it begins there. */
+  readonly isLeft: boolean;
+}
+
+const ABOVE = 10;
+const LINE = 13;
+/** Of a character, about. */
+const CHARACTER = 6;
+
+/** Above each dot, and higher where another label would be in the way. */
+function labelled(dots: readonly Dot[]): readonly Label[] {
+  const placed: Label[] = [];
+  const spanOf = ({ name, x, isLeft }: Label): readonly [number, number] => {
+    const width = (name.length + 1) * CHARACTER;
+    return isLeft ? [x - width, x] : [x, x + width];
+  };
+  const collides = (one: Label, other: Label): boolean => {
+    const [[from, to], [start, end]] = [spanOf(one), spanOf(other)];
+    return from < end && start < to && Math.abs(one.y - other.y) < LINE;
+  };
+  for (const { name, x, y } of dots.toSorted((a, b) => a.x - b.x)) {
+    let label: Label = { name, x, y: y - ABOVE, isLeft: x > WIDTH / 2 };
+    while (placed.some((other) => collides(label, other))) label = { ...label, y: label.y - LINE };
+    placed.push(label);
+  }
+  return placed;
 }
 
 interface Axis {
