@@ -82,14 +82,18 @@ function labelled(dots: readonly Dot[]): readonly Label[] {
     const width = (name.length + 1) * CHARACTER;
     return isLeft ? [x - width, x] : [x, x + width];
   };
-  const collides = (one: Label, other: Label): boolean => {
-    const [[from, to], [start, end]] = [spanOf(one), spanOf(other)];
-    return from < end && start < to && Math.abs(one.y - other.y) < LINE;
+  const isFree = (one: Label): boolean => {
+    const [from, to] = spanOf(one);
+    return placed.every((other) => {
+      const [start, end] = spanOf(other);
+      return from >= end || start >= to || Math.abs(one.y - other.y) >= LINE;
+    });
   };
   for (const { name, x, y } of dots.toSorted((a, b) => a.x - b.x)) {
-    let label: Label = { name, x, y: y - ABOVE, isLeft: x > WIDTH / 2 };
-    while (placed.some((other) => collides(label, other))) label = { ...label, y: label.y - LINE };
-    placed.push(label);
+    const at = (line: number): Label => ({ name, x, y: y - ABOVE - line * LINE, isLeft: x > WIDTH / 2 });
+    let line = 0;
+    while (!isFree(at(line))) line += 1;
+    placed.push(at(line));
   }
   return placed;
 }
