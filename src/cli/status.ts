@@ -53,7 +53,7 @@ export function registerStatus(program: Command, io: CliIo): void {
   });
   command.addHelpText(
     'after',
-    '\nEnds with 1 when the stored state of an account cannot be read by this version; see its message.\n',
+    '\nEnds with 1 when the stored state of an account cannot be read by this version; see its message. docs/glossary.md has the words.\n',
   );
   command.action((flags: Flags) => status(io, flags));
 }
