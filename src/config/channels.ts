@@ -86,6 +86,20 @@ const CHANNELS = {
     }),
     { api: 'apiUrl' },
   ),
+  email: renamed(
+    channel('email', 'E-mail, through an SMTP server.', {
+      server: baseUrl('smtps:', 'smtp:').describe(
+        'smtps://HOST:465 (TLS from the start) or smtp://HOST:587 (STARTTLS, demanded of other machines).',
+      ),
+      user: text({ expected: 'the name of a user of the mail server', maxLength: 320 })
+        .exactOptional()
+        .describe('Who logs in there; without one nobody does.'),
+      password: secretRef().exactOptional().describe('With the user.'),
+      from: mailAddress().describe('Sender.'),
+      to: oneOrMany(mailAddress()).describe('Receivers.'),
+    }),
+    { server: 'serverUrl' },
+  ),
 } as const;
 
 type ChannelType = keyof typeof CHANNELS;
@@ -112,6 +126,14 @@ function channel<const T extends string, K extends Readonly<Record<string, z.Zod
     proxy: urlOrRef('http:', 'https:').exactOptional().describe('HTTP proxy on the way to it.'),
   });
   return renamed(schema, { timeout: 'timeoutMs', giveUpAfter: 'giveUpAfterMs' });
+}
+
+function mailAddress(): z.ZodType<string> {
+  return text({
+    expected: 'an address such as desk@example.com',
+    pattern: /^[^\s@<>,;:"()]+@[^\s@<>,;:"()]+$/,
+    maxLength: 254,
+  });
 }
 
 export const channelsSchema = z.record(name('a channel name'), z.union(Object.values(CHANNELS)));

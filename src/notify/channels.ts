@@ -2,6 +2,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import { createAlertmanager } from './alertmanager.ts';
 import type { Channel, ChannelLimits } from './channel.ts';
 import { createDiscord } from './discord.ts';
+import { createEmail } from './email.ts';
 import { type ChannelParts, createHttpSender } from './http-sender.ts';
 import { createLogChannel, type WriteLog } from './log-channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
@@ -26,6 +27,7 @@ const KINDS = {
   teams: createTeams,
   pagerduty: createPagerduty,
   opsgenie: createOpsgenie,
+  email: createEmail,
 } as const;
 
 type Kinds = typeof KINDS;

@@ -89,7 +89,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
       expect.stringMatching(
         /^breakwater.yaml:2:3 channels.log: expected a channel name: .*not "log", got "log"$/,
       ),
-      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, ntfy, alertmanager, discord, teams, pagerduty, opsgenie, got "slak"; did you mean slack?',
+      'breakwater.yaml:3:14 channels.a.type: expected one of webhook, slack, telegram, ntfy, alertmanager, discord, teams, pagerduty, opsgenie, email, got "slak"; did you mean slack?',
       expect.stringMatching(
         /^breakwater.yaml:4:26 channels.b.url: expected \{ env: NAME \} .*not repeated here/,
       ),
@@ -100,7 +100,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
         /^breakwater.yaml:6:46 channels.d.timeout: expected a duration .*did you mean 5s/,
       ),
       'breakwater.yaml:7:34 channels.e.urls: expected a list with at least 1 item, got an empty list',
-      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, ntfy, alertmanager, discord, teams, pagerduty, opsgenie, got nothing',
+      'breakwater.yaml:8:3 channels.f.type: expected one of webhook, slack, telegram, ntfy, alertmanager, discord, teams, pagerduty, opsgenie, email, got nothing',
       'breakwater.yaml:9:28 channels.g.url: expected an address that starts with https:// or http:// behind it, got another text',
       expect.stringMatching(/^breakwater.yaml:10:24 notify.remindEvery: expected a duration/),
       'breakwater.yaml:11:29 web.port: expected a port from 0 to 65535, got 99999',

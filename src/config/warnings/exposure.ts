@@ -105,6 +105,9 @@ function addressesOf(
       return [[['api'], channel.apiUrl]];
     case 'ntfy':
       return [[['server'], channel.serverUrl]];
+    // Encrypted, or it is not sent.
+    case 'email':
+      return [];
     case 'alertmanager':
       return channel.urls.map((url, index) => [['urls', index], url] as const);
     default:

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
+import type { DeliveryFailure, Receipts } from '../core/ports/delivery.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { type ChannelParts, failed, safeWords } from './http-sender.ts';
+import { cut, isCalm, type LinkTemplate, plainText, wordingOf } from './message-layout.ts';
+
+export interface EmailOptions {
+  /** `smtps://host:465` (TLS from the start), or `smtp://host:587` (STARTTLS, demanded unless the host is this machine). */
+  readonly serverUrl: string;
+  readonly user?: string;
+  readonly password?: string;
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly timeoutMs: number;
+  readonly proxy?: string;
+}
+
+/** E-mail by SMTP. What belongs to one episode is one thread; the same message sent again bears the same Message-ID. */
+export function createEmail(options: EmailOptions, { name, links, http }: ChannelParts): Channel {
+  const { from, to, timeoutMs, user = '', password = '' } = options;
+  let transport: Promise<Transporter> | undefined;
+  return {
+    name,
+    type: 'email',
+    audience: 'people',
+    async send(outgoing, signal): Promise<DeliveryAttempt> {
+      transport ??= openTransport(options);
+      const mail = { ...emailOf(outgoing, links), from, to: [...to] };
+      try {
+        const sent = await inTime((await transport).sendMail(mail), timeoutMs, signal);
+        return { kind: 'delivered', reference: sent.messageId };
+      } catch (error) {
+        if (signal?.aborted === true) throw signal.reason;
+        return failureOf(error, [user, password]);
+      }
+    },
+    async close() {
+      (await transport)?.close();
+      await http.close();
+    },
+  };
+}
+
+/** Loaded with the first message: most daemons send no mail. */
+async function openTransport({
+  serverUrl,
+  user,
+  password,
+  timeoutMs,
+  proxy,
+}: EmailOptions): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  const { protocol, hostname, port } = new URL(serverUrl);
+  const secure = protocol === 'smtps:';
+  const isNear = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return createTransport({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    requireTLS: !isNear,
+    ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
+    ...(proxy === undefined ? {} : { proxy }),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+/** One mail may take several round trips, each of which has a bound of its own. */
+async function inTime<T>(
+  sending: Promise<T>,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const stopped = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(Object.assign(new Error('no reply in time'), { code: 'ETIMEDOUT' }));
+  stopped.addEventListener('abort', onAbort, { once: true });
+  sending.catch(() => undefined);
+  try {
+    return await Promise.race([sending, promise]);
+  } finally {
+    stopped.removeEventListener('abort', onAbort);
+  }
+}
+
+const MAX_SUBJECT = 200;
+
+export function emailOf(
+  outgoing: Outgoing,
+  templates: readonly LinkTemplate[],
+): Pick<
+  SendMailOptions,
+  'subject' | 'text' | 'messageId' | 'inReplyTo' | 'references' | 'priority' | 'headers'
+> {
+  const { message, receipts } = outgoing;
+  const wording = wordingOf(outgoing, templates);
+  const first = firstReference(receipts);
+  return {
+    subject: cut(wording.title, MAX_SUBJECT),
+    text: plainText(wording),
+    messageId: messageIdOf(message.id),
+    ...(first === undefined ? {} : { inReplyTo: first, references: [first] }),
+    priority: isCalm(message) ? 'normal' : 'high',
+    // Nobody's holiday notice answers to it (RFC 3834).
+    headers: { 'Auto-Submitted': 'auto-generated' },
+  };
+}
+
+function messageIdOf(id: string): string {
+  return `<${createHash('sha256').update(id).digest('hex').slice(0, 32)}@breakwater>`;
+}
+
+function firstReference(receipts: Receipts): string | undefined {
+  const told = Object.values(receipts).flatMap((receipt) => (receipt.kind === 'delivered' ? [receipt] : []));
+  const [first] = told.toSorted((a, b) => a.atMs - b.atMs);
+  return first?.reference;
+}
+
+/** Where it ended, by the codes of the library; what a server may take later is no end. */
+const REASONS: Readonly<Record<string, readonly [DeliveryFailure, words: string]>> = {
+  ETIMEDOUT: ['timeout', 'no reply in time'],
+  EDNS: ['connectFailed', 'its host name is not known'],
+  ESOCKET: ['connectFailed', 'no connection'],
+  ECONNECTION: ['connectionLost', 'the connection broke'],
+  ETLS: ['connectFailed', 'no encrypted connection: its certificate is not accepted, or it has no STARTTLS'],
+  EPROXY: ['connectFailed', 'the proxy does not connect'],
+  EAUTH: ['unauthorized', 'user or password is refused'],
+  ENOAUTH: ['unauthorized', 'it asks for user and password'],
+  EENVELOPE: ['notFound', 'sender or receivers are refused'],
+  EMESSAGE: ['rejected', 'the message is refused'],
+};
+
+const FINAL: ReadonlySet<string> = new Set(['EAUTH', 'ENOAUTH', 'EENVELOPE', 'EMESSAGE']);
+
+function failureOf(error: unknown, secrets: readonly string[]): DeliveryAttempt & { kind: 'failed' } {
+  const { code = '', responseCode, response = '' } = error as Partial<NodemailerError>;
+  const [reason, words] = REASONS[code] ?? (['connectionLost', 'the mail could not be sent'] as const);
+  // 4yz: try again later (RFC 5321, section 4.2.1).
+  const isTemporary = responseCode !== undefined && responseCode >= 400 && responseCode < 500;
+  const said = safeWords(response, secrets);
+  const all = said === '' ? words : `${words}: ${said}`;
+  return isTemporary ? failed('unavailable', all, false) : failed(reason, all, FINAL.has(code));
+}
