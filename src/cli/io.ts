@@ -67,6 +67,11 @@ export function printNote(io: Outputs, text: string): void {
   io.stderr.write(`${text}\n`);
 }
 
+/** A remark that must not be overlooked. */
+export function printWarning(io: Outputs, text: string): void {
+  printNote(io, paint(io, 'stderr', 'yellow', text));
+}
+
 /** Asks on standard error; anything but y or yes is a no. @throws UsageError where standard input is no terminal */
 export async function confirm(io: CliIo, question: string): Promise<boolean> {
   if (!io.isTty.stdin) {

@@ -1,7 +1,7 @@
 import type { CommandOutcome, ExchangeError, ReadOutcome } from '../../core/ports/exchange.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
+import { type CliIo, printJson, printLine, printWarning } from '../io.ts';
 import { printable } from '../table.ts';
 import type { CallEndpoint } from './endpoints.ts';
 import type { Values } from './parameters.ts';
@@ -13,8 +13,8 @@ const PREFIX = {
 } as const;
 
 /**
- * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output. @throws
- * CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
+ * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output.
+ * @throws CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
  */
 export function report(
   io: CliIo,
@@ -28,35 +28,38 @@ export function report(
     io.setExitCode(EXIT.ok);
     if (asJson) return printJson(io, { endpoint: name, outcome: kind, ...json });
     for (const line of lines(io)) printLine(io, line);
-    for (const note of notes) printNote(io, paint(io, 'stderr', 'yellow', note));
+    for (const note of notes) printWarning(io, note);
     return;
   }
   const { error } = outcome;
-  const harmless = kind === 'failed' || error.effect === 'none';
-  if (error.name === 'aborted' && io.signal.aborted && harmless) throw io.signal.reason;
+  const isHarmless = kind === 'failed' || error.effect === 'none';
+  if (error.name === 'aborted' && io.signal.aborted && isHarmless) throw io.signal.reason;
   const advice = kind === 'unknown' ? afterUnknown?.(request) : CURES[error.name];
   const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
   if (!asJson) {
     const options = { exitCode, ...(advice === undefined ? {} : { cure: advice }) };
     throw new CliError(error.name, `${name}: ${PREFIX[kind]}${described(error)}.`, options);
   }
-  // Advice that is absent is left out of the JSON.
-  printJson(io, { endpoint: name, outcome: kind, error, advice });
   io.setExitCode(exitCode);
+  printJson(io, { endpoint: name, outcome: kind, error, advice });
 }
 
-/** The error's name, status, code, message and fields in one line. */
-function described(error: ExchangeError): string {
-  const { name, message, httpStatus, code, fields = {}, params = [], retryAfterMs } = error;
-  const details = [
-    name,
-    httpStatus !== undefined && `HTTP ${httpStatus}`,
-    code !== undefined && `code ${code}`,
-    retryAfterMs !== undefined && `retry after ${Math.ceil(retryAfterMs / 1000)} s`,
-  ];
+/** The error's message, fields, name, status and code in one line. */
+function described({
+  name,
+  message,
+  httpStatus,
+  code,
+  retryAfterMs,
+  fields = {},
+  params = [],
+}: ExchangeError): string {
   const named = Object.entries(fields).map(([field, texts]) => `${field}: ${texts.join(' ')}`);
   const said = [message.replace(/\.$/, ''), ...named, ...params].join('; ').replace(/\.$/, '');
-  return printable(`${said} (${details.filter(Boolean).join(', ')})`);
+  const status = httpStatus === undefined ? '' : `, HTTP ${httpStatus}`;
+  const number = code === undefined ? '' : `, code ${code}`;
+  const wait = retryAfterMs === undefined ? '' : `, retry after ${Math.ceil(retryAfterMs / 1000)} s`;
+  return printable(`${said} (${name}${status}${number}${wait})`);
 }
 
 /** What to do about errors that are not the request's fault. */
