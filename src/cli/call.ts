@@ -5,7 +5,7 @@ import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './call/endpoint
 import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';
 import { report } from './call/report.ts';
-import { CliError, UsageError } from './errors.ts';
+import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, confirm, paint, printNote, printWarning } from './io.ts';
 import { collect, whole } from './option-values.ts';
@@ -104,7 +104,7 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
       printNote(io, `${endpoint.method} ${baseUrls.join(' or ')}${endpoint.path}`);
       showBody(io, body, flags);
       printWarning(io, caution?.(request) ?? `Beware: ${risk}.`);
-      if (flags.yes !== true) await agree(io);
+      if (flags.yes !== true) await confirm(io, 'Send it?', 'nothing was sent');
     }
     report(
       io,
@@ -142,11 +142,4 @@ function showBody(io: CliIo, body: Values, { nonce }: Flags): void {
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
   const added = nonce === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce';
   printNote(io, paint(io, 'stderr', 'dim', `  and ${added} and the signature`));
-}
-
-/** @throws CliError when the answer is no, UsageError when nobody can answer */
-async function agree(io: CliIo): Promise<void> {
-  if (await confirm(io, 'Send it?')) return;
-  io.signal.throwIfAborted();
-  throw new CliError('not-confirmed', 'not confirmed: nothing was sent.');
 }

@@ -4,7 +4,7 @@ import type { CallOptions, CommandOutcome, FullExchange, ReadOutcome } from '../
 import { UsageError } from '../errors.ts';
 import { printable } from '../table.ts';
 import { named, optional, type ParametersOf, repeatable, required, type Values } from './parameters.ts';
-import { listView, recordView, type Shown, tableView } from './views.ts';
+import { listView, recordView, type Shown } from './views.ts';
 
 /** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
 interface Endpoint<Q, T> {
@@ -83,7 +83,8 @@ const TABLE: Readonly<Record<keyof typeof ENDPOINTS, Endpoint<Values, unknown>>>
     send: (exchange, _none, options) => exchange.mainBalance(options),
     view: (balance) => {
       const records = Object.entries(balance).map(([asset, available]) => ({ asset, available }));
-      return { json: { balance }, ...tableView(records, 'The main balance is empty.', ['asset >available']) };
+      const list = { records, setAside: [], complete: true };
+      return { ...listView(list, 'The main balance is empty.', ['asset >available']), json: { balance } };
     },
   }),
   transfers: endpoint({
