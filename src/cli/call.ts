@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { exchangeRequests } from '../app.ts';
 import { type ConnectionFlags, connect, customerOf, ENVIRONMENT } from './call/connection.ts';
-import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './call/endpoints.ts';
+import { type CallEndpoint, findEndpoint } from './call/endpoints.ts';
 import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';
 import { report } from './call/report.ts';
@@ -50,11 +50,9 @@ export function registerCall(program: Command, io: CliIo): void {
       'With --json whatever came of a call is one line on standard output, with "outcome".',
   );
   command.action(async (name: string | undefined, flags: Flags) => {
-    const endpoint = name === undefined ? undefined : findEndpoint(name);
-    if (flags.list === true)
-      listEndpoints(io, endpoint === undefined ? CALL_ENDPOINTS : [endpoint], flags.json === true);
-    else if (endpoint !== undefined) await call(io, endpoint, flags);
-    else throw new UsageError('name an endpoint.', 'See: call --list');
+    if (flags.list === true) return listEndpoints(io, name, flags);
+    if (name === undefined) throw new UsageError('name an endpoint.', 'See: call --list');
+    await call(io, findEndpoint(name), flags);
   });
 }
 
@@ -91,55 +89,48 @@ function refuseSecret(): never {
 }
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
-  const { name, changes, exposure, caution, send } = endpoint;
+  const { name, changes, prepare, exposure, caution, send } = endpoint;
+  const { dialect, nonce, allowExposure, yes, json } = flags;
   const request = await requestOf(endpoint, flags);
-  const body = await bodyOf(endpoint, request, flags);
+  // The body but for nonce and path, checked by the client's own rules.
+  const prepared = prepare?.(await exchangeRequests())(request, { dialect, cardProviders: [] });
+  if (prepared?.ok === false)
+    throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
+  const body = prepared?.params ?? {};
   const risk = exposure?.(body);
-  if (risk !== undefined && flags.allowExposure !== true) {
+  if (risk !== undefined && allowExposure !== true) {
     throw new UsageError(`${name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
   }
   const { exchange, baseUrls, close } = await connect(io, endpoint, flags);
   try {
     if (changes !== undefined) {
       printNote(io, `${endpoint.method} ${baseUrls.join(' or ')}${endpoint.path}`);
-      showBody(io, body, flags);
+      showBody(io, body, nonce === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce');
       printWarning(io, caution?.(request) ?? `Beware: ${risk}.`);
-      if (flags.yes !== true) await confirm(io, 'Send it?', 'nothing was sent');
+      if (yes !== true) await confirm(io, 'Send it?', 'nothing was sent');
     }
-    report(
-      io,
-      endpoint,
-      { request, asJson: flags.json === true },
-      await send(exchange, request, { signal: io.signal }),
-    );
+    const outcome = await send(exchange, request, { signal: io.signal });
+    report(io, endpoint, outcome, { request, json });
   } finally {
     await close();
   }
 }
 
 async function requestOf(endpoint: CallEndpoint, { param = [], customerFile }: Flags): Promise<Values> {
-  const given = readParameters(endpoint, param);
-  const request = { ...endpoint.defaults?.(given), ...given };
+  const { name, parameters, takesCustomer, defaults } = endpoint;
+  const given = readParameters(name, parameters, param);
+  const request = { ...defaults?.(given), ...given };
   if (customerFile === undefined) return request;
-  if (endpoint.takesCustomer === true) return { ...request, customer: await customerOf(customerFile) };
-  throw new UsageError(`${endpoint.name}: takes no customer data.`, 'Leave out --customer-file.');
+  if (takesCustomer === true) return { ...request, customer: await customerOf(customerFile) };
+  throw new UsageError(`${name}: takes no customer data.`, 'Leave out --customer-file.');
 }
 
-/** The body but for nonce and path, checked by the client's own rules. @throws UsageError */
-async function bodyOf({ name, prepare }: CallEndpoint, request: Values, { dialect }: Flags): Promise<Values> {
-  const prepared = prepare?.(await exchangeRequests())(request, { dialect, cardProviders: [] });
-  if (prepared === undefined) return {};
-  if (prepared.ok) return prepared.params;
-  throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
-}
-
-/** Shows what will be sent, but for the values that each sending adds. */
-function showBody(io: CliIo, body: Values, { nonce }: Flags): void {
+/** Shows what will be sent; each sending adds more. */
+function showBody(io: CliIo, body: Values, added: string): void {
   const hidden = '(from --customer-file, not shown)';
   const fields = Object.entries(body).map(
     ([name, value]) => [`  ${name}`, name === 'customer' ? hidden : JSON.stringify(value)] as const,
   );
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
-  const added = nonce === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce';
   printNote(io, paint(io, 'stderr', 'dim', `  and ${added} and the signature`));
 }

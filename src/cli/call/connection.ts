@@ -108,29 +108,23 @@ async function readText(flag: string, file: string | undefined, otherwise = ''):
   });
 }
 
-const CUSTOMER = ['firstName', 'lastName', 'email', 'birthDate', 'address'];
-const ADDRESS = ['line1', 'line2', 'city', 'zipCode', 'countryCode'];
-
 /** Customer data of specification 4.1: neither its values nor, as the file may be another one, its names are shown. */
 export async function customerOf(file: string): Promise<object> {
-  const text = await readText('--customer-file', file);
-  let customer: unknown;
+  const written = await readText('--customer-file', file);
+  const { z } = await import('zod');
+  const text = z.string();
+  const address = { line1: text, line2: text.optional(), city: text, zipCode: text, countryCode: text };
+  const names = { firstName: text, lastName: text, email: text, birthDate: text };
+  const customer = z.strictObject({ ...names, address: z.strictObject(address) });
   try {
-    customer = JSON.parse(text);
+    const { success, data } = customer.safeParse(JSON.parse(written));
+    if (success) return data;
   } catch {
     // The parser's own message quotes the text.
     throw new UsageError('--customer-file: the file is not JSON.');
   }
-  if (hasOnly(customer, CUSTOMER) && hasOnly(customer['address'], ADDRESS)) {
-    if (Object.values(customer['address']).every((value) => typeof value === 'string')) return customer;
-  }
   throw new UsageError(
-    `--customer-file: expected a JSON object with ${CUSTOMER.join(', ')} and nothing else; ` +
-      `address is an object with ${ADDRESS.join(', ')} (line2 may be missing); all of them texts.`,
+    '--customer-file: expected a JSON object with firstName, lastName, email, birthDate, address and nothing else; ' +
+      'address is an object with line1, line2, city, zipCode, countryCode (line2 may be missing); all of them texts.',
   );
-}
-
-function hasOnly(value: unknown, names: readonly string[]): value is Record<string, unknown> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject && Object.keys(value).every((name) => names.includes(name));
 }

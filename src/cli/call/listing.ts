@@ -1,12 +1,13 @@
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
-import { CALL_ENDPOINTS, type CallEndpoint } from './endpoints.ts';
+import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './endpoints.ts';
 
 const COLUMNS = ['parameter', 'type', 'needed', 'meaning'].map((title) => ({ title }));
 
 /** What `call --list` prints: each endpoint with its path, what it changes, and its parameters. */
-export function listEndpoints(io: CliIo, endpoints: readonly CallEndpoint[], asJson: boolean): void {
-  if (!asJson)
+export function listEndpoints(io: CliIo, name: string | undefined, flags: { readonly json?: boolean }): void {
+  const endpoints = name === undefined ? CALL_ENDPOINTS : [findEndpoint(name)];
+  if (flags.json !== true)
     return printLine(io, endpoints.map((endpoint) => linesOf(io, endpoint).join('\n')).join('\n\n'));
   for (const { name, method, path, section, summary, changes = null, exposure, parameters } of endpoints) {
     const canOpenExposure = exposure !== undefined;

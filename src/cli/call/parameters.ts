@@ -42,18 +42,11 @@ type ElementOf<V> = V extends readonly (infer T)[] ? T : V;
 /** One parameter for each field of a request `Q`, of a type that the field takes, in the order of the listing. */
 export type ParametersOf<Q> = { readonly [F in keyof Q]-?: Parameter<TypesFor<ElementOf<Q[F]>>> };
 
-interface Parameter<N = TypeName> {
-  readonly type: N;
-  readonly required: boolean;
-  /** Such a one is a list, given by repeating the parameter. */
-  readonly repeatable: boolean;
-  readonly note: string;
-  /** Further names, beside the own one and its spelling in snake_case. */
-  readonly aliases: readonly string[];
-}
+type Parameter<N extends TypeName> = ReturnType<typeof required<N>>;
 
+/** A parameter that is repeatable is a list. Aliases are names beside its own and the spelling of that in snake_case. */
 const declare =
-  (form: Pick<Parameter, 'required' | 'repeatable'>) =>
+  (form: { readonly required: boolean; readonly repeatable: boolean }) =>
   <N extends TypeName>(type: N, note: string, ...aliases: string[]) => ({ type, ...form, note, aliases });
 export const required = declare({ required: true, repeatable: false });
 export const optional = declare({ required: false, repeatable: false });
@@ -67,16 +60,15 @@ export const named = (parameters: ParametersOf<Values>) =>
   });
 export type NamedParameters = ReturnType<typeof named>;
 
-interface Taker {
-  readonly name: string;
-  readonly parameters: NamedParameters;
-}
-
 /**
  * Reads `name=value` texts for an endpoint; values appear in no error, as they may be secret.
  * @throws UsageError naming every fault
  */
-export function readParameters({ name: endpoint, parameters }: Taker, texts: readonly string[]): Values {
+export function readParameters(
+  endpoint: string,
+  parameters: NamedParameters,
+  texts: readonly string[],
+): Values {
   const given = texts.map((text) => {
     const [written = ''] = /^[^=]+(?==)/.exec(text) ?? [];
     return { written, value: text.slice(written.length + 1) };

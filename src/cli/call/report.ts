@@ -6,11 +6,7 @@ import { printable } from '../table.ts';
 import type { CallEndpoint } from './endpoints.ts';
 import type { Values } from './parameters.ts';
 
-const PREFIX = {
-  failed: '',
-  rejected: 'rejected: ',
-  unknown: 'it is NOT KNOWN whether it took effect: ',
-} as const;
+const PREFIX = { failed: '', rejected: 'rejected: ', unknown: 'it is NOT KNOWN whether it took effect: ' };
 
 /**
  * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output.
@@ -19,16 +15,16 @@ const PREFIX = {
 export function report(
   io: CliIo,
   { name, view, afterUnknown }: CallEndpoint,
-  { request, asJson }: { readonly request: Values; readonly asJson: boolean },
   outcome: ReadOutcome<unknown> | CommandOutcome<unknown>,
+  { request, json }: { readonly request: Values; readonly json: boolean | undefined },
 ): void {
   const { kind } = outcome;
   if (kind === 'ok' || kind === 'accepted') {
-    const { json, lines, notes = [] } = view(outcome.value);
+    const shown = view(outcome.value);
     io.setExitCode(EXIT.ok);
-    if (asJson) return printJson(io, { endpoint: name, outcome: kind, ...json });
-    for (const line of lines(io)) printLine(io, line);
-    for (const note of notes) printWarning(io, note);
+    if (json === true) return printJson(io, { endpoint: name, outcome: kind, ...shown.json });
+    for (const line of shown.lines(io)) printLine(io, line);
+    for (const note of shown.notes ?? []) printWarning(io, note);
     return;
   }
   const { error } = outcome;
@@ -36,9 +32,9 @@ export function report(
   if (error.name === 'aborted' && io.signal.aborted && isHarmless) throw io.signal.reason;
   const advice = kind === 'unknown' ? afterUnknown?.(request) : CURES[error.name];
   const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
-  if (!asJson) {
-    const options = { exitCode, ...(advice === undefined ? {} : { cure: advice }) };
-    throw new CliError(error.name, `${name}: ${PREFIX[kind]}${described(error)}.`, options);
+  if (json !== true) {
+    const message = `${name}: ${PREFIX[kind]}${described(error)}.`;
+    throw new CliError(error.name, message, { exitCode, cure: advice });
   }
   io.setExitCode(exitCode);
   printJson(io, { endpoint: name, outcome: kind, error, advice });

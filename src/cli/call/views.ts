@@ -22,15 +22,13 @@ type Value = string | number | boolean | null | undefined | Enumerated<string | 
 
 /** Fields in Unix seconds; other numbers are codes. */
 const TIMES = new Set(['createdAt', 'openDate', 'ctime', 'ftime', 'timestamp']);
-const LAST_DATE = 8.64e12;
 
 /** `undefined` is nothing said, `null` is none; a value of an open enumeration that is not documented is marked. */
 function textOf(name: string, value: Value): string {
   if (value === undefined) return '';
   if (value === null) return 'none';
   if (typeof value === 'object') return value.known ? String(value.value) : `${value.raw} (undocumented)`;
-  const isTime = typeof value === 'number' && TIMES.has(name) && Math.abs(value) <= LAST_DATE;
-  return isTime ? timeOf(value * 1000) : String(value);
+  return TIMES.has(name) ? timeOf(Number(value) * 1000) : String(value);
 }
 
 function tableOf(records: readonly object[], names: readonly string[]) {
