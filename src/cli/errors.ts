@@ -2,7 +2,7 @@ import { EXIT, type ExitCode } from './exit-codes.ts';
 
 export interface CliErrorOptions extends ErrorOptions {
   /** What the reader can do about it, as a sentence of its own. */
-  readonly cure?: string;
+  readonly cure?: string | undefined;
   readonly exitCode?: ExitCode;
 }
 
@@ -25,7 +25,7 @@ export class CliError extends Error {
 /** The command line asks for something that makes no sense; exit code 2. */
 export class UsageError extends CliError {
   constructor(message: string, cure?: string) {
-    super('usage', message, { exitCode: EXIT.usage, ...(cure === undefined ? {} : { cure }) });
+    super('usage', message, { exitCode: EXIT.usage, cure });
     this.name = 'UsageError';
   }
 }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { Conceal } from '../core/redaction/conceal.ts';
-import { UsageError } from './errors.ts';
+import { CliError, UsageError } from './errors.ts';
 import type { ExitCode } from './exit-codes.ts';
 
 /** Everything a command may touch of the process it runs in; tests hand in their own. */
@@ -67,8 +67,16 @@ export function printNote(io: Outputs, text: string): void {
   io.stderr.write(`${text}\n`);
 }
 
-/** Asks on standard error; anything but y or yes is a no. @throws UsageError where standard input is no terminal */
-export async function confirm(io: CliIo, question: string): Promise<boolean> {
+/** A remark that must not be overlooked. */
+export function printWarning(io: Outputs, text: string): void {
+  printNote(io, paint(io, 'stderr', 'yellow', text));
+}
+
+/**
+ * Asks on standard error; anything but y or yes is a no, and `undone` (`nothing was sent`) then says what that means.
+ * @throws CliError when the answer is no, UsageError where standard input is no terminal
+ */
+export async function confirm(io: CliIo, question: string, undone: string): Promise<void> {
   if (!io.isTty.stdin) {
     throw new UsageError('this needs a confirmation, and standard input is not a terminal.', 'Add --yes.');
   }
@@ -77,7 +85,9 @@ export async function confirm(io: CliIo, question: string): Promise<boolean> {
     // The end of the input (Ctrl-D) answers nothing, and `question` would wait for ever.
     const ended = once(prompt, 'close').then(() => '');
     const answer = await Promise.race([prompt.question(`${question} [y/N] `, { signal: io.signal }), ended]);
-    return /^y(es)?$/i.test(answer.trim());
+    if (/^y(es)?$/i.test(answer.trim())) return;
+    io.signal.throwIfAborted();
+    throw new CliError('not-confirmed', `not confirmed: ${undone}.`);
   } finally {
     prompt.close();
   }

@@ -227,14 +227,17 @@ describe('output', () => {
 });
 
 describe('a question', () => {
-  const ask: Action = async (io) => printLine(io, String(await confirm(io, 'Sink it?')));
+  const ask: Action = async (io) => {
+    await confirm(io, 'Sink it?', 'it is afloat');
+    printLine(io, 'sunk');
+  };
 
   it.each([
-    { input: 'y\n', answer: 'true' },
-    { input: 'YES\n', answer: 'true' },
-    { input: '\n', answer: 'false' },
-    { input: '', answer: 'false' },
-    { input: 'yeah, no\n', answer: 'false' },
+    { input: 'y\n', answer: 'yes' },
+    { input: 'YES\n', answer: 'yes' },
+    { input: '\n', answer: 'no' },
+    { input: '', answer: 'no' },
+    { input: 'yeah, no\n', answer: 'no' },
   ])('is answered $answer by $input', async ({ input, answer }) => {
     const run = await runCommandLine(['sail'], {
       commands: [command(ask)],
@@ -242,8 +245,10 @@ describe('a question', () => {
       input,
       env: { NO_COLOR: '1' },
     });
-    expect(run.stdout).toBe(`${answer}\n`);
+    expect(run.stdout).toBe(answer === 'yes' ? 'sunk\n' : '');
+    expect(run.exitCode).toBe(answer === 'yes' ? EXIT.ok : EXIT.failed);
     expect(run.stderr).toContain('Sink it? [y/N]');
+    expect(run.stderr.includes('not confirmed: it is afloat.')).toBe(answer === 'no');
   });
 
   it('is refused when nobody is there to answer, instead of waiting for ever', async () => {

@@ -141,10 +141,7 @@ async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
         io,
         `Takes away all records of ${account} but the newest ${keep}${older}, and writes them to ${out}.`,
       );
-      if (!(await confirm(io, 'Prune?'))) {
-        io.signal.throwIfAborted();
-        throw new CliError('not-confirmed', 'not confirmed: nothing was pruned.');
-      }
+      await confirm(io, 'Prune?', 'nothing was pruned');
     }
     const nowMs = Date.now();
     const file = new LineFile(out);

@@ -3,10 +3,8 @@ import { ENDPOINTS, type ExchangeRequests, type Prepared, type RequestSettings, 
 import type { CallOptions, CommandOutcome, FullExchange, ReadOutcome } from '../../core/ports/exchange.ts';
 import { UsageError } from '../errors.ts';
 import { printable } from '../table.ts';
-import { optional, type ParametersOf, repeatable, required, types, type Values } from './parameters.ts';
-import { fieldsView, listView, type ShownReply, tableView, textView } from './views.ts';
-
-type Outcome<T> = Promise<ReadOutcome<T> | CommandOutcome<T>>;
+import { named, optional, type ParametersOf, repeatable, required, type Values } from './parameters.ts';
+import { listView, recordView, type Shown } from './views.ts';
 
 /** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
 interface Endpoint<Q, T> {
@@ -27,12 +25,13 @@ interface Endpoint<Q, T> {
   readonly caution?: (request: Q) => string;
   /** What to do when nobody knows whether it took effect. */
   readonly afterUnknown?: (request: Q) => string;
-  readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Outcome<T>;
-  readonly view: (value: T) => ShownReply;
+  readonly send: (
+    exchange: FullExchange,
+    request: Q,
+    options: CallOptions,
+  ) => Promise<ReadOutcome<T> | CommandOutcome<T>>;
+  readonly view: (value: T) => Shown;
 }
-
-type EndpointId = keyof typeof ENDPOINTS;
-export type CallEndpoint = Endpoint<Values, unknown> & { readonly id: EndpointId };
 
 /** Ties the types of one endpoint together, so that the table of all need not know them. */
 const endpoint = <Q, T>(one: Endpoint<Q, T>) => one as object as Endpoint<Values, unknown>;
@@ -41,36 +40,31 @@ const endpoint = <Q, T>(one: Endpoint<Q, T>) => one as object as Endpoint<Values
 const ONE_PAGE = 500;
 
 const BOUNDS = {
-  since: optional(types.time, 'read back to this moment; without it, the newest maxRecords'),
-  maxRecords: optional(types.integer, `at most so many records; ${ONE_PAGE} unless since is given`, 'limit'),
+  since: optional('Unix seconds or date', 'read back to this moment; without it, the newest maxRecords'),
+  maxRecords: optional('whole number', `at most so many records; ${ONE_PAGE} unless since is given`, 'limit'),
 };
 const onePage = ({ since }: { since?: number }) => (since === undefined ? { maxRecords: ONE_PAGE } : {});
 
 /** By the client's names, in the order of the listing: reads first. */
-const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
+const TABLE: Readonly<Record<keyof typeof ENDPOINTS, Endpoint<Values, unknown>>> = {
   ping: endpoint({
     name: 'ping',
     summary: 'whether the exchange answers; needs no credentials',
     parameters: {},
     send: (exchange, _none, options) => exchange.ping(options),
-    view: () => textView('pong'),
+    view: () => ({ lines: () => ['pong'] }),
   }),
   openPositions: endpoint({
     name: 'positions',
     summary: 'open collateral positions; amounts in the base currency, pnl and margin in the quote currency',
-    parameters: { market: optional(types.text, 'only this market, e.g. BTC_PERP') },
+    parameters: { market: optional('text', 'only this market, e.g. BTC_PERP') },
     prepare: (requests) => requests.preparePositions,
     send: (exchange, query, options) => exchange.openPositions(query, options),
     view: (list) =>
-      listView(
-        list,
-        list.records.map((position) => ({ ...position, ...position.tpsl })),
-        'No open positions.',
-        [
-          'market positionSide >amount >basePrice >liquidationPrice liquidationState >unrealizedPnl >pnlPercent',
-          '>margin >freeMargin >stopLoss >takeProfit openDate positionId',
-        ],
-      ),
+      listView(list, 'No open positions.', [
+        'market positionSide >amount >basePrice >liquidationPrice liquidationState >unrealizedPnl >pnlPercent',
+        '>margin >freeMargin >stopLoss >takeProfit openDate positionId',
+      ]),
   }),
   creditLines: endpoint({
     name: 'credit-lines',
@@ -78,7 +72,7 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
     parameters: {},
     send: (exchange, _none, options) => exchange.creditLines(options),
     view: (list) =>
-      listView(list, list.records, 'No credit lines.', [
+      listView(list, 'No credit lines.', [
         'asset >amount >totalFunding >currentLtv >initialLtv >marginCallLtv >liquidationLtv createdAt',
       ]),
   }),
@@ -87,51 +81,44 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
     summary: 'main balance per asset; an asset that is missing has zero',
     parameters: {},
     send: (exchange, _none, options) => exchange.mainBalance(options),
-    view: (balance) => ({
-      json: { balance },
-      ...tableView(
-        Object.entries(balance).map(([asset, available]) => ({ asset, available })),
-        'The main balance is empty.',
-        ['asset >available'],
-      ),
-    }),
+    view: (balance) => {
+      const records = Object.entries(balance).map(([asset, available]) => ({ asset, available }));
+      const list = { records, setAside: [], complete: true };
+      return { ...listView(list, 'The main balance is empty.', ['asset >available']), json: { balance } };
+    },
   }),
   transfers: endpoint({
     name: 'transfers',
     summary: 'deposits and withdrawals, newest first',
     parameters: {
       method: optional(
-        types.transferMethod,
+        'deposit|withdrawal',
         'only deposits (also 1) or withdrawals (also 2)',
         'transactionMethod',
       ),
-      ticker: optional(types.text, 'only this currency, e.g. USDT'),
-      addresses: repeatable(types.text, 'only to or from these addresses, at most 20', 'address'),
-      uniqueId: optional(types.text, 'only the one with this id'),
-      status: repeatable(types.integer, 'only with these codes; give method too'),
+      ticker: optional('text', 'only this currency, e.g. USDT'),
+      addresses: repeatable('text', 'only to or from these addresses, at most 20', 'address'),
+      uniqueId: optional('text', 'only the one with this id'),
+      status: repeatable('whole number', 'only with these codes; give method too'),
       ...BOUNDS,
     },
     prepare: (requests) => requests.prepareTransfers,
     defaults: onePage,
     send: (exchange, query, options) => exchange.transfers(query, options),
     view: (list) =>
-      // A status is a code, not a time.
-      listView(
-        list,
-        list.records.map((transfer) => ({ ...transfer, status: String(transfer.status) })),
-        'No deposits or withdrawals.',
-        ['createdAt method ticker >amount >fee >status network address uniqueId transactionId'],
-      ),
+      listView(list, 'No deposits or withdrawals.', [
+        'createdAt method ticker >amount >fee >status network address uniqueId transactionId',
+      ]),
   }),
   spotOrders: endpoint({
     name: 'spot-orders',
     summary: 'spot order history, newest first within each market',
-    parameters: { market: optional(types.text, 'only this market, e.g. BTC_USDT'), ...BOUNDS },
+    parameters: { market: optional('text', 'only this market, e.g. BTC_USDT'), ...BOUNDS },
     prepare: (requests) => requests.prepareSpotOrders,
     defaults: onePage,
     send: (exchange, query, options) => exchange.spotOrders(query, options),
     view: (list) =>
-      listView(list, list.records, 'No orders.', [
+      listView(list, 'No orders.', [
         'ctime market side type status >amount >price >dealStock >dealMoney >dealFee ftime',
         'clientOrderId orderId',
       ]),
@@ -141,8 +128,8 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
     summary: 'cancel open orders, all of them or by market and type',
     changes: 'cancels orders, protective stops among them',
     parameters: {
-      market: optional(types.text, 'only in this market'),
-      types: repeatable(types.orderType, 'only these types; without it all of them', 'type'),
+      market: optional('text', 'only in this market'),
+      types: repeatable('spot|margin|futures', 'only these types; without it all of them', 'type'),
     },
     prepare: (requests) => requests.prepareCancelAll,
     caution: ({ market, types }) =>
@@ -151,26 +138,23 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
     afterUnknown: () =>
       'Cancelling once more is safe as long as no order has been placed since; a late arrival would cancel it.',
     send: (exchange, request, options) => exchange.cancelAll(request, { ...options, priority: 'protective' }),
-    view: () => textView('The exchange accepted the cancellation.'),
+    view: () => ({ lines: () => ['The exchange accepted the cancellation.'] }),
   }),
   stopLimit: endpoint({
     name: 'stop-limit',
     summary: 'a collateral stop-limit order; reduce-only unless told otherwise',
     changes: 'places an order',
     parameters: {
-      market: required(types.text, 'BASE_QUOTE, e.g. BTC_PERP'),
-      side: required(types.side, 'sell reduces a long, buy reduces a short'),
-      amount: required(types.decimal, 'in the base currency of the market'),
-      price: required(types.decimal, 'limit price, in the quote currency'),
-      activationPrice: required(types.decimal, 'trigger price, in the quote currency'),
-      reduceOnly: optional(types.boolean, 'true unless given; false needs --allow-exposure'),
-      positionSide: optional(types.positionSide, 'the position it is for, in hedge mode'),
-      clientOrderId: optional(
-        types.text,
-        'letters, digits, dashes, dots, underscores; a fresh one unless given',
-      ),
-      stopLoss: optional(types.decimal, 'attached order, quote currency; not with reduceOnly=true'),
-      takeProfit: optional(types.decimal, 'attached order, quote currency; not with reduceOnly=true'),
+      market: required('text', 'BASE_QUOTE, e.g. BTC_PERP'),
+      side: required('buy|sell', 'sell reduces a long, buy reduces a short'),
+      amount: required('decimal', 'in the base currency of the market'),
+      price: required('decimal', 'limit price, in the quote currency'),
+      activationPrice: required('decimal', 'trigger price, in the quote currency'),
+      reduceOnly: optional('true|false', 'true unless given; false needs --allow-exposure'),
+      positionSide: optional('LONG|SHORT|BOTH', 'the position it is for, in hedge mode'),
+      clientOrderId: optional('text', 'letters, digits, dashes, dots, underscores; a fresh one unless given'),
+      stopLoss: optional('decimal', 'attached order, quote currency; not with reduceOnly=true'),
+      takeProfit: optional('decimal', 'attached order, quote currency; not with reduceOnly=true'),
     },
     prepare: (requests) => requests.prepareStopLimit,
     defaults: () => ({ reduceOnly: true, clientOrderId: `call-${randomUUID()}` }),
@@ -188,7 +172,7 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       exchange.stopLimit(request, request.reduceOnly ? { ...options, priority: 'protective' } : options),
     view: (order) => ({
       json: { order },
-      ...fieldsView({ ...order, ...order.oto }, [
+      ...recordView(order, [
         'orderId clientOrderId market side type status amount left price activationPrice positionSide',
         'reduceOnly stp stopLoss takeProfit timestamp',
       ]),
@@ -203,7 +187,7 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
     summary: 'hedge mode (long and short at once) or one-way mode; needs --allow-exposure',
     changes: 'changes what every later order of the account means',
     parameters: {
-      hedgeMode: required(types.boolean, 'true for long and short positions at once, false for one-way mode'),
+      hedgeMode: required('true|false', 'true for long and short positions at once, false for one-way mode'),
     },
     prepare: (requests) => requests.prepareHedgeMode,
     exposure: ({ hedgeMode }) =>
@@ -212,7 +196,7 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
         : 'in one-way mode an order meant for one side of a market can turn the position around',
     afterUnknown: () => 'Setting the same mode again is safe; place no order before that is accepted.',
     send: (exchange, { hedgeMode }, options) => exchange.setHedgeMode(hedgeMode, options),
-    view: () => textView('The exchange accepted the mode.'),
+    view: () => ({ lines: () => ['The exchange accepted the mode.'] }),
   }),
   fiatDeposit: endpoint({
     name: 'fiat-deposit-link',
@@ -220,13 +204,13 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
     changes: 'makes a deposit link and spends its unique id',
     takesCustomer: true,
     parameters: {
-      ticker: required(types.text, 'fiat currency, e.g. EUR'),
-      provider: required(types.text, 'from the asset status listing'),
-      amount: required(types.decimal, 'in that currency'),
-      uniqueId: optional(types.text, 'never used before; a fresh one unless given'),
-      successLink: optional(types.text, 'https, of a domain that support has allowed'),
-      failureLink: optional(types.text, 'https, of a domain that support has allowed'),
-      returnLink: optional(types.text, 'without it the result page has no way back'),
+      ticker: required('text', 'fiat currency, e.g. EUR'),
+      provider: required('text', 'from the asset status listing'),
+      amount: required('decimal', 'in that currency'),
+      uniqueId: optional('text', 'never used before; a fresh one unless given'),
+      successLink: optional('text', 'https, of a domain that support has allowed'),
+      failureLink: optional('text', 'https, of a domain that support has allowed'),
+      returnLink: optional('text', 'without it the result page has no way back'),
     },
     prepare: (requests) => requests.prepareFiatDeposit,
     defaults: () => ({ uniqueId: randomUUID() }),
@@ -235,7 +219,8 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       'The unique id may be spent: repeat with another one, or without uniqueId for a fresh one.',
     send: (exchange, request, options) => exchange.fiatDepositLink(request, options),
     view: ({ url }) => ({
-      ...textView(printable(url), { url }),
+      json: { url },
+      lines: () => [printable(url)],
       notes: [
         'The link is for one person and one use. With the card provider open it from a page that sends a ' +
           'Referer header, or the browser lands on the home page of the exchange.',
@@ -244,21 +229,20 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
   }),
 };
 
-export const CALL_ENDPOINTS: readonly CallEndpoint[] = Object.entries(TABLE).map(([id, one]) =>
-  Object.assign({ id: id as EndpointId }, one),
+export type CallEndpoint = (typeof CALL_ENDPOINTS)[number];
+export const CALL_ENDPOINTS = Object.entries(TABLE).map(([id, { parameters, ...one }]) =>
+  Object.assign(one, ENDPOINTS[id as keyof typeof ENDPOINTS], { parameters: named(parameters) }),
 );
 
 /** By name, by the client's name for it, or by its path with or without the prefix. @throws UsageError */
 export function findEndpoint(written: string): CallEndpoint {
-  const path = written.replace(/^\/?(?:api\/v4\/)?/, '').replace(/\/$/, '');
+  const fullPath = `/api/v4/${written.replace(/^\/?(?:api\/v4\/)?/, '').replace(/\/$/, '')}`;
   const found = CALL_ENDPOINTS.find(
-    ({ name, id }) => name === written || id === written || ENDPOINTS[id].path === `/api/v4/${path}`,
+    ({ name, id, path }) => name === written || id === written || path === fullPath,
   );
   if (found !== undefined) return found;
   const names = CALL_ENDPOINTS.map(({ name }) => name);
-  const meant = suggest(written, [...names, ...CALL_ENDPOINTS.map(({ id }) => ENDPOINTS[id].path)]);
-  throw new UsageError(
-    `no endpoint ${JSON.stringify(written.slice(0, 100))}.`,
-    meant === undefined ? `There are ${names.join(', ')}.` : `Did you mean ${meant}?`,
-  );
+  const meant = suggest(written, [...names, ...CALL_ENDPOINTS.map(({ path }) => path)]);
+  const cure = meant === undefined ? `There are ${names.join(', ')}.` : `Did you mean ${meant}?`;
+  throw new UsageError(`no endpoint ${JSON.stringify(written.slice(0, 100))}.`, cure);
 }

@@ -1,62 +1,61 @@
 import type { CommandOutcome, ExchangeError, ReadOutcome } from '../../core/ports/exchange.ts';
 import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
+import { type CliIo, printJson, printLine, printWarning } from '../io.ts';
 import { printable } from '../table.ts';
 import type { CallEndpoint } from './endpoints.ts';
 import type { Values } from './parameters.ts';
 
-const PREFIX = {
-  failed: '',
-  rejected: 'rejected: ',
-  unknown: 'it is NOT KNOWN whether it took effect: ',
-} as const;
+const PREFIX = { failed: '', rejected: 'rejected: ', unknown: 'it is NOT KNOWN whether it took effect: ' };
 
 /**
- * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output. @throws
- * CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
+ * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output.
+ * @throws CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
  */
 export function report(
   io: CliIo,
   { name, view, afterUnknown }: CallEndpoint,
-  { request, asJson }: { readonly request: Values; readonly asJson: boolean },
   outcome: ReadOutcome<unknown> | CommandOutcome<unknown>,
+  { request, json }: { readonly request: Values; readonly json: boolean | undefined },
 ): void {
   const { kind } = outcome;
   if (kind === 'ok' || kind === 'accepted') {
-    const { json, lines, notes = [] } = view(outcome.value);
+    const shown = view(outcome.value);
     io.setExitCode(EXIT.ok);
-    if (asJson) return printJson(io, { endpoint: name, outcome: kind, ...json });
-    for (const line of lines(io)) printLine(io, line);
-    for (const note of notes) printNote(io, paint(io, 'stderr', 'yellow', note));
+    if (json === true) return printJson(io, { endpoint: name, outcome: kind, ...shown.json });
+    for (const line of shown.lines(io)) printLine(io, line);
+    for (const note of shown.notes ?? []) printWarning(io, note);
     return;
   }
   const { error } = outcome;
-  const harmless = kind === 'failed' || error.effect === 'none';
-  if (error.name === 'aborted' && io.signal.aborted && harmless) throw io.signal.reason;
+  const isHarmless = kind === 'failed' || error.effect === 'none';
+  if (error.name === 'aborted' && io.signal.aborted && isHarmless) throw io.signal.reason;
   const advice = kind === 'unknown' ? afterUnknown?.(request) : CURES[error.name];
   const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
-  if (!asJson) {
-    const options = { exitCode, ...(advice === undefined ? {} : { cure: advice }) };
-    throw new CliError(error.name, `${name}: ${PREFIX[kind]}${described(error)}.`, options);
+  if (json !== true) {
+    const message = `${name}: ${PREFIX[kind]}${described(error)}.`;
+    throw new CliError(error.name, message, { exitCode, cure: advice });
   }
-  // Advice that is absent is left out of the JSON.
-  printJson(io, { endpoint: name, outcome: kind, error, advice });
   io.setExitCode(exitCode);
+  printJson(io, { endpoint: name, outcome: kind, error, advice });
 }
 
-/** The error's name, status, code, message and fields in one line. */
-function described(error: ExchangeError): string {
-  const { name, message, httpStatus, code, fields = {}, params = [], retryAfterMs } = error;
-  const details = [
-    name,
-    httpStatus !== undefined && `HTTP ${httpStatus}`,
-    code !== undefined && `code ${code}`,
-    retryAfterMs !== undefined && `retry after ${Math.ceil(retryAfterMs / 1000)} s`,
-  ];
+/** The error's message, fields, name, status and code in one line. */
+function described({
+  name,
+  message,
+  httpStatus,
+  code,
+  retryAfterMs,
+  fields = {},
+  params = [],
+}: ExchangeError): string {
   const named = Object.entries(fields).map(([field, texts]) => `${field}: ${texts.join(' ')}`);
   const said = [message.replace(/\.$/, ''), ...named, ...params].join('; ').replace(/\.$/, '');
-  return printable(`${said} (${details.filter(Boolean).join(', ')})`);
+  const status = httpStatus === undefined ? '' : `, HTTP ${httpStatus}`;
+  const number = code === undefined ? '' : `, code ${code}`;
+  const wait = retryAfterMs === undefined ? '' : `, retry after ${Math.ceil(retryAfterMs / 1000)} s`;
+  return printable(`${said} (${name}${status}${number}${wait})`);
 }
 
 /** What to do about errors that are not the request's fault. */

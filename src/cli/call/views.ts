@@ -1,88 +1,75 @@
 import type { Enumerated, RecordList } from '../../core/ports/exchange.ts';
 import type { CliIo } from '../io.ts';
-import { fieldLines, printable, tableLines } from '../table.ts';
+import { timeOf } from '../operate/values.ts';
+import { type Column, fieldLines, printable, tableLines } from '../table.ts';
 
-/** A reply, ready to be shown: `json` is merged into the one line of `--json`, the rest is for people. */
-export interface ShownReply {
-  readonly json: object;
-  /** What was asked for: standard output. */
+/** A reply, ready to be shown: `json` is merged into the line of `--json`; people read `lines`, then `notes`. */
+export interface Shown {
+  readonly json?: object;
   readonly lines: (io: CliIo) => readonly string[];
-  /** Remarks: standard error. */
   readonly notes?: readonly string[];
 }
 
-/** What a field can hold: `undefined` is nothing said, `null` is none, a number is a time in Unix seconds. */
-type Shown = string | number | boolean | null | undefined | Enumerated<string | number>;
-type FieldOf<R> = { [N in keyof R]-?: R[N] extends Shown ? N : never }[keyof R] & string;
-type Words<S extends string> = S extends `${infer First} ${infer Rest}` ? First | Words<Rest> : S;
-
 /**
- * Names of fields of `R` in texts such as `market >amount`: a `>` aligns figures to the right. A name that no record has
- * is an error of types, as its column would vanish without a word.
+ * Names of fields of `R`, or of an object in it, such as `market >amount`: a `>` aligns figures to the right. A name that
+ * no record has is an error of types, as its column would vanish without a word.
  */
-type Columns<R, S extends string> = readonly (S &
-  (Words<S> extends FieldOf<R> | `>${FieldOf<R>}` ? S : never))[];
+type Columns<R, S> = readonly (S & (Names<S> extends FieldOf<R> | `>${FieldOf<R>}` ? string : never))[];
+type Names<S> = S extends `${infer First} ${infer Rest}` ? First | Names<Rest> : S;
+type FieldOf<R> = (keyof R | KeyOf<Extract<R[keyof R], object>>) & string;
+type KeyOf<T> = T extends unknown ? keyof T : never;
+type Value = string | number | boolean | null | undefined | Enumerated<string | number>;
 
-/** A value of an open enumeration that the specification does not name is marked. */
-function shown(value: Shown): string {
+/** Fields in Unix seconds; other numbers are codes. */
+const TIMES = new Set(['createdAt', 'openDate', 'ctime', 'ftime', 'timestamp']);
+
+/** `undefined` is nothing said, `null` is none; a value of an open enumeration that is not documented is marked. */
+function textOf(name: string, value: Value): string {
   if (value === undefined) return '';
   if (value === null) return 'none';
-  if (typeof value === 'number') {
-    const date = new Date(value * 1000);
-    return Number.isNaN(date.getTime()) ? String(value) : date.toISOString().replace(/\.\d+Z$/, 'Z');
-  }
-  if (typeof value !== 'object') return String(value);
-  return value.known ? String(value.value) : `${value.raw} (undocumented)`;
+  if (typeof value === 'object') return value.known ? String(value.value) : `${value.raw} (undocumented)`;
+  return TIMES.has(name) ? timeOf(Number(value) * 1000) : String(value);
 }
 
-function tableOf(rows: readonly object[], texts: readonly string[]) {
-  const names = texts.flatMap((text) => text.split(' '));
-  const columns = names.map((name) =>
-    name.startsWith('>') ? { title: name.slice(1), align: 'right' as const } : { title: name },
-  );
-  return {
-    columns,
-    rows: rows.map((row) => columns.map(({ title }) => shown(Reflect.get(row, title) as Shown))),
-  };
+function tableOf(records: readonly object[], names: readonly string[]) {
+  const columns = names
+    .join(' ')
+    .split(' ')
+    .map(
+      (name): Column => (name.startsWith('>') ? { title: name.slice(1), align: 'right' } : { title: name }),
+    );
+  const rows = records.map((record) => {
+    const parts = Object.values(record).filter((value) => typeof value === 'object');
+    const fields = Object.assign({}, ...parts, record);
+    return columns.map(({ title }) => textOf(title, fields[title]));
+  });
+  return { columns, rows };
 }
 
-export const textView = (text: string, json: object = {}): ShownReply => ({ json, lines: () => [text] });
-
-/** The fields of one record, one per line. */
-export function fieldsView<R extends object, S extends string>(record: R, names: Columns<R, S>) {
+/** One record, a field per line. */
+export function recordView<R extends object, S extends string>(record: R, names: Columns<R, S>) {
   const { columns, rows } = tableOf([record], names);
   const fields = columns.map(({ title }, index) => [title, rows[0]?.[index] ?? ''] as const);
   return { lines: (io: CliIo) => fieldLines(io, 'stdout', fields) };
 }
 
-/** A table; `none` is said where it would have no rows. */
-export function tableView<R extends object, S extends string>(
-  rows: readonly R[],
-  none: string,
-  columns: Columns<R, S>,
-) {
-  const table = tableOf(rows, columns);
-  return { lines: (io: CliIo) => (rows.length === 0 ? [none] : tableLines(io, table)) };
-}
-
-/** The rows of a list, with what has to be said about one that is not complete. */
+/** The records of a list, or `none`, and what has to be said about a list that is not complete. */
 export function listView<R extends object, S extends string>(
-  list: RecordList<unknown>,
-  rows: readonly R[],
+  list: RecordList<R>,
   none: string,
-  columns: Columns<R, S>,
-): ShownReply {
-  const { setAside, furtherSetAside = 0, complete, cut } = list;
-  if (complete) return { json: list, ...tableView(rows, none, columns) };
+  names: Columns<R, S>,
+) {
+  const { records, setAside, furtherSetAside = 0, complete, cut } = list;
+  const notes = setAside.map(
+    ({ path, expected, got }) =>
+      `Set aside, as it is not as documented: ${printable(path)}: expected ${expected}, got ${got}.`,
+  );
+  if (furtherSetAside > 0) notes.push(`Set aside as well: ${furtherSetAside} more.`);
+  if (cut === 'period') notes.push('The exchange shows no older ones.');
   const more = cut === 'limit' ? ' More: --param maxRecords=N or --param since=DATE.' : '';
-  const notes = [
-    ...setAside.map(
-      ({ path, expected, got }) =>
-        `Set aside, as it is not as documented: ${printable(path)}: expected ${expected}, got ${got}.`,
-    ),
-    ...(furtherSetAside === 0 ? [] : [`Set aside as well: ${furtherSetAside} more.`]),
-    ...(cut === 'period' ? ['The exchange shows no older ones.'] : []),
-    `This list is incomplete: what is missing from it may exist all the same.${more}`,
-  ];
-  return { json: list, ...tableView(rows, 'No valid records.', columns), notes };
+  if (!complete)
+    notes.push(`This list is incomplete: what is missing from it may exist all the same.${more}`);
+  const nothing = [complete ? none : 'No valid records.'];
+  const lines = (io: CliIo) => (records.length === 0 ? nothing : tableLines(io, tableOf(records, names)));
+  return { json: list, lines, notes };
 }

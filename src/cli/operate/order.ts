@@ -7,7 +7,7 @@ import { StoreLostError } from '../../core/ports/state-store.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
 import type { AccountView, PositionLine } from '../../core/view/account-view.ts';
 import { CliError, UsageError } from '../errors.ts';
-import { type CliIo, confirm, paint, printJson, printLine, printNote } from '../io.ts';
+import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { positionWords } from './position-words.ts';
@@ -72,8 +72,8 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
     showPlan(io, flags, wanted, { view, key, gapOf: (market) => gaps?.(market) ?? DEFAULT_GAP });
     const obstacles = obstaclesOf(view, Date.now(), operations.orderProof);
-    for (const obstacle of obstacles) printNote(io, paint(io, 'stderr', 'yellow', obstacle));
-    await agree(io, flags);
+    for (const obstacle of obstacles) printWarning(io, obstacle);
+    if (flags.yes !== true) await confirm(io, 'Order it?', 'nothing was ordered');
     const draft: ReduceDraft = {
       kind: 'reduce',
       ...wanted.of,
@@ -173,13 +173,6 @@ const UNSEALED = {
 } as const;
 const LONG_AGO_MS = 60_000;
 
-async function agree(io: CliIo, flags: OrderFlags): Promise<void> {
-  if (flags.yes === true) return;
-  if (await confirm(io, 'Order it?')) return;
-  io.signal.throwIfAborted();
-  throw new CliError('not-confirmed', 'not confirmed: nothing was ordered.');
-}
-
 async function submitted(
   { controls }: Operations,
   accountId: string,
@@ -230,7 +223,7 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
         io,
         `Withdraws order ${orderId} of account ${flags.account}; orders of ours for it are cancelled.`,
       );
-      await agree(io, flags);
+      await confirm(io, 'Order it?', 'nothing was ordered');
     }
     const draft: OperatorOrderDraft = {
       kind: 'withdraw',

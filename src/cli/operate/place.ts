@@ -4,7 +4,7 @@ import type { Desk, Operations, OperationsPlace } from '../../app.ts';
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
-import { type CliIo, paint, printNote } from '../io.ts';
+import { type CliIo, printWarning } from '../io.ts';
 
 /** Options of every command that works on the shared state; each offers `--json` too. */
 export interface PlaceFlags {
@@ -96,10 +96,7 @@ export async function withDesk<T>(
     () => openDesk(placeOf(flags, io)),
     async (desk) => {
       if (desk.through !== undefined) {
-        printNote(
-          io,
-          paint(io, 'stderr', 'yellow', `Redis does not answer: the daemon at ${desk.through} is asked.`),
-        );
+        printWarning(io, `Redis does not answer: the daemon at ${desk.through} is asked.`);
       }
       return await work(desk);
     },

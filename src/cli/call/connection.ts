@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises';
+import { connectExchange, type Dialect, type ExchangeConnectionOptions, isWebAddress } from '../../app.ts';
+import { CliError, UsageError } from '../errors.ts';
+import { type CliIo, paint, printNote, printWarning } from '../io.ts';
+import { redisAddress } from '../operate/place.ts';
+import { printable } from '../table.ts';
+import type { CallEndpoint } from './endpoints.ts';
+
+/** Names of what the environment can say; a flag of the same meaning wins. */
+export const ENVIRONMENT = {
+  baseUrls: 'BREAKWATER_BASE_URL',
+  apiKey: 'BREAKWATER_API_KEY',
+  apiSecret: 'BREAKWATER_API_SECRET',
+  redisUrl: 'BREAKWATER_REDIS_URL',
+} as const;
+
+export interface ConnectionFlags {
+  readonly baseUrl?: readonly string[];
+  readonly apiKeyFile?: string;
+  readonly apiSecretFile?: string;
+  readonly nonce: ExchangeConnectionOptions['nonceMode'];
+  readonly dialect: Dialect;
+  readonly timeoutMs: number;
+  readonly redis?: string;
+  readonly redisPrefix: string;
+}
+
+/** One attempt of a read; it is repeated within `--timeout-ms`. */
+const READ_ATTEMPT_MS = 5000;
+
+/** A client as flags and environment ask for it; nothing is sent yet. @throws UsageError, CliError */
+export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: ConnectionFlags) {
+  const { nonce: nonceMode, dialect, timeoutMs, redisPrefix: prefix } = flags;
+  const baseUrls = baseUrlsOf(flags, io.env);
+  const redisUrl = redisUrlOf(flags, io.env);
+  const credentials = id === 'ping' ? undefined : await credentialsOf(flags, io.env);
+  if (credentials !== undefined && redisUrl === undefined) {
+    const alone =
+      'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
+    printNote(io, paint(io, 'stderr', 'dim', alone));
+  }
+  // A command is sent once: the longer it waits for the reply, the rarer is an outcome that nobody knows.
+  const attemptMs = kind === 'read' ? Math.min(READ_ATTEMPT_MS, timeoutMs) : timeoutMs;
+  const connection = await connectExchange({
+    baseUrls,
+    nonceMode,
+    dialect,
+    timeouts: { callMs: timeoutMs, attemptMs },
+    observer: {
+      onDrift({ kind, path, expected, got }) {
+        // Records that were set aside are told with their list.
+        if (kind === 'record') return;
+        printWarning(io, `Not as documented: ${printable(path)}: expected ${expected}, got ${got}.`);
+      },
+      onStore({ store, available }) {
+        if (!available)
+          printWarning(io, `Redis does not answer: the ${store} goes on in this process alone.`);
+      },
+    },
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(redisUrl === undefined ? {} : { shared: { redisUrl, prefix } }),
+  }).catch((error: Error & { readonly code?: unknown }) => {
+    const { code, message } = error;
+    if (code === 'EXCHANGE_OPTIONS') throw new UsageError(`${message}.`);
+    if (code !== 'redis-unreachable') throw error;
+    const cure = 'Start it, or leave out --redis if no daemon uses this key.';
+    throw new CliError(code, `${message}; nothing was sent.`, { cure });
+  });
+  return { ...connection, baseUrls };
+}
+
+/** Addresses from flags, else from the environment, separated by commas or spaces. */
+function baseUrlsOf({ baseUrl }: ConnectionFlags, env: CliIo['env']): readonly string[] {
+  const given = baseUrl ?? (env[ENVIRONMENT.baseUrls] ?? '').split(/[\s,]+/).filter((text) => text !== '');
+  if (given.length === 0) {
+    const cure = `Add --base-url URL or set ${ENVIRONMENT.baseUrls}; a simulated one: breakwater simulate.`;
+    throw new UsageError('no exchange is named.', cure);
+  }
+  // Said without the text, which may hold a password, and before it could be shown.
+  if (!given.every(isWebAddress)) {
+    throw new UsageError('--base-url: expected an http or https address without user, query or fragment.');
+  }
+  return given.map((url) => url.replace(/(?<!\/)\/+$/, ''));
+}
+
+function redisUrlOf({ redis }: ConnectionFlags, env: CliIo['env']): string | undefined {
+  const inEnvironment = (env[ENVIRONMENT.redisUrl] ?? '') === '' ? undefined : `env:${ENVIRONMENT.redisUrl}`;
+  const written = redis ?? inEnvironment;
+  return written === undefined ? undefined : redisAddress(written, env);
+}
+
+async function credentialsOf({ apiKeyFile, apiSecretFile }: ConnectionFlags, env: CliIo['env']) {
+  const apiKey = (await readText('--api-key-file', apiKeyFile, env[ENVIRONMENT.apiKey])).trim();
+  const apiSecret = (await readText('--api-secret-file', apiSecretFile, env[ENVIRONMENT.apiSecret])).trim();
+  const missing = [
+    ...(apiKey === '' ? [`the API key (${ENVIRONMENT.apiKey} or --api-key-file)`] : []),
+    ...(apiSecret === '' ? [`the API secret (${ENVIRONMENT.apiSecret} or --api-secret-file)`] : []),
+  ];
+  if (missing.length === 0) return { apiKey, apiSecret };
+  throw new UsageError(`missing: ${missing.join(' and ')}.`, 'Secrets are never taken from a flag.');
+}
+
+async function readText(flag: string, file: string | undefined, otherwise = ''): Promise<string> {
+  if (file === undefined) return otherwise;
+  return await readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    const cure = 'Give it a readable file.';
+    throw new CliError('file-unreadable', `cannot read the file of ${flag} (${code}).`, { cure });
+  });
+}
+
+/** Customer data of specification 4.1: neither its values nor, as the file may be another one, its names are shown. */
+export async function customerOf(file: string): Promise<object> {
+  const written = await readText('--customer-file', file);
+  const { z } = await import('zod');
+  const text = z.string();
+  const address = { line1: text, line2: text.optional(), city: text, zipCode: text, countryCode: text };
+  const names = { firstName: text, lastName: text, email: text, birthDate: text };
+  const customer = z.strictObject({ ...names, address: z.strictObject(address) });
+  try {
+    const { success, data } = customer.safeParse(JSON.parse(written));
+    if (success) return data;
+  } catch {
+    // The parser's own message quotes the text.
+    throw new UsageError('--customer-file: the file is not JSON.');
+  }
+  throw new UsageError(
+    '--customer-file: expected a JSON object with firstName, lastName, email, birthDate, address and nothing else; ' +
+      'address is an object with line1, line2, city, zipCode, countryCode (line2 may be missing); all of them texts.',
+  );
+}
