@@ -22,7 +22,8 @@ const WIDTH = 100;
 /** A comment of as many lines as it takes. */
 function note(text: string, indent = ''): readonly string[] {
   const lines: string[] = [];
-  for (const word of text.split(' ')) {
+  // A percent sign stays with its number.
+  for (const word of text.split(/ (?!%)/)) {
     const last = lines.at(-1);
     if (last === undefined || last.length + 1 + word.length > WIDTH) lines.push(`${indent}# ${word}`);
     else lines[lines.length - 1] = `${last} ${word}`;

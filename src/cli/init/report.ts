@@ -1,5 +1,7 @@
+import { percentInWords } from '../../app.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { wrapped } from '../table.ts';
+import type { HeldPosition } from './account-figures.ts';
 import { accountLines } from './account-lines.ts';
 import type { ChosenChannel, Decisions } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
@@ -53,10 +55,29 @@ function warningsOf({ seen, leverage, ruleSet, markets }: Decisions): readonly s
   if (left.length > 0) {
     warnings.push(`No config can name the markets ${left.join(', ')}: positions there are watched only.`);
   }
+  warnings.push(...markets.flatMap((market) => coarseWords(market, seen?.positions ?? [])));
   if (seen === undefined) {
     warnings.push('The exchange was not asked: add the markets, and let doctor try the keys.');
   }
   return warnings;
+}
+
+/** From this share of a position on, a step is worth a warning. */
+const COARSE = 0.1;
+
+/** A reduction cannot be finer than a step: one that is half of a position closes half of it, or all. */
+function coarseWords(
+  { market, amountStep }: ProposedMarket,
+  positions: readonly HeldPosition[],
+): readonly string[] {
+  const sizes = positions
+    .filter((position) => position.market === market)
+    .map(({ amount }) => Number(amount));
+  const share = Number(amountStep.value) / Math.min(...sizes);
+  if (!(share >= COARSE)) return [];
+  return [
+    `${market}: with an amountStep of ${amountStep.value} the position is reduced in parts of ${percentInWords(Math.round(share * 1_000) / 1_000)}. If the market page has a finer one, write that.`,
+  ];
 }
 
 function jsonOf(decisions: Decisions): object {

@@ -6,11 +6,11 @@ export function measuredWords({ mostLeverage, measured }: ProposedSet): string {
   const saved =
     doomed === 0
       ? 'none was liquidated without rules'
-      : `it prevented ${prevented} of ${doomed} liquidations${keptWords(kept, without)}`;
+      : `it kept ${prevented} of ${doomed} from being liquidated${keptWords(kept, without)}`;
   const price = [
     ...(givenUp === null
       ? []
-      : [`it took ${percentInWords(givenUp)} of those that come through by themselves`]),
+      : [`it took ${percentInWords(givenUp)} from those that come through by themselves`]),
     ...(falseActions === null
       ? []
       : [`it acted without need ${falseActions} times in 1,000 days of a position`]),
@@ -20,5 +20,5 @@ export function measuredWords({ mostLeverage, measured }: ProposedSet): string {
 
 function keptWords(kept: number | null, without: number | null): string {
   if (kept === null || without === null) return '';
-  return `, which left ${percentInWords(kept)} of the money instead of ${percentInWords(without)}`;
+  return `, which left them ${percentInWords(kept)} of their money instead of ${percentInWords(without)}`;
 }
