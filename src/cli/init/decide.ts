@@ -106,6 +106,7 @@ async function askSet(io: CliIo, fitting: ChosenSet['name'], prompter: Prompter)
     printNote(io, '');
     for (const line of wrapped(io, `${name}: ${set.summary} ${measuredWords(set)}`)) printNote(io, line);
   }
+  printNote(io, '');
   return await prompter.ask({
     text: 'Rule set',
     fallback: fitting,

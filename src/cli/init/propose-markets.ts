@@ -45,17 +45,29 @@ export function proposeMarkets(
   return markets.map((market) => {
     const own = positions.filter((position) => position.market === market);
     const ordered = orders.filter((order) => order.market === market);
-    const amountStep = proposeAmountStep(own, ordered);
-    return {
-      market,
-      amountStep,
-      priceStep: proposePriceStep(own, ordered),
-      minAmount: { value: amountStep.value, from: 'the amount step' },
-      maintenanceMargin: margin,
-      ...(market.endsWith('_PERP') ? { money: 'USDT' } : {}),
-      ...referencePriceOf(own),
-    };
+    return proposeMarket(market, own, ordered, margin);
   });
+}
+
+function proposeMarket(
+  market: string,
+  positions: readonly PositionRecord[],
+  orders: readonly SpotOrderRecord[],
+  maintenanceMargin: Proposal,
+): ProposedMarket {
+  const amountStep = lastDigitOf(
+    [...positions, ...orders].map(({ amount }) => amount),
+    'amount',
+  );
+  return {
+    market,
+    amountStep,
+    priceStep: proposePriceStep(positions, orders),
+    minAmount: { value: amountStep.value, from: 'the amount step' },
+    maintenanceMargin,
+    ...(market.endsWith('_PERP') ? { money: 'USDT' } : {}),
+    ...referencePriceOf(positions),
+  };
 }
 
 /** To as many digits as prices have. */
@@ -72,14 +84,6 @@ function proposeMargin(positions: readonly PositionRecord[]): Proposal {
   // What the live exchange documents for leverage up to 10x.
   if (rate === undefined) return { value: '3%', from: 'what is usual up to 10x' };
   return { value: `${Number((rate * 100).toFixed(1))}%`, from: 'margin and liquidation prices' };
-}
-
-function proposeAmountStep(
-  positions: readonly PositionRecord[],
-  orders: readonly SpotOrderRecord[],
-): Proposal {
-  const amounts = [...positions, ...orders].map(({ amount }) => amount);
-  return lastDigitOf(amounts, 'amount');
 }
 
 /**

@@ -40,7 +40,7 @@ export async function secretSource(
   if (file !== undefined) return await fromFile(file, fileFlag, place);
   if (env !== undefined) return fromVariable(env, envFlag, place);
   if (prompter === undefined) throw new UsageError(`missing: ${fileFlag} FILE or ${envFlag} NAME.`);
-  const newFile = path.join(path.dirname(path.resolve(place.configFile)), wanted.newFile);
+  const newFile = path.join(path.dirname(place.configFile), wanted.newFile);
   await requireAbsent(newFile, `Move it away, or name it with ${fileFlag}.`);
   const value = await prompter.askHidden(name);
   return { written: { file: wanted.newFile }, value, newFile };

@@ -19,7 +19,7 @@ function position(changes: Record<string, unknown> = {}): PositionRecord {
     freeMargin: text('1000'),
     positionSide: { known: true, value: 'BOTH' },
     ...changes,
-  } as PositionRecord;
+  };
 }
 
 function order(changes: Record<string, unknown>): SpotOrderRecord {

@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A block of commands of a page, and what stands below it as its output. */
+export interface Block {
+  readonly script: string;
+  /** `background`: goes on while the others run. `fails`: ends with another code than 0. */
+  readonly how: 'foreground' | 'background' | 'fails';
+  readonly output?: {
+    readonly text: string;
+    /** Figures differ from run to run, and there may be further lines. */
+    readonly isLive: boolean;
+    /** Where the text stands in the page. */
+    readonly start: number;
+    readonly end: number;
+  };
+}
+
+const BLOCK = /^```sh(?: (background|fails))?\n([\s\S]*?)^```\n(\n```text( live)?\n)?/gm;
+
+/** Blocks of `sh`, each with the block of `text` that follows it at once. */
+export function blocksOf(page: string): readonly Block[] {
+  return [...page.matchAll(BLOCK)].map((match): Block => {
+    const [whole, how = 'foreground', script = '', opening, live] = match;
+    const block = { script, how: how as Block['how'] };
+    if (opening === undefined) return block;
+    const start = match.index + whole.length;
+    const end = page.indexOf('```\n', start);
+    return { ...block, output: { text: page.slice(start, end), isLive: live !== undefined, start, end } };
+  });
+}
+
+/** Whether a command printed what the page shows. */
+export function isAsShown({ text, isLive }: NonNullable<Block['output']>, printed: string): boolean {
+  if (!isLive) return printed === text;
+  const rest = printed.split('\n').map(withoutFigures);
+  return text.split('\n').every((line) => {
+    const at = rest.indexOf(withoutFigures(line));
+    if (at < 0) return false;
+    rest.splice(0, at + 1);
+    return true;
+  });
+}
+
+/** Times, prices and amounts that depend on the moment, and the widths of columns that follow from them. */
+function withoutFigures(line: string): string {
+  return line
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/\d[\d,.]*\d|\d/g, '0')
+    .replaceAll(/\b0 (?:ms|s|min|h)(?: 0 (?:ms|s|min))?\b/g, '0 s')
+    .replaceAll(/ {2,}/g, '  ')
+    .trimEnd();
+}
+
+export interface Shell {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Ports as the page has them, and those that are used instead. */
+  readonly ports: ReadonlyMap<string, string>;
+}
+
+export interface Ended {
+  /** Both outputs as a terminal shows them, with the ports of the page. */
+  readonly printed: string;
+  readonly exitCode: number | null;
+}
+
+/** Runs a block to its end. */
+export async function runBlock({ script }: Block, shell: Shell): Promise<Ended> {
+  const child = launch(`set -e\nexec 2>&1\n${script}`, shell);
+  let printed = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    printed += String(chunk);
+  });
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  return { printed: asOnPage(printed, shell), exitCode };
+}
+
+export interface Background {
+  stop(): Promise<void>;
+}
+
+/** Starts a block that does not end, and waits until it has printed what says that it is ready. */
+export async function startBlock({ script }: Block, shell: Shell, ready: RegExp): Promise<Background> {
+  const child = launch(`exec 2>&1\nexec ${script}`, shell);
+  const closed = once(child, 'close');
+  let printed = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    printed += String(chunk);
+  });
+  const end = performance.now() + READY_MS;
+  while (!ready.test(printed)) {
+    if (child.exitCode !== null || performance.now() > end) {
+      child.kill('SIGKILL');
+      throw new Error(`${script} was not ready: ${printed}`);
+    }
+    await sleep(20);
+  }
+  return {
+    stop: async () => {
+      child.kill('SIGINT');
+      await closed;
+    },
+  };
+}
+
+const READY_MS = 30_000;
+
+function launch(script: string, { folder, env, ports }: Shell): ChildProcess {
+  const own = [...ports].reduce((text, [page, used]) => text.replaceAll(page, used), script);
+  return spawn('sh', ['-c', own], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+function asOnPage(printed: string, { ports }: Shell): string {
+  return [...ports].reduce((text, [page, used]) => text.replaceAll(used, page), printed);
+}
