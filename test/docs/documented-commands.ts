@@ -34,6 +34,7 @@ export function blocksOf(page: string): readonly Block[] {
 /** Whether a command printed what the page shows. */
 export function isAsShown({ text, isLive }: NonNullable<Block['output']>, printed: string): boolean {
   if (!isLive) return printed === text;
+  if (text === '') return false;
   const rest = printed.split('\n').map(withoutFigures);
   return text.split('\n').every((line) => {
     const at = rest.indexOf(withoutFigures(line));
@@ -60,6 +61,9 @@ export interface Shell {
   readonly ports: ReadonlyMap<string, string>;
 }
 
+/** As wide as the page's outputs are. */
+const COLUMNS = '120';
+
 export interface Ended {
   /** Both outputs as a terminal shows them, with the ports of the page. */
   readonly printed: string;
@@ -67,8 +71,10 @@ export interface Ended {
 }
 
 /** Runs a block to its end. */
-export async function runBlock({ script }: Block, shell: Shell): Promise<Ended> {
-  const child = launch(`set -e\nexec 2>&1\n${script}`, shell);
+export async function runBlock({ script, output }: Block, shell: Shell): Promise<Ended> {
+  // Where figures differ, so would the places at which lines are broken or cut.
+  const env = { ...shell.env, COLUMNS: output?.isLive === true ? '' : COLUMNS };
+  const child = launch(`set -e\nexec 2>&1\n${script}`, { ...shell, env });
   let printed = '';
   child.stdout?.on('data', (chunk: Buffer) => {
     printed += String(chunk);

@@ -67,7 +67,7 @@ async function openShell(): Promise<Shell> {
   for (const port of pagePorts) ports.set(`:${port}`, `:${await freePort()}`);
   for (const [page, used] of [...ports]) ports.set(`port ${page.slice(1)}`, `port ${used.slice(1)}`);
   ports.set('breakwater run\n', `breakwater run --port ${ports.get(':9642')?.slice(1)}\n`);
-  const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, COLUMNS: '110', NO_COLOR: '1' };
+  const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, NO_COLOR: '1' };
   return { folder: path.join(folder, 'work'), env, ports };
 }
 
