@@ -9,7 +9,7 @@ export interface Block {
   readonly how: 'foreground' | 'background' | 'fails';
   readonly output?: {
     readonly text: string;
-    /** Figures differ from run to run, and there may be further lines. */
+    /** Times and prices of orders differ from run to run, and there may be further lines. */
     readonly isLive: boolean;
     /** Where the text stands in the page. */
     readonly start: number;
@@ -35,23 +35,28 @@ export function blocksOf(page: string): readonly Block[] {
 export function isAsShown({ text, isLive }: NonNullable<Block['output']>, printed: string): boolean {
   if (!isLive) return printed === text;
   if (text === '') return false;
-  const rest = printed.split('\n').map(withoutFigures);
+  const rest = printed.split('\n').map(withoutMoving);
   return text.split('\n').every((line) => {
-    const at = rest.indexOf(withoutFigures(line));
+    const at = rest.indexOf(withoutMoving(line));
     if (at < 0) return false;
     rest.splice(0, at + 1);
     return true;
   });
 }
 
-/** Times, prices and amounts that depend on the moment, and the widths of columns that follow from them. */
-function withoutFigures(line: string): string {
-  return line
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
-    .replaceAll(/\d[\d,.]*\d|\d/g, '0')
-    .replaceAll(/\b0 (?:ms|s|min|h)(?: 0 (?:ms|s|min))?\b/g, '0 s')
-    .replaceAll(/ {2,}/g, '  ')
-    .trimEnd();
+/** What differs from run to run: times, ids, versions, where a line begins in the audit, and prices of orders. */
+const MOVING: readonly (readonly [pattern: RegExp, shown: string])[] = [
+  [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
+  [/^\d+ (?=TIME)/, 'SEQ '],
+  [/\bbw2\.[0-9a-f]+/g, 'ID'],
+  [/\bversion [\d.]+/g, 'VERSION'],
+  [/\b(?:under )?[\d.]+ (?:ms|s|min|h)(?: [\d.]+ (?:s|min))?\b/g, 'DURATION'],
+  [/\b\d{5,}(?:\.\d+)?\b/g, 'PRICE'],
+  [/\([\d.]+ % from the mark/g, '(NEAR the mark'],
+];
+
+function withoutMoving(line: string): string {
+  return MOVING.reduce((text, [pattern, shown]) => text.replace(pattern, shown), line).trimEnd();
 }
 
 export interface Shell {
