@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +30,7 @@ const READY: readonly (readonly [program: RegExp, ready: RegExp])[] = [
   [/^breakwater simulate /, /Ctrl-C stops it/],
   [/^breakwater run/, /"event":"started"/],
 ];
-/** Of one output that changes until the daemon has seen what was done. */
+/** How long an output may take to say that the daemon has seen what was done; calm, it looks every ten seconds. */
 const SETTLE_MS = 30_000;
 
 const hasTools = ['curl', 'sed', 'grep'].every((program) => {
@@ -55,7 +55,8 @@ afterEach(async () => {
 /** With programs of these names that are the ones of this checkout. */
 async function openShell(): Promise<Shell> {
   const programs = path.join(folder, 'programs');
-  execFileSync('mkdir', ['-p', programs, path.join(folder, 'work')]);
+  const work = path.join(folder, 'work');
+  for (const made of [programs, work]) await mkdir(made);
   const script = async (name: string, command: string): Promise<void> => {
     await writeFile(path.join(programs, name), `#!/bin/sh\nexec ${command} "$@"\n`);
     await chmod(path.join(programs, name), 0o755);
@@ -68,7 +69,7 @@ async function openShell(): Promise<Shell> {
   for (const [page, used] of [...ports]) ports.set(`port ${page.slice(1)}`, `port ${used.slice(1)}`);
   ports.set('breakwater run\n', `breakwater run --port ${ports.get(':9642')?.slice(1)}\n`);
   const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, NO_COLOR: '1' };
-  return { folder: path.join(folder, 'work'), env, ports };
+  return { folder: work, env, ports };
 }
 
 async function outputOf(block: Block, shell: Shell): Promise<Ended> {
