@@ -21,14 +21,16 @@ const BLOCK = /^```sh(?: (background|fails))?\n([\s\S]*?)^```\n(\n```text( live)
 
 /** Blocks of `sh`, each with the block of `text` that follows it at once. */
 export function blocksOf(page: string): readonly Block[] {
-  return [...page.matchAll(BLOCK)].map((match): Block => {
-    const [whole, how = 'foreground', script = '', opening, live] = match;
-    const block = { script, how: how as Block['how'] };
-    if (opening === undefined) return block;
-    const start = match.index + whole.length;
-    const end = page.indexOf('```\n', start);
-    return { ...block, output: { text: page.slice(start, end), isLive: live !== undefined, start, end } };
-  });
+  return [...page.matchAll(BLOCK)].map((match) => blockOf(page, match));
+}
+
+function blockOf(page: string, match: RegExpExecArray): Block {
+  const [whole, how = 'foreground', script = '', opening, live] = match;
+  const block = { script, how: how as Block['how'] };
+  if (opening === undefined) return block;
+  const start = match.index + whole.length;
+  const end = page.indexOf('```\n', start);
+  return { ...block, output: { text: page.slice(start, end), isLive: live !== undefined, start, end } };
 }
 
 /** Whether a command printed what the page shows. */

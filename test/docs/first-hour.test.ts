@@ -63,10 +63,11 @@ async function openShell(): Promise<Shell> {
   };
   await script('breakwater', `'${process.execPath}' '${MAIN}'`);
   await script('redis-server', `'${serverProgram() ?? ''}'`);
-  const pagePorts = ['6379', '8080', '8081', '9642'];
   const ports = new Map<string, string>();
-  for (const port of pagePorts) ports.set(`:${port}`, `:${await freePort()}`);
-  for (const [page, used] of [...ports]) ports.set(`port ${page.slice(1)}`, `port ${used.slice(1)}`);
+  for (const port of ['6379', '8080', '8081', '9642']) {
+    const used = String(await freePort());
+    ports.set(`:${port}`, `:${used}`).set(`port ${port}`, `port ${used}`);
+  }
   ports.set('breakwater run\n', `breakwater run --port ${ports.get(':9642')?.slice(1)}\n`);
   const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, NO_COLOR: '1' };
   return { folder: work, env, ports };
