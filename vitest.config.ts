@@ -10,6 +10,7 @@ const LONGEST = [
   'test/crash/*.test.ts',
   'test/daemon/{actions,instances,readings,redis-lost}.test.ts',
   'test/demo/demo.test.ts',
+  'test/docs/first-hour.test.ts',
   'test/page/daemon.test.ts',
   'test/security/slow.test.ts',
 ];

@@ -2,6 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { readVersion } from './app/read-version.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
+import type { PositionSetName } from './config/rules/fitting-set.ts';
+import type { ProposedSet } from './config/rules/proposed-set.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
@@ -26,6 +28,8 @@ export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export { type TuneOptions } from './app/tune/open-tune.ts';
 export type { CheckReport } from './config/check-report.ts';
+export type { PositionSetName } from './config/rules/fitting-set.ts';
+export type { ProposedSet } from './config/rules/proposed-set.ts';
 export {
   durationHint,
   parseDuration,
@@ -102,6 +106,30 @@ export async function checkConfigFile(file: string, env: Env): Promise<CheckRepo
     import('./config/node-files.ts'),
   ]);
   return reportCheck(file, nodeSurroundings(env));
+}
+
+/** The same for the text of a file that is still to be written. */
+export async function checkConfigText(file: string, text: string, env: Env): Promise<CheckReport> {
+  const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
+    import('./config/check-report.ts'),
+    import('./config/node-files.ts'),
+  ]);
+  const surroundings = nodeSurroundings(env);
+  const readFile = (path: string): ReturnType<typeof surroundings.readFile> =>
+    path === file
+      ? { kind: 'read', text, worldReadable: true, othersMayWrite: false }
+      : surroundings.readFile(path);
+  return reportCheck(file, { ...surroundings, readFile });
+}
+
+/** The shipped set for a leverage, or the one of this name. */
+export async function shippedSet(of: number | PositionSetName): Promise<ProposedSet> {
+  const [{ fittingSet }, { proposedSet }, { nodeSurroundings }] = await Promise.all([
+    import('./config/rules/fitting-set.ts'),
+    import('./config/rules/proposed-set.ts'),
+    import('./config/node-files.ts'),
+  ]);
+  return proposedSet(typeof of === 'number' ? fittingSet(of) : of, nodeSurroundings({}));
 }
 
 /** Reads and checks what a replay needs. @throws ReplayInputError, SimulatorError */

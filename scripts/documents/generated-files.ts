@@ -2,6 +2,7 @@ import { nodeSurroundings } from '../../src/config/node-files.ts';
 import { RULE_SET_NAMES, readRuleSet } from '../../src/config/rules/rule-sets.ts';
 import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './config-tables.ts';
 import { configJsonSchema } from './json-schema.ts';
+import { measuredSetsFile } from './measured-sets.ts';
 import { withExampleOutput } from './worked-examples.ts';
 
 /** Files that are made from the sources, with their text as it should be; `scripts/generate.mjs` writes them. */
@@ -9,6 +10,7 @@ export function generatedFiles(read: (file: string) => string): Readonly<Record<
   const surroundings = nodeSurroundings({});
   return {
     'config/schema.json': `${JSON.stringify(configJsonSchema(), undefined, 1)}\n`,
+    'src/config/rules/measured-sets.ts': measuredSetsFile(read('docs/rule-sets.md')),
     'docs/config.md': withGenerated(read('docs/config.md'), { keys: keyTable() }),
     'docs/rules.md': withExampleOutput(
       withGenerated(read('docs/rules.md'), {

@@ -6,6 +6,7 @@ import { registerCompletion } from './completion.ts';
 import { registerDemo } from './demo.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerFlatten } from './flatten.ts';
+import { registerInit } from './init.ts';
 import type { CliIo } from './io.ts';
 import { registerNotify } from './notify.ts';
 import { registerPause } from './pause.ts';
@@ -34,6 +35,7 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerReplay,
   registerStress,
   registerTune,
+  registerInit,
   registerRun,
   registerSimulate,
   registerCall,

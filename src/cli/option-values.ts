@@ -14,3 +14,11 @@ export function whole(min: number, max: number): (text: string) => number {
 export function collect(text: string, previous: readonly string[] = []): string[] {
   return [...previous, text];
 }
+
+/** As names are in the config. */
+export function configName(text: string): string {
+  if (/^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'A name has letters, digits, dots, dashes and underscores, at most 48, at least one letter.',
+  );
+}

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
+import { configName } from './option-values.ts';
 
 interface Flags {
   readonly scopes: readonly string[];
@@ -18,7 +19,7 @@ export function registerToken(program: Command, io: CliIo): void {
       'Makes a random token and the entry of web.users that lets it in. The config needs its hash only; the token is ' +
         'shown once and stored nowhere: give it to the person or program, and make another one if it is lost.',
     )
-    .argument('<name>', 'the person or program; what the audit trail says who it was', readName)
+    .argument('<name>', 'the person or program; what the audit trail says who it was', configName)
     .option('--scopes <scopes>', `what they may do, some of ${SCOPES.join(',')}`, readScopes, ['read']);
   withJson(command);
   withExamples(command, {
@@ -41,14 +42,6 @@ export function registerToken(program: Command, io: CliIo): void {
         `      scopes: [${scopes.join(', ')}]\n      tokenHash: ${tokenHash}`,
     );
   });
-}
-
-/** As names are in the config. */
-function readName(text: string): string {
-  if (/^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text)) return text;
-  throw new InvalidArgumentError(
-    'A name has letters, digits, dots, dashes and underscores, at most 48, at least one letter.',
-  );
 }
 
 function readScopes(text: string): readonly string[] {

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { MADE_FOR_LEVERAGE, POSITION_SETS } from '../../src/config/rules/fitting-set.ts';
 import { ANCHORS, type CandidateSpace, candidatesOf } from '../../src/replay/tune/candidates.ts';
 import { reachOf } from '../../src/replay/tune/reach.ts';
 import type { TunePlan } from '../../src/replay/tune/search.ts';
@@ -32,17 +33,13 @@ const BASE = JSON.stringify({
 });
 
 /** The sets that come with Breakwater and act on positions, and the leverage up to which docs/rule-sets.md says they fit. */
-export const SHIPPED: readonly Candidate[] = (
-  [
-    ['conservative', 5],
-    ['balanced', 10],
-    ['last-resort', 10],
-  ] as const
-).map(([name, mostLeverage]) => ({
+export const SHIPPED: readonly Candidate[] = POSITION_SETS.map((name) => ({
   name,
   rules: [],
   uses: [{ use: name }],
-  madeFor: STANDARD_BOOKS.filter(({ leverage }) => leverage <= mostLeverage).map((book) => book.name),
+  madeFor: STANDARD_BOOKS.filter(({ leverage }) => leverage <= MADE_FOR_LEVERAGE[name]).map(
+    (book) => book.name,
+  ),
 }));
 
 /** What a search in an hour gets through: thresholds, steps, waits and standing stops, a few of each. */

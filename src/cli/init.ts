@@ -1,0 +1,101 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { UsageError } from './errors.ts';
+import { withExamples, withJson } from './help.ts';
+import { CHANNEL_TYPES } from './init/choose-channel.ts';
+import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './init/flags.ts';
+import type { CliIo } from './io.ts';
+import { DEFAULT_CONFIG } from './operate/place.ts';
+import { collect, configName } from './option-values.ts';
+
+/** `breakwater init`: a first config, in observe mode, from what the account shows. */
+export function registerInit(program: Command, io: CliIo): void {
+  const command = program
+    .command('init')
+    .summary('make a first config for an account, in observe mode')
+    .description(
+      'Makes a config in observe mode for one account, with a comment on each part. It reads what the account holds, ' +
+        'proposes the steps of its markets from those figures, and the rule set that is made for its leverage. It only ' +
+        'reads: nothing at the exchange is changed. What is missing is asked on a terminal. It overwrites no file.',
+    );
+  addAccess(command);
+  addChoices(command);
+  withJson(command);
+  withExamples(command, {
+    'ask for everything': 'init',
+    'for a script, with keys in files':
+      'init --exchange https://exchange.example --account desk-1\n' +
+      '        --key-file desk-1.key --secret-file desk-1.secret --leverage 10',
+    'keys in the environment of the daemon, messages to Slack':
+      'init --exchange https://exchange.example --account desk-1 --leverage 5\n' +
+      '        --key-env DESK1_API_KEY --secret-env DESK1_API_SECRET --channel slack,url=file:slack-url',
+  });
+  command.addHelpText('after', EXPLANATION);
+  command.action(async (flags: InitFlags) => {
+    const { init } = await import('./init/init.ts');
+    await init(io, flags);
+  });
+}
+
+const EXPLANATION = `
+Channels: ${CHANNEL_TYPES.join(', ')}. What one needs is named as KEY=VALUE, secrets as env:NAME or file:PATH:
+  slack,url=... telegram,token=...,chat=... ntfy,topic=... webhook,url=... alertmanager,urls=...
+A secret that is typed is not shown, and goes to a file of its own beside the config that only you can read.
+
+Ends with 0 when the config was written, 1 when a file is there already, a secret is not at hand or the exchange refuses
+it, and 2 when something is missing or makes no sense. Then nothing is written.`;
+
+function addAccess(command: Command): void {
+  // Known only to be refused, so that what follows is not repeated in an error about an unknown option.
+  const secret = (flags: string) => new Option(flags).hideHelp().preset('').argParser(refuseSecret);
+  command
+    .option('-o, --out <file>', 'the config to make', DEFAULT_CONFIG)
+    .option('--exchange <url>', 'the exchange (repeatable: the first healthy one is used)', collect)
+    .option('--account <id>', 'name of the account, for you to choose', configName)
+    .option('--key-file <file>', 'file with the API key')
+    .option('--secret-file <file>', 'file with the API secret')
+    .option('--key-env <name>', 'variable with the API key, instead of a file')
+    .option('--secret-env <name>', 'variable with the API secret, instead of a file')
+    .addOption(secret('--key [value]'))
+    .addOption(secret('--secret [value]'))
+    .addOption(secret('--api-key [value]'))
+    .addOption(secret('--api-secret [value]'))
+    .addOption(
+      new Option('--nonce <mode>', 'nonce mode of the key')
+        .choices(['unique', 'increasing', 'window'])
+        .default('unique'),
+    )
+    .option('--offline', 'do not ask the exchange: no markets, no check of the keys');
+}
+
+function addChoices(command: Command): void {
+  command
+    .option('--leverage <number>', 'the most leverage that the account is to run at', leverage)
+    .addOption(
+      new Option('--rule-set <name>', 'instead of the one that fits the leverage').choices(RULE_SETS),
+    )
+    .addOption(
+      new Option(
+        '--cancel <choice>',
+        'whether orders of yours may be cancelled with its own (else check reminds you)',
+      ).choices(['always', 'never']),
+    )
+    .option('--channel <type,key=value>', 'where to tell people (else only the log)')
+    .option(
+      '--redis <url>',
+      'the Redis of the daemon; with a password: env:NAME or file:PATH',
+      'redis://127.0.0.1:6379',
+    );
+}
+
+function leverage(text: string): number {
+  const value = readLeverage(text);
+  if (value !== undefined) return value;
+  throw new InvalidArgumentError(`Expected ${LEVERAGE_IN_WORDS}.`);
+}
+
+function refuseSecret(): never {
+  throw new UsageError(
+    'key and secret are not taken from flags, which other users and the history of the shell can see.',
+    'Use --key-file and --secret-file, or --key-env and --secret-env.',
+  );
+}

@@ -1,0 +1,86 @@
+import type { PositionRecord } from '../../core/ports/exchange.ts';
+import { formatDecimal, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
+import { PositionQuantities } from '../../core/quantities/position.ts';
+import type { Quantity } from '../../core/quantities/quantity.ts';
+
+/** A position as `init` shows it: what the exchange did not say, or what contradicts itself, is null. */
+export interface HeldPosition {
+  readonly market: string;
+  readonly direction: 'long' | 'short' | null;
+  readonly amount: string;
+  readonly markPrice: number | null;
+  readonly liquidationPrice: number | null;
+  /** Fraction of the mark price. */
+  readonly liquidationDistance: number | null;
+}
+
+/** No config says yet how records are to be read: as the specification says. */
+const READING = { bothSign: 'signed', marketSettings: () => undefined } as const;
+
+export function heldPositions(records: readonly PositionRecord[]): readonly HeldPosition[] {
+  return records.map((record) => {
+    const quantities = new PositionQuantities(record, READING);
+    return {
+      market: record.market,
+      direction: orNull(quantities.direction),
+      amount: formatDecimal(toDecimal(record.amount).abs()),
+      markPrice: orNull(quantities.markPrice),
+      liquidationPrice: orNull(quantities.liquidationPrice),
+      liquidationDistance: orNull(quantities.liquidationDistance),
+    };
+  });
+}
+
+function orNull<T>(quantity: Quantity<T>): T | null {
+  return quantity.kind === 'value' ? quantity.value : null;
+}
+
+/** What all positions are worth by what secures them; undefined where a record does not say. */
+export function leverageOf(records: readonly PositionRecord[]): number | undefined {
+  const equity = equityOf(records);
+  const worths = heldPositions(records).map(({ amount, markPrice }) =>
+    markPrice === null ? Number.NaN : Number(amount) * markPrice,
+  );
+  const leverage = worths.reduce((sum, worth) => sum + worth, 0) / (equity ?? Number.NaN);
+  return leverage > 0 && Number.isFinite(leverage) ? leverage : undefined;
+}
+
+/** Used and free margin together. */
+function equityOf(records: readonly PositionRecord[]): number | undefined {
+  const free = records.find(({ freeMargin }) => freeMargin !== undefined)?.freeMargin;
+  if (free === undefined || records.some(({ margin }) => margin === undefined)) return undefined;
+  return records.reduce((sum, { margin }) => sum + Number(margin), toNumber(free));
+}
+
+/** Rates outside of this are no maintenance margins: the figures mean something else then. */
+const PLAUSIBLE = { least: 0.002, most: 0.2 };
+/** Markets whose figures differ by more than this share do not have one rate, or not one pool. */
+const TOLERANCE = 0.1;
+
+/**
+ * The maintenance margin rate that explains the liquidation prices, if one does for all markets: at its liquidation
+ * price, a pool with this equity has just the maintenance margin left. A fraction, to a tenth of a percent.
+ */
+export function maintenanceMarginOf(records: readonly PositionRecord[]): number | undefined {
+  const equity = equityOf(records);
+  const positions = heldPositions(records);
+  if (equity === undefined || positions.some(({ markPrice }) => markPrice === null)) return undefined;
+  const worth = sumOf(positions, ({ amount, markPrice }) => Number(amount) * (markPrice ?? 0));
+  const rates = [...Map.groupBy(positions, ({ market }) => market).values()].flatMap((legs) => {
+    const priced = legs.find(({ liquidationPrice }) => liquidationPrice !== null);
+    if (priced === undefined) return [];
+    const fall = (priced.markPrice ?? 0) - (priced.liquidationPrice ?? 0);
+    const net = sumOf(legs, ({ direction, amount }) => (direction === 'short' ? -1 : 1) * Number(amount));
+    const rest = worth - sumOf(legs, ({ amount }) => Number(amount)) * fall;
+    return [(equity - net * fall) / rest];
+  });
+  if (rates.length === 0) return undefined;
+  const [lowest, highest] = [Math.min(...rates), Math.max(...rates)];
+  if (!(lowest >= PLAUSIBLE.least && highest <= PLAUSIBLE.most)) return undefined;
+  if (highest - lowest > TOLERANCE * lowest) return undefined;
+  return Math.round(highest * 1_000) / 1_000;
+}
+
+function sumOf<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + of(item), 0);
+}

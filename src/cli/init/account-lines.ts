@@ -1,0 +1,65 @@
+import { percentInWords } from '../../app.ts';
+import { type CliIo, paint } from '../io.ts';
+import { tableLines } from '../table.ts';
+import type { SeenAccount } from './decisions.ts';
+import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
+
+const POSITION_COLUMNS = [
+  { title: 'MARKET' },
+  { title: 'SIDE' },
+  { title: 'AMOUNT', align: 'right' },
+  { title: 'MARK', align: 'right' },
+  { title: 'LIQUIDATION', align: 'right' },
+  { title: 'DISTANCE', align: 'right' },
+] as const;
+
+const MARKET_COLUMNS = [
+  { title: 'MARKET' },
+  { title: 'FIGURE' },
+  { title: 'PROPOSED', align: 'right' },
+  { title: 'FROM' },
+] as const;
+
+/** What an account holds, and what is proposed for its markets. */
+export function accountLines(
+  io: CliIo,
+  account: string,
+  seen: SeenAccount,
+  markets: readonly ProposedMarket[],
+): readonly string[] {
+  const bold = (text: string): string => paint(io, 'stdout', 'bold', text);
+  const { positions, leverage } = seen;
+  if (positions.length === 0) return [`${account} holds no position.`, ''];
+  const now = leverage === null ? '' : `, at ${leverage.toFixed(1)}x of its margin`;
+  return [
+    bold(`What ${account} holds${now}`),
+    ...tableLines(io, { columns: POSITION_COLUMNS, rows: positions.map(positionCells) }),
+    '',
+    bold('What its figures say of the markets: compare it with the market page of the exchange'),
+    ...tableLines(io, { columns: MARKET_COLUMNS, rows: markets.flatMap(marketCells) }),
+    '',
+  ];
+}
+
+function positionCells(position: SeenAccount['positions'][number]): readonly string[] {
+  const { market, direction, amount, markPrice, liquidationPrice, liquidationDistance } = position;
+  const figure = (value: number | null): string =>
+    value === null ? '?' : String(Number(value.toPrecision(8)));
+  return [
+    market,
+    direction ?? '?',
+    amount,
+    figure(markPrice),
+    figure(liquidationPrice),
+    liquidationDistance === null ? '?' : percentInWords(Math.round(liquidationDistance * 1_000) / 1_000),
+  ];
+}
+
+function marketCells(market: ProposedMarket): readonly (readonly string[])[] {
+  return MARKET_FIGURES.map((figure, index) => [
+    index === 0 ? market.market : '',
+    figure,
+    market[figure].value,
+    market[figure].from,
+  ]);
+}

@@ -1,0 +1,124 @@
+import { isWebAddress } from '../../app.ts';
+import { UsageError } from '../errors.ts';
+import type { CliIo } from '../io.ts';
+import { redisAddress } from '../operate/place.ts';
+import { configName } from '../option-values.ts';
+import type { Decisions, WrittenReference } from './decisions.ts';
+import type { InitFlags } from './flags.ts';
+import type { Prompter } from './prompter.ts';
+import { pathFrom, secretSource } from './secret-sources.ts';
+
+/** How the exchange and Redis are reached, and by whom. */
+export type Access = Pick<Decisions, 'baseUrls' | 'nonce' | 'account' | 'apiKey' | 'apiSecret' | 'redis'>;
+
+/** @throws UsageError naming everything that is missing where nobody can be asked */
+export async function chooseAccess(
+  io: CliIo,
+  flags: InitFlags,
+  prompter: Prompter | undefined,
+): Promise<Access> {
+  const redis = redisOf(io, flags);
+  const urls = flags.exchange?.map(readUrl);
+  if (prompter === undefined) requireComplete(flags);
+  const baseUrls = urls ?? [await askUrl(prompter)];
+  const account = flags.account ?? (await askAccount(prompter));
+  const place = { io, configFile: flags.out, isNeeded: flags.offline !== true };
+  const apiKey = await secretSource(
+    {
+      name: 'API key',
+      fileFlag: '--key-file',
+      envFlag: '--key-env',
+      file: flags.keyFile,
+      env: flags.keyEnv,
+      newFile: `${account}.key`,
+    },
+    place,
+    prompter,
+  );
+  const apiSecret = await secretSource(
+    {
+      name: 'API secret',
+      fileFlag: '--secret-file',
+      envFlag: '--secret-env',
+      file: flags.secretFile,
+      env: flags.secretEnv,
+      newFile: `${account}.secret`,
+    },
+    place,
+    prompter,
+  );
+  io.hide?.((text) => concealed(text, [apiKey.value, apiSecret.value]));
+  return { baseUrls, nonce: flags.nonce, account, apiKey, apiSecret, redis };
+}
+
+/** All at once, so that a script is corrected once. @throws UsageError */
+function requireComplete(flags: InitFlags): void {
+  const { exchange, account, keyFile, keyEnv, secretFile, secretEnv, leverage } = flags;
+  const missing = [
+    ...(exchange === undefined ? ['--exchange URL'] : []),
+    ...(account === undefined ? ['--account ID'] : []),
+    ...(keyFile === undefined && keyEnv === undefined ? ['--key-file FILE or --key-env NAME'] : []),
+    ...(secretFile === undefined && secretEnv === undefined
+      ? ['--secret-file FILE or --secret-env NAME']
+      : []),
+    ...(leverage === undefined ? ['--leverage NUMBER'] : []),
+  ];
+  if (missing.length === 0) return;
+  throw new UsageError(
+    `missing: ${missing.join(', ')}.`,
+    'Standard input is not a terminal, so nothing can be asked.',
+  );
+}
+
+const URL_EXPECTED = 'an http or https address without user, query or fragment';
+
+/** Said without the text, which may hold a password. @throws UsageError */
+function readUrl(text: string): string {
+  if (isWebAddress(text)) return text.replace(/(?<!\/)\/+$/, '');
+  throw new UsageError(`--exchange: expected ${URL_EXPECTED}.`);
+}
+
+async function askUrl(prompter: Prompter | undefined): Promise<string> {
+  return await asking(prompter).ask({
+    text: 'Address of the exchange',
+    read: (text) =>
+      isWebAddress(text) ? { ok: true, value: readUrl(text) } : { ok: false, expected: URL_EXPECTED },
+  });
+}
+
+async function askAccount(prompter: Prompter | undefined): Promise<string> {
+  return await asking(prompter).ask({
+    text: 'Name of the account, for you to choose',
+    fallback: 'desk-1',
+    read: (text) => {
+      try {
+        return { ok: true, value: configName(text) };
+      } catch {
+        return {
+          ok: false,
+          expected: 'letters, digits, dots, dashes and underscores, at most 48, at least one letter',
+        };
+      }
+    },
+  });
+}
+
+/** What nobody can be asked for was required before. */
+function asking(prompter: Prompter | undefined): Prompter {
+  if (prompter === undefined) throw new TypeError('nobody can be asked');
+  return prompter;
+}
+
+/** @throws UsageError */
+function redisOf(io: CliIo, { redis, out }: InitFlags): string | WrittenReference {
+  const [, kind, name = ''] = /^(env|file):(.+)$/.exec(redis) ?? [];
+  if (kind === 'env') return { env: name };
+  return kind === 'file' ? { file: pathFrom(out, name) } : redisAddress(redis, io.env);
+}
+
+function concealed(text: string, secrets: readonly string[]): string {
+  return secrets.reduce(
+    (shown, secret) => (secret === '' ? shown : shown.replaceAll(secret, '[secret]')),
+    text,
+  );
+}

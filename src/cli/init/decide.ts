@@ -1,0 +1,129 @@
+import { shippedSet } from '../../app.ts';
+import { type CliIo, printNote } from '../io.ts';
+import { wrapped } from '../table.ts';
+import { heldPositions, leverageOf } from './account-figures.ts';
+import { accountLines } from './account-lines.ts';
+import { type Access, chooseAccess } from './choose-access.ts';
+import { chooseChannel } from './choose-channel.ts';
+import { confirmMarkets } from './confirm-markets.ts';
+import { type ChosenSet, type Decisions, type SeenAccount } from './decisions.ts';
+import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './flags.ts';
+import type { Prompter } from './prompter.ts';
+import { proposeMarkets } from './propose-markets.ts';
+import { type ReadAccount, readAccount } from './read-account.ts';
+import { measuredWords } from './set-words.ts';
+
+/** Asks for what the flags do not say, and the exchange for what the account holds. @throws CliError, UsageError */
+export async function decide(
+  io: CliIo,
+  flags: InitFlags,
+  prompter: Prompter | undefined,
+): Promise<Decisions> {
+  const access = await chooseAccess(io, flags, prompter);
+  const read = flags.offline === true ? undefined : await readThrough(io, access);
+  const seen = read === undefined ? undefined : seenOf(read);
+  const proposed = read === undefined ? [] : proposeMarkets(read.positions, read.orders);
+  if (prompter !== undefined && seen !== undefined) {
+    for (const line of accountLines(io, access.account, seen, proposed)) printNote(io, line);
+  }
+  const { markets, isConfirmed } = await confirmMarkets(proposed, prompter);
+  const leverage = flags.leverage ?? (await askLeverage(seen, prompter));
+  const ruleSet = await chooseSet(io, { leverage, named: flags.ruleSet }, prompter);
+  const cancel = flags.cancel ?? (await askCancel(prompter));
+  const channel = await chooseChannel(
+    flags.channel,
+    { io, configFile: flags.out, isNeeded: false },
+    prompter,
+  );
+  return {
+    file: flags.out,
+    ...access,
+    leverage,
+    seen,
+    markets,
+    isConfirmed,
+    wasAsked: prompter !== undefined,
+    ruleSet,
+    rules: [ruleSet.name, BLIND, ...(seen?.hasCreditLine === true ? ['credit-line'] : [])],
+    cancel,
+    channel,
+  };
+}
+
+/** Judges by the age of the data alone, so it needs no further right of the key. */
+const BLIND = 'circuit-breaker/blind';
+
+function readThrough(io: CliIo, { baseUrls, nonce, apiKey, apiSecret }: Access): Promise<ReadAccount> {
+  return readAccount(io, {
+    baseUrls,
+    nonceMode: nonce,
+    credentials: { apiKey: apiKey.value, apiSecret: apiSecret.value },
+  });
+}
+
+function seenOf({ positions, hasCreditLine, notes }: ReadAccount): SeenAccount {
+  return {
+    positions: heldPositions(positions),
+    leverage: leverageOf(positions) ?? null,
+    hasCreditLine,
+    notes,
+  };
+}
+
+async function askLeverage(seen: SeenAccount | undefined, prompter: Prompter | undefined): Promise<number> {
+  if (prompter === undefined) throw new TypeError('the leverage was required before');
+  const now = seen?.leverage ?? null;
+  const present = now === null ? '' : ` (it is at ${now.toFixed(1)}x now)`;
+  return await prompter.ask({
+    text: `The most leverage that the account is to run at${present}`,
+    ...(now === null ? {} : { fallback: String(Math.max(1, Math.ceil(now))) }),
+    read: (text) => {
+      const value = readLeverage(text);
+      return value === undefined ? { ok: false, expected: LEVERAGE_IN_WORDS } : { ok: true, value };
+    },
+  });
+}
+
+interface SetWish {
+  readonly leverage: number;
+  readonly named: InitFlags['ruleSet'];
+}
+
+async function chooseSet(
+  io: CliIo,
+  { leverage, named }: SetWish,
+  prompter: Prompter | undefined,
+): Promise<ChosenSet> {
+  const fitting = await shippedSet(leverage);
+  const name = named ?? (prompter === undefined ? fitting.name : await askSet(io, fitting.name, prompter));
+  const chosen = await shippedSet(name);
+  return { ...chosen, fits: leverage <= chosen.mostLeverage };
+}
+
+async function askSet(io: CliIo, fitting: ChosenSet['name'], prompter: Prompter): Promise<ChosenSet['name']> {
+  for (const name of RULE_SETS) {
+    const set = await shippedSet(name);
+    printNote(io, '');
+    for (const line of wrapped(io, `${name}: ${set.summary} ${measuredWords(set)}`)) printNote(io, line);
+  }
+  printNote(io, '');
+  return await prompter.ask({
+    text: 'Rule set',
+    fallback: fitting,
+    read: (text) => {
+      const value = RULE_SETS.find((name) => name === text);
+      return value === undefined
+        ? { ok: false, expected: `one of ${RULE_SETS.join(', ')}` }
+        : { ok: true, value };
+    },
+  });
+}
+
+async function askCancel(prompter: Prompter | undefined): Promise<Decisions['cancel']> {
+  if (prompter === undefined) return undefined;
+  const may = await prompter.confirm(
+    'When an order of its own must go, may it cancel all orders of that type in that market, yours too?',
+    true,
+  );
+  return may ? 'always' : 'never';
+}

@@ -1,0 +1,84 @@
+import type { ExchangeConnectionOptions } from '../../app.ts';
+import type {
+  ExchangeError,
+  FullExchange,
+  PositionRecord,
+  SpotOrderRecord,
+} from '../../core/ports/exchange.ts';
+import { CliError } from '../errors.ts';
+import type { CliIo } from '../io.ts';
+import { printable } from '../table.ts';
+
+/** What the exchange showed of an account. */
+export interface ReadAccount {
+  readonly positions: readonly PositionRecord[];
+  /** Newest first; empty where the key may not read them. */
+  readonly orders: readonly SpotOrderRecord[];
+  readonly hasCreditLine: boolean;
+  /** What could not be read, in whole sentences. */
+  readonly notes: readonly string[];
+}
+
+/** Enough to see the digits of amounts and prices, in one request. */
+const ORDERS = 100;
+const TIMEOUTS = { attemptMs: 5_000, callMs: 15_000 };
+
+/** Reads only. Without the positions there is nothing to go by: @throws CliError */
+export async function readAccount(
+  io: CliIo,
+  access: Pick<ExchangeConnectionOptions, 'baseUrls' | 'credentials' | 'nonceMode'>,
+): Promise<ReadAccount> {
+  const { connectExchange } = await import('../../app.ts');
+  const connection = await connectExchange({ ...access, dialect: 'spec', timeouts: TIMEOUTS });
+  try {
+    return await readThrough(io, connection.exchange);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<ReadAccount> {
+  const positions = await exchange.openPositions({}, { signal });
+  signal.throwIfAborted();
+  if (positions.kind === 'failed') throw refused(positions.error);
+  const [orders, loans] = await Promise.all([
+    exchange.spotOrders({ maxRecords: ORDERS }, { signal }),
+    exchange.creditLines({ signal }),
+  ]);
+  signal.throwIfAborted();
+  const { records, setAside } = positions.value;
+  const notes = [
+    ...setAside.map(
+      ({ path, expected, got }) =>
+        `A position is not as documented: ${path}: expected ${expected}, got ${got}.`,
+    ),
+    ...(orders.kind === 'ok' ? [] : [`Orders could not be read: ${said(orders.error)}.`]),
+    ...(loans.kind === 'ok' ? [] : [`Credit lines could not be read: ${said(loans.error)}.`]),
+  ];
+  return {
+    positions: records,
+    orders: orders.kind === 'ok' ? orders.value.records : [],
+    hasCreditLine: loans.kind === 'ok' && loans.value.records.length > 0,
+    notes: notes.map(printable),
+  };
+}
+
+function refused(error: ExchangeError): CliError {
+  const cure = CURES[error.name] ?? 'Check --exchange.';
+  return new CliError(error.name, `the positions could not be read: ${said(error)}. Nothing was written.`, {
+    cure: `${cure} To write without asking the exchange: --offline.`,
+  });
+}
+
+function said({ name, message, httpStatus }: ExchangeError): string {
+  const status = httpStatus === undefined ? '' : `, HTTP ${httpStatus}`;
+  return printable(`${message.replace(/\.$/, '')} (${name}${status})`);
+}
+
+const CURES: Readonly<Record<string, string>> = {
+  unauthenticated: 'Check that key and secret belong together and to this exchange.',
+  permissionDenied: 'Give the key the right to read open positions.',
+  nonceRefused: 'Name the nonce mode of the key with --nonce: the live exchange wants window or increasing.',
+  rateLimited: 'Wait a few seconds.',
+  addressNotAllowed: 'Allow the address of this host in the settings of the key, its IPv6 address too.',
+};

@@ -1,0 +1,91 @@
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { CliError, UsageError } from '../errors.ts';
+import type { CliIo } from '../io.ts';
+import type { SecretSource } from './decisions.ts';
+import type { Prompter } from './prompter.ts';
+
+/** What a secret is asked for, and how it can be given. */
+export interface WantedSecret {
+  /** For people: `API key`. */
+  readonly name: string;
+  /** Of the two ways to name it on a command line, for errors. */
+  readonly fileFlag: string;
+  readonly envFlag: string;
+  readonly file?: string | undefined;
+  readonly env?: string | undefined;
+  /** Beside the config, when it is typed. */
+  readonly newFile: string;
+}
+
+/** Where secrets may come from. */
+export interface SecretPlace {
+  readonly io: CliIo;
+  /** The config's own file; paths in it are relative to its folder. */
+  readonly configFile: string;
+  /** Whether a secret that is not at hand is an error. */
+  readonly isNeeded: boolean;
+}
+
+/** From a file, a variable, or typed without being shown. @throws CliError, UsageError; no error repeats a value */
+export async function secretSource(
+  wanted: WantedSecret,
+  place: SecretPlace,
+  prompter: Prompter | undefined,
+): Promise<SecretSource> {
+  const { name, fileFlag, envFlag, file, env } = wanted;
+  if (file !== undefined && env !== undefined) {
+    throw new UsageError(`${fileFlag} and ${envFlag}: expected one of them, got both.`);
+  }
+  if (file !== undefined) return await fromFile(file, fileFlag, place);
+  if (env !== undefined) return fromVariable(env, envFlag, place);
+  if (prompter === undefined) throw new UsageError(`missing: ${fileFlag} FILE or ${envFlag} NAME.`);
+  const newFile = path.join(path.dirname(place.configFile), wanted.newFile);
+  await requireAbsent(newFile, `Move it away, or name it with ${fileFlag}.`);
+  const value = await prompter.askHidden(name);
+  return { written: { file: wanted.newFile }, value, newFile };
+}
+
+async function fromFile(
+  file: string,
+  flag: string,
+  { configFile, isNeeded }: SecretPlace,
+): Promise<SecretSource> {
+  const value = await readSecretFile(file, flag, isNeeded);
+  return { written: { file: pathFrom(configFile, file) }, value };
+}
+
+/** A path as the config has to write it, relative to its own folder. */
+export function pathFrom(configFile: string, file: string): string {
+  if (path.isAbsolute(file)) return file;
+  return path.relative(path.dirname(path.resolve(configFile)), path.resolve(file));
+}
+
+function fromVariable(name: string, flag: string, { io, isNeeded }: SecretPlace): SecretSource {
+  if (!/^[A-Za-z_]\w{0,99}$/.test(name)) {
+    // What was meant to be a name may be the secret itself.
+    throw new UsageError(`${flag}: expected the name of a variable such as DESK1_API_KEY.`);
+  }
+  const value = Object.hasOwn(io.env, name) ? (io.env[name] ?? '').trim() : '';
+  if (value !== '' || !isNeeded) return { written: { env: name }, value };
+  throw new CliError('secret-missing', `the variable that ${flag} names is not set here.`, {
+    cure: 'Set it, or write the config without asking the exchange: --offline.',
+  });
+}
+
+/** @throws CliError where something is there already */
+export async function requireAbsent(file: string, cure: string): Promise<void> {
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined) return;
+  throw new CliError('file-exists', `${file} is there already, and init overwrites nothing.`, { cure });
+}
+
+async function readSecretFile(file: string, flag: string, isNeeded: boolean): Promise<string> {
+  const text = await readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    if (!isNeeded) return '';
+    const cure = 'Give it a readable file.';
+    throw new CliError('file-unreadable', `cannot read the file of ${flag} (${code}).`, { cure });
+  });
+  if (text.trim() !== '' || !isNeeded) return text.trim();
+  throw new CliError('secret-missing', `the file of ${flag} is empty.`);
+}

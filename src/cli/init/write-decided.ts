@@ -1,0 +1,60 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { type CheckReport, checkConfigFile, checkConfigText } from '../../app.ts';
+import { CliError } from '../errors.ts';
+import type { CliIo } from '../io.ts';
+import type { Decisions, SecretSource } from './decisions.ts';
+import { renderConfig } from './render-config.ts';
+
+export interface Written {
+  readonly files: readonly string[];
+  /** What `breakwater check` says of the new config. */
+  readonly check: CheckReport;
+}
+
+/** Only the owner reads a secret; a config that others may write is refused once it enforces. */
+const MODES = { secret: 0o600, config: 0o644 };
+
+/** Writes typed secrets and the config, or nothing. @throws CliError */
+export async function writeDecided(io: CliIo, decisions: Decisions): Promise<Written> {
+  const { file } = decisions;
+  const text = renderConfig(decisions);
+  await requireUsable(io, file, text);
+  const files = [
+    ...newSecrets(decisions).map(({ path, value }) => ({ path, text: `${value}\n`, mode: MODES.secret })),
+    { path: file, text, mode: MODES.config },
+  ];
+  const done: string[] = [];
+  try {
+    for (const { path, text, mode } of files) {
+      // `wx`: what came in between is not overwritten either.
+      await writeFile(path, text, { flag: 'wx', mode });
+      done.push(path);
+    }
+  } catch (error) {
+    await Promise.all(done.map((path) => rm(path, { force: true })));
+    const { path = file, code = 'unknown' } = error as NodeJS.ErrnoException;
+    throw new CliError('file-unwritable', `cannot write ${path} (${code}); nothing was written.`, {
+      cause: error,
+      cure: 'Name another place with --out.',
+    });
+  }
+  return { files: done, check: await checkConfigFile(file, io.env) };
+}
+
+/** What was put together from answers can still be refused, such as an address of a channel. @throws CliError */
+async function requireUsable(io: CliIo, file: string, text: string): Promise<void> {
+  const { ok, problems } = await checkConfigText(file, text, io.env);
+  if (ok) return;
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  const said = errors.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  throw new CliError('config-refused', `the config would not be usable, so nothing was written: ${said}.`);
+}
+
+function newSecrets({ apiKey, apiSecret, channel }: Decisions): readonly { path: string; value: string }[] {
+  const ofChannel = (channel?.keys ?? []).flatMap(([, value]): readonly SecretSource[] =>
+    typeof value === 'string' ? [] : [value],
+  );
+  return [apiKey, apiSecret, ...ofChannel].flatMap(({ newFile, value }) =>
+    newFile === undefined ? [] : [{ path: newFile, value }],
+  );
+}

@@ -1,0 +1,426 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { EXIT } from '../../../src/cli/exit-codes.ts';
+import { CHANNEL_KINDS } from '../../../src/cli/init/choose-channel.ts';
+import { RULE_SETS } from '../../../src/cli/init/flags.ts';
+import { POSITION_SETS } from '../../../src/config/rules/fitting-set.ts';
+import {
+  type RunningSimulator,
+  startSimulatedExchange,
+} from '../../../src/simulator/start-simulated-exchange.ts';
+import { ctrlC, runCommandLine } from '../../support/cli.ts';
+import { runAtTerminal } from './typing.ts';
+
+let exchange: RunningSimulator;
+beforeAll(async () => {
+  exchange = await startSimulatedExchange({ seed: 3, accounts: 5, speed: 0 });
+});
+afterAll(() => exchange.close());
+
+let folder = '';
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'breakwater-init-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const config = () => path.join(folder, 'breakwater.yaml');
+const keysOf = (index: number) => exchange.accounts[index] ?? expect.fail('no account');
+
+/** The options of a script for one of the simulator's accounts. */
+async function optionsFor(index: number, changes: Readonly<Record<string, string>> = {}): Promise<string[]> {
+  const { apiKey, apiSecret } = keysOf(index);
+  await writeFile(path.join(folder, 'key'), `${apiKey}\n`, { mode: 0o600 });
+  await writeFile(path.join(folder, 'secret'), `${apiSecret}\n`, { mode: 0o600 });
+  const options = {
+    '--out': config(),
+    '--exchange': exchange.baseUrl,
+    '--account': 'desk-1',
+    '--key-file': path.join(folder, 'key'),
+    '--secret-file': path.join(folder, 'secret'),
+    '--leverage': '10',
+    ...changes,
+  };
+  return Object.entries(options)
+    .filter(([, value]) => value !== '')
+    .flat();
+}
+
+interface Decided {
+  readonly positions: readonly object[] | null;
+  readonly markets: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly account: { readonly rules: readonly string[] };
+  readonly ruleSet: { readonly name: string; readonly fits: boolean; readonly measured: object };
+  readonly check: { readonly ok: boolean; readonly problems: readonly string[] };
+  readonly warnings: readonly string[];
+}
+
+async function initJson(args: readonly string[]): Promise<Decided> {
+  const { exitCode, stdout, stderr } = await runCommandLine(['init', '--json', ...args]);
+  expect({ exitCode, stderr }).toEqual({ exitCode: EXIT.ok, stderr: '' });
+  return JSON.parse(stdout) as Decided;
+}
+
+describe('breakwater init, for a script', () => {
+  test('writes a config that check accepts, from what the account holds', async () => {
+    const decided = await initJson(await optionsFor(0));
+    expect(decided).toMatchObject({
+      mode: 'observe',
+      positions: [{ market: 'BTC_PERP', direction: 'long', amount: '0.5' }],
+      leverageNow: expect.closeTo(7.5, 1) as number,
+      markets: {
+        BTC_PERP: {
+          amountStep: { value: '0.1', from: 'the amount 0.5' },
+          priceStep: { value: '0.1' },
+          maintenanceMargin: { value: '3%' },
+          money: 'USDT',
+        },
+      },
+      marketsConfirmed: false,
+      account: { rules: ['balanced', 'circuit-breaker/blind'] },
+      ruleSet: { name: 'balanced', fits: true, mostLeverage: 10 },
+      check: { ok: true, errors: 0 },
+    });
+    expect(decided.warnings).toEqual([expect.stringContaining('parts of 20.0 %')]);
+    const text = await readFile(config(), 'utf8');
+    expect(text).toContain('\nmode: observe\n');
+    expect(text).toMatch(/amountStep: 0\.1 # from the amount 0\.5\n/);
+    expect(text.match(/#/g)?.length).toBeGreaterThan(20);
+    const checked = await runCommandLine(['check', config(), '--json']);
+    expect([checked.exitCode, JSON.parse(checked.stdout)]).toMatchObject([EXIT.ok, { errors: 0 }]);
+    const watched = ['market-without-entry', 'cancels-owners-orders'];
+    const { problems } = JSON.parse(checked.stdout) as { problems: { code: string }[] };
+    expect(problems.map(({ code }) => code)).toEqual(watched);
+  });
+
+  test('doctor finds nothing wrong but a Redis that is not there', async () => {
+    await initJson(await optionsFor(0, { '--redis': 'redis://127.0.0.1:1' }));
+    const { stdout } = await runCommandLine(['doctor', '--config', config(), '--json']);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string }[] };
+    expect(checks.filter(({ status }) => status === 'failed').map(({ name }) => name)).toEqual(['redis']);
+    const passed = checks.filter(({ status }) => status === 'passed').map(({ name }) => name);
+    expect(passed).toEqual(expect.arrayContaining(['secrets', 'credentials', 'nonce', 'markets']));
+  });
+
+  test('an account in hedge mode, one with a credit line, and one with a margin position', async () => {
+    const hedged = await initJson(await optionsFor(2));
+    expect(Object.keys(hedged.markets)).toEqual(['BTC_PERP']);
+    await rm(config());
+    const borrower = await initJson(await optionsFor(3));
+    expect(borrower.account.rules).toEqual(['balanced', 'circuit-breaker/blind', 'credit-line']);
+    await rm(config());
+    const margin = await initJson(await optionsFor(4));
+    expect(margin.markets).toMatchObject({
+      // The order history has a smaller amount than the position.
+      BTC_USDT: { amountStep: { value: '0.001' }, money: null },
+      ETH_PERP: { amountStep: { value: '1' }, priceStep: { value: '0.01' } },
+    });
+  });
+
+  test('proposes the set that is made for the leverage, and warns where there is none', async () => {
+    const nameAt = async (leverage: string) => {
+      await rm(config(), { force: true });
+      const { ruleSet, warnings } = await initJson(await optionsFor(3, { '--leverage': leverage }));
+      return [ruleSet.name, ruleSet.fits, warnings.some((text) => text.includes('is made for up to'))];
+    };
+    expect(await nameAt('5')).toEqual(['conservative', true, false]);
+    expect(await nameAt('5.1x')).toEqual(['balanced', true, false]);
+    expect(await nameAt('10')).toEqual(['balanced', true, false]);
+    expect(await nameAt('20')).toEqual(['last-resort', false, true]);
+    expect(await readFile(config(), 'utf8')).toContain('# No set is made for 20x');
+    await rm(config());
+    const chosen = await initJson([...(await optionsFor(3)), '--rule-set', 'last-resort']);
+    expect(chosen.ruleSet).toMatchObject({
+      name: 'last-resort',
+      fits: true,
+      measured: { falseActions: 16.1 },
+    });
+  });
+
+  test('warns of an account that is above the leverage it is given', async () => {
+    const { warnings } = await initJson(await optionsFor(0, { '--leverage': '3' }));
+    expect(warnings.join()).toContain('is at 7.5x now, above the 3x');
+  });
+
+  test('names the variables of key and secret, and the files of a channel', async () => {
+    const { apiKey, apiSecret } = keysOf(0);
+    await mkdir(path.join(folder, 'deep'));
+    await writeFile(path.join(folder, 'hook'), 'https://hooks.example/T0/B0', { mode: 0o600 });
+    const args = await optionsFor(0, { '--key-file': '', '--secret-file': '' });
+    const out = path.join(folder, 'deep', 'own.yaml');
+    const env = { KEY_1: apiKey, SECRET_1: apiSecret };
+    const more = ['--key-env', 'KEY_1', '--secret-env', 'SECRET_1', '--out', out, '--cancel', 'never'];
+    const channel = [
+      '--channel',
+      `slack,url=file:${path.relative(process.cwd(), path.join(folder, 'hook'))}`,
+    ];
+    const run = await runCommandLine(['init', ...args, ...more, ...channel, '--json'], { env });
+    expect({ ...run, stdout: JSON.parse(run.stdout) as object }).toMatchObject({
+      exitCode: EXIT.ok,
+      stdout: {
+        account: { apiKey: { env: 'KEY_1' }, apiSecret: { env: 'SECRET_1' } },
+        channel: { type: 'slack', url: { file: '../hook' } },
+        cancel: 'never',
+        check: { problems: [expect.stringContaining('BTC_PERP only')] },
+      },
+    });
+    expect(await readFile(out, 'utf8')).not.toContain(apiKey);
+  });
+
+  test('offline: writes without asking anybody, and says what is left to do', async () => {
+    const args = await optionsFor(0, {
+      '--key-file': '',
+      '--secret-file': '',
+      '--exchange': 'https://x.example',
+    });
+    const more = ['--key-env', 'NOT_HERE', '--secret-env', 'NOR_THIS', '--offline'];
+    const decided = await initJson([...args, ...more]);
+    expect(decided).toMatchObject({ positions: null, markets: {}, check: { ok: true } });
+    expect(decided.warnings.join()).toContain('was not asked');
+  });
+});
+
+describe('what init offers is what the config knows', () => {
+  test('rule sets', () => {
+    expect(RULE_SETS).toEqual(POSITION_SETS);
+  });
+
+  test('every type of channel, with what it needs', async () => {
+    const reference = await readFile(new URL('../../../docs/config.md', import.meta.url), 'utf8');
+    const [, types = ''] = /^\| `channels\.\*\.type` \| one of ([^|]+) \|/m.exec(reference) ?? [];
+    expect(types.split(', ').toSorted()).toEqual(Object.keys(CHANNEL_KINDS).toSorted());
+    const examples: Readonly<Record<string, string>> = {
+      chat: '-1001234567890',
+      urls: 'http://127.0.0.1:9093',
+      server: 'https://ntfy.example',
+    };
+    for (const [type, { needs, takes }] of Object.entries(CHANNEL_KINDS)) {
+      for (const keys of [needs, { ...needs, ...takes }]) {
+        const settings = Object.keys(keys).map(
+          (key) => `${key}=${examples[key] ?? `env:${key.toUpperCase()}`}`,
+        );
+        await rm(config(), { force: true });
+        const args = [...(await optionsFor(0)), '--offline', '--channel', [type, ...settings].join(',')];
+        expect(await initJson(args)).toMatchObject({ channel: { type }, check: { ok: true } });
+      }
+    }
+  });
+
+  test('names that YAML reads as something else are quoted', async () => {
+    const odd = path.join(folder, 'a b: {#}.key');
+    await writeFile(odd, keysOf(0).apiKey, { mode: 0o600 });
+    for (const account of ['1e5', 'null.', 'a']) {
+      const out = path.join(folder, `${account}.yaml`);
+      const args = await optionsFor(0, { '--out': out, '--account': account, '--key-file': odd });
+      const { exitCode, stdout } = await runCommandLine(['init', '--json', ...args]);
+      expect(exitCode).toBe(EXIT.ok);
+      expect(JSON.parse(stdout)).toMatchObject({ check: { errors: 0, warnings: 2 } });
+    }
+  });
+});
+
+describe('breakwater init refuses', () => {
+  async function refused(args: readonly string[], env: Record<string, string> = {}) {
+    const before = await readdir(folder);
+    const { exitCode, stdout, stderr } = await runCommandLine(['init', '--json', ...args], { env });
+    expect(stdout).toBe('');
+    expect(await readdir(folder)).toEqual(before);
+    return { exitCode, ...(JSON.parse(stderr) as { error: object }).error } as Record<string, unknown>;
+  }
+
+  test('to overwrite a file', async () => {
+    const args = await optionsFor(0);
+    await writeFile(config(), 'mine');
+    expect(await refused(args)).toMatchObject({ exitCode: EXIT.failed, code: 'file-exists' });
+    expect(await readFile(config(), 'utf8')).toBe('mine');
+  });
+
+  test('a script that says too little, and names all of it', async () => {
+    const { exitCode, message } = await refused(['--out', config()]);
+    expect(exitCode).toBe(EXIT.usage);
+    for (const flag of ['--exchange', '--account', '--key-file', '--secret-env', '--leverage']) {
+      expect(message).toContain(flag);
+    }
+    const all = await optionsFor(0, { '--leverage': '' });
+    expect(await refused(all)).toMatchObject({ message: 'missing: --leverage NUMBER.' });
+  });
+
+  test.each([
+    [EXIT.usage, ['--key=s3cr3t']],
+    [EXIT.usage, ['--secret', 's3cr3t']],
+    [EXIT.usage, ['--api-key', 's3cr3t']],
+    [EXIT.usage, ['--exchange', 'https://me:s3cr3t@x.example']],
+    [EXIT.usage, ['--redis', 'redis://:s3cr3t@127.0.0.1']],
+    [EXIT.usage, ['--channel', 'slack,url=https://hooks.example/s3cr3t']],
+    [EXIT.usage, ['--channel', 'slack,s3cr3t']],
+    // An address may stand in the config, but not with a password: the check of the config says so.
+    [EXIT.failed, ['--channel', 'webhook,url=https://me:s3cr3t@x.example']],
+    [EXIT.usage, ['--secret-env', 's3cr3t-0123456789abcdef']],
+  ])('a secret on the command line, and does not repeat it: %s %s', async (exitCode, args) => {
+    const options = await optionsFor(0, args[0] === '--secret-env' ? { '--secret-file': '' } : {});
+    const error = await refused([...options, ...args]);
+    expect(JSON.stringify(error)).not.toContain('s3cr3t');
+    expect(error).toMatchObject({ exitCode });
+  });
+
+  test('keys that the exchange does not take', async () => {
+    const args = await optionsFor(0);
+    await writeFile(path.join(folder, 'secret'), 'another');
+    expect(await refused(args)).toMatchObject({
+      exitCode: EXIT.failed,
+      code: 'unauthenticated',
+      cure: expect.stringContaining('--offline') as string,
+    });
+  });
+
+  test('a secret that is not at hand', async () => {
+    const args = await optionsFor(0, { '--secret-file': '' });
+    expect(await refused([...args, '--secret-env', 'NOT_HERE'])).toMatchObject({ code: 'secret-missing' });
+    expect(await refused([...args, '--secret-file', path.join(folder, 'none')])).toMatchObject({
+      code: 'file-unreadable',
+    });
+    await writeFile(path.join(folder, 'empty'), '\n');
+    expect(await refused([...args, '--secret-file', path.join(folder, 'empty')])).toMatchObject({
+      code: 'secret-missing',
+    });
+  });
+
+  test('a channel that it does not know, or that lacks something', async () => {
+    const args = await optionsFor(0);
+    for (const [channel, message] of [
+      ['smoke', 'expected one of'],
+      ['slack', 'missing url'],
+      ['telegram,token=env:T', 'missing chat'],
+      ['slack,address=env:T', 'KEY=VALUE, with one of url'],
+    ] as const) {
+      expect(await refused([...args, '--channel', channel])).toMatchObject({
+        exitCode: EXIT.usage,
+        message: expect.stringContaining(message) as string,
+      });
+    }
+  });
+
+  test('a folder that is not there', async () => {
+    const args = await optionsFor(0, { '--out': path.join(folder, 'none', 'b.yaml') });
+    expect(await refused(args)).toMatchObject({ code: 'file-unwritable' });
+  });
+});
+
+describe('breakwater init, at a terminal', () => {
+  const HOOK = 'https://hooks.example/T0/B0/s3cr3t';
+
+  test('asks for what is missing, hides secrets, and keeps them in files of their own', async () => {
+    const { apiKey, apiSecret } = keysOf(0);
+    const run = await runAtTerminal(
+      ['init', '--out', config()],
+      [
+        ['Address of the exchange', 'exchange.example\n'],
+        ['Expected an http', `${exchange.baseUrl}/\n`],
+        ['Name of the account', 'my desk\n'],
+        ['Expected letters', '\n'],
+        ['API key', `${apiKey}\n`],
+        ['API secret', `${apiSecret}\n`],
+        ['yes, correct or later', 'c\n'],
+        ['BTC_PERP amountStep [0.1]', '0,001\n'],
+        ['Expected a positive decimal', '0.001\n'],
+        ['BTC_PERP priceStep [0.1]', '\n'],
+        ['BTC_PERP minAmount [0.001]', '\n'],
+        ['BTC_PERP maintenanceMargin [3%]', '2.5 %\n'],
+        ['it is at 7.5x now) [8]', '\n'],
+        ['Rule set [balanced]', '\n'],
+        ['yours too? (Y/n)', 'n\n'],
+        ['or only the log [log]', 'slack\n'],
+        ['slack: url', `${HOOK}\n`],
+      ],
+    );
+    expect(run).toMatchObject({ exitCode: EXIT.ok, stdout: expect.stringContaining('Wrote ') as string });
+    for (const secret of [apiKey, apiSecret, HOOK]) expect(run.stdout + run.stderr).not.toContain(secret);
+    const text = await readFile(config(), 'utf8');
+    expect(text).toContain('amountStep: 0.001 # from you');
+    expect(text).toContain('maintenanceMargin: 2.5% # from you');
+    expect(text).toContain('confirmed');
+    expect(text).toContain('  cancel: never');
+    expect(text).toContain('apiSecret: { file: desk-1.secret }');
+    for (const [name, value] of [
+      ['desk-1.key', apiKey],
+      ['desk-1.secret', apiSecret],
+      ['slack-url', HOOK],
+    ] as const) {
+      expect(text).not.toContain(value);
+      expect(await readFile(path.join(folder, name), 'utf8')).toBe(`${value}\n`);
+      expect((await stat(path.join(folder, name))).mode & 0o777).toBe(0o600);
+    }
+    const checked = await runCommandLine(['check', config()]);
+    expect(checked.exitCode).toBe(EXIT.ok);
+    expect(checked.stdout).toContain('1 warning\n');
+  });
+
+  test('shows neither a secret that was pasted ahead of its question, nor one that is brought back', async () => {
+    const { apiKey, apiSecret } = keysOf(0);
+    const run = await runAtTerminal(
+      ['init', '--out', config(), '--leverage', '10', '--channel', 'log'],
+      [
+        ['Address of the exchange', `${exchange.baseUrl}\ndesk-1\n${apiKey}\n${apiSecret}\n`],
+        // The arrow up brings back the line before, in an editor that keeps one.
+        ['yes, correct or later', '\u001b[A\n'],
+        ['Rule set', '\u001b[A\u001b[Ax\u007f\n'],
+        ['yours too?', '\n'],
+      ],
+    );
+    expect(run.exitCode).toBe(EXIT.ok);
+    expect(run.stderr).toContain('Name of the account, for you to choose [desk-1]: desk-1\n');
+    for (const secret of [apiKey, apiSecret]) expect(run.stderr).not.toContain(secret);
+  });
+
+  test('asks for what the options leave open only', async () => {
+    const run = await runAtTerminal(
+      ['init', ...(await optionsFor(0)), '--json'],
+      [
+        ['yes, correct or later', 'y\n'],
+        ['Rule set', 'last-resort\n'],
+        ['yours too?', '\n'],
+        ['or only the log', '\n'],
+      ],
+    );
+    expect(run.exitCode).toBe(EXIT.ok);
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      marketsConfirmed: true,
+      ruleSet: { name: 'last-resort' },
+      cancel: 'always',
+      channel: null,
+    });
+    expect(run.stderr).not.toContain('Address of the exchange');
+  });
+
+  test('ended by Ctrl-C, Ctrl-D or a signal: nothing is written', async () => {
+    for (const [typed, exitCode] of [
+      ['\u0003', EXIT.interrupted],
+      ['\u0004', EXIT.failed],
+    ] as const) {
+      const run = await runAtTerminal(
+        ['init', '--out', config(), '--exchange', exchange.baseUrl, '--account', 'a'],
+        [['API key', typed]],
+      );
+      expect(run).toMatchObject({ exitCode, stdout: '' });
+    }
+    const controller = new AbortController();
+    const stopped = runAtTerminal(['init', '--out', config()], [['no such question', '']], {
+      signal: controller.signal,
+    });
+    setImmediate(() => controller.abort(ctrlC()));
+    expect((await stopped).exitCode).toBe(EXIT.interrupted);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('does not ask for a secret whose file is there already', async () => {
+    await writeFile(path.join(folder, 'desk-1.key'), 'older');
+    const run = await runAtTerminal(
+      ['init', '--out', config(), '--exchange', exchange.baseUrl, '--account', 'desk-1'],
+      [['API', 'x\n']],
+    );
+    expect(run.exitCode).toBe(EXIT.failed);
+    expect(run.stderr).toContain('is there already');
+    expect(await readFile(path.join(folder, 'desk-1.key'), 'utf8')).toBe('older');
+  });
+});

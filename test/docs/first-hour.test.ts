@@ -1,0 +1,117 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { serverProgram } from '../../src/redis-server/redis-server.ts';
+import { freePort } from '../support/redis.ts';
+import {
+  type Background,
+  type Block,
+  blocksOf,
+  type Ended,
+  isAsShown,
+  runBlock,
+  type Shell,
+  startBlock,
+} from './documented-commands.ts';
+
+/**
+ * Runs every command of docs/first-hour.md, in order, and compares what it prints with the page. `vitest -u` writes what
+ * was printed into the page.
+ */
+
+const PAGE = fileURLToPath(new URL('../../docs/first-hour.md', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+const READY: readonly (readonly [program: RegExp, ready: RegExp])[] = [
+  [/^redis-server /, /Ready to accept connections/],
+  [/^breakwater simulate /, /Ctrl-C stops it/],
+  [/^breakwater run/, /"event":"started"/],
+];
+/** How long an output may take to say that the daemon has seen what was done; calm, it looks every ten seconds. */
+const SETTLE_MS = 30_000;
+
+const hasTools = ['curl', 'sed', 'grep'].every((program) => {
+  try {
+    execFileSync('sh', ['-c', `command -v ${program}`]);
+    return true;
+  } catch {
+    return false;
+  }
+});
+
+let folder = '';
+const running: Background[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'breakwater-first-hour-'));
+});
+afterEach(async () => {
+  for (const background of running.toReversed()) await background.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** With programs of these names that are the ones of this checkout. */
+async function openShell(): Promise<Shell> {
+  const programs = path.join(folder, 'programs');
+  const work = path.join(folder, 'work');
+  for (const made of [programs, work]) await mkdir(made);
+  const script = async (name: string, command: string): Promise<void> => {
+    await writeFile(path.join(programs, name), `#!/bin/sh\nexec ${command} "$@"\n`);
+    await chmod(path.join(programs, name), 0o755);
+  };
+  await script('breakwater', `'${process.execPath}' '${MAIN}'`);
+  await script('redis-server', `'${serverProgram() ?? ''}'`);
+  const ports = new Map<string, string>();
+  for (const port of ['6379', '8080', '8081', '9642']) {
+    const used = String(await freePort());
+    ports.set(`:${port}`, `:${used}`).set(`port ${port}`, `port ${used}`);
+  }
+  ports.set('breakwater run\n', `breakwater run --port ${ports.get(':9642')?.slice(1)}\n`);
+  const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, NO_COLOR: '1' };
+  return { folder: work, env, ports };
+}
+
+async function outputOf(block: Block, shell: Shell): Promise<Ended> {
+  const { output } = block;
+  const end = performance.now() + SETTLE_MS;
+  for (;;) {
+    const ended = await runBlock(block, shell);
+    if (output?.isLive !== true || isAsShown(output, ended.printed) || performance.now() > end) return ended;
+  }
+}
+
+test.runIf(hasTools && serverProgram() !== undefined)(
+  'every command of the first hour prints what the page shows',
+  { timeout: 300_000 },
+  async () => {
+    const page = await readFile(PAGE, 'utf8');
+    const shell = await openShell();
+    let printedPage = '';
+    let at = 0;
+    for (const block of blocksOf(page)) {
+      const { script, how, output } = block;
+      if (how === 'background') {
+        const ready = READY.find(([program]) => program.test(script))?.[1];
+        if (ready === undefined) throw new Error(`nothing says when this is ready: ${script}`);
+        running.push(await startBlock(block, shell, ready));
+        continue;
+      }
+      const { printed, exitCode } = await outputOf(block, shell);
+      expect({ script, printed, failed: exitCode !== 0 }).toEqual({
+        script,
+        printed,
+        failed: how === 'fails',
+      });
+      if (output === undefined) {
+        expect({ script, printed }).toEqual({ script, printed: '' });
+        continue;
+      }
+      printedPage += page.slice(at, output.start) + (isAsShown(output, printed) ? output.text : printed);
+      at = output.end;
+    }
+    expect(at).toBeGreaterThan(page.length / 2);
+    await expect(printedPage + page.slice(at)).toMatchFileSnapshot(PAGE);
+  },
+);
