@@ -39,7 +39,8 @@ export function rulesIn({ transitions, lines, names }: RulesScene): readonly Rul
 
 /** Negative: the first is to be told first. */
 export function compareRules(a: RuleDigest, b: RuleDigest): number {
-  return RANKS[a.severity] - RANKS[b.severity] || b.fired - a.fired || (a.ruleId < b.ruleId ? -1 : 1);
+  const byName = Number(a.ruleId > b.ruleId) - Number(a.ruleId < b.ruleId);
+  return RANKS[a.severity] - RANKS[b.severity] || b.fired - a.fired || byName;
 }
 
 const RANKS: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };

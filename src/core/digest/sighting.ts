@@ -1,11 +1,12 @@
+import type { DecisionInputs } from '../audit/audit-record.ts';
 import type { HistoryMoment, HistorySample } from '../ports/history-reader.ts';
 import { AccountQuantities } from '../quantities/account.ts';
 import type { Quantity } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import type { Snapshot } from '../quantities/snapshot.ts';
+import { unconfirmedZeros } from '../rules/balances.ts';
 import { creditLineKey } from '../rules/memory.ts';
 import type { SubjectKey } from '../rules/subject.ts';
-import { positionKey } from '../rules/subjects.ts';
+import { positionKey, unseenPositions } from '../rules/subjects.ts';
 
 /** How near something was to liquidation, or a credit line to its margin call, at one moment. Plain JSON. */
 export interface Sighting {
@@ -54,10 +55,14 @@ function creditLineSighting(subject: SubjectKey, name: string, atMs: number, dis
   return { subject, of: 'creditLine', name, atMs, distance, called: distance <= 0 ? 'marginCall' : null };
 }
 
-/** What a snapshot shows that a decision was made with. */
-export function sightingsInSnapshot(snapshot: Snapshot, settings: AccountSettings): readonly Sighting[] {
+/** What a decision was made with. */
+export function sightingsInDecision(
+  { snapshot, state }: Pick<DecisionInputs, 'snapshot' | 'state'>,
+  settings: AccountSettings,
+): readonly Sighting[] {
   const { at } = snapshot;
   const account = new AccountQuantities(snapshot, settings, at);
+  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
   const atMs = at.wallMs;
   const positions = account.positions.map((position): Sighting => {
     const { market, positionId } = position.record;
