@@ -19,6 +19,8 @@ import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, problemWords, type ReloadResult } from './config-watch.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
+import type { DigestSchedule } from './digest/digest-schedule.ts';
+import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { type Base, openBase } from './open-base.ts';
 import { delivererOf } from './open-deliverer.ts';
@@ -147,14 +149,13 @@ async function openWeb(
   });
 }
 
-function pipelineParts(
-  base: Base,
+/** Through the queue; to the deliverer of this process while there is no queue. */
+function notifierOf(
+  { queues, telemetry }: Base,
   standby: Standby | undefined,
   deliverer: Replaceable<Deliverer>,
-): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
-  const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
-  const timers = systemTimers;
-  const notifier: Notifier = {
+): Notifier {
+  return {
     hand: async (notices) => {
       if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
       // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
@@ -165,6 +166,15 @@ function pipelineParts(
       }
     },
   };
+}
+
+function pipelineParts(
+  base: Base,
+  standby: Standby | undefined,
+  notifier: Notifier,
+): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
+  const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
+  const timers = systemTimers;
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
@@ -193,7 +203,11 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const schedules: WantedSchedules | undefined = roles.includes('poll')
     ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
     : undefined;
-  const adopting: Adopting = { ...parts, deliverer, schedules };
+  const guard = new PollGuard();
+  const standby = openStandby(base, roles, guard, () => pipeline);
+  const notifier = notifierOf(base, standby, deliverer);
+  const digest = roles.includes('notify') ? openDigest(base, notifier) : undefined;
+  const adopting: Adopting = { ...parts, deliverer, schedules, digest };
   const watch = new ConfigWatch(
     {
       file: options.configFile,
@@ -204,11 +218,9 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     config,
   );
   const over = new AbortController();
-  const guard = new PollGuard();
-  const standby = openStandby(base, roles, guard, () => pipeline);
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, deliverer),
+      ...pipelineParts(base, standby, notifier),
       reminderMs: () => watch.config.notify.remindEveryMs,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
@@ -227,6 +239,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   }
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
   standby?.start(pipeline.context);
+  await digest?.adopt(config.digest);
   const conceal = redactor(() => base.process.secrets.current);
   const heartbeat = roles.includes('poll')
     ? startHeartbeat({
@@ -302,10 +315,12 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
 interface Adopting extends Parts {
   readonly deliverer: Replaceable<Deliverer>;
   readonly schedules: WantedSchedules | undefined;
+  /** Absent: another role sends digests. */
+  readonly digest: DigestSchedule | undefined;
 }
 
 async function adopt(
-  { base, deliverer, web, health, stress, schedules }: Adopting,
+  { base, deliverer, web, health, stress, schedules, digest }: Adopting,
   config: CompiledConfig,
   change: ConfigChange,
 ): Promise<void> {
@@ -319,6 +334,7 @@ async function adopt(
   await deliverer.replace(next);
   process.adopt(config);
   await stress?.adopt(config.stress);
+  await digest?.adopt(config.digest);
   for (const id of change.removed) memory.forget(id);
   try {
     await setUpSchedules(base, schedules, 'reload');
@@ -379,6 +395,7 @@ async function end(
     over,
     standby,
     heartbeat,
+    digest,
   }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
@@ -386,7 +403,9 @@ async function end(
   over.abort(new Error('the daemon is stopping'));
   await standby?.stop();
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
-  const closed = watch.close().then(() => Promise.all([web?.close(), health.close(), stress?.stop()]));
+  const closed = watch
+    .close()
+    .then(() => Promise.all([web?.close(), health.close(), stress?.stop(), digest?.stop()]));
   // Readiness probes fail from now on.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();

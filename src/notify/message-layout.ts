@@ -27,6 +27,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
   resolved: 'resolved',
   alarm: 'alarm',
   test: 'test message',
+  digest: 'daily digest',
 };
 
 export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): Wording {
@@ -44,6 +45,7 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
  * `CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42`.
  */
 export function titleOf(message: Message): string {
+  if (message.kind === 'digest') return `Daily digest, ${inert(message.words)}`;
   const state = STATE_WORDS[message.kind];
   const severity =
     message.kind === 'resolved' || message.kind === 'test' ? '' : `${message.severity.toUpperCase()} `;
@@ -98,6 +100,7 @@ export function assetOf(subject: string): string | undefined {
 }
 
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
+  if (message.kind === 'digest') return [...digestLines(message), ...insteadLines(insteadOf)];
   const lines = [
     ...(message.kind === 'resolved' ? ['The rule does not fire any more.'] : []),
     ...(message.kind === 'resolved' && message.words === RESOLVED
@@ -114,10 +117,19 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   if (message.mode === 'observe' && message.kind !== 'test') {
     lines.push('Observe mode: Breakwater records what it would do and sends no order.');
   }
-  for (const { channel, words } of insteadOf) {
-    lines.push(`Told here because the channel ${channel} could not be reached (${inert(words)}).`);
-  }
-  return lines.filter((line) => line !== '');
+  return [...lines, ...insteadLines(insteadOf)].filter((line) => line !== '');
+}
+
+/** The title has the sentence. */
+function digestLines({ lines = [] }: Message): readonly string[] {
+  return lines.map(inert);
+}
+
+function insteadLines(insteadOf: Outgoing['insteadOf']): readonly string[] {
+  return insteadOf.map(
+    ({ channel, words }) =>
+      `Told here because the channel ${channel} could not be reached (${inert(words)}).`,
+  );
 }
 
 /** What was done, and what comes next. */
@@ -170,7 +182,8 @@ function cureLines(cures: readonly CureFigures[]): readonly string[] {
 }
 
 function factsOf(message: Message): Wording['facts'] {
-  if (message.kind === 'test') return [{ name: 'time', text: timeWords(message.atMs) }];
+  if (message.kind === 'test' || message.kind === 'digest')
+    return [{ name: 'time', text: timeWords(message.atMs) }];
   const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
   const { kind } = message;
   return [
@@ -214,7 +227,7 @@ function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly
 
 /** The path of the status page on what a message is about. */
 function pageOf({ kind, accountId, subject }: Message): string {
-  if (kind === 'test') return '/';
+  if (kind === 'test' || kind === 'digest') return '/';
   const account = `/accounts/${encodeURIComponent(accountId)}`;
   const [of, rest] = splitSubject(subject);
   if (of === 'position') return `${account}/positions/${encodeURIComponent(rest)}`;

@@ -41,11 +41,13 @@ export interface DigestSources {
   readonly view?: Pick<AccountView, 'sources' | 'failures' | 'rules' | 'refused'>;
   /** The oldest record that is left is of this time, and others were pruned before it. */
   readonly prunedToMs?: number;
+  /** Why some of its records could not be read; absent: all could. */
+  readonly unreadable?: string;
 }
 
 /** Pure: the same sources give the same digest. */
 export function digestAccount(sources: DigestSources, period: Period): AccountDigest {
-  const { accountId, records, sightings, view, prunedToMs } = sources;
+  const { accountId, records, sightings, view, prunedToMs, unreadable } = sources;
   const events = eventsIn(records, period);
   const nearest = sightings.find(({ atMs }) => isWithin(atMs, period)) ?? null;
   const rules = rulesIn({
@@ -64,7 +66,7 @@ export function digestAccount(sources: DigestSources, period: Period): AccountDi
     troubles: troublesIn(events),
     unread: view === undefined ? null : unreadOf(view),
     recordsFromMs: prunedToMs !== undefined && prunedToMs > period.fromMs ? prunedToMs : null,
-    unreadable: view?.refused?.message ?? null,
+    unreadable: unreadable ?? view?.refused?.message ?? null,
   };
 }
 

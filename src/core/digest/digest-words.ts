@@ -37,12 +37,10 @@ type TimeWords = (atMs: number) => string;
 export function digestWords(digest: Digest, { maxChars, timeOf }: DigestForm): DigestText {
   const sections = sectionsOf(digest, timeOf).filter(({ items }) => items.length > 0);
   const versions = `Breakwater ${digest.versions.breakwater}, Node ${digest.versions.node}.`;
-  const last = sections.length === 0 ? [QUIET, versions] : [versions];
-  const lastChars = last.reduce((sum, line) => sum + line.length + 1, 0);
-  return {
-    headline: headlineOf(digest, timeOf),
-    lines: [...fitLines(sections, maxChars - lastChars), ...last],
-  };
+  const around = [...digest.notes, ...(sections.length === 0 ? [QUIET] : []), versions];
+  const aroundChars = around.reduce((sum, line) => sum + line.length + 1, 0);
+  const listed = fitLines(sections, maxChars - aroundChars);
+  return { headline: headlineOf(digest, timeOf), lines: [...around.slice(0, -1), ...listed, versions] };
 }
 
 const QUIET = `Nothing that was recorded came within ${figure(NEAR, 'ratio')} of liquidation or a margin call, no rule fired, and nothing was sent.`;
@@ -126,12 +124,12 @@ function ruleWords({ ruleId, severity, mode, fired, escalated, subjects, isFirin
     ...(escalated === 0 ? [] : [`escalated ${timesWords(escalated)}`]),
     ...(isFiring ? [fired === 0 ? 'fires since before' : 'fires still'] : []),
   ];
-  return `${ruleId} (${severity}${observe}) ${how.join(', ')}: ${listed(subjects)}`;
+  return `${ruleId} (${severity}${observe}) ${how.join(', ')}: ${namesWords(subjects)}`;
 }
 
 const MOST_SUBJECTS = 4;
 
-function listed(names: readonly string[]): string {
+function namesWords(names: readonly string[]): string {
   const more = names.length - MOST_SUBJECTS;
   const shown = names.slice(0, MOST_SUBJECTS).join(', ');
   return more > 0 ? `${shown} and ${more} more` : shown;

@@ -12,6 +12,8 @@ export interface Period {
 /** What happened to all accounts within a time, from audit, history and views. Plain JSON, without secrets. */
 export interface Digest extends Period {
   readonly versions: { readonly breakwater: string; readonly node: string };
+  /** What has to be known beforehand, whole sentences. */
+  readonly notes: readonly string[];
   /** In the order of the config. */
   readonly accounts: readonly AccountDigest[];
   /** All orders that closed something, by money currency. */
@@ -106,7 +108,15 @@ export const NEAR = 0.1;
 export function digestOf(
   accounts: readonly AccountDigest[],
   { fromMs, toMs }: Period,
-  versions: Digest['versions'],
+  about: Pick<Digest, 'versions' | 'notes'>,
 ): Digest {
-  return { fromMs, toMs, versions, accounts, costs: totalsOfRows(accounts.flatMap(({ costs }) => costs)) };
+  const { versions, notes } = about;
+  return {
+    fromMs,
+    toMs,
+    versions,
+    notes,
+    accounts,
+    costs: totalsOfRows(accounts.flatMap(({ costs }) => costs)),
+  };
 }
