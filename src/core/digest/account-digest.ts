@@ -54,11 +54,12 @@ export function digestAccount(sources: DigestSources, period: Period): AccountDi
     transitions: transitionsIn(records, period),
     lines: view?.rules,
     names: namesOf(sources),
+    toMs: period.toMs,
   });
   return {
     accountId,
     nearest,
-    cameNear: nearest !== null && (rules.length > 0 || isNear(nearest)),
+    cameNear: nearest !== null && isNear(nearest),
     rules,
     requests: requestsIn(accountId, records, period),
     costs: costRows(pricedActions(pricedRecords(records), period)),

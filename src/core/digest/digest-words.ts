@@ -54,8 +54,8 @@ function headlineOf({ accounts, fromMs, toMs }: Digest, timeOf: TimeWords): stri
   const refused = sum(({ troubles }) => troubles.reduce((total, one) => total + one.times, 0));
   const parts = [
     `${near} of ${counted(accounts.length, 'account')} came near`,
-    `rules fired ${timesWords(fired)}`,
-    `${counted(closed, 'order')} closed something`,
+    fired === 0 ? 'no rule fired' : `rules fired ${timesWords(fired)}`,
+    closed === 0 ? 'nothing was closed' : `${counted(closed, 'order')} closed something`,
     ...(refused === 0 ? [] : [`${refused} refused or failed`]),
   ];
   return `${timeOf(fromMs)} to ${timeOf(toMs)} UTC: ${parts.join(', ')}`;
@@ -160,15 +160,20 @@ function sentWords(
   ];
 }
 
-/** `2 orders closed something; slippage 12.3 USDT (1 not known), fees 4.1 USDT; an hour later 120 USDT kept`. */
+/** `2 orders closed something: slippage 12.3 USDT (1 not known), fees 4.1 USDT, 120 USDT kept an hour later`. */
 function costWords({ orders, money, slippage, fees, kept, averted }: CostTotal): string {
   const later = sumText({ ...kept, known: Math.abs(kept.known) }, orders, money);
-  return [
-    `${counted(orders, 'order')} closed something`,
-    `slippage ${sumText(slippage, orders, money)}, fees ${sumText(fees, orders, money)}`,
-    `an hour later ${kept.known < 0 ? 'given up' : 'kept'} ${later}`,
+  const keptWords =
+    kept.unknown === orders
+      ? 'the hour after it not known yet'
+      : `${later} ${kept.known < 0 ? 'given up' : 'kept'} an hour later`;
+  const parts = [
+    `slippage ${sumText(slippage, orders, money)}`,
+    `fees ${sumText(fees, orders, money)}`,
+    keptWords,
     ...(averted === 0 ? [] : [`the price passed the liquidation price after ${averted}`]),
-  ].join('; ');
+  ];
+  return `${counted(orders, 'order')} closed something: ${parts.join(', ')}`;
 }
 
 function sumText({ known, unknown }: KnownSum, orders: number, money: string): string {

@@ -24,7 +24,7 @@ export interface AccountDigest {
   readonly accountId: string;
   /** The nearest that anything of it was to harm; null: nothing is known. */
   readonly nearest: Sighting | null;
-  /** Nearer than `NEAR`, called, or near enough for a rule to fire. */
+  /** Nearer than `NEAR`, or called. */
   readonly cameNear: boolean;
   readonly rules: readonly RuleDigest[];
   readonly requests: RequestCounts;

@@ -11,12 +11,14 @@ interface RulesScene {
   readonly lines: readonly RuleLine[] | undefined;
   /** Subjects by the market that they are about. */
   readonly names: ReadonlyMap<SubjectKey, string>;
+  /** End of the period. */
+  readonly toMs: number;
 }
 
 type Counting = { -readonly [K in keyof RuleDigest]: RuleDigest[K] };
 
 /** Rules that fired or fire, the most severe first. */
-export function rulesIn({ transitions, lines, names }: RulesScene): readonly RuleDigest[] {
+export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readonly RuleDigest[] {
   const found = new Map<string, Counting>();
   const last = new Map<string, Transition>();
   for (const transition of transitions) {
@@ -26,7 +28,7 @@ export function rulesIn({ transitions, lines, names }: RulesScene): readonly Rul
   const firing =
     lines === undefined
       ? [...last.values()].filter(({ to }) => to === 'firing')
-      : lines.filter(({ phase }) => phase === 'firing');
+      : lines.filter(({ phase, sinceMs }) => phase === 'firing' && (sinceMs ?? 0) < toMs);
   for (const { ruleId, mode, severity, subject } of firing) {
     const rule = ruleIn(found, { ruleId, mode, severity: severity ?? 'info' });
     rule.isFiring = true;
