@@ -18,9 +18,16 @@ export interface DigestScheduleParts {
   readonly telemetry: Telemetry;
 }
 
+interface Sending {
+  readonly due: DueDigest;
+  readonly afterMs: number;
+}
+
 const DAY_MS = 24 * 3_600_000;
 /** A digest that comes later than this is left out: the next one says more. */
 const LATEST_MS = 3_600_000;
+/** By then a process that has just started has read every account. */
+const CATCH_UP_MS = 10_000;
 /** While another process is at it, or the store is lost. */
 const RETRY_MS = 60_000;
 /** One attempt; by then its claim has ended. */
@@ -48,8 +55,10 @@ export class DigestSchedule {
     await this.stop();
     if (settings === undefined) return;
     this.#over = new AbortController();
-    const send = (atMs: number): void => this.#start(dueBy(atMs, settings), settings);
-    const task = schedule(cronOf(settings), ({ date }) => send(date.getTime()), {
+    const send = (atMs: number, afterMs: number): void => {
+      this.#start(dueBy(atMs, settings), settings, afterMs);
+    };
+    const task = schedule(cronOf(settings), ({ date }) => send(date.getTime(), 0), {
       name: 'digest',
       timezone: settings.timeZone,
       suppressMissedWarning: true,
@@ -57,7 +66,7 @@ export class DigestSchedule {
       logger: SILENT,
     });
     this.#current = { settings, task };
-    send(this.#parts.clock.nowMs());
+    send(this.#parts.clock.nowMs(), CATCH_UP_MS);
   }
 
   /** Ends what is under way; another process may send it then. */
@@ -69,31 +78,45 @@ export class DigestSchedule {
     await this.#sending;
   }
 
-  #start(due: DueDigest, settings: CompiledDigest): void {
+  #start(due: DueDigest, settings: CompiledDigest, afterMs: number): void {
     if (this.#sending !== undefined) return;
-    this.#sending = this.#send(due, settings, this.#over.signal).finally(() => {
+    const { signal } = this.#over;
+    this.#sending = this.#send({ due, afterMs }, settings, signal).finally(() => {
       this.#sending = undefined;
     });
   }
 
   /** Until it was sent, by whichever process, or is too late. Does not reject. */
-  async #send(due: DueDigest, settings: CompiledDigest, signal: AbortSignal): Promise<void> {
+  async #send({ due, afterMs }: Sending, settings: CompiledDigest, signal: AbortSignal): Promise<void> {
     const { clock, telemetry } = this.#parts;
     if (clock.nowMs() - due.atMs >= LATEST_MS) return;
     let words = 'it was left to another process, which has not sent it';
-    do {
-      const bound = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_MS)]);
+    for (let waitMs = afterMs; clock.nowMs() - due.atMs < LATEST_MS; waitMs = RETRY_MS) {
+      if (waitMs > 0) await clock.sleep(waitMs, signal).catch(() => undefined);
+      if (signal.aborted) return;
       try {
-        if (await unlessAborted(this.#attempt(due, settings, bound), bound)) return;
+        if (await this.#bounded(due, settings, signal)) return;
       } catch (error) {
         if (signal.aborted) return;
         words = error instanceof Error ? error.message : String(error);
         telemetry.emit({ kind: 'digested', outcome: 'retried', name: due.name, words });
       }
-      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
-      if (signal.aborted) return;
-    } while (clock.nowMs() - due.atMs < LATEST_MS);
+    }
     telemetry.emit({ kind: 'digested', outcome: 'failed', name: due.name, words });
+  }
+
+  /** One attempt; does not wait for what a lost store never answers. */
+  async #bounded(due: DueDigest, settings: CompiledDigest, signal: AbortSignal): Promise<boolean> {
+    const ended = new AbortController();
+    const bound = AbortSignal.any([signal, ended.signal]);
+    const tooLong = this.#parts.clock.sleep(LONGEST_MS, bound).then(() => {
+      throw new Error('it took longer than five minutes');
+    });
+    try {
+      return await Promise.race([this.#attempt(due, settings, bound), tooLong]);
+    } finally {
+      ended.abort(new Error('the attempt has ended'));
+    }
   }
 
   /** Whether nothing is left to do. */
@@ -113,17 +136,5 @@ export class DigestSchedule {
     }
     await claims.finish(name).catch(() => undefined);
     return true;
-  }
-}
-
-/** Does not wait for what a lost store never answers. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

@@ -102,6 +102,19 @@ test('what is far from a call came near none, and a margin call is near however 
   expect(near({ atMs: DAY.toMs })).toBe(false);
 });
 
+test('an escalation stage is no new firing, and a rule that stopped fires no more', () => {
+  const sources = {
+    ...NOTHING,
+    records: records(
+      transition({ atMs: hour(1) }),
+      transition({ atMs: hour(2), from: 'firing', reason: 'stageReached', stage: 1 }),
+      transition({ atMs: hour(3), from: 'firing', to: 'inactive' }),
+      transition({ atMs: hour(4), from: 'inactive', to: 'pending' }),
+    ),
+  };
+  expect(digestAccount(sources, DAY).rules).toMatchObject([{ fired: 1, escalated: 1, isFiring: false }]);
+});
+
 test('a rule that fires since the day before is told of, by how the account stands', () => {
   const polled = poll(
     [rule('position', below('liquidationDistance', 0.2))],
