@@ -27,7 +27,7 @@ const DAY_MS = 24 * 3_600_000;
 /** A digest that comes later than this is left out: the next one says more. */
 const LATEST_MS = 3_600_000;
 /** By then a process that has just started has read every account. */
-const CATCH_UP_MS = 10_000;
+const CATCH_UP_MS = 20_000;
 /** While another process is at it, or the store is lost. */
 const RETRY_MS = 60_000;
 /** One attempt; by then its claim has ended. */

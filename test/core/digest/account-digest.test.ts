@@ -197,11 +197,10 @@ const anyOrder: fc.Arbitrary<readonly AuditEvent[]> = fc
   .map(({ atMs, tookMs, id, end, isPriced }) => {
     const order = { ...ORDER, clientOrderId: id };
     const cost = { ...COST, id, clientOrderId: id, filledMs: atMs + tookMs };
-    return [
-      event({ kind: 'placing', atMs, order }),
-      ...(end === 'nothing' ? [] : [event({ kind: end, atMs: atMs + tookMs, order })]),
-      ...(isPriced ? [event({ kind: 'priced', atMs: atMs + tookMs, cost })] : []),
-    ];
+    const found = [event({ kind: 'placing', atMs, order })];
+    if (end !== 'nothing') found.push(event({ kind: end, atMs: atMs + tookMs, order }));
+    if (isPriced) found.push(event({ kind: 'priced', atMs: atMs + tookMs, cost }));
+    return found;
   });
 
 const anyRecords = fc
