@@ -23,7 +23,7 @@ import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { type Base, openBase } from './open-base.ts';
-import { delivererOf } from './open-deliverer.ts';
+import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
@@ -147,25 +147,6 @@ async function openWeb(
     port: webPort,
     onListening: (url) => base.telemetry.emit({ kind: 'listening', url }),
   });
-}
-
-/** Through the queue; to the deliverer of this process while there is no queue. */
-function notifierOf(
-  { queues, telemetry }: Base,
-  standby: Standby | undefined,
-  deliverer: Replaceable<Deliverer>,
-): Notifier {
-  return {
-    hand: async (notices) => {
-      if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
-      // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
-      for (const notice of notices) {
-        deliverer.current
-          .deliver(notice)
-          .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'notify', error }));
-      }
-    },
-  };
 }
 
 function pipelineParts(
