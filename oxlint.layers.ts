@@ -171,7 +171,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'route-requests',
   ],
   audit: ['audit-event', 'audit-record'],
-  costs: ['action-cost', 'cost-report', 'follow-costs', 'note-fills'],
+  costs: ['action-cost', 'cost-report', 'cost-words', 'follow-costs', 'note-fills'],
+  digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
   controls: ['controls'],
   view: [
     'account-view',
@@ -183,6 +184,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'read-failures',
     'record-words',
     'state-line',
+    'state-of',
     'stored-figures',
     'story',
     'stress-result',

@@ -208,6 +208,9 @@ export const openOperations = lazy(async () => (await import('./app/operations.t
 
 export const openDesk = lazy(async () => (await import('./app/operations.ts')).openDesk);
 
+/** A digest in words. */
+export const digestText = lazy(async () => (await import('./app/digest/digest-notice.ts')).digestText);
+
 /** A token for the web server, and its hash. */
 export const makeToken = lazy(async () => (await import('./web/token.ts')).makeToken);
 

@@ -16,9 +16,11 @@ import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
+import type { DigestSchedule } from './digest/digest-schedule.ts';
+import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
 import { type Base, openBase } from './open-base.ts';
-import { delivererOf } from './open-deliverer.ts';
+import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
 import { ProcessNotices } from './process-notices.ts';
@@ -152,21 +154,10 @@ async function openWeb(
 function pipelineParts(
   base: Base,
   standby: Standby | undefined,
-  deliverer: Replaceable<Deliverer>,
+  notifier: Notifier,
 ): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   const timers = systemTimers;
-  const notifier: Notifier = {
-    hand: async (notices) => {
-      if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
-      // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
-      for (const notice of notices) {
-        deliverer.current
-          .deliver(notice)
-          .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'notify', error }));
-      }
-    },
-  };
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
@@ -195,7 +186,11 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const schedules: WantedSchedules | undefined = roles.includes('poll')
     ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
     : undefined;
-  const adopting: Adopting = { ...parts, deliverer, schedules };
+  const guard = new PollGuard();
+  const standby = openStandby(base, roles, guard, () => pipeline);
+  const notifier = notifierOf(base, standby, deliverer);
+  const digest = roles.includes('notify') ? openDigest(base, notifier) : undefined;
+  const adopting: Adopting = { ...parts, deliverer, schedules, digest };
   const watch = new ConfigWatch(
     {
       file: options.configFile,
@@ -207,15 +202,12 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     config,
   );
   const over = new AbortController();
-  const guard = new PollGuard();
-  const standby = openStandby(base, roles, guard, () => pipeline);
-  const forPipeline = pipelineParts(base, standby, deliverer);
-  parts.notices.start(instance, forPipeline.work.notifier, (error) =>
+  parts.notices.start(instance, notifier, (error) =>
     telemetry.emit({ kind: 'workerError', queue: 'notify', error }),
   );
   const pipeline: Pipeline = openPipeline(
     {
-      ...forPipeline,
+      ...pipelineParts(base, standby, notifier),
       reminderMs: () => watch.config.notify.remindEveryMs,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
@@ -234,6 +226,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   }
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
   standby?.start(pipeline.context);
+  await digest?.adopt(config.digest);
   const conceal = redactor(() => base.process.secrets.current);
   const heartbeat = roles.includes('poll')
     ? startHeartbeat({
@@ -281,10 +274,12 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
 interface Adopting extends Parts {
   readonly deliverer: Replaceable<Deliverer>;
   readonly schedules: WantedSchedules | undefined;
+  /** Absent: another role sends digests. */
+  readonly digest: DigestSchedule | undefined;
 }
 
 async function adopt(
-  { base, deliverer, web, health, stress, schedules }: Adopting,
+  { base, deliverer, web, health, stress, schedules, digest }: Adopting,
   config: CompiledConfig,
   change: ConfigChange,
 ): Promise<void> {
@@ -298,6 +293,7 @@ async function adopt(
   await deliverer.replace(next);
   process.adopt(config);
   await stress?.adopt(config.stress);
+  await digest?.adopt(config.digest);
   for (const id of change.removed) memory.forget(id);
   try {
     await setUpSchedules(base, schedules, 'reload');
@@ -358,6 +354,7 @@ async function end(
     over,
     standby,
     heartbeat,
+    digest,
   }: Running,
   giveUp: AbortSignal,
 ): Promise<void> {
@@ -365,7 +362,9 @@ async function end(
   over.abort(new Error('the daemon is stopping'));
   await standby?.stop();
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
-  const closed = watch.close().then(() => Promise.all([web?.close(), health.close(), stress?.stop()]));
+  const closed = watch
+    .close()
+    .then(() => Promise.all([web?.close(), health.close(), stress?.stop(), digest?.stop()]));
   // Readiness probes fail from now on.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();

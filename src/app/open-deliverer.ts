@@ -1,9 +1,13 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
+import type { Notifier } from '../core/ports/notifier.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
 import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
+import type { Base } from './open-base.ts';
+import type { Replaceable } from './replaceable.ts';
+import type { Standby } from './standby.ts';
 
 export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs'> {
   readonly log: WriteLog;
@@ -39,4 +43,23 @@ function revealed<T extends object>(channel: T): Revealed<T> {
     value instanceof Secret ? value.reveal() : value,
   ]);
   return Object.fromEntries(entries) as Revealed<T>;
+}
+
+/** Through the queue; to the deliverer of this process while there is no queue. */
+export function notifierOf(
+  { queues, telemetry }: Base,
+  standby: Standby | undefined,
+  deliverer: Replaceable<Deliverer>,
+): Notifier {
+  return {
+    hand: async (notices) => {
+      if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
+      // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
+      for (const notice of notices) {
+        deliverer.current
+          .deliver(notice)
+          .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'notify', error }));
+      }
+    },
+  };
 }

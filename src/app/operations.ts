@@ -4,6 +4,7 @@ import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
 import { secretValues } from '../config/secret.ts';
 import type { ChainedRecord } from '../core/audit/audit-record.ts';
+import type { Digest, Period } from '../core/digest/digest.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -17,7 +18,7 @@ import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
-import { createRedisState } from '../state/state.ts';
+import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
@@ -62,6 +63,8 @@ export interface Operations extends Desk {
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
+  /** All accounts within a time; absent without a config. */
+  readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
   /** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
   readonly orderProof: 'seal' | 'password' | 'none';
 }
@@ -90,6 +93,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     controls: state.controls,
     orderProof: key !== undefined ? 'seal' : isGuarded ? 'password' : 'none',
     history: state.history,
+    ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),
     view: (accountId) => viewOf(state.store, config, accountId),
     records: (accountId, count) => state.audit.tail(accountId, count),
@@ -116,6 +120,22 @@ export async function openDesk(place: OperationsPlace): Promise<Desk> {
     if (desk === undefined) throw error;
     return desk;
   }
+}
+
+/** Loads what it takes only when it is asked. */
+function gatherer(
+  { accounts }: CompiledConfig,
+  { audit, history, store }: State,
+): NonNullable<Operations['digest']> {
+  return async (period, signal) => {
+    const { gatherDigest } = await import('./digest/gather-digest.ts');
+    const digested = accounts.map(({ id, rules, settings }) => ({
+      id,
+      rules: compileRules(rules, settings),
+    }));
+    const nowMs = systemClock.nowMs();
+    return await gatherDigest({ audit, history, store, accounts: digested, nowMs, signal }, period);
+  };
 }
 
 async function viewOf(

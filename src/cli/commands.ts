@@ -4,6 +4,7 @@ import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
 import { registerCompletion } from './completion.ts';
 import { registerDemo } from './demo.ts';
+import { registerDigest } from './digest.ts';
 import { registerDoctor } from './doctor.ts';
 import { registerFlatten } from './flatten.ts';
 import { registerInit } from './init.ts';
@@ -50,6 +51,7 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerFlatten,
   registerAudit,
   registerReport,
+  registerDigest,
   registerToken,
   registerVersion,
   registerCompletion,

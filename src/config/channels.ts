@@ -1,11 +1,13 @@
 import { z } from 'zod';
+import type { Path } from './problem.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { type ByKind, readByKind } from './shape/by-kind.ts';
-import { problemAt, readShape } from './shape/read.ts';
+import { complain, didYouMean, problemAt, type Report, readShape } from './shape/read.ts';
 import { secretRef, urlOrRef } from './shape/references.ts';
 import { baseUrl, duration, NAME_PATTERN, name, number, oneOf, text } from './shape/scalars.ts';
 import { oneOrMany, renamed } from './shape/shape.ts';
-import { nodeAt } from './yaml/document.ts';
+import { suggest } from './suggest.ts';
+import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
 /** Ways to reach people: what each kind of channel is configured with. `src/notify` has a sender for each. */
@@ -182,6 +184,18 @@ export function hasValidName(read: Pick<ReadChannel, 'name'>): boolean {
 /** Names that rules can use, the log among them, which is told last. */
 export function channelNames(channels: readonly ReadChannel[]): readonly string[] {
   return [...channels.map(({ name: named }) => named).filter((named) => named !== LOG_CHANNEL), LOG_CHANNEL];
+}
+
+/** Reports a name that no channel has. `names`: of all channels; `undefined` when they could not be read. */
+export function complainOfChannel(
+  place: { readonly document: YamlDocument; readonly report: Report },
+  at: Path,
+  channel: string,
+  names: readonly string[] | undefined,
+): void {
+  if (names === undefined || names.includes(channel)) return;
+  const message = `expected a channel (${names.join(', ')}), got ${describeText(channel)}${didYouMean(suggest(channel, names))}`;
+  complain(place, at, 'unknown-reference', message);
 }
 
 export function compileChannels(

@@ -48,6 +48,7 @@ const SECTIONS = [
   'log',
   'heartbeat',
   'stress',
+  'digest',
 ] as const;
 const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'operators']);
 

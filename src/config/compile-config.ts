@@ -6,6 +6,7 @@ import { channelNames, compileChannels, hasValidName, readChannels } from './cha
 import { actionDefaults, compileSettings, compileWatch, type Defaults } from './compile-account.ts';
 import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
 import { type CompiledDepositLink, compileDepositLink } from './deposit-link.ts';
+import { compileDigest } from './digest.ts';
 import { checkNewLimits, compileExchange, type EgressSettings } from './exchange.ts';
 import { compileNotify } from './notify.ts';
 import { compileOperators } from './operators.ts';
@@ -40,6 +41,7 @@ export interface UncheckedAccount extends CompiledAccount, UsedRules {
 const ANY_LINK = { ticker: 'EUR', provider: 'any', byCard: false };
 const ANY_HEARTBEAT = { url: 'https://heartbeat.invalid' };
 const DAILY_STRESS = { at: '0 7 * * *' };
+const DAILY_DIGEST = { at: '08:00' };
 /** No value of an account is wrong beside these. */
 const FITTING_CADENCE = { calm: '1h', alert: '50ms' };
 const NO_SECRET = new Secret('');
@@ -73,12 +75,14 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const isWritten = (section: Section): boolean => nodeAt(document.root, [section]) !== undefined;
   const depositLink = isWritten('depositLink') && read('depositLink', ROOT_KEYS.depositLink, ANY_LINK);
   const stress = isWritten('stress') && read('stress', ROOT_KEYS.stress, DAILY_STRESS);
+  const digest = isWritten('digest') && read('digest', ROOT_KEYS.digest, DAILY_DIGEST);
   const heartbeat = isWritten('heartbeat') && read('heartbeat', ROOT_KEYS.heartbeat, ANY_HEARTBEAT);
   const channels = readChannels(context);
   if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
   const names = channelNames(channels ?? []);
   // If the section cannot be read or a name in it is wrong, no name of a channel is known to be wrong.
-  const references = readReferences(context, channels?.every(hasValidName) === true ? names : undefined);
+  const knownNames = channels?.every(hasValidName) === true ? names : undefined;
+  const references = readReferences(context, knownNames);
   const groups = broken.has('egress') ? undefined : new Set(Object.keys(egress));
   const found = readAccounts(context, groups);
   const used = found.map((account) => useRules(account, references, context));
@@ -124,6 +128,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     log: read('log', ROOT_KEYS.log),
     ...(heartbeat ? { heartbeat: resolved(heartbeat, ['heartbeat'], context) } : {}),
     ...(stress ? { stress } : {}),
+    ...(digest ? { digest: compileDigest(digest, knownNames, context) } : {}),
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;

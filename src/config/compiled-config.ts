@@ -3,6 +3,7 @@ import type { AccountSettings, MarketSettings } from '../core/quantities/setting
 import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { CompiledChannel } from './channels.ts';
 import type { CompiledDepositLink } from './deposit-link.ts';
+import type { CompiledDigest } from './digest.ts';
 import type { EgressSettings, ExchangeSettings } from './exchange.ts';
 import type { Exposure } from './exposures.ts';
 import type { CompiledHeartbeat } from './heartbeat.ts';
@@ -38,6 +39,8 @@ export interface CompiledConfig {
   readonly heartbeat?: CompiledHeartbeat;
   /** Absent: no stress test on a schedule. */
   readonly stress?: CompiledStress;
+  /** Absent: no digest. */
+  readonly digest?: CompiledDigest;
 }
 
 export interface CompiledAccount {

@@ -3,6 +3,7 @@ import { accountSchema } from './accounts.ts';
 import { actingSchema, cadenceSchema } from './acting.ts';
 import { channelsSchema } from './channels.ts';
 import { depositLinkSchema } from './deposit-link.ts';
+import { digestSchema } from './digest.ts';
 import { egressSchema, exchangeSchema } from './exchange.ts';
 import { EXPOSURES } from './exposures.ts';
 import { heartbeatSchema } from './heartbeat.ts';
@@ -98,6 +99,11 @@ export const ROOT_KEYS = {
     .exactOptional()
     .describe(
       'Plays crashes against what the accounts hold, on a schedule, and shows the outcome on the status page and in /metrics (docs/replay.md). Sends nothing to the exchange.',
+    ),
+  digest: digestSchema
+    .exactOptional()
+    .describe(
+      'Sends a summary of the last 24 hours of all accounts every day (docs/notifications.md); `breakwater digest` prints it. Default: none.',
     ),
   accounts: z.array(accountSchema).min(1).describe('The accounts to watch.'),
   rules: z

@@ -80,14 +80,16 @@ export function alertmanagerPayload(
   ];
 }
 
+/** Of what is no rule's; each is an alert of its own. */
+const NAMES: Partial<Readonly<Record<Message['kind'], string>>> = {
+  test: 'BreakwaterTest',
+  alarm: 'BreakwaterAlarm',
+  digest: 'BreakwaterDigest',
+};
+
 function labelsOf(message: Message): Readonly<Record<string, string>> {
   const own = {
-    alertname:
-      message.kind === 'test'
-        ? 'BreakwaterTest'
-        : message.kind === 'alarm'
-          ? 'BreakwaterAlarm'
-          : message.ruleId,
+    alertname: NAMES[message.kind] ?? message.ruleId,
     account: message.accountId,
     rule: message.ruleId,
     subject: message.subject,
@@ -98,7 +100,7 @@ function labelsOf(message: Message): Readonly<Record<string, string>> {
     source: 'breakwater',
   };
   // An alarm about the same thing at another time is another alert; so is another episode.
-  const episode = message.kind === 'alarm' || message.kind === 'test' ? { key: message.key } : {};
+  const episode = NAMES[message.kind] === undefined ? {} : { key: message.key };
   const given = Object.entries(message.labels).map(([name, value]): [string, string] => {
     const safe = labelName(name);
     return [Object.hasOwn(own, safe) || safe === 'key' ? `label_${safe}` : safe, value];

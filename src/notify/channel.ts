@@ -28,8 +28,8 @@ export interface Outgoing {
 export interface Channel {
   readonly name: string;
   readonly type: string;
-  /** People are told in one of what has one cause; a machine is told of each by itself. */
-  readonly audience: 'people' | 'machine';
+  /** People are told in one of what has one cause; a machine is told of each by itself; a pager gets people up. */
+  readonly audience: 'people' | 'machine' | 'pager';
   send(outgoing: Outgoing, signal?: AbortSignal): Promise<DeliveryAttempt>;
   close(): Promise<void>;
 }

@@ -55,7 +55,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         return report;
       };
       const targets = await targetsOf(message, options);
-      return await fanOut(targets, [...byName.keys()], one);
+      return await fanOut(targets, takersOf(message, options.opened), one);
     },
     async close() {
       await Promise.all(options.opened.map(({ channel }) => channel.close()));
@@ -76,7 +76,7 @@ async function targetsOf(
   message: Message,
   { opened, receipts }: DelivererOptions,
 ): Promise<readonly string[]> {
-  const all = opened.map(({ channel }) => channel.name);
+  const all = takersOf(message, opened);
   const named = new Set(message.channels.length === 0 ? all : message.channels);
   if (message.kind !== 'resolved' && message.kind !== 'reminder') return [...named];
   const others = all.filter((name) => !named.has(name));
@@ -85,6 +85,12 @@ async function targetsOf(
     Object.values(known[index] ?? {}).some(({ kind }) => kind === 'delivered'),
   );
   return [...named, ...told];
+}
+
+/** Channels that take it unasked, also in place of others: nobody is called out of bed for a digest. */
+function takersOf({ kind }: Message, opened: DelivererOptions['opened']): readonly string[] {
+  const takes = kind === 'digest' ? opened.filter(({ channel }) => channel.audience !== 'pager') : opened;
+  return takes.map(({ channel }) => channel.name);
 }
 
 type DeliverOne = (name: string, insteadOf: Outgoing['insteadOf']) => Promise<ChannelReport>;

@@ -83,7 +83,7 @@ export interface Commands {
 
 /** What to type to see everything of the account, and to stop all actions in it. */
 export function commandsOf({ kind, accountId, mode }: Message): Commands | undefined {
-  if (kind === 'test' || accountId === '') return undefined;
+  if (kind === 'test' || kind === 'digest' || accountId === '') return undefined;
   const account = shellWord(accountId);
   const status = `breakwater status --account ${account}`;
   const isActing = mode === 'enforce' && kind !== 'resolved';

@@ -28,6 +28,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
   resolved: 'resolved',
   alarm: 'alarm',
   test: 'test message',
+  digest: 'daily digest',
 };
 
 export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): Wording {
@@ -46,6 +47,7 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
  * `CRITICAL firing: near-liquidation, desk-1, BTC_PERP position 42`.
  */
 export function titleOf(message: Message): string {
+  if (message.kind === 'digest') return `Daily digest, ${inert(message.words)}`;
   const state = STATE_WORDS[message.kind];
   const severity =
     message.kind === 'resolved' || message.kind === 'test' ? '' : `${message.severity.toUpperCase()} `;
@@ -145,6 +147,7 @@ export function assetOf(subject: string): string | undefined {
 }
 
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
+  if (message.kind === 'digest') return [...digestLines(message), ...standInLines(insteadOf)];
   const lines = [
     ...(message.kind === 'resolved' ? ['The rule does not fire any more.'] : []),
     ...(message.kind === 'resolved' && message.words === RESOLVED
@@ -163,6 +166,11 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   }
   lines.push(...standInLines(insteadOf));
   return lines.filter((line) => line !== '');
+}
+
+/** The title has the sentence. */
+function digestLines({ lines = [] }: Message): readonly string[] {
+  return lines.map(inert);
 }
 
 function standInLines(insteadOf: Outgoing['insteadOf']): readonly string[] {
@@ -222,7 +230,8 @@ function cureLines(cures: readonly CureFigures[]): readonly string[] {
 }
 
 function factsOf(message: Message): Wording['facts'] {
-  if (message.kind === 'test') return [{ name: 'time', text: timeWords(message.atMs) }];
+  if (message.kind === 'test' || message.kind === 'digest')
+    return [{ name: 'time', text: timeWords(message.atMs) }];
   const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
   const { kind } = message;
   return [
@@ -266,7 +275,7 @@ function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly
 
 /** The path of the status page on what a message is about. */
 function pageOf({ kind, accountId, subject }: Message): string {
-  if (kind === 'test' || accountId === '') return '/';
+  if (kind === 'test' || kind === 'digest' || accountId === '') return '/';
   const account = `/accounts/${encodeURIComponent(accountId)}`;
   const [of, rest] = splitSubject(subject);
   if (of === 'position') return `${account}/positions/${encodeURIComponent(rest)}`;

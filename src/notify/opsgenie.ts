@@ -26,7 +26,7 @@ export function createOpsgenie(
   return {
     name,
     type: 'opsgenie',
-    audience: 'machine',
+    audience: 'pager',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const alias = shortId(outgoing.message.key);
       const isOver = outgoing.message.kind === 'resolved';

@@ -30,7 +30,7 @@ export function createPagerduty(
   return {
     name,
     type: 'pagerduty',
-    audience: 'machine',
+    audience: 'pager',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const event = pagerdutyEvent(outgoing, links);
       const attempt = await enqueue(event, signal);

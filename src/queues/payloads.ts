@@ -73,7 +73,7 @@ const noticeSchema = z.object({
   version: z.literal(1),
   id: z.string().min(1),
   key: z.string(),
-  kind: z.enum(['firing', 'reminder', 'resolved', 'alarm']),
+  kind: z.enum(['firing', 'reminder', 'resolved', 'alarm', 'digest']),
   accountId: z.string(),
   ruleId: z.string(),
   subject: z.string(),
@@ -90,6 +90,7 @@ const noticeSchema = z.object({
   cures: z.array(cureSchema),
   figures: figuresSchema.exactOptional(),
   doing: doingSchema.exactOptional(),
+  lines: z.array(z.string()).exactOptional(),
 });
 
 export const notifyJobSchema = z.object({ version: z.literal(1), notice: noticeSchema });

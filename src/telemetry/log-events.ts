@@ -147,6 +147,14 @@ const WRITERS: Writers = {
     line(level, 'alert', text, { ...whatOf(message), insteadOf: instead });
   },
 
+  digested({ outcome, name, words }, { line }) {
+    if (outcome === 'handed')
+      return line('info', 'digest', `the digest of ${name} was handed over: ${words}`);
+    const level = outcome === 'failed' ? 'error' : 'warn';
+    const how = outcome === 'failed' ? 'was not sent' : 'could not be made yet';
+    line(level, 'digest', `the digest of ${name} ${how}: ${words}`, { reason: outcome });
+  },
+
   workerError: ({ queue, error }, { rarely }) =>
     rarely(`worker ${queue}`)('error', 'workerError', `an error of the worker of the queue ${queue}`, {
       queue,

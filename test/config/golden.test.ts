@@ -117,7 +117,7 @@ rules:
   });
 
   test('keys of features that do not exist yet are refused', () => {
-    for (const key of ['digest', 'deposit']) {
+    for (const key of ['schedule', 'deposit']) {
       expect(linesOf(`${key}: {}\n${rule({})}`)).toEqual([
         expect.stringMatching(new RegExp(`^breakwater.yaml:1:1 ${key}: expected .*, got "${key}"$`)),
       ]);

@@ -2,11 +2,16 @@ import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { digestNotice } from '../../src/app/digest/digest-notice.ts';
+import { digestAccount } from '../../src/core/digest/account-digest.ts';
+import { digestOf } from '../../src/core/digest/digest.ts';
 import type { Channel, DeliveryAttempt } from '../../src/notify/channel.ts';
 import type { ChannelOptions } from '../../src/notify/channels.ts';
 import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
 import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
+import { notifyJobSchema, readPayload } from '../../src/queues/payloads.ts';
+import { DAY, sighting } from '../core/digest/fixtures.ts';
 import { CURES, closeOpened, LINKS, open, outgoing } from './opened.ts';
 import { AT, message, type Receiver, startReceiver } from './receiver.ts';
 
@@ -104,6 +109,7 @@ describe('webhook', () => {
       cures: CURES,
       figures: null,
       doing: null,
+      lines: [],
       commands: {
         status: 'breakwater status --account desk-1',
         pause: 'breakwater pause --account desk-1 --reason "looking into it"',
@@ -599,6 +605,75 @@ describe('text from outside', () => {
     }
   });
 });
+
+describe('a daily digest', () => {
+  const quiet = digestAccount({ accountId: '', records: [], sightings: [] }, DAY);
+  const accounts = Array.from({ length: 1_000 }, (_, index) =>
+    Object.assign({}, quiet, {
+      accountId: `desk-${index}`,
+      cameNear: true,
+      nearest: sighting({ name: 'R&D_PERP', distance: (index + 1) / 100_000 }),
+    }),
+  );
+  const about = { versions: { breakwater: '1.2.3', node: 'v24.0.0' }, notes: [] };
+  const due = { name: '2026-01-31T08:00', atMs: DAY.toMs };
+  const notice = digestNotice(digestOf(accounts, DAY, about), due, { channels: [] });
+
+  test.each(KINDS)(
+    '%s: one of a thousand accounts arrives whole, and counts what it leaves out',
+    async (kind) => {
+      receiver.answer({ status: 200, body: FINE[kind] });
+      expect(await open4[kind]().send(outgoing({ message: notice }))).toMatchObject({ kind: 'delivered' });
+      const { json, raw } = receiver.received[0] ?? expect.fail();
+      const shown = digestShown(kind, json);
+      expect(shown).toContain(
+        'Daily digest, 2026-01-30 08:00 to 2026-01-31 08:00 UTC: 1000 of 1000 accounts came near',
+      );
+      expect(shown).toContain(
+        '- desk-0: R&D_PERP was 0.001 % from liquidation'.replace(
+          '&',
+          kind === 'slack' || kind === 'telegram' ? '&amp;' : '&',
+        ),
+      );
+      expect(shown).toMatch(/- and 9\d\d more\n/);
+      expect(shown).toContain('Breakwater 1.2.3, Node v24.0.0.');
+      expect(raw).not.toContain('…');
+      expect(shown).not.toMatch(/observe mode:|firing|subject/i);
+    },
+  );
+
+  test('is an alert of its own to an Alertmanager, and of no rule', async () => {
+    await open4.alertmanager().send(outgoing({ message: notice }));
+    const [{ labels } = {}] = (receiver.received[0]?.json ?? []) as unknown as readonly Json[];
+    expect(labels).toEqual({
+      alertname: 'BreakwaterDigest',
+      key: 'digest/2026-01-31T08:00',
+      subject: 'account',
+      severity: 'info',
+      mode: 'observe',
+      source: 'breakwater',
+    });
+  });
+
+  test('passes through the queue as it is', () => {
+    const read = readPayload(notifyJobSchema, JSON.parse(JSON.stringify({ version: 1, notice })));
+    expect(read).toEqual({ ok: true, payload: { version: 1, notice } });
+  });
+});
+
+/** As people read it: Discord's clients take its backslashes away. */
+function digestShown(kind: Kind, json: unknown): string {
+  if (kind === 'teams') {
+    const { attachments } = json as { attachments: readonly { content: { body: readonly Json[] } }[] };
+    const blocks = attachments[0]?.content.body ?? [];
+    const runs = blocks.map(({ inlines }) =>
+      (inlines as readonly { text: string }[]).map(({ text }) => text),
+    );
+    return runs.map((texts) => texts.join('')).join('\n');
+  }
+  const shown = SHOWN[kind](json).join('\n');
+  return kind === 'discord' ? shown.replaceAll('\\', '') : shown;
+}
 
 type Json = Readonly<Record<string, unknown>>;
 /** The texts that people are shown. */

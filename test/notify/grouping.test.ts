@@ -147,3 +147,25 @@ test('more accounts than a message takes are counted', async () => {
   await deliver(many.map((id) => blind(id)));
   expect(textsOf(chat)).toEqual([expect.stringMatching(/190 accounts blind.*And 165 more\./s)]);
 });
+
+test('a digest calls nobody out of bed, not even where the chat cannot be reached', async () => {
+  const [pager, chat] = await Promise.all([
+    startReceiver(),
+    startReceiver({ status: 403, body: 'invalid_token' }),
+  ]);
+  const limits = { timeoutMs: 2_000, giveUpAfterMs: 10_000 };
+  const opened = openChannels(
+    [
+      { type: 'slack', name: 'chat', url: chat.url, ...limits },
+      { type: 'pagerduty', name: 'pager', apiUrl: pager.url, routingKey: 'r'.repeat(32), ...limits },
+    ],
+    { clock: systemClock, links: [], log: () => undefined },
+  );
+  const receipts = createMemoryReceiptStore(systemClock);
+  const parts = { opened, clock: systemClock, random: Math.random, instance: 'i', receipts, groupWaitMs: 0 };
+  const deliverer = createDeliverer(parts);
+  closers.push(...[chat, pager].map((receiver) => () => receiver.close()), () => deliverer.close());
+  const { channels } = await deliverer.deliver(message({ kind: 'digest', lines: ['- all is well'] }));
+  expect(new Set(channels.map(({ channel }) => channel))).toEqual(new Set(['chat', 'log']));
+  expect([chat.received.length, pager.received.length]).toEqual([1, 0]);
+});

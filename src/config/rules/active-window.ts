@@ -40,7 +40,8 @@ function dayRange(piece: string): readonly number[] | undefined {
   return Array.from({ length }, (_, index) => (from + index) % 7);
 }
 
-function timeOfDay(latest: string): z.ZodType<number> {
+/** To minutes since midnight. */
+export function timeOfDay(latest: string): z.ZodType<number> {
   return scalar({
     expected: `a time from 00:00 to ${latest}, in quotes`,
     read: (written) => {

@@ -1,11 +1,11 @@
 import { findField } from '../../core/fields/field-catalogue.ts';
 import type { SubjectKind } from '../../core/rules/rule.ts';
+import { complainOfChannel } from '../channels.ts';
 import { formatPath, type Path } from '../problem.ts';
 import { type ByKind, readByKind } from '../shape/by-kind.ts';
-import { complain, didYouMean, type Report } from '../shape/read.ts';
-import { suggest } from '../suggest.ts';
+import { complain, type Report } from '../shape/read.ts';
 import { nodeAt, type YamlDocument, type YamlNode } from '../yaml/document.ts';
-import { describeText, digitsOf } from '../yaml/value.ts';
+import { digitsOf } from '../yaml/value.ts';
 import { channelName } from './actions.ts';
 import { type RuleDraft, ruleId, ruleSchema, SUBJECT_KINDS } from './rule.ts';
 
@@ -96,9 +96,7 @@ function checkChannels(document: YamlDocument, path: Path, { report, channels }:
   if (channels === undefined) return;
   for (const at of CHANNEL_PATHS.flatMap((pattern) => matching(nodeAt(document.root, path), pattern, path))) {
     const { data: channel } = channelName.safeParse(nodeAt(document.root, at)?.value);
-    if (channel === undefined || channels.includes(channel)) continue;
-    const message = `expected a channel (${channels.join(', ')}), got ${describeText(channel)}${didYouMean(suggest(channel, channels))}`;
-    complain({ document, report }, at, 'unknown-reference', message);
+    if (channel !== undefined) complainOfChannel({ document, report }, at, channel, channels);
   }
 }
 

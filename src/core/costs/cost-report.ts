@@ -69,6 +69,23 @@ export function costTotals(actions: readonly PricedAction[]): readonly CostTotal
   return [...groups].map(([money, group]) => sumOf(group, { money }));
 }
 
+/** Rows of several accounts together, by money currency. */
+export function totalsOfRows(rows: readonly CostRow[]): readonly CostTotal[] {
+  const add = (group: readonly CostRow[], of: (row: CostRow) => KnownSum): KnownSum => ({
+    known: group.reduce((sum, row) => sum + of(row).known, 0),
+    unknown: group.reduce((sum, row) => sum + of(row).unknown, 0),
+  });
+  return [...Map.groupBy(rows, ({ money }) => money)].map(([money, group]) => ({
+    money,
+    orders: group.reduce((sum, { orders }) => sum + orders, 0),
+    slippage: add(group, ({ slippage }) => slippage),
+    slippageAtMost: add(group, ({ slippageAtMost }) => slippageAtMost),
+    fees: add(group, ({ fees }) => fees),
+    kept: add(group, ({ kept }) => kept),
+    averted: group.reduce((sum, { averted }) => sum + averted, 0),
+  }));
+}
+
 function sumOf<T>(actions: readonly PricedAction[], group: T): T & Sums {
   const figures = actions.map(({ cost }) => costFigures(cost));
   const sum = (of: (one: (typeof figures)[number]) => number | null): KnownSum => {

@@ -31,6 +31,7 @@ function keptWords({ kept }: ActionFigures, money: string): string {
 
 const DIGITS = 4;
 
-function moneyText(value: number): string {
+/** Four significant digits. */
+export function moneyText(value: number): string {
   return String(Number(value.toPrecision(DIGITS)));
 }

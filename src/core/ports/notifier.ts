@@ -32,6 +32,8 @@ export interface Notice {
   /** Of the position or credit line that it is about, as judged when it was said. */
   readonly figures?: NoticeFigures;
   readonly doing?: NoticeDoing;
+  /** Of a digest: its lines after the sentence, few enough for every channel. */
+  readonly lines?: readonly string[];
 }
 
 /** A number; `none`: there is none; null: not known. */
@@ -79,7 +81,9 @@ export type NoticeKind =
   | 'reminder'
   | 'resolved'
   /** An action failed, was refused or is in doubt, and somebody has to know. */
-  | 'alarm';
+  | 'alarm'
+  /** The daily summary of all accounts: of no account, rule or subject. */
+  | 'digest';
 
 /** What would bring a credit line back to a target; the daemon cannot do it. */
 export interface CureFigures {

@@ -32,6 +32,14 @@ export interface StressEvent {
 }
 
 export type NotifyEvent =
+  /** A daily digest, by its day and time: handed over, to be tried again, or given up. */
+  | {
+      readonly kind: 'digested';
+      readonly outcome: 'handed' | 'retried' | 'failed';
+      readonly name: string;
+      /** What it says, or why it was not sent. */
+      readonly words: string;
+    }
   | { readonly kind: 'delivered'; readonly message: Message; readonly report: ChannelReport }
   | {
       readonly kind: 'deliveryRetried';

@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
-import type { ChainedRecord } from '../audit/audit-record.ts';
+import type { AuditContent } from '../audit/audit-record.ts';
 
 /** What was sent and what became of it, from the audit: recorded before it is sent, and its outcome after. */
 export interface ActionLine {
@@ -23,6 +23,16 @@ export interface ActionLine {
 /** `pending`: being sent. `observed`: would have been sent, in observe mode. */
 export type ActionOutcome = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'observed';
 
+/** A record of the audit; only what lanes did counts. */
+export interface LoggedRecord {
+  readonly number: number;
+  readonly record: {
+    readonly content:
+      | Extract<AuditContent, { readonly kind: 'action' }>
+      | { readonly kind: Exclude<AuditContent['kind'], 'action'> };
+  };
+}
+
 const MOST_PENDING = 200;
 
 /** The actions of one account: records go in from the oldest to the newest, what changed comes out. */
@@ -35,7 +45,7 @@ export class ActionLog {
   }
 
   /** New and changed lines, in the order in which they changed. */
-  add(records: readonly Pick<ChainedRecord, 'number' | 'record'>[]): readonly ActionLine[] {
+  add(records: readonly LoggedRecord[]): readonly ActionLine[] {
     const changed: ActionLine[] = [];
     for (const { number, record } of records) {
       const { content } = record;

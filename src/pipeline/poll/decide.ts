@@ -1,19 +1,12 @@
 import { controlsInForce } from '../../core/controls/controls.ts';
 import { explainedClosures } from '../../core/lanes/absence.ts';
-import type { HistorySample } from '../../core/ports/history-reader.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
-import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
-import { PositionQuantities } from '../../core/quantities/position.ts';
-import type { Quantity } from '../../core/quantities/quantity.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
-import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
-import { creditLineKey } from '../../core/rules/memory.ts';
 import { withoutOvertaken } from '../../core/rules/overtaken.ts';
-import { positionKey } from '../../core/rules/subjects.ts';
 import { figuresDue, figuresOf } from '../../core/view/stored-figures.ts';
 import { withCosts } from '../act/follow-lane-costs.ts';
 import type { ActingInputs } from '../act/lane-at-rest.ts';
@@ -21,6 +14,7 @@ import { type Acted, routeDecisions } from '../act/route-decisions.ts';
 import { accountAfter } from '../alerts/account-after.ts';
 import { alertsDue } from '../alerts/alerts-due.ts';
 import { cureNote, depositCures } from '../alerts/deposit-cure.ts';
+import { historySamples } from './history-samples.ts';
 import { snapshotOf } from './observe-account.ts';
 
 export interface DecideInputs extends ActingInputs {
@@ -92,7 +86,7 @@ export function decide(inputs: DecideInputs): Decided {
     },
     ...(acted.lanes.size === 0 ? {} : { lanes: acted.lanes, separable: acted.separable }),
     ...(audit.length === 0 ? { quiet: 1 } : { audit }),
-    ...(inputs.withHistory ? { history: samplesOf(snapshot, rules) } : {}),
+    ...(inputs.withHistory ? { history: historySamples(snapshot, evaluation.state, now, settings) } : {}),
   };
   const { toRun: lanes, events } = acted;
   return { snapshot, evaluation, commit, lanes, notices: alerts.notices, events, conclusive };
@@ -108,33 +102,4 @@ function figuresToStore(
   const isBusy = lanes.size + toRun.length > 0;
   const scene = { before: stored.documents.figures, snapshot, failures, evaluation, isBusy };
   return figuresDue(scene) ? { figures: figuresOf(snapshot, account.rules.settings, failures) } : {};
-}
-
-/** The figures of each subject that curves are drawn from, and that rules can be judged on afterwards. */
-function samplesOf({ sources }: Snapshot, { settings }: CompiledRules): readonly HistorySample[] {
-  const samples: HistorySample[] = [];
-  if (sources.positions?.kind === 'read') {
-    for (const record of sources.positions.value.records) {
-      const { direction, markPrice, liquidationDistance } = new PositionQuantities(record, settings);
-      const { market, amount } = record;
-      const values = { market, amount, ...known({ direction, markPrice, liquidationDistance }) };
-      samples.push({ subject: positionKey(record.positionId), values });
-    }
-  }
-  if (sources.creditLine?.kind === 'read') {
-    for (const record of sources.creditLine.value.records) {
-      const currentLtv = new CreditLineQuantities(record, settings).ltv('currentLtv');
-      samples.push({
-        subject: creditLineKey(record),
-        values: { amount: record.amount, ...known({ currentLtv }) },
-      });
-    }
-  }
-  return samples;
-}
-
-function known(quantities: Readonly<Record<string, Quantity<number | string>>>): HistorySample['values'] {
-  return Object.fromEntries(
-    Object.entries(quantities).flatMap(([name, one]) => (one.kind === 'value' ? [[name, one.value]] : [])),
-  );
 }

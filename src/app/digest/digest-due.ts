@@ -1,0 +1,50 @@
+import type { CompiledDigest } from '../../config/digest.ts';
+
+type DigestTime = Pick<CompiledDigest, 'atMinute' | 'timeZone'>;
+
+/** One sending of the digest. */
+export interface DueDigest {
+  /** The day and the time of day, of the config's time zone: `2026-01-31T08:00`. The same in every process. */
+  readonly name: string;
+  /** When it was due, Unix milliseconds, and where the time that it is about ends. */
+  readonly atMs: number;
+}
+
+const MS_PER_MINUTE = 60_000;
+const MINUTES_PER_DAY = 1_440;
+
+/** The newest one that is due by now. An hour that summer time skips or repeats moves it by that hour, once a day. */
+export function dueBy(nowMs: number, { atMinute, timeZone }: DigestTime): DueDigest {
+  const minuteMs = Math.floor(nowMs / MS_PER_MINUTE) * MS_PER_MINUTE;
+  const sinceMinutes = (localTime(minuteMs, timeZone).minute - atMinute + MINUTES_PER_DAY) % MINUTES_PER_DAY;
+  const atMs = minuteMs - sinceMinutes * MS_PER_MINUTE;
+  return { name: `${localTime(atMs, timeZone).day}T${clockWords(atMinute)}`, atMs };
+}
+
+/** As node-cron has it: minute and hour of every day. */
+export function cronOf({ atMinute }: DigestTime): string {
+  return `${atMinute % 60} ${Math.floor(atMinute / 60)} * * *`;
+}
+
+function clockWords(minute: number): string {
+  const two = (number: number): string => String(number).padStart(2, '0');
+  return `${two(Math.floor(minute / 60))}:${two(minute % 60)}`;
+}
+
+function localTime(unixMs: number, timeZone: string): { readonly day: string; readonly minute: number } {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+  const parts = new Map(format.formatToParts(unixMs).map(({ type, value }) => [type, value]));
+  const part = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? '';
+  return {
+    day: `${part('year')}-${part('month')}-${part('day')}`,
+    minute: Number(part('hour')) * 60 + Number(part('minute')),
+  };
+}

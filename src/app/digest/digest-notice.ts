@@ -1,0 +1,47 @@
+import type { CompiledDigest } from '../../config/digest.ts';
+import type { Digest } from '../../core/digest/digest.ts';
+import { type DigestText, digestWords } from '../../core/digest/digest-words.ts';
+import type { Notice } from '../../core/ports/notifier.ts';
+import type { DueDigest } from './digest-due.ts';
+
+/** What every channel takes: Slack 3,000 characters with links, ntfy 4,000 bytes, Telegram 4,000 characters. */
+const MOST_CHARS = 2_400;
+
+/** A digest in words; `all`: also what does not fit a message. */
+export function digestText(digest: Digest, { all }: { readonly all: boolean }): DigestText {
+  return digestWords(digest, { maxChars: all ? Number.POSITIVE_INFINITY : MOST_CHARS, timeOf });
+}
+
+/** `2026-01-31 08:00`, in UTC. */
+function timeOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** Of the same day always the same id: it is delivered once, whoever hands it over. */
+export function digestNotice(
+  digest: Digest,
+  { name, atMs }: DueDigest,
+  { channels }: Pick<CompiledDigest, 'channels'>,
+): Notice {
+  const { headline, lines } = digestText(digest, { all: false });
+  return {
+    version: 1,
+    id: `digest/${name}`,
+    key: `digest/${name}`,
+    kind: 'digest',
+    accountId: '',
+    ruleId: '',
+    subject: 'account',
+    episode: 0,
+    stage: 0,
+    severity: 'info',
+    mode: 'observe',
+    labels: {},
+    words: headline,
+    lines,
+    sinceMs: digest.fromMs,
+    atMs,
+    channels,
+    cures: [],
+  };
+}

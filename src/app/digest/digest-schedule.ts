@@ -1,0 +1,140 @@
+import { type Logger, type ScheduledTask, schedule } from 'node-cron';
+import type { CompiledDigest } from '../../config/digest.ts';
+import type { Digest, Period } from '../../core/digest/digest.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Notifier } from '../../core/ports/notifier.ts';
+import type { Telemetry } from '../../core/ports/telemetry.ts';
+import type { DigestClaims } from '../../state/digest/digest-claims.ts';
+import { cronOf, type DueDigest, dueBy } from './digest-due.ts';
+import { digestNotice } from './digest-notice.ts';
+
+export interface DigestScheduleParts {
+  readonly claims: DigestClaims;
+  readonly gather: (period: Period, signal: AbortSignal) => Promise<Digest>;
+  readonly notifier: Notifier;
+  /** Names this process among those that share the store. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+interface Sending {
+  readonly due: DueDigest;
+  readonly afterMs: number;
+}
+
+const DAY_MS = 24 * 3_600_000;
+/** A digest that comes later than this is left out: the next one says more. */
+const LATEST_MS = 3_600_000;
+/** By then a process that has just started has read every account. */
+const CATCH_UP_MS = 20_000;
+/** While another process is at it, or the store is lost. */
+const RETRY_MS = 60_000;
+/** One attempt; by then its claim has ended. */
+const LONGEST_MS = 5 * 60_000;
+/** A process that was held up sends it this late still. */
+const TOLERANCE_MS = 60_000;
+
+/** What it has to say comes as events. */
+const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} };
+
+/** Sends a digest every day; of several processes one does, and another one where that one dies at it. */
+export class DigestSchedule {
+  readonly #parts: DigestScheduleParts;
+  #current: { readonly settings: CompiledDigest; readonly task: ScheduledTask } | undefined;
+  #over = new AbortController();
+  #sending: Promise<void> | undefined;
+
+  constructor(parts: DigestScheduleParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes over what the config says. What was due within the last hour and was not sent is sent now. */
+  async adopt(settings: CompiledDigest | undefined): Promise<void> {
+    if (JSON.stringify(settings) === JSON.stringify(this.#current?.settings)) return;
+    await this.stop();
+    if (settings === undefined) return;
+    this.#over = new AbortController();
+    const send = (atMs: number, afterMs: number): void => {
+      this.#start(dueBy(atMs, settings), settings, afterMs);
+    };
+    const task = schedule(cronOf(settings), ({ date }) => send(date.getTime(), 0), {
+      name: 'digest',
+      timezone: settings.timeZone,
+      suppressMissedWarning: true,
+      missedExecutionTolerance: TOLERANCE_MS,
+      logger: SILENT,
+    });
+    this.#current = { settings, task };
+    send(this.#parts.clock.nowMs(), CATCH_UP_MS);
+  }
+
+  /** Ends what is under way; another process may send it then. */
+  async stop(): Promise<void> {
+    this.#over.abort(new Error('the schedule of the digest has ended'));
+    const task = this.#current?.task;
+    this.#current = undefined;
+    await task?.destroy();
+    await this.#sending;
+  }
+
+  #start(due: DueDigest, settings: CompiledDigest, afterMs: number): void {
+    if (this.#sending !== undefined) return;
+    const { signal } = this.#over;
+    this.#sending = this.#send({ due, afterMs }, settings, signal).finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  /** Until it was sent, by whichever process, or is too late. Does not reject. */
+  async #send({ due, afterMs }: Sending, settings: CompiledDigest, signal: AbortSignal): Promise<void> {
+    const { clock, telemetry } = this.#parts;
+    if (clock.nowMs() - due.atMs >= LATEST_MS) return;
+    let words = 'it was left to another process, which has not sent it';
+    for (let waitMs = afterMs; clock.nowMs() - due.atMs < LATEST_MS; waitMs = RETRY_MS) {
+      if (waitMs > 0) await clock.sleep(waitMs, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        if (await this.#bounded(due, settings, signal)) return;
+      } catch (error) {
+        if (signal.aborted) return;
+        words = error instanceof Error ? error.message : String(error);
+        telemetry.emit({ kind: 'digested', outcome: 'retried', name: due.name, words });
+      }
+    }
+    telemetry.emit({ kind: 'digested', outcome: 'failed', name: due.name, words });
+  }
+
+  /** One attempt; does not wait for what a lost store never answers. */
+  async #bounded(due: DueDigest, settings: CompiledDigest, signal: AbortSignal): Promise<boolean> {
+    const ended = new AbortController();
+    const bound = AbortSignal.any([signal, ended.signal]);
+    const tooLong = this.#parts.clock.sleep(LONGEST_MS, bound).then(() => {
+      throw new Error('it took longer than five minutes');
+    });
+    try {
+      return await Promise.race([this.#attempt(due, settings, bound), tooLong]);
+    } finally {
+      ended.abort(new Error('the attempt has ended'));
+    }
+  }
+
+  /** Whether nothing is left to do. */
+  async #attempt(due: DueDigest, settings: CompiledDigest, signal: AbortSignal): Promise<boolean> {
+    const { claims, gather, notifier, instance, telemetry } = this.#parts;
+    const { name, atMs } = due;
+    const claimed = await claims.claim(name, instance);
+    if (claimed !== 'mine') return claimed === 'sent';
+    try {
+      const digest = await gather({ fromMs: atMs - DAY_MS, toMs: atMs }, signal);
+      const notice = digestNotice(digest, due, settings);
+      await notifier.hand([notice]);
+      telemetry.emit({ kind: 'digested', outcome: 'handed', name, words: notice.words });
+    } catch (error) {
+      await claims.release(name).catch(() => undefined);
+      throw error;
+    }
+    await claims.finish(name).catch(() => undefined);
+    return true;
+  }
+}

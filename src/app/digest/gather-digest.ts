@@ -1,0 +1,142 @@
+import process from 'node:process';
+import {
+  AuditFormatError,
+  AuditInputsError,
+  type AuditRecord,
+  type ChainedRecord,
+} from '../../core/audit/audit-record.ts';
+import { type DigestRecord, digestAccount } from '../../core/digest/account-digest.ts';
+import { type AccountDigest, type Digest, digestOf, type Period } from '../../core/digest/digest.ts';
+import { NearestSightings, sightingsInDecision, sightingsInHistory } from '../../core/digest/sighting.ts';
+import type { AuditReader } from '../../core/ports/audit-reader.ts';
+import type { HistoryReader } from '../../core/ports/history-reader.ts';
+import type { StateStore } from '../../core/ports/state-store.ts';
+import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
+import { viewAccount } from '../../core/view/view-account.ts';
+import { readVersion } from '../read-version.ts';
+
+export interface DigestPlace {
+  readonly audit: Pick<AuditReader, 'read' | 'inputs'>;
+  readonly history: Pick<HistoryReader, 'readAll'>;
+  readonly store: Pick<StateStore, 'read'>;
+  /** As configured now. */
+  readonly accounts: readonly DigestedAccount[];
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+  /** Said in the digest, whole sentences. */
+  readonly notes?: readonly string[];
+}
+
+export interface DigestedAccount {
+  readonly id: string;
+  /** Holds the account's settings, too. */
+  readonly rules: CompiledRules;
+}
+
+/** How an account stands now says nothing of a time that ended longer ago. */
+const RECENT_MS = 10 * 60_000;
+
+/** Reads what is stored of a time, one account after another. Rejects when the store is lost, or when aborted. */
+export async function gatherDigest(place: DigestPlace, period: Period): Promise<Digest> {
+  const accounts: AccountDigest[] = [];
+  for (const account of place.accounts) {
+    place.signal.throwIfAborted();
+    accounts.push(await gatherAccount(account, place, period));
+  }
+  const versions = { breakwater: readVersion(), node: process.version };
+  return digestOf(accounts, period, { versions, notes: place.notes ?? [] });
+}
+
+async function gatherAccount(
+  { id: accountId, rules }: DigestedAccount,
+  { audit, history, store, nowMs, signal }: DigestPlace,
+  period: Period,
+): Promise<AccountDigest> {
+  const nearest = new NearestSightings();
+  for (const moment of await history.readAll(accountId)) {
+    if (moment.atMs >= period.fromMs && moment.atMs < period.toMs) nearest.add(sightingsInHistory(moment));
+  }
+  const records: DigestRecord[] = [];
+  let oldest: ChainedRecord | undefined;
+  let prunedToMs: number | undefined;
+  let unreadable: string | undefined;
+  try {
+    for await (const { page, isFirst } of pagesBack(audit, accountId, period.fromMs)) {
+      signal.throwIfAborted();
+      oldest = page[0] ?? oldest;
+      if (isFirst && oldest !== undefined && oldest.number > 1) prunedToMs = oldest.record.atMs;
+      for (const one of page) nearest.add(await sightingsIn(one.record, { audit, rules, period }));
+      records.unshift(...page.map(withoutInputs));
+    }
+  } catch (error) {
+    // One account's records of another version must not silence the others.
+    if (!(error instanceof AuditFormatError)) throw error;
+    unreadable = error.message;
+  }
+  const isRecent = nowMs - period.toMs < RECENT_MS;
+  const view = isRecent ? viewAccount({ ...(await store.read(accountId)), nowMs, rules }) : undefined;
+  const sources = { accountId, records, sightings: nearest.all };
+  return digestAccount(
+    {
+      ...sources,
+      ...(view === undefined ? {} : { view }),
+      ...(prunedToMs === undefined ? {} : { prunedToMs }),
+      ...(unreadable === undefined ? {} : { unreadable }),
+    },
+    period,
+  );
+}
+
+const PAGE = 200;
+/** Processes put their own times on records: those of one page may be out of order by what their clocks differ. */
+const CLOCKS_DIFFER_MS = 10 * 60_000;
+
+interface Page {
+  /** Oldest first. */
+  readonly page: readonly ChainedRecord[];
+  /** Nothing is left before it. */
+  readonly isFirst: boolean;
+}
+
+/** From the newest page back to the one that reaches this time. */
+async function* pagesBack(
+  audit: Pick<AuditReader, 'read'>,
+  accountId: string,
+  fromMs: number,
+): AsyncGenerator<Page> {
+  let to = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    const page = await audit.read(accountId, { to, limit: PAGE });
+    const [oldest] = page;
+    const isFirst = page.length < PAGE;
+    yield { page, isFirst };
+    if (oldest === undefined || isFirst || oldest.record.atMs < fromMs - CLOCKS_DIFFER_MS) return;
+    to = oldest.number - 1;
+  }
+}
+
+interface DecisionScene {
+  readonly audit: Pick<AuditReader, 'inputs'>;
+  readonly rules: CompiledRules;
+  readonly period: Period;
+}
+
+async function sightingsIn(record: AuditRecord, { audit, rules, period }: DecisionScene) {
+  const { content } = record;
+  if (content.kind !== 'decision' || content.atMs < period.fromMs || content.atMs >= period.toMs) return [];
+  try {
+    const inputs = await audit.inputs(record);
+    return inputs === undefined ? [] : sightingsInDecision(inputs, rules.settings);
+  } catch (error) {
+    // The samples of that time say nearly the same.
+    if (error instanceof AuditInputsError) return [];
+    throw error;
+  }
+}
+
+/** Inputs are most of a record, and what they show has been taken from them. */
+function withoutInputs({ number, record: { content } }: ChainedRecord): DigestRecord {
+  if (content.kind !== 'decision') return { number, record: { content } };
+  const { kind, atMs, transitions } = content;
+  return { number, record: { content: { kind, atMs, transitions } } };
+}

@@ -1,0 +1,48 @@
+import type { Notifier } from '../../core/ports/notifier.ts';
+import { createRedisDigestClaims, type DigestClaims } from '../../state/digest/digest-claims.ts';
+import type { Base } from '../open-base.ts';
+import { DigestSchedule } from './digest-schedule.ts';
+import { gatherDigest } from './gather-digest.ts';
+
+/** The schedule of a process that delivers notices. */
+export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
+  const { state, accounts, clock, telemetry, instance, redis, prefix, ordinal } = base;
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  return new DigestSchedule({
+    claims: orAlone(createRedisDigestClaims({ redis, prefix }), { isAlone, isFirst: ordinal === 0 }),
+    async gather(period, signal) {
+      const { audit, history, store } = state;
+      const notes = isAlone() ? [ALONE] : [];
+      const nowMs = clock.nowMs();
+      return await gatherDigest(
+        { audit, history, store, accounts: accounts.all(), nowMs, signal, notes },
+        period,
+      );
+    },
+    notifier,
+    instance,
+    clock,
+    telemetry,
+  });
+}
+
+const ALONE = 'Redis is lost: this is what one process has seen since then, and no more.';
+
+/** Without the store nothing settles who sends it: the first of all processes does. */
+function orAlone(
+  shared: DigestClaims,
+  { isAlone, isFirst }: { readonly isAlone: () => boolean; readonly isFirst: boolean },
+): DigestClaims {
+  return {
+    async claim(name, owner) {
+      if (!isAlone()) return await shared.claim(name, owner);
+      return isFirst ? 'mine' : 'busy';
+    },
+    async finish(name) {
+      if (!isAlone()) await shared.finish(name);
+    },
+    async release(name) {
+      if (!isAlone()) await shared.release(name);
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import type { AuditEvent } from '../audit/audit-event.ts';
+import type { AuditContent, StoredDecision } from '../audit/audit-record.ts';
+import { costRows, pricedActions } from '../costs/cost-report.ts';
+import type { Transition } from '../rules/decision.ts';
+import type { SubjectKey } from '../rules/subject.ts';
+import { positionKey } from '../rules/subjects.ts';
+import type { AccountView } from '../view/account-view.ts';
+import { ActionLog, type ActionOutcome } from '../view/action-log.ts';
+import { failureWords } from '../view/read-failures.ts';
+import {
+  type AccountDigest,
+  NEAR,
+  type OutcomeCounts,
+  type Period,
+  type RequestCounts,
+  type UnreadDigest,
+} from './digest.ts';
+import { observedIn } from './observed.ts';
+import { rulesIn } from './rules-fired.ts';
+import type { Sighting } from './sighting.ts';
+import { troublesIn } from './troubles.ts';
+
+/** A record of the audit, of a decision only what it changed. */
+export interface DigestRecord {
+  readonly number: number;
+  readonly record: { readonly content: DigestContent };
+}
+
+type DigestContent =
+  | Exclude<AuditContent, StoredDecision>
+  | Pick<StoredDecision, 'kind' | 'atMs' | 'transitions'>;
+
+/** What is known of one account. */
+export interface DigestSources {
+  readonly accountId: string;
+  /** Oldest first; those after the period are looked at for what became of its orders. */
+  readonly records: readonly DigestRecord[];
+  /** Of the period, the nearest first. */
+  readonly sightings: readonly Sighting[];
+  /** As it is at the end; absent: the end is long past. */
+  readonly view?: Pick<AccountView, 'sources' | 'failures' | 'rules' | 'refused'>;
+  /** The oldest record that is left is of this time, and others were pruned before it. */
+  readonly prunedToMs?: number;
+  /** Why some of its records could not be read; absent: all could. */
+  readonly unreadable?: string;
+}
+
+/** Pure: the same sources give the same digest. */
+export function digestAccount(sources: DigestSources, period: Period): AccountDigest {
+  const { accountId, records, sightings, view, prunedToMs, unreadable } = sources;
+  const events = eventsIn(records, period);
+  const nearest = sightings.find(({ atMs }) => isWithin(atMs, period)) ?? null;
+  const rules = rulesIn({
+    transitions: transitionsIn(records, period),
+    lines: view?.rules,
+    names: namesOf(sources),
+    toMs: period.toMs,
+  });
+  return {
+    accountId,
+    nearest,
+    cameNear: nearest !== null && isNear(nearest),
+    rules,
+    requests: requestsIn(accountId, records, period),
+    costs: costRows(pricedActions(pricedRecords(records), period)),
+    observed: observedIn(events),
+    troubles: troublesIn(events),
+    unread: view === undefined ? null : unreadOf(view),
+    recordsFromMs: prunedToMs !== undefined && prunedToMs > period.fromMs ? prunedToMs : null,
+    unreadable: unreadable ?? view?.refused?.message ?? null,
+  };
+}
+
+function isWithin(atMs: number, { fromMs, toMs }: Period): boolean {
+  return atMs >= fromMs && atMs < toMs;
+}
+
+function isNear({ distance, called }: Sighting): boolean {
+  return called !== null || (distance !== null && distance < NEAR);
+}
+
+function eventsIn(records: readonly DigestRecord[], period: Period): readonly AuditEvent[] {
+  return records.flatMap(({ record: { content } }) =>
+    content.kind === 'action' && isWithin(content.event.atMs, period) ? [content.event] : [],
+  );
+}
+
+function transitionsIn(records: readonly DigestRecord[], period: Period): readonly Transition[] {
+  return records.flatMap(({ record: { content } }) =>
+    content.kind === 'decision' ? content.transitions.filter(({ atMs }) => isWithin(atMs, period)) : [],
+  );
+}
+
+function pricedRecords(records: readonly DigestRecord[]) {
+  return records.flatMap(({ record: { content } }) => (content.kind === 'action' ? [{ content }] : []));
+}
+
+/** Subjects by the market or asset that they are about. */
+function namesOf({ sightings, records }: DigestSources): ReadonlyMap<SubjectKey, string> {
+  const names = new Map<SubjectKey, string>();
+  for (const { record } of records) {
+    if (record.content.kind !== 'action') continue;
+    const { positionId, market } = record.content.event;
+    if (positionId !== undefined && market !== undefined) names.set(positionKey(positionId), market);
+  }
+  for (const { subject, name } of sightings) if (name !== '') names.set(subject, name);
+  return names;
+}
+
+const NO_COUNTS: OutcomeCounts = { accepted: 0, rejected: 0, unknown: 0 };
+
+function requestsIn(accountId: string, records: readonly DigestRecord[], period: Period): RequestCounts {
+  const outcomes = new Map<
+    string,
+    { readonly kind: 'place' | 'cancelAll'; readonly outcome: ActionOutcome }
+  >();
+  for (const { id, kind, outcome, atMs } of new ActionLog(accountId).add(records)) {
+    if (isWithin(atMs, period)) outcomes.set(id, { kind, outcome });
+  }
+  const counts = { place: NO_COUNTS, cancelAll: NO_COUNTS };
+  for (const { kind, outcome } of outcomes.values()) {
+    if (outcome === 'observed') continue;
+    const name = outcome === 'pending' ? 'unknown' : outcome;
+    counts[kind] = { ...counts[kind], [name]: counts[kind][name] + 1 };
+  }
+  return { orders: counts.place, cancels: counts.cancelAll };
+}
+
+function unreadOf({ sources, failures }: Pick<AccountView, 'sources' | 'failures'>): UnreadDigest | null {
+  const [oldest] = sources.filter(({ tooOld }) => tooOld).toSorted((a, b) => b.ageMs - a.ageMs);
+  if (oldest === undefined) return null;
+  const failure = failures.find(({ source }) => source === oldest.source) ?? failures[0];
+  const why = failure === undefined ? null : failureWords(failure);
+  return { source: oldest.source, sinceMs: oldest.readAtMs, why };
+}

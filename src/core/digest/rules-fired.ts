@@ -1,0 +1,78 @@
+import type { Transition } from '../rules/decision.ts';
+import type { Severity } from '../rules/rule.ts';
+import type { SubjectKey } from '../rules/subject.ts';
+import type { RuleLine } from '../view/account-view.ts';
+import type { RuleDigest } from './digest.ts';
+
+interface RulesScene {
+  /** Of the period, oldest first. */
+  readonly transitions: readonly Transition[];
+  /** As the rules stand at the end; absent: as their last changes left them. */
+  readonly lines: readonly RuleLine[] | undefined;
+  /** Subjects by the market that they are about. */
+  readonly names: ReadonlyMap<SubjectKey, string>;
+  /** End of the period. */
+  readonly toMs: number;
+}
+
+type Counting = { -readonly [K in keyof RuleDigest]: RuleDigest[K] };
+
+/** Rules that fired or fire, the most severe first. */
+export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readonly RuleDigest[] {
+  const found = new Map<string, Counting>();
+  const last = new Map<string, Transition>();
+  for (const transition of transitions) {
+    last.set(JSON.stringify([transition.ruleId, transition.subject]), transition);
+    count(ruleIn(found, transition), transition, subjectWords(transition.subject, names));
+  }
+  const firing =
+    lines === undefined
+      ? [...last.values()].filter(({ to }) => to === 'firing')
+      : lines.filter(({ phase, sinceMs }) => phase === 'firing' && (sinceMs ?? 0) < toMs);
+  for (const { ruleId, mode, severity, subject } of firing) {
+    const rule = ruleIn(found, { ruleId, mode, severity: severity ?? 'info' });
+    rule.isFiring = true;
+    addTo(rule, subjectWords(subject, names));
+  }
+  return [...found.values()]
+    .filter(({ fired, escalated, isFiring }) => fired + escalated > 0 || isFiring)
+    .toSorted(compareRules);
+}
+
+/** Negative: the first is to be told first. */
+export function compareRules(a: RuleDigest, b: RuleDigest): number {
+  const byName = Number(a.ruleId > b.ruleId) - Number(a.ruleId < b.ruleId);
+  return RANKS[a.severity] - RANKS[b.severity] || b.fired - a.fired || byName;
+}
+
+const RANKS: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
+
+function ruleIn(
+  found: Map<string, Counting>,
+  { ruleId, mode, severity }: Pick<RuleDigest, 'ruleId' | 'mode' | 'severity'>,
+): Counting {
+  const known = found.get(ruleId);
+  if (known !== undefined) return Object.assign(known, { mode, severity });
+  const rule: Counting = { ruleId, mode, severity, fired: 0, escalated: 0, subjects: [], isFiring: false };
+  found.set(ruleId, rule);
+  return rule;
+}
+
+function count(rule: Counting, { from, to, stage }: Transition, subject: string): void {
+  if (to !== 'firing') return;
+  addTo(rule, subject);
+  if (from !== 'firing') rule.fired += 1;
+  else if (stage !== undefined) rule.escalated += 1;
+}
+
+function addTo(rule: Counting, subject: string): void {
+  if (!rule.subjects.includes(subject)) rule.subjects = [...rule.subjects, subject].toSorted();
+}
+
+/** `BTC_PERP`, `credit line in BTC`, `the account`; what nothing names is called by its key. */
+function subjectWords(subject: SubjectKey, names: ReadonlyMap<SubjectKey, string>): string {
+  if (subject === 'account') return 'the account';
+  const [, asset] = /^creditLine:(.*)@\d+$/.exec(subject) ?? [];
+  if (asset !== undefined) return `credit line in ${asset}`;
+  return names.get(subject) ?? subject.replace(':', ' ');
+}

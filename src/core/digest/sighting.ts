@@ -1,0 +1,122 @@
+import type { DecisionInputs } from '../audit/audit-record.ts';
+import type { HistoryMoment, HistorySample } from '../ports/history-reader.ts';
+import { AccountQuantities } from '../quantities/account.ts';
+import type { Quantity } from '../quantities/quantity.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
+import { unconfirmedZeros } from '../rules/balances.ts';
+import { creditLineKey } from '../rules/memory.ts';
+import type { SubjectKey } from '../rules/subject.ts';
+import { positionKey, unseenPositions } from '../rules/subjects.ts';
+
+/** How near something was to liquidation, or a credit line to its margin call, at one moment. Plain JSON. */
+export interface Sighting {
+  readonly subject: SubjectKey;
+  readonly of: 'market' | 'allMarkets' | 'creditLine';
+  /** The market, or the asset of the credit line; empty for all markets together. */
+  readonly name: string;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  /** How far the price may move, or the collateral fall, a fraction; null: not known. */
+  readonly distance: number | null;
+  /** What the exchange had called by then; null: nothing. */
+  readonly called: 'marginCall' | 'liquidation' | null;
+}
+
+/** The account as a whole, in the history: how far all markets may move together. */
+export const ALL_MARKETS: SubjectKey = 'account';
+
+const CREDIT_LINE = /^creditLine:(.*)@\d+$/;
+
+/** What one stored moment of the history shows; a margin call is only known of credit lines there. */
+export function sightingsInHistory({ atMs, samples }: HistoryMoment): readonly Sighting[] {
+  return samples.flatMap((sample) => sightingOf(sample, atMs));
+}
+
+function sightingOf({ subject, values }: HistorySample, atMs: number): readonly Sighting[] {
+  if (subject === ALL_MARKETS) {
+    const { jointDistance: distance } = values;
+    return typeof distance === 'number'
+      ? [{ subject, of: 'allMarkets', name: '', atMs, distance, called: null }]
+      : [];
+  }
+  const [, asset] = CREDIT_LINE.exec(subject) ?? [];
+  if (asset !== undefined) {
+    const { currentLtv, marginCallLtv } = values;
+    if (typeof currentLtv !== 'number' || typeof marginCallLtv !== 'number' || marginCallLtv <= 0) return [];
+    return [creditLineSighting(subject, asset, atMs, 1 - currentLtv / marginCallLtv)];
+  }
+  const { market, liquidationDistance: distance } = values;
+  return typeof market === 'string' && typeof distance === 'number'
+    ? [{ subject, of: 'market', name: market, atMs, distance, called: null }]
+    : [];
+}
+
+function creditLineSighting(subject: SubjectKey, name: string, atMs: number, distance: number): Sighting {
+  return { subject, of: 'creditLine', name, atMs, distance, called: distance <= 0 ? 'marginCall' : null };
+}
+
+/** What a decision was made with. */
+export function sightingsInDecision(
+  { snapshot, state }: Pick<DecisionInputs, 'snapshot' | 'state'>,
+  settings: AccountSettings,
+): readonly Sighting[] {
+  const { at } = snapshot;
+  const account = new AccountQuantities(snapshot, settings, at);
+  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
+  const atMs = at.wallMs;
+  const positions = account.positions.map((position): Sighting => {
+    const { market, positionId } = position.record;
+    const state = valueOf(position.liquidationState);
+    return {
+      subject: positionKey(positionId),
+      of: 'market',
+      name: market,
+      atMs,
+      distance: valueOf(position.liquidationDistance),
+      called: state === 'liquidation' ? 'liquidation' : state === 'margin_call' ? 'marginCall' : null,
+    };
+  });
+  const creditLines = account.creditLines.flatMap((creditLine): readonly Sighting[] => {
+    const distance = valueOf(creditLine.collateralMayFall('marginCallLtv'));
+    const { record } = creditLine;
+    return distance === null ? [] : [creditLineSighting(creditLineKey(record), record.asset, atMs, distance)];
+  });
+  const { jointDistance } = account;
+  const joint = jointDistance.kind === 'value' ? jointDistance.value : null;
+  const together: readonly Sighting[] =
+    positions.length < 2 || joint === null
+      ? []
+      : [{ subject: ALL_MARKETS, of: 'allMarkets', name: '', atMs, distance: joint, called: null }];
+  return [...positions, ...creditLines, ...together];
+}
+
+function valueOf<T>(quantity: Quantity<T>): T | null {
+  return quantity.kind === 'value' ? quantity.value : null;
+}
+
+const CALLS = { liquidation: 0, marginCall: 1 } as const;
+
+/** Negative: the first is nearer to harm. What was called comes first, what is not known last. */
+export function compareSightings(a: Sighting, b: Sighting): number {
+  const call = ({ called }: Sighting): number => (called === null ? 2 : CALLS[called]);
+  const distance = (one: Sighting): number => one.distance ?? Number.POSITIVE_INFINITY;
+  const [near, far] = [distance(a), distance(b)];
+  return call(a) - call(b) || (near === far ? a.atMs - b.atMs : near < far ? -1 : 1);
+}
+
+/** The nearest of each subject, so that a day of samples need not be kept. */
+export class NearestSightings {
+  readonly #bySubject = new Map<SubjectKey, Sighting>();
+
+  add(sightings: readonly Sighting[]): void {
+    for (const one of sightings) {
+      const before = this.#bySubject.get(one.subject);
+      if (before === undefined || compareSightings(one, before) < 0) this.#bySubject.set(one.subject, one);
+    }
+  }
+
+  /** The nearest first. */
+  get all(): readonly Sighting[] {
+    return [...this.#bySubject.values()].toSorted(compareSightings);
+  }
+}

@@ -1,0 +1,44 @@
+import type { AuditEvent } from '../audit/audit-event.ts';
+import type { TroubleDigest, TroubleKind } from './digest.ts';
+
+/** What was refused, failed, or had to reach a person, by what it was and why; what is graver first. */
+export function troublesIn(events: readonly AuditEvent[]): readonly TroubleDigest[] {
+  const found = events.flatMap((event) => {
+    const kind = troubleOf(event);
+    return kind === undefined ? [] : [{ kind, event }];
+  });
+  const groups = Map.groupBy(found, ({ kind, event: { reason, ruleId, market } }) =>
+    JSON.stringify([kind, reason, ruleId ?? null, market ?? null]),
+  );
+  return [...groups.values()]
+    .flatMap((group): readonly TroubleDigest[] => {
+      const last = group.at(-1);
+      if (last === undefined) return [];
+      const { reason, ruleId = null, market = null, words, atMs } = last.event;
+      const alarm = group.some(({ event }) => event.alarm);
+      return [{ kind: last.kind, reason, ruleId, market, times: group.length, words, lastMs: atMs, alarm }];
+    })
+    .toSorted(compareTroubles);
+}
+
+/** Negative: the first is to be told first. */
+export function compareTroubles(a: TroubleDigest, b: TroubleDigest): number {
+  return Number(b.alarm) - Number(a.alarm) || b.times - a.times || a.lastMs - b.lastMs;
+}
+
+const KINDS: Partial<Readonly<Record<AuditEvent['kind'], TroubleKind>>> = {
+  refused: 'heldBack',
+  operatorOrderRefused: 'heldBack',
+  rejected: 'orderRefused',
+  cancelRejected: 'cancelRefused',
+};
+
+/** What only observe mode held back is told as what it would have done. */
+function troubleOf({ kind, reason, alarm }: AuditEvent): TroubleKind | undefined {
+  if (reason === 'observeMode' || reason.endsWith(':observeMode')) return undefined;
+  const known = KINDS[kind];
+  if (known !== undefined) return known;
+  if (!alarm) return undefined;
+  if (kind === 'blocked') return 'blocked';
+  return kind === 'intentEnded' ? 'failed' : 'alarm';
+}

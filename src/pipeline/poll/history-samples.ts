@@ -1,0 +1,47 @@
+import { ALL_MARKETS } from '../../core/digest/sighting.ts';
+import type { HistorySample } from '../../core/ports/history-reader.ts';
+import { AccountQuantities } from '../../core/quantities/account.ts';
+import type { Quantity } from '../../core/quantities/quantity.ts';
+import type { AccountSettings } from '../../core/quantities/settings.ts';
+import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
+import type { AccountState } from '../../core/rules/account-state.ts';
+import { unconfirmedZeros } from '../../core/rules/balances.ts';
+import { creditLineKey } from '../../core/rules/memory.ts';
+import { positionKey, unseenPositions } from '../../core/rules/subjects.ts';
+
+/** The figures of each subject that curves and digests are made from, and that rules can be judged on afterwards. */
+export function historySamples(
+  snapshot: Snapshot,
+  state: AccountState,
+  now: Instant,
+  settings: AccountSettings,
+): readonly HistorySample[] {
+  const account = new AccountQuantities(snapshot, settings, now);
+  account.noteUncertain(unseenPositions(account, state), unconfirmedZeros(state));
+  const samples: HistorySample[] = account.positions.map((position) => {
+    const { direction, markPrice, liquidationDistance, record } = position;
+    const { market, amount } = record;
+    const values = { market, amount, ...known({ direction, markPrice, liquidationDistance }) };
+    return { subject: positionKey(record.positionId), values };
+  });
+  // Of a lone position it is the position's own distance.
+  if (samples.length > 1) {
+    const { jointDistance } = account;
+    if (jointDistance.kind === 'value')
+      samples.push({ subject: ALL_MARKETS, values: { jointDistance: jointDistance.value } });
+  }
+  for (const creditLine of account.creditLines) {
+    const [currentLtv, marginCallLtv] = [creditLine.ltv('currentLtv'), creditLine.ltv('marginCallLtv')];
+    samples.push({
+      subject: creditLineKey(creditLine.record),
+      values: { amount: creditLine.record.amount, ...known({ currentLtv, marginCallLtv }) },
+    });
+  }
+  return samples;
+}
+
+function known(quantities: Readonly<Record<string, Quantity<number | string>>>): HistorySample['values'] {
+  return Object.fromEntries(
+    Object.entries(quantities).flatMap(([name, one]) => (one.kind === 'value' ? [[name, one.value]] : [])),
+  );
+}

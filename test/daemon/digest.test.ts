@@ -1,0 +1,194 @@
+import { expect, test } from 'vitest';
+import type { Clock } from '../../src/core/ports/clock.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { type Receiver, startReceiver } from '../notify/receiver.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { drift, hasFilled, openScene, polls } from './scene.ts';
+import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
+
+const RULES = `  - id: halve
+    on: position
+    when: { size: { above: 0.3 } }
+    keepFiringFor: 10s
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+/** One account acts, the other one only observes. */
+const ACCOUNTS = { long: { rules: ['halve'] }, short: { rules: ['halve'], more: '    mode: observe\n' } };
+
+interface TestClock extends Clock {
+  /** How often it was waited for what was due at a start or reload. */
+  caughtUp(): number;
+}
+
+/** Of processes that are ahead, and do not wait as long before they send what was due when they started. */
+function clockAhead(aheadMs: number): TestClock {
+  let caughtUp = 0;
+  return {
+    nowMs: () => systemClock.nowMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs(),
+    async sleep(delayMs, signal) {
+      if (delayMs !== CATCH_UP_MS) return await systemClock.sleep(delayMs, signal);
+      await systemClock.sleep(1_500, signal);
+      caughtUp += 1;
+    },
+    caughtUp: () => caughtUp,
+  };
+}
+
+/** As in digest-schedule.ts. */
+const CATCH_UP_MS = 20_000;
+/** Everything that was done by then was done before the minute at which the digest is due. */
+const AHEAD_MS = 120_000;
+
+const timeOf = (atMs: number): string => new Date(atMs).toISOString().slice(11, 16);
+
+const sections = ({ url }: Receiver, at: string): string =>
+  `channels: { own: { type: webhook, url: "${url}" } }\ndigest: { at: "${at}", channels: own }\n`;
+
+const handed = ({ events }: DaemonWorld) =>
+  events.filter((event) => event.kind === 'digested' && event.outcome === 'handed');
+
+/** Until so many have tried to send what was due, and had time to. */
+async function haveTried(clock: TestClock, count: number, world: DaemonWorld): Promise<void> {
+  await eventually(
+    () => clock.caughtUp() >= count,
+    `${count} that have caught up`,
+    () => troubles(world.events),
+  );
+  await polls(world, 'long', 3);
+}
+
+async function openReceiver(): Promise<Receiver> {
+  const receiver = await startReceiver();
+  closeAfterTest(() => receiver.close());
+  return receiver;
+}
+
+/** Until its receipt is kept as well: who ends before delivers it again. */
+async function eventuallySent(world: DaemonWorld, count = 1): Promise<void> {
+  const delivered = () =>
+    world.events.filter((event) => event.kind === 'delivered' && event.message.kind === 'digest');
+  await eventually(
+    () => delivered().length >= count,
+    'a digest',
+    () => troubles(world.events),
+  );
+}
+
+test('two instances send one digest of what both accounts did, and the command line prints the same', {
+  timeout: 120_000,
+}, async () => {
+  const simulator = await openScene();
+  const receiver = await openReceiver();
+  const parts = { accounts: ACCOUNTS, rules: RULES };
+  const world = await openDaemonWorld(simulator, parts);
+  const acting = await world.start();
+  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
+  await polls(world, 'long', 6);
+  await polls(world, 'short', 3);
+  await acting.stop('it is evening', 10_000);
+  const ahead = clockAhead(AHEAD_MS);
+  await world.write({ ...parts, more: sections(receiver, timeOf(ahead.nowMs())) });
+  await Promise.all([world.start({ clock: ahead }), world.start({ clock: ahead, ordinal: 1 })]);
+  await eventuallySent(world);
+  await haveTried(ahead, 2, world);
+  expect(handed(world)).toHaveLength(1);
+  expect(receiver.received).toHaveLength(1);
+  const [{ json }] = receiver.received as [Receiver['received'][number]];
+  expect(json).toMatchObject({ kind: 'digest', severity: 'info', account: '', links: [], figures: null });
+  expect(json['words']).toMatch(/rules fired twice, 1 order closed something$/);
+  const lines = json['lines'] as readonly string[];
+  const of = (title: string): readonly string[] => {
+    const after = lines.slice(lines.indexOf(title) + 1);
+    return after.slice(
+      0,
+      after.findIndex((line) => !line.startsWith('- ')),
+    );
+  };
+  expect(of('Rules that fired:')).toEqual([
+    '- long: halve (warning) once, fires still: BTC_PERP',
+    '- short: halve (warning, observed only) once, fires still: BTC_PERP',
+  ]);
+  expect(of('Done:')).toEqual([
+    expect.stringMatching(
+      /^- long: halve in BTC_PERP: 1 order closed something: slippage .* the hour after it not known yet$/,
+    ),
+    '- long: 1 order placed',
+  ]);
+  expect(of('Only observed; in enforce mode there would have been:')).toEqual([
+    expect.stringMatching(
+      /^- short: halve in BTC_PERP: 1 order; the largest: buy 0\.25 BTC_PERP once the price is /,
+    ),
+  ]);
+  expect(lines.at(-1)).toMatch(/^Breakwater \d+\.\d+\.\d+, Node v\d+/);
+  const period = ['--from', String(json['sinceMs']), '--to', String(json['atMs'])];
+  const printed = await runCommandLine(['digest', ...period, '--config', world.configFile], {
+    env: world.env,
+  });
+  expect(printed.stdout.trimEnd().split('\n')).toEqual([json['words'], ...lines]);
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('a process that starts when the day has its digest sends none, and another time of the day is another one', {
+  timeout: 120_000,
+}, async () => {
+  const simulator = await openScene();
+  const receiver = await openReceiver();
+  const parts = { accounts: ACCOUNTS, rules: RULES };
+  const clock = clockAhead(0);
+  const now = clock.nowMs();
+  const world = await openDaemonWorld(simulator, { ...parts, more: sections(receiver, timeOf(now)) });
+  const first = await world.start({ clock });
+  await eventuallySent(world);
+  await first.stop('it is replaced', 10_000);
+  const second = await world.start({ clock });
+  await haveTried(clock, 2, world);
+  expect(receiver.received).toHaveLength(1);
+  await world.write({ ...parts, more: sections(receiver, timeOf(now - 60_000)) });
+  await second.reload();
+  await eventuallySent(world, 2);
+  expect(receiver.received).toHaveLength(2);
+  // Due more than an hour ago: tomorrow's says more.
+  await world.write({ ...parts, more: sections(receiver, timeOf(now - 7_200_000)) });
+  await second.reload();
+  await polls(world, 'long', 3);
+  expect(receiver.received).toHaveLength(2);
+});
+
+test.runIf(hasRedisServer())(
+  'without Redis the first instance sends it, and says what it does not know',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const server = await startRedisServer({ persistent: true });
+    closeAfterTest(() => server.stop());
+    const simulator = await openScene();
+    const receiver = await openReceiver();
+    const parts = { accounts: ACCOUNTS, rules: RULES };
+    const world = await openDaemonWorld(simulator, parts, { redis: { url: server.url, prefix: 'bw' } });
+    const clock = clockAhead(0);
+    const daemons = [await world.start({ clock }), await world.start({ clock, ordinal: 1 })];
+    await polls(world, 'long', 3);
+    await server.kill();
+    const alone = () => world.events.filter((event) => event.kind === 'standby' && event.state === 'alone');
+    await eventually(
+      () => alone().length === 2,
+      'both alone',
+      () => troubles(world.events),
+    );
+    const more = sections(receiver, timeOf(clock.nowMs()));
+    await world.write({ ...parts, more, redis: { url: server.url, prefix: 'bw' } });
+    await Promise.all(daemons.map((daemon) => daemon.reload()));
+    await eventuallySent(world);
+    await haveTried(clock, 2, world);
+    expect(handed(world)).toHaveLength(1);
+    expect(receiver.received).toHaveLength(1);
+    expect(receiver.received[0]?.json['lines']).toContain(
+      'Redis is lost: this is what one process has seen since then, and no more.',
+    );
+    await server.start();
+  },
+);
