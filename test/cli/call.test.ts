@@ -682,6 +682,13 @@ describe('settings', () => {
     expect(run.exitCode).toBe(EXIT.failed);
     expect(run.stderr).toContain('the Redis server cannot be used: ECONNREFUSED; nothing was sent.');
     expect(run.stderr).not.toContain('sesame');
+    const order = await call(stop(), {
+      tty: true,
+      input: 'y\n',
+      env: { ...environment(), BREAKWATER_REDIS_URL: url },
+    });
+    expect(order.exitCode).toBe(EXIT.failed);
+    expect(order.stderr).not.toContain('Send it?');
     expect(sent()).toEqual([]);
   });
 });

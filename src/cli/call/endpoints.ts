@@ -24,7 +24,7 @@ interface Endpoint<Q, T> {
   readonly prepare?: (requests: ExchangeRequests) => (request: Q, settings: RequestSettings) => Prepared;
   /** Why a request could open exposure, judged by the body as it will be sent; `undefined` when it cannot. */
   readonly exposure?: (body: Values) => string | undefined;
-  /** What else to know before a confirmation; where there is nothing, the risk is said once more. */
+  /** What to know before a confirmation; absent where the risk says it. */
   readonly caution?: (request: Q) => string;
   /** What to do when nobody knows whether it took effect. */
   readonly afterUnknown?: (request: Q) => string;
