@@ -101,18 +101,18 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
   if (risk !== undefined && allowExposure !== true) {
     throw new UsageError(`${name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
   }
-  const { exchange, baseUrls, close } = await connect(io, endpoint, flags);
+  const connection = await connect(io, endpoint, flags);
   try {
     if (changes !== undefined) {
-      printNote(io, `${endpoint.method} ${baseUrls.join(' or ')}${endpoint.path}`);
+      printNote(io, `${endpoint.method} ${connection.baseUrls.join(' or ')}${endpoint.path}`);
       showBody(io, body, nonce === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce');
       printWarning(io, caution?.(request) ?? `Beware: ${risk}.`);
       if (yes !== true) await confirm(io, 'Send it?', 'nothing was sent');
     }
-    const outcome = await send(exchange, request, { signal: io.signal });
+    const outcome = await send(connection.exchange, request, { signal: io.signal });
     report(io, endpoint, outcome, { request, json });
   } finally {
-    await close();
+    await connection.close();
   }
 }
 

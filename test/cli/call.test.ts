@@ -682,6 +682,13 @@ describe('settings', () => {
     expect(run.exitCode).toBe(EXIT.failed);
     expect(run.stderr).toContain('the Redis server cannot be used: ECONNREFUSED; nothing was sent.');
     expect(run.stderr).not.toContain('sesame');
+    const order = await call(stop(), {
+      tty: true,
+      input: 'y\n',
+      env: { ...environment(), BREAKWATER_REDIS_URL: url },
+    });
+    expect(order.exitCode).toBe(EXIT.failed);
+    expect(order.stderr).not.toContain('Send it?');
     expect(sent()).toEqual([]);
   });
 });
@@ -732,6 +739,8 @@ describe('secrets and customer data', () => {
     ['not an object', '["Adelheid"]', 'expected a JSON object with firstName'],
     ['another object', JSON.stringify({ ...CUSTOMER, Kaiserswerth: 1 }), 'and nothing else'],
     ['no address', JSON.stringify({ ...CUSTOMER, address: 'Brunnengasse 17' }), 'address is an object'],
+    ['another address', JSON.stringify({ ...CUSTOMER, address: { Kaiserswerth: '' } }), 'and nothing else'],
+    ['with numbers', JSON.stringify({ ...CUSTOMER, address: { zipCode: 40489 } }), 'all of them texts'],
     ['no name', JSON.stringify({ ...CUSTOMER, lastName: '' }), 'customer.lastName is required'],
     ['no date', JSON.stringify({ ...CUSTOMER, birthDate: '29.2.1984' }), 'must be YYYY-MM-DD'],
   ])('a customer file that is %s: said without what is in it', async (_name, text, problem) => {

@@ -32,9 +32,11 @@ const READ_ATTEMPT_MS = 5000;
 export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: ConnectionFlags) {
   const { nonce: nonceMode, dialect, timeoutMs, redisPrefix: prefix } = flags;
   const baseUrls = baseUrlsOf(flags, io.env);
-  const redisUrl = redisUrlOf(flags, io.env);
+  const inEnvironment = (io.env[ENVIRONMENT.redisUrl] ?? '') !== '';
+  const redis = flags.redis ?? (inEnvironment ? `env:${ENVIRONMENT.redisUrl}` : undefined);
+  const shared = redis === undefined ? {} : { shared: { redisUrl: redisAddress(redis, io.env), prefix } };
   const credentials = id === 'ping' ? undefined : await credentialsOf(flags, io.env);
-  if (credentials !== undefined && redisUrl === undefined) {
+  if (credentials !== undefined && redis === undefined) {
     const alone =
       'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
     printNote(io, paint(io, 'stderr', 'dim', alone));
@@ -53,12 +55,12 @@ export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: Conn
         printWarning(io, `Not as documented: ${printable(path)}: expected ${expected}, got ${got}.`);
       },
       onStore({ store, available }) {
-        if (!available)
-          printWarning(io, `Redis does not answer: the ${store} goes on in this process alone.`);
+        if (available) return;
+        printWarning(io, `Redis does not answer: the ${store} goes on in this process alone.`);
       },
     },
     ...(credentials === undefined ? {} : { credentials }),
-    ...(redisUrl === undefined ? {} : { shared: { redisUrl, prefix } }),
+    ...shared,
   }).catch((error: Error & { readonly code?: unknown }) => {
     const { code, message } = error;
     if (code === 'EXCHANGE_OPTIONS') throw new UsageError(`${message}.`);
@@ -81,12 +83,6 @@ function baseUrlsOf({ baseUrl }: ConnectionFlags, env: CliIo['env']): readonly s
     throw new UsageError('--base-url: expected an http or https address without user, query or fragment.');
   }
   return given.map((url) => url.replace(/(?<!\/)\/+$/, ''));
-}
-
-function redisUrlOf({ redis }: ConnectionFlags, env: CliIo['env']): string | undefined {
-  const inEnvironment = (env[ENVIRONMENT.redisUrl] ?? '') === '' ? undefined : `env:${ENVIRONMENT.redisUrl}`;
-  const written = redis ?? inEnvironment;
-  return written === undefined ? undefined : redisAddress(written, env);
 }
 
 async function credentialsOf({ apiKeyFile, apiSecretFile }: ConnectionFlags, env: CliIo['env']) {
@@ -113,9 +109,13 @@ export async function customerOf(file: string): Promise<object> {
   const written = await readText('--customer-file', file);
   const { z } = await import('zod');
   const text = z.string();
-  const address = { line1: text, line2: text.optional(), city: text, zipCode: text, countryCode: text };
-  const names = { firstName: text, lastName: text, email: text, birthDate: text };
-  const customer = z.strictObject({ ...names, address: z.strictObject(address) });
+  const address = { line1: text, line2: text, city: text, zipCode: text, countryCode: text };
+  const person = { firstName: text, lastName: text, email: text, birthDate: text };
+  // The client knows which of them a request needs.
+  const customer = z
+    .strictObject(person)
+    .partial()
+    .extend({ address: z.strictObject(address).partial() });
   try {
     const { success, data } = customer.safeParse(JSON.parse(written));
     if (success) return data;

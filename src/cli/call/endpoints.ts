@@ -6,6 +6,9 @@ import { printable } from '../table.ts';
 import { named, optional, type ParametersOf, repeatable, required, type Values } from './parameters.ts';
 import { listView, recordView, type Shown } from './views.ts';
 
+type Outcome<T> = Promise<ReadOutcome<T> | CommandOutcome<T>>;
+type EndpointId = keyof typeof ENDPOINTS;
+
 /** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
 interface Endpoint<Q, T> {
   readonly name: string;
@@ -21,15 +24,11 @@ interface Endpoint<Q, T> {
   readonly prepare?: (requests: ExchangeRequests) => (request: Q, settings: RequestSettings) => Prepared;
   /** Why a request could open exposure, judged by the body as it will be sent; `undefined` when it cannot. */
   readonly exposure?: (body: Values) => string | undefined;
-  /** What else to know before a confirmation; where there is nothing, the risk is said once more. */
+  /** What to know before a confirmation; absent where the risk says it. */
   readonly caution?: (request: Q) => string;
   /** What to do when nobody knows whether it took effect. */
   readonly afterUnknown?: (request: Q) => string;
-  readonly send: (
-    exchange: FullExchange,
-    request: Q,
-    options: CallOptions,
-  ) => Promise<ReadOutcome<T> | CommandOutcome<T>>;
+  readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Outcome<T>;
   readonly view: (value: T) => Shown;
 }
 
@@ -46,7 +45,7 @@ const BOUNDS = {
 const onePage = ({ since }: { since?: number }) => (since === undefined ? { maxRecords: ONE_PAGE } : {});
 
 /** By the client's names, in the order of the listing: reads first. */
-const TABLE: Readonly<Record<keyof typeof ENDPOINTS, Endpoint<Values, unknown>>> = {
+const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
   ping: endpoint({
     name: 'ping',
     summary: 'whether the exchange answers; needs no credentials',
@@ -231,15 +230,13 @@ const TABLE: Readonly<Record<keyof typeof ENDPOINTS, Endpoint<Values, unknown>>>
 
 export type CallEndpoint = (typeof CALL_ENDPOINTS)[number];
 export const CALL_ENDPOINTS = Object.entries(TABLE).map(([id, { parameters, ...one }]) =>
-  Object.assign(one, ENDPOINTS[id as keyof typeof ENDPOINTS], { parameters: named(parameters) }),
+  Object.assign(one, ENDPOINTS[id as EndpointId], { parameters: named(parameters) }),
 );
 
 /** By name, by the client's name for it, or by its path with or without the prefix. @throws UsageError */
 export function findEndpoint(written: string): CallEndpoint {
-  const fullPath = `/api/v4/${written.replace(/^\/?(?:api\/v4\/)?/, '').replace(/\/$/, '')}`;
-  const found = CALL_ENDPOINTS.find(
-    ({ name, id, path }) => name === written || id === written || path === fullPath,
-  );
+  const inFull = written.replace(/^\/?(?:api\/v4\/)?/, '/api/v4/').replace(/\/$/, '');
+  const found = CALL_ENDPOINTS.find(({ name, id, path }) => [name, id].includes(written) || path === inFull);
   if (found !== undefined) return found;
   const names = CALL_ENDPOINTS.map(({ name }) => name);
   const meant = suggest(written, [...names, ...CALL_ENDPOINTS.map(({ path }) => path)]);

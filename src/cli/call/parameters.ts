@@ -70,7 +70,7 @@ export function readParameters(
   texts: readonly string[],
 ): Values {
   const given = texts.map((text) => {
-    const [written = ''] = /^[^=]+(?==)/.exec(text) ?? [];
+    const written = text.slice(0, Math.max(0, text.indexOf('=')));
     return { written, value: text.slice(written.length + 1) };
   });
   const values: Record<string, unknown> = {};
@@ -95,18 +95,17 @@ export function readParameters(
   throw new UsageError(`${endpoint}: ${[...faults].join('; ')}.`, `See: call ${endpoint} --list`);
 }
 
+const NO_PAGES = 'only histories have pages, which are read one after another; use since or maxRecords';
+
 function unknownName(endpoint: string, parameters: NamedParameters, written: string): string {
   if (written === '') return 'a --param is not name=value';
   if (/^customer\b/.test(written)) return 'customer: customer data comes from --customer-file only';
-  if (/^offset\b/.test(written))
-    return 'offset: only histories have pages, which are read one after another; use since or maxRecords';
+  if (/^offset\b/.test(written)) return `offset: ${NO_PAGES}`;
   if (/key|secret|token|password/i.test(written)) return 'credentials are no parameters';
-  const names = parameters.map(({ name }) => name);
-  const meant = suggest(
-    written,
-    parameters.flatMap(({ name, aliases }) => [name, ...aliases]),
-  );
-  const shown = JSON.stringify(written.slice(0, 64));
-  if (meant !== undefined) return `no parameter ${shown} (did you mean ${meant}?)`;
-  return `no parameter ${shown}; ${names.length === 0 ? `${endpoint} takes none` : `there are ${names.join(', ')}`}`;
+  const fault = `no parameter ${JSON.stringify(written.slice(0, 64))}`;
+  const spellings = parameters.flatMap(({ name, aliases }) => [name, ...aliases]);
+  const meant = suggest(written, spellings);
+  if (meant !== undefined) return `${fault} (did you mean ${meant}?)`;
+  if (parameters.length === 0) return `${fault}; ${endpoint} takes none`;
+  return `${fault}; there are ${parameters.map(({ name }) => name).join(', ')}`;
 }

@@ -31,13 +31,11 @@ function textOf(name: string, value: Value): string {
   return TIMES.has(name) ? timeOf(Number(value) * 1000) : String(value);
 }
 
+const columnOf = (name: string): Column =>
+  name.startsWith('>') ? { title: name.slice(1), align: 'right' } : { title: name };
+
 function tableOf(records: readonly object[], names: readonly string[]) {
-  const columns = names
-    .join(' ')
-    .split(' ')
-    .map(
-      (name): Column => (name.startsWith('>') ? { title: name.slice(1), align: 'right' } : { title: name }),
-    );
+  const columns = names.flatMap((text) => text.split(' ').map(columnOf));
   const rows = records.map((record) => {
     const parts = Object.values(record).filter((value) => typeof value === 'object');
     const fields = Object.assign({}, ...parts, record);
@@ -67,8 +65,8 @@ export function listView<R extends object, S extends string>(
   if (furtherSetAside > 0) notes.push(`Set aside as well: ${furtherSetAside} more.`);
   if (cut === 'period') notes.push('The exchange shows no older ones.');
   const more = cut === 'limit' ? ' More: --param maxRecords=N or --param since=DATE.' : '';
-  if (!complete)
-    notes.push(`This list is incomplete: what is missing from it may exist all the same.${more}`);
+  const gap = 'This list is incomplete: what is missing from it may exist all the same.';
+  if (!complete) notes.push(`${gap}${more}`);
   const nothing = [complete ? none : 'No valid records.'];
   const lines = (io: CliIo) => (records.length === 0 ? nothing : tableLines(io, tableOf(records, names)));
   return { json: list, lines, notes };
