@@ -1,7 +1,7 @@
 import { percentInWords } from '../../app.ts';
 import { type CliIo, paint } from '../io.ts';
 import { tableLines } from '../table.ts';
-import type { SeenAccount } from './decisions.ts';
+import type { ShownAccount } from './decisions.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 
 const POSITION_COLUMNS = [
@@ -24,7 +24,7 @@ const MARKET_COLUMNS = [
 export function accountLines(
   io: CliIo,
   account: string,
-  seen: SeenAccount,
+  seen: ShownAccount,
   markets: readonly ProposedMarket[],
 ): readonly string[] {
   const bold = (text: string): string => paint(io, 'stdout', 'bold', text);
@@ -41,7 +41,7 @@ export function accountLines(
   ];
 }
 
-function positionCells(position: SeenAccount['positions'][number]): readonly string[] {
+function positionCells(position: ShownAccount['positions'][number]): readonly string[] {
   const { market, direction, amount, markPrice, liquidationPrice, liquidationDistance } = position;
   const figure = (value: number | null): string =>
     value === null ? '?' : String(Number(value.toPrecision(8)));

@@ -3,20 +3,23 @@ import { UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
 import { configName } from '../option-values.ts';
-import type { Decisions, WrittenReference } from './decisions.ts';
+import type { InitDecisions, WrittenReference } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import { pathFrom, secretSource } from './secret-sources.ts';
 
 /** How the exchange and Redis are reached, and by whom. */
-export type Access = Pick<Decisions, 'baseUrls' | 'nonce' | 'account' | 'apiKey' | 'apiSecret' | 'redis'>;
+export type ChosenAccess = Pick<
+  InitDecisions,
+  'baseUrls' | 'nonce' | 'account' | 'apiKey' | 'apiSecret' | 'redis'
+>;
 
 /** @throws UsageError naming everything that is missing where nobody can be asked */
 export async function chooseAccess(
   io: CliIo,
   flags: InitFlags,
   prompter: Prompter | undefined,
-): Promise<Access> {
+): Promise<ChosenAccess> {
   const redis = redisOf(io, flags);
   const urls = flags.exchange?.map(readUrl);
   if (prompter === undefined) requireComplete(flags);

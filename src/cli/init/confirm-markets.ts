@@ -1,13 +1,13 @@
 import { isDecimalString } from '../../core/quantities/decimal.ts';
-import type { Decisions } from './decisions.ts';
-import type { Prompter, Reading } from './prompter.ts';
+import type { InitDecisions } from './decisions.ts';
+import type { AnswerReading, Prompter } from './prompter.ts';
 import { MARKET_FIGURES, type MarketFigure, type Proposal, type ProposedMarket } from './propose-markets.ts';
 
 /** Has a person confirm or correct what was proposed; where nobody can be asked, it stays a proposal. */
 export async function confirmMarkets(
   proposed: readonly ProposedMarket[],
   prompter: Prompter | undefined,
-): Promise<Pick<Decisions, 'markets' | 'isConfirmed'>> {
+): Promise<Pick<InitDecisions, 'markets' | 'isConfirmed'>> {
   if (prompter === undefined || proposed.length === 0) return { markets: proposed, isConfirmed: false };
   const answer = await prompter.ask({
     text: 'Are these the figures of the market page of the exchange? yes, correct or later',
@@ -22,7 +22,7 @@ export async function confirmMarkets(
 
 const ANSWERS = ['yes', 'correct', 'later'] as const;
 
-function readAnswer(text: string): Reading<(typeof ANSWERS)[number]> {
+function readAnswer(text: string): AnswerReading<(typeof ANSWERS)[number]> {
   const value = ANSWERS.find((answer) => answer.startsWith(text.toLowerCase()));
   return value === undefined ? { ok: false, expected: 'yes, correct or later' } : { ok: true, value };
 }
@@ -42,13 +42,13 @@ async function corrected(market: ProposedMarket, prompter: Prompter): Promise<Pr
   return { ...market, ...figures };
 }
 
-function readPositive(text: string): Reading<string> {
+function readPositive(text: string): AnswerReading<string> {
   return isDecimalString(text) && Number(text) > 0
     ? { ok: true, value: text }
     : { ok: false, expected: 'a positive decimal number such as 0.001' };
 }
 
-function readRate(text: string): Reading<string> {
+function readRate(text: string): AnswerReading<string> {
   const [, percent = ''] = /^(\d{1,2}(?:\.\d{1,6})?)\s*%$/.exec(text) ?? [];
   return Number(percent) > 0 && Number(percent) <= 50
     ? { ok: true, value: `${percent}%` }

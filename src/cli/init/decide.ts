@@ -3,14 +3,14 @@ import { type CliIo, printNote } from '../io.ts';
 import { wrapped } from '../table.ts';
 import { heldPositions, leverageOf } from './account-figures.ts';
 import { accountLines } from './account-lines.ts';
-import { type Access, chooseAccess } from './choose-access.ts';
+import { type ChosenAccess, chooseAccess } from './choose-access.ts';
 import { chooseChannel } from './choose-channel.ts';
 import { confirmMarkets } from './confirm-markets.ts';
-import { type ChosenSet, type Decisions, type SeenAccount } from './decisions.ts';
+import { type ChosenSet, type InitDecisions, type ShownAccount } from './decisions.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import { proposeMarkets } from './propose-markets.ts';
-import { type ReadAccount, readAccount } from './read-account.ts';
+import { type AccountAnswers, readAccount } from './read-account.ts';
 import { measuredWords } from './set-words.ts';
 
 /** Asks for what the flags do not say, and the exchange for what the account holds. @throws CliError, UsageError */
@@ -18,7 +18,7 @@ export async function decide(
   io: CliIo,
   flags: InitFlags,
   prompter: Prompter | undefined,
-): Promise<Decisions> {
+): Promise<InitDecisions> {
   const access = await chooseAccess(io, flags, prompter);
   const read = flags.offline === true ? undefined : await readThrough(io, access);
   const seen = read === undefined ? undefined : seenOf(read);
@@ -53,7 +53,10 @@ export async function decide(
 /** Judges by the age of the data alone, so it needs no further right of the key. */
 const BLIND = 'circuit-breaker/blind';
 
-function readThrough(io: CliIo, { baseUrls, nonce, apiKey, apiSecret }: Access): Promise<ReadAccount> {
+function readThrough(
+  io: CliIo,
+  { baseUrls, nonce, apiKey, apiSecret }: ChosenAccess,
+): Promise<AccountAnswers> {
   return readAccount(io, {
     baseUrls,
     nonceMode: nonce,
@@ -61,7 +64,7 @@ function readThrough(io: CliIo, { baseUrls, nonce, apiKey, apiSecret }: Access):
   });
 }
 
-function seenOf({ positions, hasCreditLine, notes }: ReadAccount): SeenAccount {
+function seenOf({ positions, hasCreditLine, notes }: AccountAnswers): ShownAccount {
   return {
     positions: heldPositions(positions),
     leverage: leverageOf(positions) ?? null,
@@ -70,7 +73,7 @@ function seenOf({ positions, hasCreditLine, notes }: ReadAccount): SeenAccount {
   };
 }
 
-async function askLeverage(seen: SeenAccount | undefined, prompter: Prompter | undefined): Promise<number> {
+async function askLeverage(seen: ShownAccount | undefined, prompter: Prompter | undefined): Promise<number> {
   if (prompter === undefined) throw new TypeError('the leverage was required before');
   const now = seen?.leverage ?? null;
   const present = now === null ? '' : ` (it is at ${now.toFixed(1)}x now)`;
@@ -119,7 +122,7 @@ async function askSet(io: CliIo, fitting: ChosenSet['name'], prompter: Prompter)
   });
 }
 
-async function askCancel(prompter: Prompter | undefined): Promise<Decisions['cancel']> {
+async function askCancel(prompter: Prompter | undefined): Promise<InitDecisions['cancel']> {
   if (prompter === undefined) return undefined;
   const may = await prompter.confirm(
     'When an order of its own must go, may it cancel all orders of that type in that market, yours too?',

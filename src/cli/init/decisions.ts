@@ -26,7 +26,7 @@ export interface ChosenSet extends ProposedSet {
 }
 
 /** What the account showed; absent where the exchange was not asked. */
-export interface SeenAccount {
+export interface ShownAccount {
   readonly positions: readonly HeldPosition[];
   /** What they are worth by what secures them; null: the exchange does not say. */
   readonly leverage: number | null;
@@ -36,7 +36,7 @@ export interface SeenAccount {
 }
 
 /** Everything that goes into the config. */
-export interface Decisions {
+export interface InitDecisions {
   /** As it was given. */
   readonly file: string;
   readonly baseUrls: readonly string[];
@@ -46,7 +46,7 @@ export interface Decisions {
   readonly apiSecret: SecretSource;
   readonly redis: string | WrittenReference;
   readonly leverage: number;
-  readonly seen: SeenAccount | undefined;
+  readonly seen: ShownAccount | undefined;
   readonly markets: readonly ProposedMarket[];
   /** Whether a person looked at the figures of the markets. */
   readonly isConfirmed: boolean;

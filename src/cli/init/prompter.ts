@@ -5,7 +5,7 @@ import { EXIT } from '../exit-codes.ts';
 import { type CliIo, paint, printNote } from '../io.ts';
 
 /** What a text was read as, or what it should have been. */
-export type Reading<T> =
+export type AnswerReading<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly expected: string };
 
@@ -13,7 +13,7 @@ export interface Question<T> {
   readonly text: string;
   /** What an empty answer means; absent: the question is asked again. */
   readonly fallback?: string;
-  readonly read: (text: string) => Reading<T>;
+  readonly read: (text: string) => AnswerReading<T>;
 }
 
 /** Asks on standard error, one question after another; close it at the end. */
@@ -101,7 +101,7 @@ export function openPrompter(io: CliIo): Prompter {
     confirm: (text, fallback) =>
       ask({
         text: `${text} (${fallback ? 'Y/n' : 'y/N'})`,
-        read: (answer): Reading<boolean> => {
+        read: (answer): AnswerReading<boolean> => {
           if (answer === '') return { ok: true, value: fallback };
           if (/^y(es)?$/i.test(answer)) return { ok: true, value: true };
           return /^no?$/i.test(answer) ? { ok: true, value: false } : { ok: false, expected: 'y or n' };

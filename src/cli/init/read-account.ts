@@ -10,7 +10,7 @@ import type { CliIo } from '../io.ts';
 import { printable } from '../table.ts';
 
 /** What the exchange showed of an account. */
-export interface ReadAccount {
+export interface AccountAnswers {
   readonly positions: readonly PositionRecord[];
   /** Newest first; empty where the key may not read them. */
   readonly orders: readonly SpotOrderRecord[];
@@ -27,7 +27,7 @@ const TIMEOUTS = { attemptMs: 5_000, callMs: 15_000 };
 export async function readAccount(
   io: CliIo,
   access: Pick<ExchangeConnectionOptions, 'baseUrls' | 'credentials' | 'nonceMode'>,
-): Promise<ReadAccount> {
+): Promise<AccountAnswers> {
   const { connectExchange } = await import('../../app.ts');
   const connection = await connectExchange({ ...access, dialect: 'spec', timeouts: TIMEOUTS });
   try {
@@ -37,7 +37,7 @@ export async function readAccount(
   }
 }
 
-async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<ReadAccount> {
+async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<AccountAnswers> {
   const positions = await exchange.openPositions({}, { signal });
   signal.throwIfAborted();
   if (positions.kind === 'failed') throw refused(positions.error);

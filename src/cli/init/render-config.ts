@@ -1,9 +1,9 @@
-import type { ChosenChannel, Decisions, SecretSource, WrittenReference } from './decisions.ts';
+import type { ChosenChannel, InitDecisions, SecretSource, WrittenReference } from './decisions.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 import { measuredWords } from './set-words.ts';
 
 /** The text of a config file in observe mode, with a comment on each part. The same decisions give the same text. */
-export function renderConfig(decisions: Decisions): string {
+export function renderConfig(decisions: InitDecisions): string {
   const sections = [
     HEAD,
     MODE,
@@ -44,7 +44,7 @@ const MODE = [
   'mode: observe',
 ];
 
-function exchangeSection({ baseUrls, nonce }: Decisions): readonly string[] {
+function exchangeSection({ baseUrls, nonce }: InitDecisions): readonly string[] {
   return [
     'exchange:',
     ...note('Without /api/v4; of several the first healthy one is used.', '  '),
@@ -58,7 +58,7 @@ function exchangeSection({ baseUrls, nonce }: Decisions): readonly string[] {
   ];
 }
 
-function redisSection({ redis }: Decisions): readonly string[] {
+function redisSection({ redis }: InitDecisions): readonly string[] {
   return [
     ...note(
       'Holds what the daemon knows, its queues and its audit trail. To enforce it needs a password; an address with one is ' +
@@ -76,7 +76,7 @@ const PROPOSED =
   "PROPOSED from the account's own figures, and not confirmed: compare them with the market page before you enforce. A step " +
   'that is too coarse reduces in large parts; with one that is too fine orders are refused.';
 
-function marketsSection({ markets, isConfirmed, seen }: Decisions): readonly string[] {
+function marketsSection({ markets, isConfirmed, seen }: InitDecisions): readonly string[] {
   if (markets.length === 0) {
     const none = seen === undefined ? '' : ' No position was open when this file was made.';
     return [
@@ -127,7 +127,7 @@ function channelsSection(channel: ChosenChannel | undefined): readonly string[] 
   ];
 }
 
-function actingSection(cancel: Decisions['cancel']): readonly string[] {
+function actingSection(cancel: InitDecisions['cancel']): readonly string[] {
   const about = note(
     'When an order of its own must go, the exchange can only cancel all orders of that type in that market. always: that ' +
       'is done, and takes your own orders too. never: the order stays.',
@@ -141,7 +141,7 @@ function actingSection(cancel: Decisions['cancel']): readonly string[] {
   ];
 }
 
-function accountsSection(decisions: Decisions): readonly string[] {
+function accountsSection(decisions: InitDecisions): readonly string[] {
   const { account, apiKey, apiSecret, ruleSet, leverage, rules } = decisions;
   const { name, summary, mostLeverage, fits } = ruleSet;
   const fit = fits

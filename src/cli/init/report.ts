@@ -3,14 +3,14 @@ import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { wrapped } from '../table.ts';
 import type { HeldPosition } from './account-figures.ts';
 import { accountLines } from './account-lines.ts';
-import type { ChosenChannel, Decisions } from './decisions.ts';
+import type { ChosenChannel, InitDecisions } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 import { measuredWords } from './set-words.ts';
 import type { Written } from './write-decided.ts';
 
 /** What was decided and written, and what comes next. */
-export function report(io: CliIo, { json }: InitFlags, decisions: Decisions, written: Written): void {
+export function report(io: CliIo, { json }: InitFlags, decisions: InitDecisions, written: Written): void {
   const warnings = warningsOf(decisions);
   if (json === true) return printJson(io, { ...jsonOf(decisions), ...jsonOfWritten(written), warnings });
   const { account, seen, markets, wasAsked, file } = decisions;
@@ -28,7 +28,7 @@ export function report(io: CliIo, { json }: InitFlags, decisions: Decisions, wri
   printLine(io, `  breakwater run --config ${file}`);
 }
 
-function setLines(io: CliIo, { ruleSet, leverage }: Decisions): readonly string[] {
+function setLines(io: CliIo, { ruleSet, leverage }: InitDecisions): readonly string[] {
   return [
     paint(io, 'stdout', 'bold', `Rule set for up to ${leverage}x: ${ruleSet.name}`),
     ...wrapped(io, `${ruleSet.summary} ${measuredWords(ruleSet)}`),
@@ -37,7 +37,7 @@ function setLines(io: CliIo, { ruleSet, leverage }: Decisions): readonly string[
 }
 
 /** In whole sentences. */
-function warningsOf({ seen, leverage, ruleSet, markets }: Decisions): readonly string[] {
+function warningsOf({ seen, leverage, ruleSet, markets }: InitDecisions): readonly string[] {
   const warnings = [...(seen?.notes ?? [])];
   const now = seen?.leverage ?? null;
   if (now !== null && now > leverage) {
@@ -80,7 +80,7 @@ function coarseWords(
   ];
 }
 
-function jsonOf(decisions: Decisions): object {
+function jsonOf(decisions: InitDecisions): object {
   const { file, baseUrls, nonce, account, apiKey, apiSecret, redis, leverage, seen } = decisions;
   const { markets, isConfirmed, ruleSet, rules, cancel, channel } = decisions;
   return {

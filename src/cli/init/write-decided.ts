@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { type CheckReport, checkConfigFile, checkConfigText } from '../../app.ts';
 import { CliError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
-import type { Decisions, SecretSource } from './decisions.ts';
+import type { InitDecisions, SecretSource } from './decisions.ts';
 import { renderConfig } from './render-config.ts';
 
 export interface Written {
@@ -15,7 +15,7 @@ export interface Written {
 const MODES = { secret: 0o600, config: 0o644 };
 
 /** Writes typed secrets and the config, or nothing. @throws CliError */
-export async function writeDecided(io: CliIo, decisions: Decisions): Promise<Written> {
+export async function writeDecided(io: CliIo, decisions: InitDecisions): Promise<Written> {
   const { file } = decisions;
   const text = renderConfig(decisions);
   await requireUsable(io, file, text);
@@ -50,7 +50,11 @@ async function requireUsable(io: CliIo, file: string, text: string): Promise<voi
   throw new CliError('config-refused', `the config would not be usable, so nothing was written: ${said}.`);
 }
 
-function newSecrets({ apiKey, apiSecret, channel }: Decisions): readonly { path: string; value: string }[] {
+function newSecrets({
+  apiKey,
+  apiSecret,
+  channel,
+}: InitDecisions): readonly { path: string; value: string }[] {
   const ofChannel = (channel?.keys ?? []).flatMap(([, value]): readonly SecretSource[] =>
     typeof value === 'string' ? [] : [value],
   );
