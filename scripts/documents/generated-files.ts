@@ -1,6 +1,7 @@
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import { RULE_SET_NAMES, readRuleSet } from '../../src/config/rules/rule-sets.ts';
 import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './config-tables.ts';
+import { errorTable } from './error-table.ts';
 import { configJsonSchema } from './json-schema.ts';
 import { withExampleOutput } from './worked-examples.ts';
 
@@ -9,6 +10,7 @@ export function generatedFiles(read: (file: string) => string): Readonly<Record<
   const surroundings = nodeSurroundings({});
   return {
     'config/schema.json': `${JSON.stringify(configJsonSchema(), undefined, 1)}\n`,
+    'docs/client.md': withGenerated(read('docs/client.md'), { errors: errorTable() }),
     'docs/config.md': withGenerated(read('docs/config.md'), { keys: keyTable() }),
     'docs/rules.md': withExampleOutput(
       withGenerated(read('docs/rules.md'), {

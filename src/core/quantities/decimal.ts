@@ -7,8 +7,13 @@ export type Decimal = BigFactory;
 
 declare const decimalText: unique symbol;
 
+/** What tells a `DecimalString` from other texts, to the compiler alone. By a name: declaration files have to write it. */
+export interface DecimalMark {
+  readonly [decimalText]: true;
+}
+
 /** A decimal as the exchange wrote it: `"0.10"` stays `"0.10"`. Holding one proves that `parseDecimal` succeeds. */
-export type DecimalString = string & { readonly [decimalText]: true };
+export type DecimalString = string & DecimalMark;
 
 /** Direction of a rounding: towards zero, away from zero, or to the nearest with ties away from zero. */
 export type Rounding = 'down' | 'up' | 'halfUp';
