@@ -75,7 +75,10 @@ async function compile(
   include: readonly string[],
 ): Promise<string> {
   const compilerOptions = {
-    ...{ target: 'es2024', lib: ['es2024'], types: ['node'], noEmit: true },
+    target: 'es2024',
+    lib: ['es2024'],
+    types: ['node'],
+    noEmit: true,
     module: moduleResolution === 'nodenext' ? 'nodenext' : 'preserve',
     moduleResolution,
     strict: true,

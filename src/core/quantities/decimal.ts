@@ -2,8 +2,9 @@ import { Big as BigFactory } from 'big.js';
 
 /**
  * Exact decimals: the only arithmetic on what goes into an order. Only `divide` is inexact, and names its precision.
+ * An interface, not an alias: declaration files can name it.
  */
-export type Decimal = BigFactory;
+export interface Decimal extends BigFactory {}
 
 declare const decimalText: unique symbol;
 
