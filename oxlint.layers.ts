@@ -80,6 +80,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: ['core/', 'app.ts', 'demo/'],
     rule: 'src/cli runs things through src/app.ts; it does not reach into other layers.',
   },
+  'src/package': {
+    imports: ['core/', 'exchange/', 'simulator/', 'state/', 'app/read-version.ts'],
+    rule: 'src/package offers the client and the simulated exchange to other programs; it imports no other layer.',
+  },
   'src/app': { rule: 'src/app puts the parts together.' },
 };
 

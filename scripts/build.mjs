@@ -1,7 +1,8 @@
-import { chmodSync, copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { copyDeclarations } from './lib/declarations.mjs';
 import { sbomOf } from './lib/sbom.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
@@ -10,9 +11,13 @@ const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dist = path.join(ROOT, 'dist');
 
 rmSync(dist, { recursive: true, force: true });
-const compiler = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-const exitCode = await runInstead(process.execPath, [compiler, '-p', path.join(ROOT, 'tsconfig.build.json')]);
+const exitCode = (await compile('tsconfig.build.json')) || (await compile('tsconfig.types.json'));
 if (exitCode === 0) {
+  // Types of what others import, and of nothing else.
+  const types = path.join(dist, '.types');
+  const entries = readdirSync(path.join(types, 'src', 'package')).map((name) => `src/package/${name}`);
+  copyDeclarations(types, dist, entries);
+  rmSync(types, { recursive: true });
   // What the program reads lies as far from dist/src as from src.
   copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
@@ -27,3 +32,9 @@ if (exitCode === 0) {
   chmodSync(path.join(dist, 'src', 'cli', 'main.js'), 0o755);
 }
 process.exitCode = exitCode;
+
+/** @param {string} config */
+function compile(config) {
+  const compiler = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  return runInstead(process.execPath, [compiler, '-p', path.join(ROOT, config)]);
+}

@@ -1,16 +1,20 @@
 import { nodeSurroundings } from '../../src/config/node-files.ts';
 import { RULE_SET_NAMES, readRuleSet } from '../../src/config/rules/rule-sets.ts';
 import { fieldTables, keyTable, ruleKeyTable, withGenerated } from './config-tables.ts';
+import { errorTable } from './error-table.ts';
 import { configJsonSchema } from './json-schema.ts';
 import { measuredSetsFile } from './measured-sets.ts';
+import { prometheusRules } from './prometheus-rules.ts';
 import { withExampleOutput } from './worked-examples.ts';
 
 /** Files that are made from the sources, with their text as it should be; `scripts/generate.mjs` writes them. */
 export function generatedFiles(read: (file: string) => string): Readonly<Record<string, string>> {
   const surroundings = nodeSurroundings({});
   return {
+    'config/kubernetes/prometheus-rules.yaml': prometheusRules(read),
     'config/schema.json': `${JSON.stringify(configJsonSchema(), undefined, 1)}\n`,
     'src/config/rules/measured-sets.ts': measuredSetsFile(read('docs/rule-sets.md')),
+    'docs/client.md': withGenerated(read('docs/client.md'), { errors: errorTable() }),
     'docs/config.md': withGenerated(read('docs/config.md'), { keys: keyTable() }),
     'docs/rules.md': withExampleOutput(
       withGenerated(read('docs/rules.md'), {

@@ -40,6 +40,7 @@ const LAYERS = [
   'demo',
   'doctor',
   'cli',
+  'package',
 ] as const;
 type Layer = (typeof LAYERS)[number];
 
@@ -84,6 +85,13 @@ const MAY_IMPORT: Readonly<Record<Layer, readonly string[]>> = {
     'app/thing.ts',
   ],
   cli: ['core/quantities/decimal.ts', 'app.ts', 'demo/thing.ts'],
+  package: [
+    'core/quantities/decimal.ts',
+    'exchange/thing.ts',
+    'simulator/thing.ts',
+    'state/thing.ts',
+    'app/read-version.ts',
+  ],
 };
 
 const MESSAGE: Readonly<Record<Layer, string>> = {
@@ -103,6 +111,7 @@ const MESSAGE: Readonly<Record<Layer, string>> = {
   demo: 'src/demo runs the daemon of src/app against src/simulator',
   doctor: 'src/doctor tries the parts that it names',
   cli: 'src/cli runs things through src/app.ts',
+  package: 'src/package offers the client and the simulated exchange to other programs',
 };
 
 interface Diagnostic {

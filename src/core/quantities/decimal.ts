@@ -2,13 +2,19 @@ import { Big as BigFactory } from 'big.js';
 
 /**
  * Exact decimals: the only arithmetic on what goes into an order. Only `divide` is inexact, and names its precision.
+ * An interface, not an alias: declaration files can name it.
  */
-export type Decimal = BigFactory;
+export interface Decimal extends BigFactory {}
 
 declare const decimalText: unique symbol;
 
+/** What tells a `DecimalString` from other texts, to the compiler alone. By a name: declaration files have to write it. */
+export interface DecimalMark {
+  readonly [decimalText]: true;
+}
+
 /** A decimal as the exchange wrote it: `"0.10"` stays `"0.10"`. Holding one proves that `parseDecimal` succeeds. */
-export type DecimalString = string & { readonly [decimalText]: true };
+export type DecimalString = string & DecimalMark;
 
 /** Direction of a rounding: towards zero, away from zero, or to the nearest with ties away from zero. */
 export type Rounding = 'down' | 'up' | 'halfUp';

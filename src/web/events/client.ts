@@ -3,7 +3,7 @@ import type { ActionFeed } from './action-feed.ts';
 import { changedText, type Encoded, frame } from './changes.ts';
 import { OVERVIEW_TIMES, type StateFeed } from './state-feed.ts';
 
-export interface ClientOptions {
+export interface EventClientOptions {
   readonly response: ServerResponse;
   readonly feed: StateFeed;
   readonly actions: ActionFeed;
@@ -26,7 +26,7 @@ const TIMES: EventTimes = { heartbeatMs: 15_000, stalledMs: 20_000 };
  */
 export class EventClient {
   readonly accountIds: readonly string[];
-  readonly #options: ClientOptions;
+  readonly #options: EventClientOptions;
   readonly #times: EventTimes;
   readonly #sent = new Map<string, Encoded | null>();
   #overview: Encoded | undefined;
@@ -37,7 +37,7 @@ export class EventClient {
   #heartbeat: NodeJS.Timeout | undefined;
   #leave: () => void = () => undefined;
 
-  constructor(options: ClientOptions) {
+  constructor(options: EventClientOptions) {
     this.#options = options;
     this.#times = options.times ?? TIMES;
     this.accountIds = options.accountIds;

@@ -1,0 +1,107 @@
+import type { z } from 'zod';
+import { formatDecimal, ZERO } from '../core/quantities/decimal.ts';
+import type { AccountAccess } from '../simulator/accounts.ts';
+import { type ConditionInput, setCondition } from '../simulator/control/condition-routes.ts';
+import { readFault } from '../simulator/control/fault-routes.ts';
+import { accepted, marketOf, parseWith } from '../simulator/control/route.ts';
+import { parseConditionText, parseFaultText } from '../simulator/http/fault-text.ts';
+import type { FaultSpec } from '../simulator/http/faults.ts';
+import { SEED_ACCOUNT } from '../simulator/model/types.ts';
+import {
+  type RunningSimulator,
+  type SimulatorOptions,
+  startSimulatedExchange,
+} from '../simulator/start-simulated-exchange.ts';
+
+/** `breakwater/simulator`. Others build on every name here: what changes follows the rules of Semantic Versioning. */
+
+export type { ConditionInput } from '../simulator/control/condition-routes.ts';
+export type { FaultSpec } from '../simulator/http/faults.ts';
+export type { EnforcedLimit } from '../simulator/http/rate-limit.ts';
+export type { RequestFilter, RequestRecord } from '../simulator/http/request-log.ts';
+export type { LedgerEntry, LedgerFilter, LedgerKind } from '../simulator/model/ledger-entry.ts';
+export type { Readings } from '../simulator/model/readings.ts';
+export type { CandlesPlay, ScenarioPlay, WalkPlay } from '../simulator/scenarios/play.ts';
+export { SimulatorError } from '../simulator/simulated-exchange.ts';
+
+/** An account as a test describes it: amounts and prices are texts, such as `'0.5'`. */
+export type AccountInput = z.input<typeof SEED_ACCOUNT>;
+
+export interface StartOptions extends Omit<SimulatorOptions, 'accounts' | 'config'> {
+  /** How many ready-made accounts, or which; 3 if absent. */
+  readonly accounts?: number | readonly AccountInput[];
+}
+
+export type SimulatorAccount = Pick<AccountAccess, 'id' | 'apiKey' | 'apiSecret'>;
+
+type Kept =
+  | 'advance'
+  | 'baseUrl'
+  | 'baseUrls'
+  | 'clearFaults'
+  | 'close'
+  | 'controlToken'
+  | 'controlUrl'
+  | 'ledger'
+  | 'releaseHeld'
+  | 'requestLog'
+  | 'setPrice'
+  | 'setReadings'
+  | 'setRegion';
+
+/** A simulated exchange that listens. What is not here, the control API has: `controlUrl`. */
+export interface Simulator extends Pick<RunningSimulator, Kept> {
+  /** Those of the start, in their order. */
+  readonly accounts: readonly SimulatorAccount[];
+  /** One more account. @throws SimulatorError for what cannot be */
+  createAccount(account: AccountInput): SimulatorAccount;
+  /** Last and mark price, as texts. @throws SimulatorError for a market that does not exist */
+  priceOf(market: string): { readonly last: string; readonly mark: string };
+  /** Exchange time, Unix milliseconds. */
+  nowMs(): number;
+  /** Answers the number by which `clearFaults` takes it back. @throws SimulatorError for what makes no sense */
+  injectFault(fault: FaultSpec | string): number;
+  /** @throws SimulatorError for what makes no sense or is refused now */
+  setCondition(condition: ConditionInput | string): void;
+}
+
+/**
+ * Starts a simulated exchange in this process, on free ports of 127.0.0.1 unless told otherwise.
+ * @throws SimulatorError for options that make no sense
+ */
+export async function startSimulator({ accounts = 3, ...options }: StartOptions = {}): Promise<Simulator> {
+  const seeds = typeof accounts === 'number' ? accounts : accounts.map(readAccount);
+  return simulatorOf(await startSimulatedExchange({ ...options, accounts: seeds }));
+}
+
+function readAccount(account: AccountInput, index: number) {
+  return parseWith(SEED_ACCOUNT, account, `accounts[${index}]`);
+}
+
+function simulatorOf(running: RunningSimulator): Simulator {
+  const { exchange, model, internalErrors: _internalErrors, ...kept } = running;
+  return {
+    ...kept,
+    createAccount(account) {
+      const { id, apiKey, apiSecret } = exchange.createAccount(parseWith(SEED_ACCOUNT, account, 'account'));
+      return { id, apiKey, apiSecret };
+    },
+    priceOf(name) {
+      exchange.catchUp();
+      const { last = ZERO, mark = ZERO } = model.market(marketOf(exchange, name)) ?? {};
+      return { last: formatDecimal(last), mark: formatDecimal(mark) };
+    },
+    nowMs() {
+      exchange.catchUp();
+      return model.nowMs();
+    },
+    injectFault(fault) {
+      const value = typeof fault === 'string' ? parseFaultText(fault) : fault;
+      return exchange.injectFault(readFault(exchange, value, 'fault'));
+    },
+    setCondition(condition) {
+      const value = typeof condition === 'string' ? parseConditionText(condition) : condition;
+      accepted(setCondition(exchange, value, 'condition'));
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { readdirSync } from 'node:fs';
+import { parse, parseAllDocuments } from 'yaml';
+import { ROOT, read } from './files.ts';
+
+/** The objects of config/kubernetes, as whoever applies them reads them. */
+
+export const FOLDER = 'config/kubernetes';
+
+export interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
+
+export interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly env?: readonly {
+    readonly name: string;
+    readonly valueFrom: { readonly fieldRef: { readonly fieldPath: string } };
+  }[];
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly livenessProbe?: Probe;
+  readonly startupProbe?: Probe;
+  readonly readinessProbe?: Probe;
+  readonly securityContext: unknown;
+  readonly volumeMounts: readonly {
+    readonly name: string;
+    readonly mountPath: string;
+    readonly readOnly: boolean;
+  }[];
+  readonly resources: { readonly requests: object; readonly limits: { readonly memory?: string } };
+}
+
+export interface Labels {
+  readonly matchLabels: Readonly<Record<string, string>>;
+}
+
+export interface Pod {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly serviceAccountName: string;
+    readonly automountServiceAccountToken: boolean;
+    readonly terminationGracePeriodSeconds: number;
+    readonly securityContext: object;
+    readonly initContainers?: readonly Container[];
+    readonly containers: readonly Container[];
+    readonly volumes: readonly {
+      readonly name: string;
+      readonly configMap?: { readonly name: string };
+      readonly secret?: { readonly secretName: string; readonly defaultMode: number };
+    }[];
+  };
+}
+
+export interface Workload {
+  readonly spec: {
+    readonly replicas: number;
+    readonly serviceName?: string;
+    readonly podManagementPolicy?: string;
+    readonly strategy?: { readonly type: string };
+    readonly selector: Labels;
+    readonly template: Pod;
+  };
+}
+
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly spec?: unknown;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export function objectsIn(text: string): readonly KubernetesObject[] {
+  return parseAllDocuments(text).map((document) => {
+    if (document.errors[0] !== undefined) throw document.errors[0];
+    return document.toJS() as KubernetesObject;
+  });
+}
+
+export interface Kustomization {
+  readonly namespace?: string;
+  readonly resources?: readonly string[];
+  readonly configMapGenerator: readonly { readonly name: string; readonly files: readonly string[] }[];
+}
+
+export const kustomization = parse(read(`${FOLDER}/kustomization.yaml`)) as Kustomization;
+
+/** Files of objects: all that are there but the kustomization and the daemon's config. */
+export const FILES: readonly string[] = readdirSync(new URL(FOLDER, ROOT)).filter(
+  (file) => !['kustomization.yaml', 'breakwater.yaml'].includes(file),
+);
+
+export const objects = FILES.flatMap((file) => objectsIn(read(`${FOLDER}/${file}`)));
+
+export function objectOf<T>(kind: string, name: string): T {
+  const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
+  if (found === undefined) throw new Error(`${FOLDER} has no ${kind} ${name}`);
+  return found as T;
+}
+
+export const daemon = objectOf<Workload>('StatefulSet', 'breakwater');
+export const web = objectOf<Workload>('Deployment', 'breakwater-web');
+
+/** Whether a selector takes these labels. */
+export function selects(
+  wanted: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  return Object.entries(wanted).every(([name, value]) => labels[name] === value);
+}

@@ -1,0 +1,194 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { copyProject, environment, installPacked } from './packed.ts';
+
+/** What `npm pack` makes, used as a stranger uses it: in a project that has nothing but its declared dependencies. */
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const EXAMPLES = ['docs/client.md', 'docs/simulator.md'];
+
+let folder: string;
+let project: string;
+let packed: { readonly filename: string; readonly files: readonly { readonly path: string }[] };
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(program: string, args: readonly string[], options: object = {}): Promise<Ran> {
+  try {
+    const started = promisify(execFile)(program, args, {
+      cwd: project,
+      env: environment(folder),
+      ...options,
+    });
+    return { code: 0, ...(await started) };
+  } catch (error) {
+    const { code, stdout, stderr } = error as Ran;
+    return { code, stdout, stderr };
+  }
+}
+
+/** Examples that begin with a comment that names a file. */
+async function examplesOf(page: string): Promise<(readonly [name: string, text: string])[]> {
+  const text = await readFile(path.join(ROOT, page), 'utf8');
+  return [...text.matchAll(/```ts\n(\/\/ (\S+\.ts)\n[\s\S]*?)```/g)].map(([, code = '', name = '']) => [
+    name,
+    code,
+  ]);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'breakwater-package-'));
+  const source = path.join(folder, 'source');
+  project = path.join(folder, 'project');
+  await copyProject(source);
+  const { code, stdout, stderr } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
+    cwd: source,
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('error')]);
+  const report = JSON.parse(stdout.slice(stdout.indexOf('['))) as (typeof packed)[];
+  packed = report[0] ?? expect.fail('npm pack said nothing');
+  await installPacked(path.join(folder, packed.filename), project);
+  const examples = (await Promise.all(EXAMPLES.map(examplesOf))).flat();
+  expect(examples.map(([name]) => name)).toEqual(['positions.ts', 'lost-reply.test.ts']);
+  for (const [name, text] of examples) await writeFile(path.join(project, name), text);
+}, 240_000);
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Problems that the compiler finds in the project, under the module resolution given. */
+async function compile(
+  moduleResolution: 'nodenext' | 'bundler',
+  include: readonly string[],
+): Promise<string> {
+  const compilerOptions = {
+    target: 'es2024',
+    lib: ['es2024'],
+    types: ['node'],
+    noEmit: true,
+    module: moduleResolution === 'nodenext' ? 'nodenext' : 'preserve',
+    moduleResolution,
+    strict: true,
+    skipLibCheck: false,
+  };
+  const file = path.join(project, 'tsconfig.json');
+  await writeFile(file, JSON.stringify({ compilerOptions, include }));
+  const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await run(process.execPath, [compiler, '-p', project]);
+  return stdout;
+}
+
+describe('the package', () => {
+  test('has the program, what it reads, the types of what others import, and neither tests nor sources', () => {
+    const files = packed.files.map((file) => file.path);
+    expect(files).toEqual(
+      expect.arrayContaining([
+        'dist/src/cli/main.js',
+        'dist/src/package/client.d.ts',
+        'dist/src/package/simulator.js',
+        'dist/config/schema.json',
+        'dist/sbom.cdx.json',
+        'LICENSE',
+        'docs/client.md',
+      ]),
+    );
+    expect(files.filter((file) => /^(test|src|scripts|workers|node_modules)\/|\.types\//.test(file))).toEqual(
+      [],
+    );
+    expect(files.filter((file) => /(?<!\.d)\.ts$/.test(file))).toEqual([]);
+  });
+
+  test('gives two doors, and no other file', async () => {
+    const names = ['breakwater/client', 'breakwater/simulator', 'breakwater/dist/src/app.js', 'breakwater'];
+    const text = `for (const name of ${JSON.stringify(names)}) {
+      const found = await import(name).then((all) => Object.keys(all).sort().join(' '), (error) => error.code);
+      console.log(found);
+    }`;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', text]);
+    expect(stdout.trim().split('\n')).toEqual([
+      'createClient',
+      'SimulatorError startSimulator',
+      'ERR_PACKAGE_PATH_NOT_EXPORTED',
+      'ERR_PACKAGE_PATH_NOT_EXPORTED',
+    ]);
+  });
+
+  test('the examples of the docs compile, its own declarations included', async () => {
+    expect(await compile('nodenext', ['*.ts'])).toBe('');
+    expect(await compile('bundler', ['*.ts'])).toBe('');
+  });
+
+  test('its types refuse what would be refused at run time', async () => {
+    const wrong = `import { createClient } from 'breakwater/client';
+import { startSimulator } from 'breakwater/simulator';
+const client = createClient({ baseUrls: [], credentials: { apiKey: '', apiSecret: '' } });
+const order = { market: 'BTC_PERP', side: 'sell', price: '1', activationPrice: '1', clientOrderId: 'a', positionSide: 'BOTH' } as const;
+await client.reduceOnlyStop({ ...order, amount: 0.1 });
+await client.reduceOnlyStop(order);
+const read = await client.mainBalance();
+read.value;
+const simulator = await startSimulator({ speeed: 0 });
+simulator.setReadings({ ltvUnit: 'permille' });
+simulator.exchange;
+`;
+    await writeFile(path.join(project, 'wrong.mts'), wrong);
+    const found = await compile('nodenext', ['wrong.mts']);
+    const lines = [...found.matchAll(/^wrong\.mts\((\d+),/gm)].map(([, line]) => Number(line));
+    expect(lines).toEqual([5, 6, 8, 9, 10, 11]);
+  });
+
+  test('the example of docs/simulator.md passes', async () => {
+    const { code, stdout } = await run(process.execPath, ['lost-reply.test.ts']);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^# pass 1$|^ℹ pass 1$/m)]);
+  });
+
+  test('npx breakwater answers', async () => {
+    const { version } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    const { code, stdout } = await run('npx', ['breakwater', 'version', '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ version, node: process.version });
+  });
+
+  test('npx breakwater simulate listens, and the example of docs/client.md talks to it', async () => {
+    const args = ['breakwater', 'simulate', '--json', '--still', '--accounts', '1'];
+    const child = spawn('npx', args, { cwd: project, env: environment(folder), detached: true });
+    onTestFinished(() => end(child));
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+    const { baseUrl, accounts } = JSON.parse(line) as {
+      baseUrl: string;
+      accounts: readonly { apiKey: string; apiSecret: string }[];
+    };
+    const { code, stdout, stderr } = await run(process.execPath, ['positions.ts'], {
+      env: {
+        BREAKWATER_BASE_URL: baseUrl,
+        BREAKWATER_API_KEY: accounts[0]?.apiKey,
+        BREAKWATER_API_SECRET: accounts[0]?.apiSecret,
+      },
+    });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^BTC_PERP: [\d.]+, liquidated at [\d.]+\norder \d+: 0\.1\n$/);
+  });
+});
+
+/** npx, the shell that it starts, and the program. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.pid === undefined) return;
+  const ended = once(child, 'exit');
+  process.kill(-child.pid, 'SIGTERM');
+  await ended;
+}
