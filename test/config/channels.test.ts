@@ -21,6 +21,7 @@ const CHANNELS = `channels:
   room: { type: teams, url: { env: URL_1 } }
   pager: { type: pagerduty, routingKey: { env: TOKEN } }
   genie: { type: opsgenie, apiKey: { env: TOKEN }, api: https://api.atlassian.com/jsm/ops/integration/ }
+  mail: { type: email, server: "smtp://mail.example:587", user: desk, password: { env: TOKEN }, from: a@b.example, to: c@d.example }
 `;
 const GIVEN = { env: ENV };
 
@@ -37,6 +38,7 @@ describe('channels', () => {
       { name: 'room', type: 'teams' },
       { name: 'pager', type: 'pagerduty', apiUrl: 'https://events.pagerduty.com' },
       { name: 'genie', type: 'opsgenie', apiUrl: 'https://api.atlassian.com/jsm/ops/integration' },
+      { name: 'mail', type: 'email', serverUrl: 'smtp://mail.example:587', to: ['c@d.example'] },
     ]);
     const [ops, phone] = config.channels;
     expect(ops?.type === 'slack' && ops.url?.reveal()).toBe(ENV.URL_1);
@@ -59,7 +61,7 @@ describe('channels', () => {
     const told = (rule: string) =>
       loaded(`${CHANNELS}${withRules(rule, ['r'])}`, GIVEN).accounts[0]?.rules[0]?.actions[0];
     expect(told(RULE())).toMatchObject({
-      channels: ['ops', 'phone', 'own', 'am', 'chat', 'room', 'pager', 'genie', 'log'],
+      channels: ['ops', 'phone', 'own', 'am', 'chat', 'room', 'pager', 'genie', 'mail', 'log'],
     });
     expect(told(RULE(' channels: phone '))).toMatchObject({ channels: ['phone'] });
   });
@@ -146,6 +148,7 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
       ['channels.room.url', 'secret-missing'],
       ['channels.pager.routingKey', 'secret-missing'],
       ['channels.genie.apiKey', 'secret-missing'],
+      ['channels.mail.password', 'secret-missing'],
     ]);
   });
 });

@@ -18,6 +18,15 @@ export const CHANNEL_KINDS: Readonly<Record<string, ChannelKind>> = {
   slack: { about: 'Slack, Mattermost', needs: { url: 'secret' } },
   telegram: { about: 'a bot of Telegram', needs: { token: 'secret', chat: 'text' } },
   ntfy: { about: 'phones', needs: { topic: 'secret' }, takes: { token: 'secret', server: 'text' } },
+  email: {
+    about: 'e-mail',
+    needs: { server: 'text', from: 'text', to: 'text' },
+    takes: { user: 'text', password: 'secret' },
+  },
+  discord: { about: 'a webhook of Discord', needs: { url: 'secret' } },
+  teams: { about: 'a workflow of Microsoft Teams', needs: { url: 'secret' } },
+  pagerduty: { about: 'on-call', needs: { routingKey: 'secret' }, takes: { api: 'text' } },
+  opsgenie: { about: 'on-call', needs: { apiKey: 'secret' }, takes: { api: 'text' } },
   webhook: { about: 'an address of your own', needs: { url: 'address' }, takes: { secret: 'secret' } },
   alertmanager: { about: "Prometheus' Alertmanager", needs: { urls: 'text' } },
 };

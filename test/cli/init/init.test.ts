@@ -194,11 +194,16 @@ describe('what init offers is what the config knows', () => {
       chat: '-1001234567890',
       urls: 'http://127.0.0.1:9093',
       server: 'https://ntfy.example',
+      api: 'https://api.example',
+      from: 'breakwater@desk.example',
+      to: 'ann@desk.example',
+      user: 'desk',
+      'email.server': 'smtps://mail.example:465',
     };
     for (const [type, { needs, takes }] of Object.entries(CHANNEL_KINDS)) {
       for (const keys of [needs, { ...needs, ...takes }]) {
         const settings = Object.keys(keys).map(
-          (key) => `${key}=${examples[key] ?? `env:${key.toUpperCase()}`}`,
+          (key) => `${key}=${examples[`${type}.${key}`] ?? examples[key] ?? `env:${key.toUpperCase()}`}`,
         );
         await rm(config(), { force: true });
         const args = [...(await optionsFor(0)), '--offline', '--channel', [type, ...settings].join(',')];
