@@ -147,11 +147,16 @@ function createHistory(backend: Backend): HistoryReader {
   return {
     async read(accountId, subject, { fromMs = 0, limit = DEFAULT_POINTS } = {}) {
       if (limit <= 0) return [];
-      const samples = await backend.history(bucketOf(accountId), accountId, fromMs, limit);
+      const samples = await backend.history(bucketOf(accountId), accountId, {
+        fromMs,
+        toMs: Number.POSITIVE_INFINITY,
+        count: limit,
+      });
       return samples.flatMap(({ atMs, values }) => pointOf(atMs, values.get(subject)));
     },
-    async readAll(accountId) {
-      const samples = await backend.history(bucketOf(accountId), accountId, 0, ALL_SAMPLES);
+    async readAll(accountId, { fromMs = 0, toMs = Number.POSITIVE_INFINITY, limit = ALL_SAMPLES } = {}) {
+      const range = { fromMs, toMs, count: limit };
+      const samples = await backend.history(bucketOf(accountId), accountId, range);
       return samples.map(({ atMs, values }) => ({
         atMs,
         samples: [...values].flatMap(([subject, text]) =>

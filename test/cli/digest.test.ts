@@ -1,8 +1,12 @@
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import type { AuditDraft } from '../../src/core/audit/audit-record.ts';
 import type { Digest } from '../../src/core/digest/digest.ts';
+import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { emptyAccountState } from '../../src/core/rules/account-state.ts';
+import { bucketKeys } from '../../src/state/account/keys.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
 import { event, hour, transition } from '../core/digest/fixtures.ts';
 import { d, list, position, read, snapshot } from '../core/rules/fixtures.ts';
 import { expectOk, json, type OperatorWorld, openOperatorWorld } from './operator.ts';
@@ -106,6 +110,32 @@ test('digest reads a trail of many pages, and says where its beginning was prune
   const kept = (pruned?.troubles ?? []).reduce((sum, { times }) => sum + times, 0);
   expect(kept).toBeLessThanOrEqual(100);
   expect(kept).toBeGreaterThan(50);
+});
+
+test('the nearest call is found in the first of many samples, and those outside of the time do not count', async () => {
+  const world = await openOperatorWorld();
+  const redis = new Redis(world.redisUrl, { maxRetriesPerRequest: 1 });
+  closeAfterTest(async () => redis.disconnect());
+  const key = bucketKeys(world.prefix, bucketOf('long')).history('long');
+  const sample = async (atMs: number, distance: number) => {
+    const values = { market: 'BTC_PERP', liquidationDistance: distance };
+    await redis.xadd(key, `${atMs}-0`, 'position:1', JSON.stringify(values));
+  };
+  await sample(hour(0) - 1, 0.01);
+  await sample(hour(0), 0.05);
+  for (let index = 1; index < 450; index += 1) await sample(hour(0) + index * 10_000, 0.3);
+  await sample(hour(24), 0.01);
+  const { accounts } = json(await world.cli(['digest', ...PERIOD, '--json'])) as unknown as Digest;
+  expect(accounts[0]?.nearest).toMatchObject({ name: 'BTC_PERP', distance: 0.05, atMs: hour(0) });
+});
+
+test('what somebody else wrote into the trail of one account does not silence the others', async () => {
+  const world = await openOperatorWorld();
+  await record(world, 'long', [{ kind: 'action', event: { kind: 'refused', atMs: hour(2) } } as never]);
+  await record(world, 'hedged', [decision(hour(2))]);
+  const { stdout } = await world.cli(['digest', ...PERIOD]);
+  expect(stdout).toContain('- hedged: BTC_PERP was 4 % from liquidation at 2026-01-30 10:00');
+  expect(stdout).toMatch(/^- long: what is stored cannot be read \(.+\)$/m);
 });
 
 test('digest refuses what makes no sense', async () => {

@@ -17,6 +17,7 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   status: [],
   pause: BY,
   report: ['--from', '2026-01-01', '--to', '2026-01-02'],
+  digest: [],
   resume: BY,
   silence: ['--rule', 'r', '--account', 'a', '--for', '1h', ...BY],
   reduce: ['--account', 'a', '--position', '1', '--by', '10%', '--yes', ...BY],

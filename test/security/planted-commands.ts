@@ -58,6 +58,7 @@ export async function commandTexts({
   await both('status');
   await both('status', '--account', 'long');
   await both('report');
+  await both('digest');
   await both('pause', '--list');
   await both('pause', '--account', 'long', '--for', '1s', '--reason', `not ${PLANTED.controlToken}`);
   await both('audit', 'verify');

@@ -1,16 +1,11 @@
 import process from 'node:process';
-import {
-  AuditFormatError,
-  AuditInputsError,
-  type AuditRecord,
-  type ChainedRecord,
-} from '../../core/audit/audit-record.ts';
+import { AuditInputsError, type AuditRecord, type ChainedRecord } from '../../core/audit/audit-record.ts';
 import { type DigestRecord, digestAccount } from '../../core/digest/account-digest.ts';
 import { type AccountDigest, type Digest, digestOf, type Period } from '../../core/digest/digest.ts';
 import { NearestSightings, sightingsInDecision, sightingsInHistory } from '../../core/digest/sighting.ts';
 import type { AuditReader } from '../../core/ports/audit-reader.ts';
-import type { HistoryReader } from '../../core/ports/history-reader.ts';
-import type { StateStore } from '../../core/ports/state-store.ts';
+import type { HistoryMoment, HistoryReader } from '../../core/ports/history-reader.ts';
+import { type StateStore, StoreLostError } from '../../core/ports/state-store.ts';
 import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import { viewAccount } from '../../core/view/view-account.ts';
 import { readVersion } from '../read-version.ts';
@@ -41,10 +36,25 @@ export async function gatherDigest(place: DigestPlace, period: Period): Promise<
   const accounts: AccountDigest[] = [];
   for (const account of place.accounts) {
     place.signal.throwIfAborted();
-    accounts.push(await gatherAccount(account, place, period));
+    accounts.push(await gatherOrSayWhy(account, place, period));
   }
   const versions = { breakwater: readVersion(), node: process.version };
   return digestOf(accounts, period, { versions, notes: place.notes ?? [] });
+}
+
+/** What is stored of one account, by another version or by somebody else, must not silence the others. */
+async function gatherOrSayWhy(
+  account: DigestedAccount,
+  place: DigestPlace,
+  period: Period,
+): Promise<AccountDigest> {
+  try {
+    return await gatherAccount(account, place, period);
+  } catch (error) {
+    if (place.signal.aborted || error instanceof StoreLostError) throw error;
+    const unreadable = error instanceof Error ? error.message : String(error);
+    return digestAccount({ accountId: account.id, records: [], sightings: [], unreadable }, period);
+  }
 }
 
 async function gatherAccount(
@@ -53,25 +63,19 @@ async function gatherAccount(
   period: Period,
 ): Promise<AccountDigest> {
   const nearest = new NearestSightings();
-  for (const moment of await history.readAll(accountId)) {
-    if (moment.atMs >= period.fromMs && moment.atMs < period.toMs) nearest.add(sightingsInHistory(moment));
+  for await (const moments of momentsBack(history, accountId, period)) {
+    signal.throwIfAborted();
+    for (const moment of moments) nearest.add(sightingsInHistory(moment));
   }
   const records: DigestRecord[] = [];
   let oldest: ChainedRecord | undefined;
   let prunedToMs: number | undefined;
-  let unreadable: string | undefined;
-  try {
-    for await (const { page, isFirst } of pagesBack(audit, accountId, period.fromMs)) {
-      signal.throwIfAborted();
-      oldest = page[0] ?? oldest;
-      if (isFirst && oldest !== undefined && oldest.number > 1) prunedToMs = oldest.record.atMs;
-      for (const one of page) nearest.add(await sightingsIn(one.record, { audit, rules, period }));
-      records.unshift(...page.map(withoutInputs));
-    }
-  } catch (error) {
-    // One account's records of another version must not silence the others.
-    if (!(error instanceof AuditFormatError)) throw error;
-    unreadable = error.message;
+  for await (const { page, isFirst } of pagesBack(audit, accountId, period.fromMs)) {
+    signal.throwIfAborted();
+    oldest = page[0] ?? oldest;
+    if (isFirst && oldest !== undefined && oldest.number > 1) prunedToMs = oldest.record.atMs;
+    for (const one of page) nearest.add(await sightingsIn(one.record, { audit, rules, period }));
+    records.unshift(...page.map(withoutInputs));
   }
   const isRecent = nowMs - period.toMs < RECENT_MS;
   const view = isRecent ? viewAccount({ ...(await store.read(accountId)), nowMs, rules }) : undefined;
@@ -81,12 +85,12 @@ async function gatherAccount(
       ...sources,
       ...(view === undefined ? {} : { view }),
       ...(prunedToMs === undefined ? {} : { prunedToMs }),
-      ...(unreadable === undefined ? {} : { unreadable }),
     },
     period,
   );
 }
 
+/** Records and samples read at once: what acts in this process never waits for more than one page. */
 const PAGE = 200;
 /** Processes put their own times on records: those of one page may be out of order by what their clocks differ. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
@@ -112,6 +116,21 @@ async function* pagesBack(
     yield { page, isFirst };
     if (oldest === undefined || isFirst || oldest.record.atMs < fromMs - CLOCKS_DIFFER_MS) return;
     to = oldest.number - 1;
+  }
+}
+
+/** The samples of a time, the newest page first. */
+async function* momentsBack(
+  history: Pick<HistoryReader, 'readAll'>,
+  accountId: string,
+  { fromMs, toMs: endMs }: Period,
+): AsyncGenerator<readonly HistoryMoment[]> {
+  for (let toMs = endMs - 1; ; ) {
+    const moments = await history.readAll(accountId, { fromMs, toMs, limit: PAGE });
+    yield moments;
+    const [oldest] = moments;
+    if (oldest === undefined || moments.length < PAGE) return;
+    toMs = oldest.atMs - 1;
   }
 }
 

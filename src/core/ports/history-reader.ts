@@ -19,6 +19,13 @@ export interface HistoryQuery {
   readonly limit?: number;
 }
 
+/** By the store's clock, Unix milliseconds. */
+export interface MomentQuery {
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  readonly limit?: number;
+}
+
 /** Figures of all subjects that an account had at one time. */
 export interface HistoryMoment {
   /** Unix milliseconds, of the store's clock. */
@@ -29,5 +36,6 @@ export interface HistoryMoment {
 /** Samples that were committed with the account's state (`AccountCommit.history`), oldest first, trimmed. */
 export interface HistoryReader {
   read(accountId: string, subject: SubjectKey, query?: HistoryQuery): Promise<readonly HistoryPoint[]>;
-  readAll(accountId: string): Promise<readonly HistoryMoment[]>;
+  /** The newest `limit` of a time, both ends included; default: all there are. */
+  readAll(accountId: string, query?: MomentQuery): Promise<readonly HistoryMoment[]>;
 }

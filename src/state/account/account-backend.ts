@@ -22,7 +22,15 @@ export interface Backend {
   records(bucket: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]>;
   file(bucket: number, accountId: string, hash: string): Promise<string | null>;
   fileHashes(bucket: number, accountId: string): Promise<readonly string[]>;
-  history(bucket: number, accountId: string, fromMs: number, count: number): Promise<readonly RawSample[]>;
+  /** The last `count` samples of a time, oldest first. */
+  history(bucket: number, accountId: string, range: HistoryRange): Promise<readonly RawSample[]>;
+}
+
+/** By the store's clock, Unix milliseconds, both inclusive. */
+export interface HistoryRange {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly count: number;
 }
 
 export interface RecordRange {

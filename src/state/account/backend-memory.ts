@@ -6,6 +6,7 @@ import {
   type Backend,
   CLOCK_MEMBER,
   CLOCK_STEP_MS,
+  type HistoryRange,
   leavesTally,
   type RawAccount,
   type RawBatch,
@@ -193,11 +194,10 @@ export class MemoryBackend implements Backend {
   async history(
     index: number,
     accountId: string,
-    fromMs: number,
-    count: number,
+    { fromMs, toMs, count }: HistoryRange,
   ): Promise<readonly RawSample[]> {
     const all = this.#bucket(index).accounts.get(accountId)?.history ?? [];
-    const found = all.filter(({ atMs }) => atMs >= fromMs);
+    const found = all.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs);
     return found.slice(Math.max(0, found.length - count));
   }
 

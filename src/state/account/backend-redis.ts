@@ -11,6 +11,7 @@ import {
 } from '../redis-scripts.ts';
 import {
   type Backend,
+  type HistoryRange,
   leavesTally,
   type RawAccount,
   type RawBatch,
@@ -163,10 +164,20 @@ export class RedisBackend implements Backend {
     return this.#within('listing attachments', () => this.#redis.hkeys(key));
   }
 
-  history(bucket: number, accountId: string, fromMs: number, count: number): Promise<readonly RawSample[]> {
+  history(
+    bucket: number,
+    accountId: string,
+    { fromMs, toMs, count }: HistoryRange,
+  ): Promise<readonly RawSample[]> {
     const key = this.#of(bucket).history(accountId);
     return this.#within('reading history', async () => {
-      const entries = await this.#redis.xrevrange(key, '+', String(fromMs), 'COUNT', count);
+      const entries = await this.#redis.xrevrange(
+        key,
+        toMs === Number.POSITIVE_INFINITY ? '+' : String(toMs),
+        String(fromMs),
+        'COUNT',
+        count,
+      );
       return entries
         .reverse()
         .map(([id, values]) => ({ atMs: Number.parseInt(id, 10), values: new Map(pairsOf(values)) }));

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import { BUCKETS, type LaneLeases } from '../../core/ports/state-store.ts';
 import type {
   Backend,
+  HistoryRange,
   RawBatch,
   RawChange,
   RawCommitReply,
@@ -178,8 +179,8 @@ export class StandbyBackend implements Backend {
     return this.#current.fileHashes(index, accountId);
   }
 
-  history(index: number, accountId: string, fromMs: number, count: number): Promise<readonly RawSample[]> {
-    return this.#current.history(index, accountId, fromMs, count);
+  history(index: number, accountId: string, range: HistoryRange): Promise<readonly RawSample[]> {
+    return this.#current.history(index, accountId, range);
   }
 
   get #current(): Backend {

@@ -158,7 +158,7 @@ async function contentsOf(backend: Backend) {
     ACCOUNTS.map(async (accountId) => {
       const range = { from: 1, to: Number.POSITIVE_INFINITY, count: 1_000, newest: false };
       const hashes = (await backend.fileHashes(BUCKET, accountId)).toSorted();
-      const samples = await backend.history(BUCKET, accountId, 0, 1_000);
+      const samples = await backend.history(BUCKET, accountId, { fromMs: 0, toMs: Infinity, count: 1_000 });
       return {
         fields: Object.fromEntries(await backend.fields(BUCKET, accountId)),
         records: await backend.records(BUCKET, accountId, range),

@@ -47,6 +47,11 @@ describe.each(PLACE_KINDS)('history in %s', (kind) => {
     expect(all.map(({ atMs }) => atMs)).toEqual(
       (await history.read('curve', 'position:1')).map(({ atMs }) => atMs),
     );
+    // A part of them: the newest of a time, ends included.
+    const [oldest, second, third] = all;
+    const between = { fromMs: oldest!.atMs, toMs: third!.atMs };
+    expect(await history.readAll('curve', { ...between, limit: 2 })).toEqual([second, third]);
+    expect(await history.readAll('curve', { toMs: oldest!.atMs - 1 })).toEqual([]);
     const [first] = await history.read('curve', 'position:1');
     expect(await history.read('curve', 'position:1', { fromMs: first!.atMs + 3_600_000 })).toEqual([]);
   });
@@ -66,7 +71,11 @@ describe.each(PLACE_KINDS)('history in %s', (kind) => {
     for (let index = 0; index < 600; index += 1) {
       account = await commit(state, { base: account, history: sample(index) });
     }
-    const kept = await place.raw.history(bucketOf('long'), 'long', 0, 10_000);
+    const kept = await place.raw.history(bucketOf('long'), 'long', {
+      fromMs: 0,
+      toMs: Infinity,
+      count: 10_000,
+    });
     // Redis trims by whole nodes of 100 entries.
     expect(kept.length).toBeGreaterThanOrEqual(HISTORY_SAMPLES);
     expect(kept.length).toBeLessThanOrEqual(HISTORY_SAMPLES + 100);
