@@ -52,7 +52,7 @@ export interface Pod {
   };
 }
 
-export interface Workload {
+export interface Workload extends KubernetesObject {
   readonly spec: {
     readonly replicas: number;
     readonly serviceName?: string;
@@ -93,14 +93,14 @@ export const FILES: readonly string[] = readdirSync(new URL(FOLDER, ROOT)).filte
 
 export const objects = FILES.flatMap((file) => objectsIn(read(`${FOLDER}/${file}`)));
 
-export function objectOf<T>(kind: string, name: string): T {
+export function objectOf(kind: string, name: string): KubernetesObject {
   const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
   if (found === undefined) throw new Error(`${FOLDER} has no ${kind} ${name}`);
-  return found as T;
+  return found;
 }
 
-export const daemon = objectOf<Workload>('StatefulSet', 'breakwater');
-export const web = objectOf<Workload>('Deployment', 'breakwater-web');
+export const daemon = objectOf('StatefulSet', 'breakwater') as Workload;
+export const web = objectOf('Deployment', 'breakwater-web') as Workload;
 
 /** Whether a selector takes these labels. */
 export function selects(

@@ -1,0 +1,179 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { difference } from './lib/install.mjs';
+import { findNode } from './lib/node.mjs';
+import { releaseNotes, releaseProblems, tagOf } from './lib/release-checks.mjs';
+import { SetupError, say } from './lib/say.mjs';
+import { runHelper } from './lib/spawn.mjs';
+
+const USAGE = `Usage: npm run release -- [--dry-run] [--out FOLDER]
+
+Checks that the tree is clean, that version and changelog agree, and builds a release from the last commit: the package, its
+SBOM, the notes and SHA256SUMS, in release/VERSION. It pushes nothing: it prints the commands for that.
+
+  --dry-run     do all of it, and leave nothing behind
+  --out FOLDER  write there
+`;
+
+const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+/** Files that name the image of this version. */
+const IMAGES = ['config/kubernetes/daemon.yaml', 'config/kubernetes/web.yaml'];
+
+/** @param {string} file */
+const read = (file) => readFileSync(path.join(ROOT, file), 'utf8');
+
+/** @param {readonly string[]} args */
+function git(...args) {
+  try {
+    return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    const { stderr } = /** @type {{ stderr?: string }} */ (error);
+    throw new SetupError(`git ${args[0]}: ${stderr?.trim() || 'git could not be run'}`);
+  }
+}
+
+/** @param {string} text */
+const lines = (text) => text.split('\n').filter((line) => line !== '');
+
+/** @returns {import('./lib/release-checks.mjs').ReleaseState} */
+function readState() {
+  const images = IMAGES.flatMap((file) =>
+    [...read(file).matchAll(/^\s*image: \S+\/breakwater:(\S+)$/gm)].map(([, tag = '']) => ({ file, tag })),
+  );
+  return {
+    version: JSON.parse(read('package.json')).version,
+    lockVersion: JSON.parse(read('package-lock.json')).version,
+    images,
+    changelog: read('CHANGELOG.md'),
+    changed: lines(git('status', '--porcelain')).map((line) => line.slice(3)),
+    tags: lines(git('tag', '--list')),
+    notInstalled: difference(ROOT),
+  };
+}
+
+/**
+ * The package of the last commit, packed in a folder of its own: what lies around here does not get into it.
+ * @param {string} folder
+ * @param {string} version
+ * @returns {Promise<{ package: string, sbom: string }>} files
+ */
+async function pack(folder, version) {
+  const source = path.join(folder, 'source');
+  mkdirSync(source);
+  git('archive', '--format=tar', '--output', path.join(folder, 'source.tar'), 'HEAD');
+  execFileSync('tar', ['-xf', path.join(folder, 'source.tar'), '-C', source]);
+  symlinkSync(realpathSync(path.join(ROOT, 'node_modules')), path.join(source, 'node_modules'));
+  say('building and packing ...');
+  const code = await runHelper('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: source });
+  if (code !== 0) throw new SetupError(`npm pack failed (exit code ${code})`);
+  const program = path.join(source, 'dist', 'src', 'cli', 'main.js');
+  const said = execFileSync(findNode(ROOT).program, [program, '--version'], { encoding: 'utf8' }).trim();
+  if (said !== version) throw new SetupError(`the built program says that it is ${said}, not ${version}`);
+  return {
+    package: path.join(folder, `breakwater-${version}.tgz`),
+    sbom: path.join(source, 'dist', 'sbom.cdx.json'),
+  };
+}
+
+/**
+ * @param {string} folder where the release lies
+ * @param {string} version
+ */
+function commands(folder, version) {
+  const place = path.relative(process.cwd(), folder) || '.';
+  const tag = tagOf(version);
+  return `Nothing has been pushed. Once .ci/run has passed on this commit:
+
+  git tag --annotate ${tag} --message "Breakwater ${version}"
+  git push origin HEAD ${tag}
+  docker build --tag REGISTRY/breakwater:${version} .
+  docker push REGISTRY/breakwater:${version}
+
+Publish with the tag what lies in ${place}, with NOTES.md as its text. Whoever has loaded it checks it with
+sha256sum --check SHA256SUMS. package.json says "private": npm publish refuses it.
+`;
+}
+
+/**
+ * @param {{ dryRun: boolean, out: string | undefined }} options
+ * @returns {Promise<number>} exit code
+ */
+async function release({ dryRun, out }) {
+  const state = readState();
+  const { version, changelog } = state;
+  const problems = releaseProblems(state);
+  for (const problem of problems) say(problem);
+  if (problems.length > 0) return 1;
+  const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-release-'));
+  try {
+    const made = await pack(folder, version);
+    const draft = path.join(folder, 'release');
+    mkdirSync(draft);
+    const names = [path.basename(made.package), `breakwater-${version}.sbom.cdx.json`, 'NOTES.md'];
+    const [tarball = '', sbom = '', notes = ''] = names.map((name) => path.join(draft, name));
+    copyFileSync(made.package, tarball);
+    copyFileSync(made.sbom, sbom);
+    writeFileSync(notes, releaseNotes(changelog, version));
+    const sums = names.map((name) => `${sha256(path.join(draft, name))}  ${name}\n`).join('');
+    writeFileSync(path.join(draft, 'SHA256SUMS'), sums);
+    const target = path.resolve(out ?? path.join(ROOT, 'release', version));
+    if (!dryRun) {
+      rmSync(target, { recursive: true, force: true });
+      cpSync(draft, target, { recursive: true });
+    }
+    say(dryRun ? `a dry run: ${target} was not written. It would have` : `wrote to ${target}`);
+    process.stdout.write(`${sums}\n${commands(target, version)}`);
+    return 0;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** @param {string} file */
+function sha256(file) {
+  return createHash('sha256').update(readFileSync(file)).digest('hex');
+}
+
+function readArguments() {
+  try {
+    const options = /** @type {const} */ ({
+      'dry-run': { type: 'boolean', default: false },
+      out: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    });
+    return parseArgs({ options }).values;
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+    return undefined;
+  }
+}
+
+try {
+  const values = readArguments();
+  if (values === undefined || values.help) {
+    (values === undefined ? process.stderr : process.stdout).write(USAGE);
+    process.exitCode = values === undefined ? 2 : 0;
+  } else {
+    process.exitCode = await release({ dryRun: values['dry-run'], out: values.out });
+  }
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}
