@@ -36,7 +36,7 @@ acting:
   maxOrderReadAge: ${scaled(2)}
   intentTtl: ${scaled(600)}
   maxSnapshotAge: ${scaled(15)}
-notify: { remindEvery: ${scaled(1_800)} }
+notify: { remindEvery: ${scaled(1_800)}, groupWait: ${scaled(10)} }
 # Any free port: another daemon may run on this machine.
 web: { port: 0 }
 markets:

@@ -18,6 +18,7 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   pause: BY,
   report: ['--from', '2026-01-01', '--to', '2026-01-02'],
   digest: [],
+  init: ['--out', '/nowhere/a.yaml', '--exchange', 'http://127.0.0.1:1', '--account', 'a', '--offline'],
   resume: BY,
   silence: ['--rule', 'r', '--account', 'a', '--for', '1h', ...BY],
   reduce: ['--account', 'a', '--position', '1', '--by', '10%', '--yes', ...BY],
