@@ -55,14 +55,16 @@ export class ConfigWatch {
   /** Reloads if the file is another one, or was written, since the last look. */
   async look(): Promise<void> {
     const mark = await markOf(this.#options.file);
-    const before = this.#seen;
+    if (mark === this.#seen) return;
     this.#seen = mark;
-    if (mark !== before && mark !== 'absent') await this.reload();
+    if (mark !== 'absent') await this.reload();
   }
 
   async #reload(): Promise<ReloadResult> {
     const { file, env, telemetry, adopt } = this.#options;
     if (this.#isClosed) return { kind: 'refused', problems: ['the daemon is stopping'] };
+    // Asked for by hand, it is not read once more at the next look.
+    this.#seen = await markOf(file);
     const loaded = loadConfig(file, nodeSurroundings(env));
     if (loaded.kind === 'refused') return this.#refuse(loaded.problems.map(problemWords));
     const change = compareConfigs(this.#config, loaded.config);
