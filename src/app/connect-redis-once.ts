@@ -1,10 +1,12 @@
 import type { Redis } from 'ioredis';
+import type { RedisTarget } from '../queues/connection.ts';
 import { inTime } from '../web/in-time.ts';
 
 /** One attempt: a person waits, and a store that was asked for is not silently gone without. */
-export async function connectRedisOnce(url: string): Promise<Redis> {
+export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
   const { Redis } = await import('ioredis');
-  const redis = new Redis(url, {
+  const redis = new Redis({
+    ...target,
     lazyConnect: true,
     maxRetriesPerRequest: 1,
     connectTimeout: 3000,

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
-import { reconnectPause } from '../queues/connection.ts';
+import { type RedisTarget, reconnectPause } from '../queues/connection.ts';
 
 /** Redis cannot be used; the message says why and names no password. */
 export class RedisUnusableError extends Error {
@@ -14,8 +14,9 @@ export class RedisUnusableError extends Error {
 }
 
 /** A connection for calls that must be answered at once or fail. */
-export async function connectRedis(url: string, onError: (error: unknown) => void): Promise<Redis> {
-  const redis = new Redis(url, {
+export async function connectRedis(target: RedisTarget, onError: (error: unknown) => void): Promise<Redis> {
+  const redis = new Redis({
+    ...target,
     lazyConnect: true,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,

@@ -1,5 +1,17 @@
 import type { RedisOptions } from 'bullmq';
 
+/** Where Redis is and how it is reached: what all connections have in common. */
+export interface RedisTarget {
+  readonly host?: string;
+  readonly port?: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly family?: number;
+  readonly db?: number;
+  /** PEM texts; absent: no TLS. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+}
+
 const LONGEST_PAUSE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 
@@ -9,15 +21,15 @@ export function reconnectPause(times: number): number {
 
 /** Options, not a connection: BullMQ owns what it opens. Workers wait for Redis, producers fail at once. */
 export function workerConnection(
-  url: string,
+  target: RedisTarget,
   retryStrategy: (times: number) => number | null = reconnectPause,
 ): RedisOptions {
-  return { url, maxRetriesPerRequest: null, retryStrategy, connectTimeout: CONNECT_TIMEOUT_MS };
+  return { ...target, maxRetriesPerRequest: null, retryStrategy, connectTimeout: CONNECT_TIMEOUT_MS };
 }
 
-export function producerConnection(url: string): RedisOptions {
+export function producerConnection(target: RedisTarget): RedisOptions {
   return {
-    url,
+    ...target,
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
     retryStrategy: reconnectPause,
