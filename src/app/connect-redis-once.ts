@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { RedisTarget } from '../queues/connection.ts';
-import { inTime } from '../web/in-time.ts';
+import { makeContact } from './first-contact.ts';
 
 /** One attempt: a person waits, and a store that was asked for is not silently gone without. */
 export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
@@ -12,18 +12,7 @@ export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
     connectTimeout: 3000,
     retryStrategy: () => null,
   });
-  let reason = '';
-  redis.on('error', (error: NodeJS.ErrnoException) => {
-    reason = error.code ?? error.message;
-  });
-  try {
-    await redis.connect();
-    // A server that accepts connections and says nothing is as good as none.
-    await inTime(redis.ping(), 3000);
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    const why = reason || (error as Error).message;
-    throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
-  }
+  const why = await makeContact(redis, target);
+  if (why !== undefined) throw Object.assign(new Error(why), { code: 'redis-unreachable' });
+  return redis;
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import { type RedisTarget, reconnectPause } from '../queues/connection.ts';
+import { makeContact } from './first-contact.ts';
 
 /** Redis cannot be used; the message says why and names no password. */
 export class RedisUnusableError extends Error {
@@ -23,19 +24,8 @@ export async function connectRedis(target: RedisTarget, onError: (error: unknown
     connectTimeout: 3_000,
     retryStrategy: reconnectPause,
   });
-  let reason = '';
-  const first = (error: NodeJS.ErrnoException): void => {
-    reason = error.code ?? error.message;
-  };
-  redis.on('error', first);
-  try {
-    await redis.connect();
-    await redis.ping();
-  } catch (error) {
-    redis.disconnect();
-    throw new RedisUnusableError(`the Redis server cannot be used: ${reason || (error as Error).message}`);
-  }
-  redis.off('error', first);
+  const why = await makeContact(redis, target);
+  if (why !== undefined) throw new RedisUnusableError(why);
   redis.on('error', onError);
   return redis;
 }
