@@ -311,7 +311,7 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { redisTarget } = await import('./app/redis-target.ts');
   const { Secret } = await import('./config/secret.ts');
   const url = new Secret(shared.redisUrl);
-  const redis = await connectRedisOnce(redisTarget({ url, tls: {} }));
+  const redis = await connectRedisOnce(redisTarget({ url }));
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
   const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
   const close = async () => {

@@ -11,8 +11,9 @@ export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
     maxRetriesPerRequest: 1,
     connectTimeout: 3000,
     retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
   });
   const why = await makeContact(redis, target);
-  if (why !== undefined) throw Object.assign(new Error(why), { code: 'redis-unreachable' });
-  return redis;
+  if (why === undefined) return redis;
+  throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
 }

@@ -10,7 +10,10 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<st
   const note = (error: NodeJS.ErrnoException): void => {
     first = error;
   };
+  const ofSentinels = new Set<string>();
+  const noteSentinel = ({ message }: Error): void => void ofSentinels.add(message);
   redis.on('error', note);
+  redis.on('sentinelError', noteSentinel);
   try {
     await redis.connect();
     // A server that accepts connections and says nothing is as good as none.
@@ -18,12 +21,27 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<st
     return undefined;
   } catch (error) {
     redis.disconnect();
-    return `the Redis server cannot be used: ${reasonOf(first ?? (error as Error), target)}`;
+    return (
+      noSentinel(error as Error, target, [...ofSentinels]) ?? reasonOf(first ?? (error as Error), target)
+    );
   } finally {
     redis.off('error', note);
+    redis.off('sentinelError', noteSentinel);
     // What a connection that is given up says later is for nobody.
     redis.on('error', () => undefined);
   }
+}
+
+/** `undefined`: one of them has named a server. */
+function noSentinel({ message }: Error, target: RedisTarget, said: readonly string[]): string | undefined {
+  if (target.sentinels === undefined || !message.startsWith('All sentinels are unreachable'))
+    return undefined;
+  const isUnknown = said.some((words) => words.endsWith('got an invalid reply: null'));
+  const name = isUnknown
+    ? `no Sentinel knows a primary named ${target.name}`
+    : 'no Sentinel names the primary';
+  const others = said.filter((words) => !words.endsWith('got an invalid reply: null'));
+  return [name, ...others].join('; ');
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException, { tls }: RedisTarget): string {

@@ -77,7 +77,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
   }
   const prefix = place.redisPrefix ?? config?.redis.prefix ?? DEFAULT_PREFIX;
-  const redis = await connectRedisOnce(redisTarget({ tls: {}, ...config?.redis, url }));
+  const redis = await connectRedisOnce(redisTarget({ ...config?.redis, url }));
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
   const key = config?.operators.key?.reveal();

@@ -4,7 +4,7 @@ import { readRedisAddress } from './redis-address.ts';
 import { Secret } from './secret.ts';
 import { resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
-import { redisUrlOrRef } from './shape/references.ts';
+import { redisUrlOrRef, secretRef } from './shape/references.ts';
 import { flag, name, text } from './shape/scalars.ts';
 import { section } from './shape/shape.ts';
 
@@ -13,7 +13,9 @@ const pemFile = (of: string): z.ZodType<string> =>
 
 export const redisSchema = section(
   {
-    url: redisUrlOrRef().describe('Address of the Redis server; with a password, as a reference.'),
+    url: redisUrlOrRef().describe(
+      'Address of the Redis server; with a password, as a reference. `redis+sentinel://HOST:26379,HOST:26379/NAME` asks Sentinels for the primary of that name (docs/operations.md); `rediss` speaks TLS.',
+    ),
     prefix: name('a prefix').describe(
       'First part of every key, so that several installations can share a server.',
     ),
@@ -31,6 +33,12 @@ export const redisSchema = section(
     key: pemFile('a private key')
       .exactOptional()
       .describe('Private key of `cert` (PEM, without a passphrase); only the owner may read the file.'),
+    sentinelUser: text({ expected: 'the name of a user', maxLength: 200 })
+      .exactOptional()
+      .describe('User of the Sentinels; default: their default user.'),
+    sentinelPassword: secretRef()
+      .exactOptional()
+      .describe('Password of the Sentinels, which is not that of the servers. Default: they ask for none.'),
   },
   { url: 'redis://127.0.0.1:6379', prefix: 'breakwater', required: false },
 );
@@ -48,24 +56,43 @@ export interface RedisSettings {
   readonly prefix: string;
   readonly required: boolean;
   readonly tls: RedisTls;
+  /** How to come in at the Sentinels. */
+  readonly sentinel: { readonly username?: string; readonly password?: Secret };
 }
 
 const SECTION = 'redis';
 const NO_SECRET = new Secret('');
 
 export function compileRedis(
-  { ca, cert, key, ...written }: z.output<typeof redisSchema>,
+  { ca, cert, key, sentinelUser, ...written }: z.output<typeof redisSchema>,
   context: SecretContext,
 ): RedisSettings {
-  const { url = NO_SECRET, prefix, required } = resolved(written, [SECTION], context);
+  const found = resolved(written, [SECTION], context);
+  const { url = NO_SECRET, prefix, required, sentinelPassword } = found;
   const reading = readRedisAddress(url.reveal());
   const files = { ca, cert, key };
-  for (const [name, file] of Object.entries(files)) {
-    if (file === undefined || reading.kind === 'none' || reading.address.tls) continue;
-    const message = 'expected an address that starts with rediss (TLS) beside it, got one without TLS';
-    complain(context, [SECTION, name], 'wrong-value', message);
+  if (reading.kind === 'address') {
+    const { tls, primary } = reading.address;
+    const needs = (keys: object, isMet: boolean, kind: string): void => {
+      for (const [name, value] of Object.entries(keys)) {
+        if (value === undefined || isMet) continue;
+        const message = `expected an address ${kind} beside it, got another one`;
+        complain(context, [SECTION, name], 'wrong-value', message);
+      }
+    };
+    needs(files, tls, 'that starts with rediss (TLS)');
+    needs({ sentinelUser, sentinelPassword }, primary !== undefined, 'of Sentinels');
   }
-  return { url, prefix, required, tls: readTls(files, context) };
+  return {
+    url,
+    prefix,
+    required,
+    tls: readTls(files, context),
+    sentinel: {
+      ...(sentinelUser === undefined ? {} : { username: sentinelUser }),
+      ...(sentinelPassword === undefined ? {} : { password: sentinelPassword }),
+    },
+  };
 }
 
 type TlsFiles = Readonly<Record<'ca' | 'cert' | 'key', string | undefined>>;

@@ -121,7 +121,7 @@ describe('certificates for Redis', () => {
   test.each([
     [
       '{ url: "redis://127.0.0.1", ca: ca.pem }',
-      'redis.ca: expected an address that starts with rediss (TLS) beside it, got one without TLS',
+      'redis.ca: expected an address that starts with rediss (TLS) beside it, got another one',
     ],
     ['{ url: { env: REDIS }, cert: own.crt }', 'redis.cert: expected key beside it, got none'],
     ['{ url: { env: REDIS }, key: own.key }', 'redis.key: expected cert beside it, got none'],

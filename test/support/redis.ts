@@ -21,7 +21,7 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
 
 /** How the connections of the project reach a server. */
 export function targetOf(url: string): RedisTarget {
-  return redisTarget({ url: new Secret(url), tls: {} });
+  return redisTarget({ url: new Secret(url) });
 }
 
 /** Whether `startRedisServer` can work here; with only a REDIS_URL it cannot. */
