@@ -28,6 +28,7 @@ export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export { type TuneOptions } from './app/tune/open-tune.ts';
 export type { CheckReport } from './config/check-report.ts';
+export { readRedisAddress } from './config/redis-address.ts';
 export type { PositionSetName } from './config/rules/fitting-set.ts';
 export type { ProposedSet } from './config/rules/proposed-set.ts';
 export {
@@ -338,7 +339,10 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { createRedisNonceStore } = await import('./state/nonce/nonce-redis.ts');
   const { createRedisRateLimitStore } = await import('./state/limits/limiter-redis.ts');
   const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
-  const redis = await connectRedisOnce(shared.redisUrl);
+  const { redisTarget } = await import('./app/redis-target.ts');
+  const { Secret } = await import('./config/secret.ts');
+  const url = new Secret(shared.redisUrl);
+  const redis = await connectRedisOnce(redisTarget({ url }));
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
   const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
   const close = async () => {

@@ -21,7 +21,7 @@ if [ ! -s "$daemon/redis-url" ]; then
   # Nobody comes in without the password, and the daemon can touch its own keys alone.
   {
     echo 'user default off resetpass'
-    echo "user breakwater on >$password ~breakwater:* &breakwater:* +@all -@admin -@dangerous +info +config|get"
+    echo "user breakwater on >$password resetkeys ~breakwater:* resetchannels &breakwater:* -@all +@read +@write +@connection +@transaction +@pubsub -@dangerous +eval +evalsha +time +info +config|get"
   } >"$redis/users.acl.new"
   mv "$redis/users.acl.new" "$redis/users.acl"
   printf 'redis://breakwater:%s@redis:6379' "$password" >"$daemon/redis-url.new"

@@ -39,7 +39,7 @@ export const TEST_TOOLS = [
     packages: { 'apt-get': ['chromium', 'chromium-browser'], default: ['chromium'] },
     usedBy: /\bhasBrowser\b/,
   },
-  { programs: ['openssl'], packages: { default: ['openssl'] }, usedBy: /'openssl'/ },
+  { programs: ['openssl'], packages: { default: ['openssl'] }, usedBy: /'openssl'|\bhasOpenssl\b/ },
   { programs: ['curl'], packages: { default: ['curl'] }, usedBy: /'curl'/ },
 ];
 

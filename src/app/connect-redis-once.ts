@@ -1,27 +1,19 @@
 import type { Redis } from 'ioredis';
-import { inTime } from '../web/in-time.ts';
+import type { RedisTarget } from '../queues/connection.ts';
+import { makeContact } from './first-contact.ts';
 
 /** One attempt: a person waits, and a store that was asked for is not silently gone without. */
-export async function connectRedisOnce(url: string): Promise<Redis> {
+export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
   const { Redis } = await import('ioredis');
-  const redis = new Redis(url, {
+  const redis = new Redis({
+    ...target,
     lazyConnect: true,
     maxRetriesPerRequest: 1,
     connectTimeout: 3000,
     retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
   });
-  let reason = '';
-  redis.on('error', (error: NodeJS.ErrnoException) => {
-    reason = error.code ?? error.message;
-  });
-  try {
-    await redis.connect();
-    // A server that accepts connections and says nothing is as good as none.
-    await inTime(redis.ping(), 3000);
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    const why = reason || (error as Error).message;
-    throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
-  }
+  const why = await makeContact(redis, target);
+  if (why === undefined) return redis;
+  throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
 }

@@ -2,7 +2,8 @@ import { Redis } from 'ioredis';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
-import { reconnectPause } from '../queues/connection.ts';
+import { type Pause, promptConnection, type RedisTarget, reconnectPause } from '../queues/connection.ts';
+import { makeContact } from './first-contact.ts';
 
 /** Redis cannot be used; the message says why and names no password. */
 export class RedisUnusableError extends Error {
@@ -14,27 +15,14 @@ export class RedisUnusableError extends Error {
 }
 
 /** A connection for calls that must be answered at once or fail. */
-export async function connectRedis(url: string, onError: (error: unknown) => void): Promise<Redis> {
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 1,
-    connectTimeout: 3_000,
-    retryStrategy: reconnectPause,
-  });
-  let reason = '';
-  const first = (error: NodeJS.ErrnoException): void => {
-    reason = error.code ?? error.message;
-  };
-  redis.on('error', first);
-  try {
-    await redis.connect();
-    await redis.ping();
-  } catch (error) {
-    redis.disconnect();
-    throw new RedisUnusableError(`the Redis server cannot be used: ${reason || (error as Error).message}`);
-  }
-  redis.off('error', first);
+export async function connectRedis(target: RedisTarget, onError: (error: unknown) => void): Promise<Redis> {
+  let isMade = false;
+  // A daemon that cannot reach Redis at its start says so; later it goes on asking.
+  const pauseOfSentinels: Pause = (times) => (isMade ? reconnectPause(times) : null);
+  const redis = new Redis({ ...promptConnection(target, pauseOfSentinels), lazyConnect: true });
+  const why = await makeContact(redis, target);
+  if (why !== undefined) throw new RedisUnusableError(`the Redis server cannot be used: ${why}`);
+  isMade = true;
   redis.on('error', onError);
   return redis;
 }

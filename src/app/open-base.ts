@@ -6,6 +6,7 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
+import type { RedisTarget } from '../queues/connection.ts';
 import { openQueues, type Queues } from '../queues/producers.ts';
 import { examineRedis } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
@@ -19,6 +20,7 @@ import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
+import { redisTarget } from './redis-target.ts';
 
 export interface Surroundings {
   readonly clock: Clock;
@@ -33,7 +35,7 @@ export interface Surroundings {
 /** Everything that runs by itself and is closed last. */
 export interface Base extends Surroundings {
   readonly instance: string;
-  readonly url: string;
+  readonly target: RedisTarget;
   readonly prefix: string;
   readonly redis: Redis;
   readonly state: State;
@@ -50,9 +52,9 @@ export interface Base extends Surroundings {
 export async function openBase(config: CompiledConfig, surroundings: Surroundings): Promise<Base> {
   const { clock, random, telemetry, ordinal, process } = surroundings;
   const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
-  const url = config.redis.url.reveal();
+  const target = redisTarget(config.redis);
   const { prefix } = config.redis;
-  const redis = await connectRedis(url, onRedisLost(telemetry, clock));
+  const redis = await connectRedis(target, onRedisLost(telemetry, clock));
   redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
   const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
   const close = async (): Promise<void> => {
@@ -104,12 +106,12 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     accounts.adopt(config);
     await followClock(redis, clock, time);
     const queues = openQueues({
-      url,
+      target,
       prefix,
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
-    const parts = { instance, url, prefix, redis, state, receipts, nonces, accounts, queues, time };
+    const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
     return { ...surroundings, ...parts, memory: new ReadMemory(), close };
   } catch (error) {
     await close();

@@ -2,7 +2,7 @@ import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.
 import { loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
-import { secretValues } from '../config/secret.ts';
+import { Secret, secretValues } from '../config/secret.ts';
 import type { ChainedRecord } from '../core/audit/audit-record.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
@@ -20,6 +20,7 @@ import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
+import { redisTarget } from './redis-target.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
 export interface OperationsPlace {
@@ -74,12 +75,12 @@ const DEFAULT_PREFIX = 'breakwater';
 /** Opens the shared state. @throws an Error with a `cure`: `config-refused`, `redis-unknown` or `redis-unreachable` */
 export async function openOperations(place: OperationsPlace): Promise<Operations> {
   const config = place.config === undefined ? undefined : readConfig(place.config, place.env);
-  const url = place.redisUrl ?? config?.redis.url.reveal() ?? '';
-  if (url === '') {
+  const url = place.redisUrl === undefined ? config?.redis.url : new Secret(place.redisUrl);
+  if (url === undefined || url.reveal() === '') {
     throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
   }
   const prefix = place.redisPrefix ?? config?.redis.prefix ?? DEFAULT_PREFIX;
-  const redis = await connectRedisOnce(url);
+  const redis = await connectRedisOnce(redisTarget({ ...config?.redis, url }));
   // What an operator types must not carry a secret into the audit.
   const secrets = config === undefined ? [] : secretValues(config);
   const key = config?.operators.key?.reveal();

@@ -24,9 +24,9 @@ export function startWorkers(
   { base, pipeline: { context, near }, deliverer, roles, guard }: WorkersParts,
   signal: AbortSignal,
 ): readonly RunningWorker[] {
-  const { url, prefix, telemetry } = base;
+  const { target, prefix, telemetry } = base;
   const settings = (role: keyof typeof CONCURRENCY): WorkerSettings => ({
-    url,
+    target,
     prefix,
     telemetry,
     concurrency: CONCURRENCY[role],

@@ -12,6 +12,7 @@ import { compileNotify } from './notify.ts';
 import { compileOperators } from './operators.ts';
 import type { Path } from './problem.ts';
 import { readAccounts } from './read-accounts.ts';
+import { compileRedis } from './redis.ts';
 import { ROOT_KEYS, type Section } from './root.ts';
 import { compileRule } from './rules/compile-rule.ts';
 import type { RuleSet } from './rules/rule-sets.ts';
@@ -107,7 +108,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     mode,
     insecure: read('insecure', ROOT_KEYS.insecure, []),
     exchange: compiledExchange,
-    redis: { url: NO_SECRET, ...resolved(redis, ['redis'], context) },
+    redis: compileRedis(redis, context),
     egress: compileEgress(egress, proxy, context),
     markets: defaults.markets,
     referencePrices: new Map(

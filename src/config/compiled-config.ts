@@ -9,6 +9,7 @@ import type { Exposure } from './exposures.ts';
 import type { CompiledHeartbeat } from './heartbeat.ts';
 import type { NotifySettings } from './notify.ts';
 import type { OperatorSettings } from './operators.ts';
+import type { RedisSettings } from './redis.ts';
 import type { Secret } from './secret.ts';
 import type { CompiledStress } from './stress.ts';
 import type { LogSettings, WebSettings } from './web.ts';
@@ -22,7 +23,7 @@ export interface CompiledConfig {
   /** What may go in plain text or without a password. */
   readonly insecure: readonly Exposure[];
   readonly exchange: ExchangeSettings;
-  readonly redis: { readonly url: Secret; readonly prefix: string; readonly required: boolean };
+  readonly redis: RedisSettings;
   readonly egress: Readonly<Record<string, EgressSettings>>;
   /** By market or glob, as written; `AccountSettings.marketSettings` resolves them. */
   readonly markets: Readonly<Record<string, MarketSettings>>;

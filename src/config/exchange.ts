@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readCertificates } from './certificates.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain, didYouMean, problemAt } from './shape/read.ts';
 import { urlOrRef } from './shape/references.ts';
@@ -161,7 +162,7 @@ export type ExchangeSettings = Resolved<Pick<WrittenExchange, 'baseUrls' | 'dial
 export function compileExchange(exchange: WrittenExchange, context: SecretContext): ExchangeSettings {
   const { baseUrls, dialect, limits, timeouts: bounds, ca } = exchange;
   const { proxy } = resolved(exchange, ['exchange'], context);
-  const certificates = ca === undefined ? undefined : readCertificates(ca, context);
+  const certificates = ca === undefined ? undefined : readCertificates(ca, ['exchange', 'ca'], context);
   if (bounds.callTimeoutMs < bounds.attemptTimeoutMs) {
     const message = 'expected call to be at least as long as attempt, got a shorter time';
     complain(context, ['exchange', 'timeouts', 'call'], 'wrong-value', message);
@@ -174,18 +175,6 @@ export function compileExchange(exchange: WrittenExchange, context: SecretContex
     ...(proxy === undefined ? {} : { proxy }),
     ...(certificates === undefined ? {} : { certificateAuthorities: certificates }),
   };
-}
-
-function readCertificates(
-  written: string,
-  { document, surroundings, report }: SecretContext,
-): string | undefined {
-  const reading = surroundings.readFile(surroundings.resolvePath(document.file, written));
-  if (reading.kind === 'read' && reading.text.includes('-----BEGIN CERTIFICATE-----')) return reading.text;
-  const got = reading.kind === 'failed' ? reading.why : 'a file without "-----BEGIN CERTIFICATE-----"';
-  const message = `expected a file with certificates (PEM) at ${JSON.stringify(written)}, got ${got}`;
-  complain({ document, report }, ['exchange', 'ca'], 'wrong-value', message);
-  return undefined;
 }
 
 /** On what is written, so that other mistakes in the section do not hide it. */

@@ -10,9 +10,9 @@ import { heartbeatSchema } from './heartbeat.ts';
 import { marketsSchema } from './markets.ts';
 import { notifySchema } from './notify.ts';
 import { operatorsSchema } from './operators.ts';
+import { redisSchema } from './redis.ts';
 import { modeSchema, ruleSchema } from './rules/rule.ts';
-import { urlOrRef } from './shape/references.ts';
-import { flag, name, oneOf, text } from './shape/scalars.ts';
+import { name, oneOf, text } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
 import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
@@ -33,22 +33,7 @@ export const ROOT_KEYS = {
       'What may go in plain text beyond this machine, or without a password, because the network is private: `exchange` (http://), `redis` (redis://, no password), `channels` (http://; also that of `heartbeat`), `web` (another `web.host` than loopback, where a proxy ends TLS). In enforce mode anything else is refused.',
     ),
   exchange: exchangeSchema,
-  redis: section(
-    {
-      url: urlOrRef('redis:', 'rediss:').describe(
-        'Address of the Redis server; with a password, as a reference.',
-      ),
-      prefix: name('a prefix').describe(
-        'First part of every key, so that several installations can share a server.',
-      ),
-      required: flag().describe(
-        '`true`: without Redis nothing is polled or sent. `false`: a process that polls and acts goes on from its own memory while Redis is lost; several take turns by their `--instance`.',
-      ),
-    },
-    { url: 'redis://127.0.0.1:6379', prefix: 'breakwater', required: false },
-  )
-    .prefault({})
-    .describe('The Redis server that holds queues and state.'),
+  redis: redisSchema.prefault({}).describe('The Redis server that holds queues and state.'),
   egress: z
     .record(name('a group name'), egressSchema)
     .prefault({ default: {} })

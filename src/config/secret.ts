@@ -64,12 +64,17 @@ function isUnmistakable(text: string): boolean {
   return text.length >= 8 && /[\d@]/.test(text);
 }
 
+/** Of any address, also one of several hosts, which is no URL to others. */
 function passwordsOf(text: string): readonly string[] {
-  if (!URL.canParse(text)) return [];
-  const { password } = new URL(text);
+  const written = /^[a-z][a-z\d+.-]*:\/\/[^/?#:]*:([^/?#]*)@/i.exec(text)?.[1];
+  const password = URL.canParse(text) ? new URL(text).password : undefined;
+  return [written, password].flatMap((found) => (found === undefined ? [] : [found, decoded(found)]));
+}
+
+function decoded(text: string): string {
   try {
-    return [password, decodeURIComponent(password)];
+    return decodeURIComponent(text);
   } catch {
-    return [password];
+    return text;
   }
 }

@@ -2,7 +2,6 @@ import type { Path } from './problem.ts';
 import { Secret } from './secret.ts';
 import { complain, problemAt, type Reporting, warningAt } from './shape/read.ts';
 import { Reference } from './shape/references.ts';
-import { protocolsInWords } from './shape/scalars.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 
 export interface SecretContext extends Reporting {
@@ -30,15 +29,16 @@ export function resolved<T extends object>(written: T, path: Path, context: Secr
 
 /** The value that a reference stands for; `undefined` when it cannot be had (reported). */
 export function resolveSecret(reference: Reference, path: Path, context: SecretContext): Secret | undefined {
-  const { source, protocols } = reference;
+  const { source, address } = reference;
   if (source.kind === 'plain') return new Secret(source.url);
   const value = resolveText(reference, path, context);
   if (value === undefined) return undefined;
+  const got = address?.problem(value);
   const message = /[\r\n\0]/.test(value)
     ? 'expected one line, got several (not repeated here)'
-    : protocols !== undefined && !(URL.canParse(value) && protocols.includes(new URL(value).protocol))
-      ? `expected an address that starts with ${protocolsInWords(protocols)} behind it, got another text`
-      : undefined;
+    : got === undefined
+      ? undefined
+      : `expected an address ${address?.words} behind it, got ${got}`;
   if (message === undefined) return new Secret(value);
   complain(context, path, 'secret-missing', message);
   return undefined;
@@ -58,8 +58,7 @@ export function resolveLines(
 
 function resolveText({ source }: Reference, path: Path, context: SecretContext): string | undefined {
   const missing = (message: string): undefined => {
-    const problem = problemAt(context.document, path, { code: 'secret-missing', message });
-    context.report({ ...problem, severity: context.missing });
+    missingSecret(context, path, message);
   };
   if (source.kind === 'plain') return source.url;
   if (source.kind === 'env') {
@@ -74,10 +73,17 @@ function resolveText({ source }: Reference, path: Path, context: SecretContext):
   const reading = context.surroundings.readFile(file);
   if (reading.kind === 'failed')
     return missing(`expected a readable file ${source.path}, got ${reading.why}`);
-  if (reading.worldReadable) {
-    const message = `expected a secret file that only its owner can read, got one that everybody on this machine can: chmod 600 ${source.path}`;
-    context.report(warningAt(context.document, path, 'secret-world-readable', message));
-  }
+  if (reading.worldReadable) warnOfWorldReadable(context, path, source.path);
   const value = reading.text.trim();
   return value === '' ? missing(`expected a value in the file ${source.path}, got an empty file`) : value;
+}
+
+export function missingSecret(context: SecretContext, path: Path, message: string): void {
+  const problem = problemAt(context.document, path, { code: 'secret-missing', message });
+  context.report({ ...problem, severity: context.missing });
+}
+
+export function warnOfWorldReadable(context: SecretContext, path: Path, file: string): void {
+  const message = `expected a secret file that only its owner can read, got one that everybody on this machine can: chmod 600 ${file}`;
+  context.report(warningAt(context.document, path, 'secret-world-readable', message));
 }

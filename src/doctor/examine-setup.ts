@@ -1,8 +1,10 @@
 import { connectRedisOnce } from '../app/connect-redis-once.ts';
+import { redisTarget } from '../app/redis-target.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { checkConfig, loadWithoutSecrets } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem, type Problem } from '../config/problem.ts';
+import { readRedisAddress, showRedisAddress } from '../config/redis-address.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import { systemClock } from '../exchange/system-clock.ts';
@@ -93,27 +95,21 @@ interface OpenedRedis {
   readonly checks: readonly DoctorCheck[];
 }
 
-async function openRedis({ redis: { url } }: CompiledConfig, signal: AbortSignal): Promise<OpenedRedis> {
-  const address = url.reveal();
-  if (address === '') {
+async function openRedis({ redis: place }: CompiledConfig, signal: AbortSignal): Promise<OpenedRedis> {
+  const reading = readRedisAddress(place.url.reveal());
+  if (reading.kind === 'none') {
     const why = 'its address is a secret that is not at hand';
     return { redis: undefined, checks: [{ name: 'redis', status: 'failed', why }] };
   }
-  const about = shownAddress(address);
+  const about = showRedisAddress(reading.address);
   try {
-    const redis = await inTime(connectRedisOnce(address), signal);
+    const redis = await inTime(connectRedisOnce(redisTarget(place)), signal);
     return { redis, checks: [{ name: 'redis', status: 'passed', about, why: 'it answers' }] };
   } catch (error) {
-    const cure = 'Start it, or correct redis.url in the config.';
+    const cure = 'Start it, or correct `redis` in the config.';
     const why = (error as Error).message;
     return { redis: undefined, checks: [{ name: 'redis', status: 'failed', about, why, cure }] };
   }
-}
-
-/** Without user and password. */
-function shownAddress(address: string): string {
-  const { protocol, host, pathname } = new URL(address);
-  return `${protocol}//${host}${pathname}`;
 }
 
 /** What the server is like, and what follows for orders by hand. */

@@ -1,26 +1,86 @@
 import type { RedisOptions } from 'bullmq';
+import type { RedisOptions as IoredisOptions } from 'ioredis';
+
+/** PEM texts. */
+export interface TlsTexts {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+/** Where Redis is and how it is reached: what all connections have in common, in the words of ioredis. */
+export type RedisTarget = {
+  readonly username?: string;
+  readonly password?: string;
+  readonly family?: number;
+  readonly db?: number;
+  /** Absent: no TLS. */
+  readonly tls?: TlsTexts;
+} & (
+  | { readonly host?: string; readonly port?: number; readonly sentinels?: never }
+  | ({
+      readonly sentinels: { host: string; port: number }[];
+      /** Of the primary. */
+      readonly name: string;
+    } & SentinelAccess)
+);
+
+interface SentinelAccess {
+  readonly sentinelUsername?: string;
+  readonly sentinelPassword?: string;
+  readonly sentinelTLS?: TlsTexts;
+  readonly enableTLSForSentinelMode: boolean;
+  readonly sentinelCommandTimeout: number;
+  readonly Connector: NonNullable<IoredisOptions['Connector']>;
+  readonly reconnectOnError: (error: Error) => boolean;
+}
 
 const LONGEST_PAUSE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 3_000;
+/** A server that is silent for so long has hung. */
+const SILENCE_MS = 3_000;
+/** The same for a connection that waits for jobs, which BullMQ does for up to 10 s. */
+const SILENCE_OF_WORKERS_MS = 30_000;
 
 export function reconnectPause(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 6), LONGEST_PAUSE_MS);
 }
 
+export type Pause = (times: number) => number | null;
+
 /** Options, not a connection: BullMQ owns what it opens. Workers wait for Redis, producers fail at once. */
-export function workerConnection(
-  url: string,
-  retryStrategy: (times: number) => number | null = reconnectPause,
-): RedisOptions {
-  return { url, maxRetriesPerRequest: null, retryStrategy, connectTimeout: CONNECT_TIMEOUT_MS };
+export function workerConnection(target: RedisTarget, pause: Pause = reconnectPause): RedisOptions {
+  return {
+    ...target,
+    ...reconnecting(target, pause, SILENCE_OF_WORKERS_MS),
+    maxRetriesPerRequest: null,
+  };
 }
 
-export function producerConnection(url: string): RedisOptions {
+export function producerConnection(target: RedisTarget): RedisOptions {
+  return promptConnection(target, reconnectPause);
+}
+
+/** For calls that must be answered at once or fail. */
+export function promptConnection(target: RedisTarget, pauseOfSentinels: Pause) {
   return {
-    url,
+    ...target,
+    ...reconnecting(target, reconnectPause, SILENCE_MS),
+    sentinelRetryStrategy: pauseOfSentinels,
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
-    retryStrategy: reconnectPause,
+  };
+}
+
+/**
+ * Without Sentinels there is only the one server to wait for. With them a connection that has hung is given up: another
+ * server may be the primary by now.
+ */
+function reconnecting({ sentinels }: RedisTarget, pause: Pause, silenceMs: number) {
+  return {
+    retryStrategy: pause,
+    sentinelRetryStrategy: pause,
     connectTimeout: CONNECT_TIMEOUT_MS,
+    ...(sentinels === undefined ? {} : { socketTimeout: silenceMs }),
   };
 }

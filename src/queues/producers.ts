@@ -3,7 +3,7 @@ import { Queue } from 'bullmq';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
-import { producerConnection } from './connection.ts';
+import { producerConnection, type RedisTarget } from './connection.ts';
 import { laneJobKey, queuePrefix } from './names.ts';
 import type { ActJob, NotifyJob, PollJob } from './payloads.ts';
 
@@ -17,7 +17,7 @@ export interface Queues {
 }
 
 export interface QueuesOptions {
-  readonly url: string;
+  readonly target: RedisTarget;
   readonly prefix: string;
   readonly onError: (queue: QueueName, error: unknown) => void;
 }
@@ -26,10 +26,10 @@ export interface QueuesOptions {
 const KEPT_EVENTS = 1_000;
 
 /** The producer side of the queues. */
-export function openQueues({ url, prefix, onError }: QueuesOptions): Queues {
+export function openQueues({ target, prefix, onError }: QueuesOptions): Queues {
   const open = <T>(name: QueueName): Queue<T> => {
     const queue = new Queue<T>(name, {
-      connection: producerConnection(url),
+      connection: producerConnection(target),
       prefix: queuePrefix(prefix),
       streams: { events: { maxLen: KEPT_EVENTS } },
     });

@@ -118,6 +118,7 @@ async function tryAccess(redis: Redis): Promise<Access> {
     commandTimeout: 3000,
     enableReadyCheck: false,
     retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
   });
   stranger.on('error', () => undefined);
   try {

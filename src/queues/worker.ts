@@ -2,12 +2,12 @@ import { type Job, Worker, type WorkerOptions } from 'bullmq';
 import type { z } from 'zod';
 import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
 import { closeWorker, Reconnecting } from './close-worker.ts';
-import { workerConnection } from './connection.ts';
+import { type RedisTarget, workerConnection } from './connection.ts';
 import { queuePrefix } from './names.ts';
 import { readPayload } from './payloads.ts';
 
 export interface WorkerSettings {
-  readonly url: string;
+  readonly target: RedisTarget;
   readonly prefix: string;
   readonly concurrency: number;
   readonly telemetry: Telemetry;
@@ -26,11 +26,11 @@ export interface RunningWorker {
 
 /** BullMQ's own metrics stay off: their lists grow with every job. */
 export function workerOptions(
-  { url, prefix, concurrency }: WorkerSettings,
+  { target, prefix, concurrency }: WorkerSettings,
   reconnecting: Reconnecting,
 ): WorkerOptions {
   return {
-    connection: workerConnection(url, reconnecting.pause),
+    connection: workerConnection(target, reconnecting.pause),
     prefix: queuePrefix(prefix),
     concurrency,
     lockDuration: LOCK_MS,

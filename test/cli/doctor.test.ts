@@ -6,7 +6,7 @@ import { EXIT } from '../../src/cli/exit-codes.ts';
 import { openQueues } from '../../src/queues/producers.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { polls } from '../daemon/scene.ts';
-import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { freePort, hasRedisServer, startRedisServer, targetOf } from '../support/redis.ts';
 import { json, type OperatorWorld, openOperatorWorld } from './operator.ts';
 
 interface Check {
@@ -203,7 +203,11 @@ test('a clock that differs is said with direction and size', async () => {
 
 test('a queue that somebody paused fails', async () => {
   const world = await openOperatorWorld();
-  const queues = openQueues({ url: world.redisUrl, prefix: world.prefix, onError: () => undefined });
+  const queues = openQueues({
+    target: targetOf(world.redisUrl),
+    prefix: world.prefix,
+    onError: () => undefined,
+  });
   closeAfterTest(() => queues.close());
   await queues.poll.waitUntilReady();
   await queues.poll.pause();

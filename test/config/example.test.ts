@@ -13,6 +13,7 @@ const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', imp
 const COMPLETE = EXAMPLE.replaceAll(/^( *)#(?=[a-z])/gm, '$1');
 
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+const KEY = '-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n';
 const GIVEN = {
   env: {
     DESK1_API_KEY: 'key',
@@ -30,6 +31,10 @@ const GIVEN = {
     '/run/secrets/desk1': 'secret\n',
     '/run/secrets/desk1-addresses': 'bc1q\n',
     './ca.pem': PEM,
+    './redis-client.crt': PEM,
+    './redis-client.key': KEY,
+    '/run/secrets/redis-url': 'rediss+sentinel://breakwater:sesame@a.internal,b.internal/main\n',
+    '/run/secrets/sentinel': 'sesame\n',
     '/run/secrets/control-token': 'another token of 16 characters or more\n',
     '/run/secrets/customer-first-name': 'Ann\n',
     '/run/secrets/customer-last-name': 'Lee\n',
@@ -53,7 +58,7 @@ describe('the example config', () => {
   test('can be checked where its secrets are not', () => {
     const { problems, accounts } = checked(EXAMPLE, { env: {} });
     expect(problems.map(({ severity, code }) => [severity, code])).toEqual(
-      Array.from({ length: 6 }, () => ['warning', 'secret-missing']),
+      Array.from({ length: 7 }, () => ['warning', 'secret-missing']),
     );
     expect(accounts).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
@@ -7,7 +7,7 @@ import { examineRedis, isRedisGuarded } from '../../src/queues/redis-sanity.ts';
 import { json, openOperatorWorld } from '../cli/operator.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { configText } from '../daemon/config.ts';
-import { polls } from '../daemon/scene.ts';
+import { drift, openScene, ours, polls, sizeOf } from '../daemon/scene.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
 import { run } from '../prometheus/promtool.ts';
 import { runCommandLine } from '../support/cli.ts';
@@ -157,8 +157,110 @@ test('the users of Compose: the daemon does its work with its own keys alone, an
   }
 });
 
+/** The user that the documentation gives to the daemon. */
+async function documentedUser(password: string): Promise<string> {
+  const page = await readFile(new URL('docs/operations.md', ROOT), 'utf8');
+  const [, rules = ''] = /```text\n(user default [^`]*)```/.exec(page) ?? [];
+  const [rights] = /(?<=>PASSWORD ).*/.exec(rules) ?? expect.fail('no rights');
+  const compose = await readFile(new URL('config/compose/make-secrets.sh', ROOT), 'utf8');
+  expect(compose).toContain(`>$password ${rights}"`);
+  return rules.replace('>PASSWORD ', `>${password} `);
+}
+
+test('the documented user: the daemon reduces, people work and look, and nothing of it is refused', {
+  timeout: 60_000,
+}, async ({ skip }) => {
+  if (!hasRedisServer()) skip(NOT_HERE);
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-acl-'));
+  closeAfterTest(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, 'users.acl');
+  await writeFile(file, `${await documentedUser('sesame')}user admin on >master allkeys allchannels +@all\n`);
+  const { port } = await server('--aclfile', file);
+  const simulator = await openScene();
+  const rules = HALVE;
+  const accounts = { long: { rules: ['rule'] } };
+  const redis = { url: 'redis://127.0.0.1', prefix: 'breakwater' };
+  const world = await openDaemonWorld(simulator, { accounts, rules }, { redis });
+  const web = '{ port: 0 }';
+  // In this mode nonces also need the mutex and its channel.
+  const exchange = '  nonce: increasing';
+  const text = configText(simulator, { accounts, rules, web, exchange, redis: { ...redis, url: 'URL' } });
+  await world.write(text.replace('insecure: [redis]\n', '').replace('"URL"', '{ env: REDIS }'));
+  const env = { ...world.env, REDIS: `redis://breakwater:sesame@127.0.0.1:${port}/0` };
+  const daemon = await world.start({ env });
+  await polls(world, 'long', 3);
+  await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world);
+  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.251, 'a fill', world);
+
+  const cli = async (...args: readonly string[]) =>
+    await runCommandLine([...args, '--config', world.configFile], { env });
+  const by = ['--reason', 'test', '--author', 'ann'];
+  const of = ['--account', 'long'];
+  for (const args of [
+    ['doctor'],
+    ['status'],
+    ['pause', ...of, ...by],
+    ['resume', ...of, ...by],
+    ['silence', '--rule', 'rule', ...of, '--for', '1h', ...by],
+    ['flatten', ...of, '--market', 'BTC_PERP', '--yes', ...by],
+    ['audit', 'tail', ...of],
+    ['audit', 'verify', ...of],
+    ['audit', 'export', ...of],
+    ['audit', 'prune', ...of, '--keep', '5', '--out', path.join(folder, 'pruned'), '--yes', ...by],
+    ['replay', '--history', 'redis'],
+  ]) {
+    const { exitCode, stderr, stdout } = await cli(...args);
+    expect({ args, exitCode, said: exitCode === 0 ? '' : stderr + stdout }).toEqual({
+      args,
+      exitCode: 0,
+      said: '',
+    });
+  }
+  for (const page of ['/', '/metrics', '/api/v1/accounts', '/queues/api/queues']) {
+    expect([page, (await fetch(`${daemon.webUrl() ?? ''}${page}`)).status]).toEqual([page, 200]);
+  }
+  await polls(world, 'long', 3);
+  expect(world.events.filter(({ kind }) => kind === 'workerError' || kind === 'standby')).toEqual([]);
+
+  const admin = new Redis(`redis://admin:master@127.0.0.1:${port}`);
+  closeAfterTest(async () => admin.disconnect());
+  const log = (await admin.call('ACL', 'LOG')) as unknown[][];
+  // The board of the queues would like to list the workers, and does without.
+  const refused = log.filter((entry) => !entry.includes('default') && !entry.includes('client|list'));
+  expect(refused).toEqual([]);
+
+  const user = new Redis(`redis://breakwater:sesame@127.0.0.1:${port}`);
+  closeAfterTest(async () => user.disconnect());
+  await user.set('breakwater:ours', '1', 'PX', 1);
+  for (const [command, ...args] of [
+    ['get', 'other'],
+    ['set', 'other', '1'],
+    ['publish', 'other', '1'],
+    ['eval', "return redis.call('GET', 'other')", '0'],
+    ['keys', '*'],
+    ['flushall'],
+    ['config', 'set', 'dir', '/'],
+    ['config', 'rewrite'],
+    ['script', 'flush'],
+    ['function', 'list'],
+    ['acl', 'list'],
+    ['client', 'kill', 'id', '1'],
+    ['replicaof', 'no', 'one'],
+    ['module', 'list'],
+    ['shutdown'],
+  ]) {
+    await expect(user.call(command ?? '', ...args)).rejects.toThrow(/NOPERM|can't access/);
+  }
+});
+
 const NEAR = `  - id: near
     on: position
     when: { liquidationDistance: { below: 0.1% } }
     do: [{ reduce: { by: 10%, slippage: 1% } }]
+`;
+
+const HALVE = `  - id: rule
+    on: position
+    when: { liquidationDistance: { below: 9% } }
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;

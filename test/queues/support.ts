@@ -3,7 +3,7 @@ import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import type { WorkerSettings } from '../../src/queues/worker.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { startPrivateRedis } from '../support/redis.ts';
+import { startPrivateRedis, targetOf } from '../support/redis.ts';
 
 /** The queues on a Redis of the test's own. */
 export interface QueueWorld {
@@ -19,13 +19,14 @@ export async function openQueueWorld(): Promise<QueueWorld> {
   const prefix = server.prefix.replace(/:$/, '');
   const redis = new Redis(server.url);
   closeAfterTest(async () => redis.disconnect());
+  const target = targetOf(server.url);
   const errors: unknown[] = [];
-  const queues = openQueues({ url: server.url, prefix, onError: (_queue, error) => errors.push(error) });
+  const queues = openQueues({ target, prefix, onError: (_queue, error) => errors.push(error) });
   closeAfterTest(async () => {
     await queues.close();
     if (errors.length > 0) throw new AggregateError(errors, 'errors of queues');
   });
   const events: DaemonEvent[] = [];
   const telemetry = { emit: (event: DaemonEvent) => void events.push(event) };
-  return { queues, redis, events, settings: { url: server.url, prefix, concurrency: 10, telemetry } };
+  return { queues, redis, events, settings: { target, prefix, concurrency: 10, telemetry } };
 }

@@ -56,14 +56,18 @@ test('what must not be done with queues is done nowhere', async () => {
 });
 
 test('workers wait for Redis as long as it takes, who adds a job hears at once', () => {
-  const url = 'redis://127.0.0.1:1';
-  expect(workerConnection(url)).toMatchObject({ url, maxRetriesPerRequest: null });
-  expect(producerConnection(url)).toMatchObject({ url, maxRetriesPerRequest: 1, enableOfflineQueue: false });
+  const target = { host: '127.0.0.1', port: 1 };
+  expect(workerConnection(target)).toMatchObject({ port: 1, maxRetriesPerRequest: null });
+  expect(producerConnection(target)).toMatchObject({
+    port: 1,
+    maxRetriesPerRequest: 1,
+    enableOfflineQueue: false,
+  });
 });
 
 test('prefixed keys are still refused', async () => {
   const { settings } = await openQueueWorld();
-  const connection = new Redis(settings.url, { keyPrefix: 'x', lazyConnect: true });
+  const connection = new Redis({ ...settings.target, keyPrefix: 'x', lazyConnect: true });
   closeAfterTest(async () => connection.disconnect());
   expect(() => new Queue('any', { connection })).toThrow(/prefix/);
 });
@@ -114,7 +118,7 @@ test('notices have usable ids whatever their own is, and one that is handed over
 test('a job without priority runs before one of priority 1, so nothing here has one', async () => {
   const { redis, settings } = await openQueueWorld();
   const queue = new Queue('act', {
-    connection: producerConnection(settings.url),
+    connection: producerConnection(settings.target),
     prefix: queuePrefix(settings.prefix),
   });
   closeAfterTest(() => queue.close());
@@ -137,7 +141,7 @@ test('a job without priority runs before one of priority 1, so nothing here has 
 test('a job id is refused silently while a job of that id is there, so an ended one must not be', async () => {
   const { settings } = await openQueueWorld();
   const queue = new Queue('act', {
-    connection: producerConnection(settings.url),
+    connection: producerConnection(settings.target),
     prefix: queuePrefix(settings.prefix),
   });
   closeAfterTest(() => queue.close());

@@ -6,7 +6,7 @@ import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { errorReply } from '../../src/web/api/schemas.ts';
 import type { JobChange } from '../../src/web/board.ts';
 import type { ServedRoute } from '../../src/web/server.ts';
-import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
+import { type PrivateRedis, startPrivateRedis, targetOf } from '../support/redis.ts';
 import {
   type Answer,
   type Asking,
@@ -34,7 +34,11 @@ const changes: JobChange[] = [];
 
 beforeAll(async () => {
   redis = await startPrivateRedis();
-  queues = openQueues({ url: redis.url, prefix: redis.prefix.replace(/:$/, ''), onError: () => undefined });
+  queues = openQueues({
+    target: targetOf(redis.url),
+    prefix: redis.prefix.replace(/:$/, ''),
+    onError: () => undefined,
+  });
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
   const web = { queues: queues.all, onJobChanged: (change: JobChange) => changes.push(change) };
   guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
@@ -492,7 +496,7 @@ describe('the queues’ page', () => {
 async function failedJob(queue: Queue): Promise<string> {
   const work = async (): Promise<never> => Promise.reject(new Error('it fails'));
   const worker = new Worker(queue.name, work, {
-    connection: workerConnection(redis.url),
+    connection: workerConnection(targetOf(redis.url)),
     prefix: queue.opts.prefix ?? '',
   });
   try {

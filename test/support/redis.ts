@@ -1,4 +1,7 @@
 import process from 'node:process';
+import { redisTarget } from '../../src/app/redis-target.ts';
+import { Secret } from '../../src/config/secret.ts';
+import type { RedisTarget } from '../../src/queues/connection.ts';
 import { type PrivateRedis, startPrivateRedis as start } from '../../src/redis-server/private-redis.ts';
 
 import { serverProgram } from '../../src/redis-server/redis-server.ts';
@@ -14,6 +17,11 @@ export {
 /** A place in some Redis that is this test's alone, as REDIS_URL, REDIS_SERVER or the PATH offer it. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {
   return await start({ env: process.env, name: 'test' });
+}
+
+/** How the connections of the project reach a server. */
+export function targetOf(url: string): RedisTarget {
+  return redisTarget({ url: new Secret(url) });
 }
 
 /** Whether `startRedisServer` can work here; with only a REDIS_URL it cannot. */

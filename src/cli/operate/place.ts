@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Desk, Operations, OperationsPlace } from '../../app.ts';
+import { type Desk, type Operations, type OperationsPlace, readRedisAddress } from '../../app.ts';
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
@@ -37,11 +37,14 @@ export function withPlace(command: Command): Command {
 export function redisAddress(written: string, env: CliIo['env']): string {
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
   const url = kind === undefined ? written : kind === 'env' ? variable(env, name) : addressIn(name);
-  if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
+  const reading = readRedisAddress(url);
+  if (reading.kind === 'none') {
     const where = kind === undefined ? '' : ` ${kind === 'env' ? `in the variable ${name}` : 'in its file'}`;
-    throw new UsageError(`--redis: expected an address such as redis://127.0.0.1:6379/0${where}.`);
+    throw new UsageError(
+      `--redis: expected an address such as redis://127.0.0.1:6379/0${where}, got ${reading.got}.`,
+    );
   }
-  if (kind === undefined && new URL(url).password !== '') {
+  if (kind === undefined && reading.address.password !== undefined) {
     throw new UsageError(
       '--redis: every user of this machine can read a password on a command line.',
       'Replace that password, put the address into a variable or a file, and say --redis env:NAME or file:PATH.',

@@ -47,7 +47,7 @@ async function judged(io: CliIo, flags: Flags): Promise<HistoryRecord> {
   };
   const places = flags.history ?? [];
   const [first = ''] = places;
-  const isStore = (place: string): boolean => place === 'redis' || /^rediss?:\/\//.test(place);
+  const isStore = (place: string): boolean => place === 'redis' || /^rediss?(?:\+\w+)?:\/\//.test(place);
   if (!places.some(isStore)) {
     const source: HistorySource = {
       kind: 'audit',

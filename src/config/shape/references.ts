@@ -1,6 +1,7 @@
 import type { z } from 'zod';
+import { REDIS_FORMS, REDIS_PATTERN, readRedisAddress } from '../redis-address.ts';
 import { describeText, looksSecret } from '../yaml/value.ts';
-import { protocolsInWords, type Reading, scalar, url } from './scalars.ts';
+import { protocolsInWords, type Reading, scalar } from './scalars.ts';
 
 type Source =
   | { readonly kind: 'env'; readonly name: string }
@@ -11,13 +12,22 @@ type Source =
 /** Where a secret or personal value comes from; only addresses without a password are in the config file itself. */
 export class Reference {
   readonly source: Source;
-  /** What an address behind it may start with; absent: it is no address. */
-  readonly protocols: readonly string[] | undefined;
+  /** What kind of address is behind it; absent: it is no address. */
+  readonly address: AddressKind | undefined;
 
-  constructor(source: Source, protocols?: readonly string[]) {
+  constructor(source: Source, address?: AddressKind) {
     this.source = source;
-    this.protocols = protocols;
+    this.address = address;
   }
+}
+
+interface AddressKind {
+  /** Completes "expected an address". */
+  readonly words: string;
+  /** Completes "got ..." without the text; undefined: it is such an address. */
+  readonly problem: (text: string) => string | undefined;
+  /** Of such an address: whether a user or password is in it. */
+  readonly hasLogin: (text: string) => boolean;
 }
 
 const SECRET_JSON = {
@@ -44,7 +54,7 @@ const EXPECTED = '{ env: NAME } or { file: PATH }';
  * that starts with one of them has to be behind it.
  */
 export function secretRef(...protocols: readonly string[]): z.ZodType<Reference> {
-  const asked = protocols.length === 0 ? undefined : protocols;
+  const asked = protocols.length === 0 ? undefined : urlKind(protocols);
   return scalar({
     expected: EXPECTED,
     read: (written) => readReference(written, asked),
@@ -54,28 +64,60 @@ export function secretRef(...protocols: readonly string[]): z.ZodType<Reference>
 
 /** An address that may hold a password: a reference, or the address itself when it holds none. */
 export function urlOrRef(...protocols: readonly string[]): z.ZodType<Reference> {
-  const plain = url(...protocols);
-  return scalar({
-    expected: `an address that starts with ${protocolsInWords(protocols)} and holds no password, or ${EXPECTED}`,
-    read: (written) => {
-      if (typeof written !== 'string') return readReference(written, protocols);
-      const parsed = plain.safeParse(written);
-      if (parsed.success) return found({ kind: 'plain', url: parsed.data }, protocols);
-      const withSecret = /:\/\/[^/]*@/.test(written);
-      return {
-        ok: false,
-        got: withSecret ? 'an address with credentials in it (not repeated here)' : describeText(written),
-      };
+  return addressOrRef(urlKind(protocols));
+}
+
+function urlKind(protocols: readonly string[]): AddressKind {
+  return {
+    words: `that starts with ${protocolsInWords(protocols)}`,
+    problem: (text) =>
+      URL.canParse(text) && protocols.includes(new URL(text).protocol) ? undefined : 'another text',
+    hasLogin: (text) => {
+      const { username, password } = new URL(text);
+      return username !== '' || password !== '';
     },
-    json: { anyOf: [{ type: 'string', format: 'uri' }, ...SECRET_JSON.oneOf] },
+  };
+}
+
+/** The same for Redis: a server, or Sentinels that know it. */
+export function redisUrlOrRef(): z.ZodType<Reference> {
+  const problem = (text: string): string | undefined => {
+    const reading = readRedisAddress(text);
+    return reading.kind === 'none' ? reading.got : undefined;
+  };
+  const hasLogin = (text: string): boolean => {
+    const reading = readRedisAddress(text);
+    if (reading.kind === 'none') return false;
+    const { username, password } = reading.address;
+    return username !== undefined || password !== undefined;
+  };
+  return addressOrRef({ words: REDIS_FORMS, problem, hasLogin }, { type: 'string', pattern: REDIS_PATTERN });
+}
+
+function addressOrRef(
+  kind: AddressKind,
+  json: Readonly<Record<string, unknown>> = { type: 'string', format: 'uri' },
+): z.ZodType<Reference> {
+  return scalar({
+    expected: `an address ${kind.words} and holds no password, or ${EXPECTED}`,
+    read: (written) => {
+      if (typeof written !== 'string') return readReference(written, kind);
+      const got = kind.problem(written);
+      // What is no such address may hold a password all the same.
+      const withSecret = got === undefined ? kind.hasLogin(written) : /:\/\/[^/]*@/.test(written);
+      if (withSecret) return { ok: false, got: 'an address with credentials in it (not repeated here)' };
+      if (got === undefined) return found({ kind: 'plain', url: written }, kind);
+      return { ok: false, got: got === 'another text' ? describeText(written) : got };
+    },
+    json: { anyOf: [json, ...SECRET_JSON.oneOf] },
   });
 }
 
-function found(source: Source, protocols?: readonly string[]): Reading<Reference> {
-  return { ok: true, value: new Reference(source, protocols) };
+function found(source: Source, address?: AddressKind): Reading<Reference> {
+  return { ok: true, value: new Reference(source, address) };
 }
 
-function readReference(written: unknown, protocols?: readonly string[]): Reading<Reference> {
+function readReference(written: unknown, address?: AddressKind): Reading<Reference> {
   if (written === undefined || written === null) return { ok: false };
   if (typeof written !== 'object' || Array.isArray(written)) {
     return {
@@ -91,7 +133,7 @@ function readReference(written: unknown, protocols?: readonly string[]): Reading
     return { ok: false, got: entries.length === 0 ? 'an empty mapping' : `a mapping with ${keys}` };
   }
   if (key === 'env') {
-    if (typeof value === 'string' && isEnvName(value)) return found({ kind: 'env', name: value }, protocols);
+    if (typeof value === 'string' && isEnvName(value)) return found({ kind: 'env', name: value }, address);
     return {
       ok: false,
       expected: 'env: the NAME of an environment variable (letters, digits, underscores)',
@@ -99,7 +141,7 @@ function readReference(written: unknown, protocols?: readonly string[]): Reading
     };
   }
   if (typeof value === 'string' && /^[^\n\0]{1,1000}$/.test(value)) {
-    return found({ kind: 'file', path: value }, protocols);
+    return found({ kind: 'file', path: value }, address);
   }
   return { ok: false, expected: 'file: the PATH of a file', got: 'something that is not one' };
 }

@@ -2,6 +2,7 @@ import type { UncheckedConfig } from '../compile-config.ts';
 import type { CompiledConfig } from '../compiled-config.ts';
 import type { Exposure } from '../exposures.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
+import { readRedisAddress } from '../redis-address.ts';
 import type { Secret } from '../secret.ts';
 import { problemAt, warningAt } from '../shape/read.ts';
 import { nodeAt } from '../yaml/document.ts';
@@ -61,18 +62,20 @@ function ofExchange({ exchange, egress, document }: UncheckedConfig): readonly E
 }
 
 function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
-  const url = parsed(redis.url);
-  if (url === undefined) return [];
-  const isNear = isLoopback(url.hostname);
+  const reading = readRedisAddress(redis.url.reveal());
+  if (reading.kind === 'none') return [];
+  const { tls, hosts, primary, password } = reading.address;
+  // Sentinels of this machine may name a server of another one.
+  const isNear = primary === undefined && hosts.every(({ host }) => isLoopback(host));
   const found: Exposed[] = [];
   const shared = { exposure: 'redis', path: ['redis', 'url'] } as const;
-  if (url.protocol === 'redis:' && !isNear) {
-    const message =
-      'expected rediss:// beyond this machine, got redis://: password and state travel readably, and can be changed on the way';
+  if (!tls && !isNear) {
+    const kind = primary === undefined ? '' : '+sentinel';
+    const message = `expected rediss${kind}:// beyond this machine, got redis${kind}://: password and state travel readably, and can be changed on the way`;
     found.push({ ...shared, message });
   }
   // On one machine it matters once orders are sent.
-  if (url.password === '' && (!isNear || accounts.some(mayAct))) {
+  if (password === undefined && (!isNear || accounts.some(mayAct))) {
     const message =
       'expected an address with a password (as a reference), got one without: whoever can connect can give orders';
     found.push({ ...shared, message, code: 'redis-without-password' });

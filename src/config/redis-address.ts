@@ -1,0 +1,108 @@
+/** Where Redis is, as an address says it. */
+export interface RedisAddress {
+  readonly tls: boolean;
+  /** The server; with `primary` the Sentinels, in the order in which they are asked. */
+  readonly hosts: readonly RedisHost[];
+  /** Name that the Sentinels know the primary by. */
+  readonly primary?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly database: number;
+  /** Of the addresses behind a host name; absent: either. */
+  readonly family?: 4 | 6;
+}
+
+export interface RedisHost {
+  readonly host: string;
+  readonly port: number;
+}
+
+export type RedisAddressReading =
+  | { readonly kind: 'address'; readonly address: RedisAddress }
+  /** Completes "expected ..., got ..." without the text, which may hold a password. */
+  | { readonly kind: 'none'; readonly got: string };
+
+/** Completes "expected an address". */
+export const REDIS_FORMS = 'that starts with redis://, rediss://, redis+sentinel:// or rediss+sentinel://';
+
+export const REDIS_PATTERN = '^rediss?(\\+sentinel)?://';
+
+const REDIS_PORT = 6379;
+const SENTINEL_PORT = 26_379;
+
+const PARTS =
+  /^(?<scheme>rediss?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?:(?<login>[^/?#]*)@)?(?<hosts>[^@/?#]*)(?:\/(?<path>[^?#]*))?(?:\?(?<query>[^#]*))?(?:#.*)?$/;
+
+/**
+ * Reads `redis[s]://[user:password@]host[:port][/database]` and
+ * `redis[s]+sentinel://[user:password@]host[:port],...[/primary][/database]`. Names and passwords are percent-encoded. Of
+ * the query only `family=4` or `family=6` counts.
+ */
+export function readRedisAddress(text: string): RedisAddressReading {
+  const { scheme, kind, login, hosts = '', path = '', query = '' } = PARTS.exec(text)?.groups ?? {};
+  if (scheme === undefined) return none('another text');
+  if (kind === 'cluster') return none('the address of a Redis Cluster, which does not work: use Sentinel');
+  const isSentinel = kind === 'sentinel';
+  const who = readLogin(login);
+  if (who === undefined) return none('a user or password that is not percent-encoded');
+  const servers = hosts.split(',').map((host) => readHost(host, isSentinel ? SENTINEL_PORT : REDIS_PORT));
+  if (!servers.every((host) => host !== undefined)) return none('one without a host, or with a wrong port');
+  if (servers.length > 1 && !isSentinel) return none('one with several hosts but without +sentinel');
+  const parts = path.split('/');
+  const primary = isSentinel ? parts.shift() : undefined;
+  if (isSentinel && !/^[\w.-]+$/.test(primary ?? '')) {
+    return none('one without the name of the primary behind its hosts');
+  }
+  const database = readDatabase(parts);
+  if (database === undefined) return none('one whose database is no number');
+  const family = /(?:^|&)family=([46])(?:&|$)/.exec(query)?.[1];
+  return {
+    kind: 'address',
+    address: {
+      tls: scheme === 'rediss',
+      hosts: servers,
+      ...(primary === undefined ? {} : { primary }),
+      ...who,
+      database,
+      ...(family === undefined ? {} : { family: family === '4' ? 4 : 6 }),
+    },
+  };
+}
+
+function none(got: string): RedisAddressReading {
+  return { kind: 'none', got };
+}
+
+/** `undefined`: it cannot be decoded. */
+function readLogin(login = ''): Pick<RedisAddress, 'username' | 'password'> | undefined {
+  const [user = '', ...rest] = login.split(':');
+  try {
+    const username = decodeURIComponent(user);
+    const password = decodeURIComponent(rest.join(':'));
+    return { ...(username === '' ? {} : { username }), ...(password === '' ? {} : { password }) };
+  } catch {
+    return undefined;
+  }
+}
+
+const HOST = /^(?:\[(?<six>[\da-fA-F:.]+)\]|(?<name>[^\s:[\]]+))(?::(?<port>\d{1,5}))?$/;
+
+function readHost(text: string, standardPort: number): RedisHost | undefined {
+  const { six, name, port } = HOST.exec(text)?.groups ?? {};
+  const host = six ?? name;
+  const number = port === undefined ? standardPort : Number(port);
+  return host === undefined || number < 1 || number > 65_535 ? undefined : { host, port: number };
+}
+
+function readDatabase([text = '', ...more]: readonly string[]): number | undefined {
+  if (more.some((part) => part !== '') || !/^\d{0,6}$/.test(text)) return undefined;
+  return Number(text);
+}
+
+/** For people: without user and password. */
+export function showRedisAddress({ tls, hosts, primary, database }: RedisAddress): string {
+  const scheme = `${tls ? 'rediss' : 'redis'}${primary === undefined ? '' : '+sentinel'}`;
+  const shown = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const path = [...(primary === undefined ? [] : [primary]), ...(database === 0 ? [] : [database])];
+  return [`${scheme}://${shown.join(',')}`, ...path].join('/');
+}
