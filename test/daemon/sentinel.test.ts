@@ -58,7 +58,6 @@ describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
       const from = world.events.length;
       await polls(world, 'long', 6);
       expect(world.events.slice(from).some(({ kind }) => kind === 'ticked')).toBe(true);
-      console.log(troubles(world.events));
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
       expect(ours(simulator, 'long')).toHaveLength(before);
       expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
