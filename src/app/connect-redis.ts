@@ -2,7 +2,12 @@ import { Redis } from 'ioredis';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
-import { type Pause, promptConnection, type RedisTarget, reconnectPause } from '../queues/connection.ts';
+import {
+  promptConnection,
+  type ReconnectPause,
+  type RedisTarget,
+  reconnectPause,
+} from '../queues/connection.ts';
 import { makeContact } from './first-contact.ts';
 
 /** Redis cannot be used; the message says why and names no password. */
@@ -18,7 +23,7 @@ export class RedisUnusableError extends Error {
 export async function connectRedis(target: RedisTarget, onError: (error: unknown) => void): Promise<Redis> {
   let isMade = false;
   // A daemon that cannot reach Redis at its start says so; later it goes on asking.
-  const pauseOfSentinels: Pause = (times) => (isMade ? reconnectPause(times) : null);
+  const pauseOfSentinels: ReconnectPause = (times) => (isMade ? reconnectPause(times) : null);
   const redis = new Redis({ ...promptConnection(target, pauseOfSentinels), lazyConnect: true });
   const why = await makeContact(redis, target);
   if (why !== undefined) throw new RedisUnusableError(`the Redis server cannot be used: ${why}`);

@@ -46,10 +46,10 @@ export function reconnectPause(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 6), LONGEST_PAUSE_MS);
 }
 
-export type Pause = (times: number) => number | null;
+export type ReconnectPause = (times: number) => number | null;
 
 /** Options, not a connection: BullMQ owns what it opens. Workers wait for Redis, producers fail at once. */
-export function workerConnection(target: RedisTarget, pause: Pause = reconnectPause): RedisOptions {
+export function workerConnection(target: RedisTarget, pause: ReconnectPause = reconnectPause): RedisOptions {
   return {
     ...target,
     ...reconnecting(target, pause, SILENCE_OF_WORKERS_MS),
@@ -62,7 +62,7 @@ export function producerConnection(target: RedisTarget): RedisOptions {
 }
 
 /** For calls that must be answered at once or fail. */
-export function promptConnection(target: RedisTarget, pauseOfSentinels: Pause) {
+export function promptConnection(target: RedisTarget, pauseOfSentinels: ReconnectPause) {
   return {
     ...target,
     ...reconnecting(target, reconnectPause, SILENCE_MS),
@@ -76,7 +76,7 @@ export function promptConnection(target: RedisTarget, pauseOfSentinels: Pause) {
  * Without Sentinels there is only the one server to wait for. With them a connection that has hung is given up: another
  * server may be the primary by now.
  */
-function reconnecting({ sentinels }: RedisTarget, pause: Pause, silenceMs: number) {
+function reconnecting({ sentinels }: RedisTarget, pause: ReconnectPause, silenceMs: number) {
   return {
     retryStrategy: pause,
     sentinelRetryStrategy: pause,

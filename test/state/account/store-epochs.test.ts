@@ -232,7 +232,7 @@ test('a store that does not answer is lost within the time allowed, and found ag
 
 test('a commit whose answer was lost is found by reading, and its process goes on from it', async () => {
   const prefix = newPrefix();
-  const state = open(prefix, 150);
+  const state = open(prefix, 1_000);
   const base = await withLane(state, 'lostReply');
   server.pause();
   try {
