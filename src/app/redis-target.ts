@@ -32,33 +32,6 @@ export function redisTarget({ url, tls = {}, sentinel = {} }: RedisPlace): Redis
   };
 }
 
-/** The Sentinels one by one; none where the address names a server. */
-export function sentinelTargets({ url, tls = {}, sentinel = {} }: RedisPlace): readonly SentinelTarget[] {
-  const { address, texts } = addressIn(url, tls);
-  const { hosts, primary, family } = address;
-  if (primary === undefined) return [];
-  return hosts.map(({ host, port }) => ({
-    host,
-    port,
-    primary,
-    target: {
-      host,
-      port,
-      ...(sentinel.username === undefined ? {} : { username: sentinel.username }),
-      ...(sentinel.password === undefined ? {} : { password: sentinel.password.reveal() }),
-      ...(family === undefined ? {} : { family }),
-      ...(texts === undefined ? {} : { tls: texts }),
-    },
-  }));
-}
-
-export interface SentinelTarget {
-  readonly host: string;
-  readonly port: number;
-  readonly primary: string;
-  readonly target: RedisTarget;
-}
-
 function addressIn(url: RedisSettings['url'], { ca, cert, key }: RedisSettings['tls']) {
   const reading = readRedisAddress(url.reveal());
   if (reading.kind === 'none') throw new TypeError(`expected an address of Redis, got ${reading.got}`);
