@@ -66,5 +66,5 @@ test(
       expect(guarded.errors).toEqual([]);
     }
   },
-  60_000 + 5_000 * WORLDS,
+  60_000 + 30_000 * WORLDS,
 );
