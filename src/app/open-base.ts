@@ -71,8 +71,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   };
   try {
     const isGuarded = await checkRedis(redis, config, surroundings);
+    const { maxSlippage } = config.operators;
     const key = config.operators.key?.reveal();
-    const operators = createOperatorTrust({ key: () => key, isGuarded });
+    const operators = createOperatorTrust({ key: () => key, isGuarded, maxSlippage });
     const time = new SharedTime(clock, instance);
     const state = createRedisState({
       ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),

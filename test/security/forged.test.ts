@@ -19,7 +19,7 @@ const CLOSE = {
   kind: 'reduce' as const,
   markets: ['*'],
   target: { kind: 'to' as const, fraction: 0 },
-  slippageSteps: [0.5],
+  slippageSteps: [0.05],
   flatten: true,
 };
 
@@ -57,6 +57,31 @@ test.each([
   expect(JSON.stringify(records)).toContain('lacks the seal of operators.key');
   // The key makes the same order.
   await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
+  await eventually(() => orders(world) > 0, 'an order');
+});
+
+test('an order at nearly any price is refused, audited and told, though it bears the seal', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  await writer(world, OPERATORS_KEY).controls.submit('long', { ...CLOSE, slippageSteps: [0.05, 0.5] });
+  await eventually(
+    () => alarms(world).some((words) => words.includes('beyond operators.maxSlippage (5 %)')),
+    'an alarm',
+    () => alarms(world),
+  );
+  await polls(world, 'long', 3);
+  expect(orders(world)).toBe(0);
+  expect(JSON.stringify(await world.state.audit.tail('long', 20))).toContain(
+    'refused: a slippage of 50 % is beyond operators.maxSlippage',
+  );
+  const ask = ['flatten', '--account', 'long', '--reason', 'x', '--yes'];
+  const run = await world.cli([...ask, '--slippage', '1%,6%']);
+  expect(run).toMatchObject({ exitCode: 2 });
+  expect(run.stderr).toMatch(
+    /--slippage: a slippage of 6 %.*nothing was ordered\.[^]*set operators\.maxSlippage/,
+  );
+  // As much as the config allows is an order.
+  expect(await world.cli([...ask, '--slippage', '5%'])).toMatchObject({ exitCode: 0 });
   await eventually(() => orders(world) > 0, 'an order');
 });
 

@@ -1,11 +1,11 @@
-import type { Authored } from '../controls/controls.ts';
+import type { Authored, OperatorOrder } from '../controls/controls.ts';
 
 /** Tells what operators asked for from what somebody else wrote to the store. */
 export interface OperatorTrust {
   /** With a seal, where there is a key to make one. `accountId` null: for all accounts. */
   sealed<T extends Authored>(accountId: string | null, said: T): T;
   /** Why an order must not be carried out, in words; undefined: it may. */
-  orderFault(accountId: string, order: Authored): string | undefined;
+  orderFault(accountId: string, order: OperatorOrder): string | undefined;
   /** Why a pause or silence does not hold. */
   controlFault(accountId: string | null, control: Authored): string | undefined;
   /** The seal of an audit record, by its canonical text without one; undefined: there is no key. */
