@@ -14,6 +14,8 @@ export interface SealOptions {
 
 const UNSEALED =
   'it lacks the seal of operators.key: it was written by somebody without the key, or by a command without --config';
+const UNSEALED_NOTICE =
+  'it lacks the seal of operators.key: it was put into the queue by somebody without the key, or by another version';
 const UNGUARDED =
   'Redis asks for no password and the config has no operators.key: anybody could have written it';
 
@@ -42,6 +44,17 @@ export function createOperatorTrust({ key, isGuarded, maxSlippage }: SealOptions
       const secret = key();
       return secret === undefined || isSealed(secret, accountId, control) ? undefined : UNSEALED;
     },
+    noticeSeal(notice) {
+      const secret = key();
+      return secret === undefined ? undefined : sealOf(secret, noticeText(notice));
+    },
+    noticeFault(notice, seal) {
+      const secret = key();
+      if (secret === undefined) return undefined;
+      return seal !== undefined && isSame(sealOf(secret, noticeText(notice)), seal)
+        ? undefined
+        : UNSEALED_NOTICE;
+    },
     recordSeal(text) {
       const secret = key();
       return secret === undefined ? undefined : sealOf(secret, text);
@@ -53,6 +66,11 @@ export function createOperatorTrust({ key, isGuarded, maxSlippage }: SealOptions
       return isSame(sealOf(secret, canonicalJson(record)), seal) ? 'sealed' : 'forged';
     },
   };
+}
+
+/** As it is after it was JSON; no order and no record has the same text. */
+function noticeText(notice: unknown): string {
+  return canonicalJson(['notice', null, JSON.parse(JSON.stringify(notice))]);
 }
 
 function sealOf(secret: string, text: string): string {
