@@ -18,7 +18,7 @@ const MAX_FIELD_MESSAGES = 10;
 
 /** Payloads, signatures, keys and tokens: nothing that a person needs to read is one run this long. */
 const OPAQUE_RUN = /[A-Za-z0-9+/=_-]{40,}/g;
-const MAX_READ = 10_000;
+const MAX_READ = 2000;
 /** At the end of a text that was cut there may stand a part of a secret that is not recognised. */
 const CUT_MARGIN = 500;
 
