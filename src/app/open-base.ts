@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
+import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
@@ -43,6 +44,7 @@ export interface Base extends Surroundings {
   readonly nonces: RedisNonceStore;
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
+  readonly operators: OperatorTrust;
   readonly memory: ReadMemory;
   readonly time: SharedTime;
   close(): Promise<void>;
@@ -71,8 +73,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   };
   try {
     const isGuarded = await checkRedis(redis, config, surroundings);
+    const { maxSlippage } = config.operators;
     const key = config.operators.key?.reveal();
-    const operators = createOperatorTrust({ key: () => key, isGuarded });
+    const operators = createOperatorTrust({ key: () => key, isGuarded, maxSlippage });
     const time = new SharedTime(clock, instance);
     const state = createRedisState({
       ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
@@ -108,10 +111,23 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const queues = openQueues({
       target,
       prefix,
+      sealOf: (notice) => operators.noticeSeal(notice),
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
-    const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
+    const parts = {
+      instance,
+      target,
+      prefix,
+      redis,
+      state,
+      receipts,
+      nonces,
+      accounts,
+      queues,
+      operators,
+      time,
+    };
     return { ...surroundings, ...parts, memory: new ReadMemory(), close };
   } catch (error) {
     await close();

@@ -68,6 +68,8 @@ export interface Operations extends Desk {
   readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
   /** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
   readonly orderProof: 'seal' | 'password' | 'none';
+  /** `operators.maxSlippage`; absent without a config. */
+  readonly maxSlippage?: number;
 }
 
 const DEFAULT_PREFIX = 'breakwater';
@@ -93,6 +95,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     audit: state.audit,
     controls: state.controls,
     orderProof: key !== undefined ? 'seal' : isGuarded ? 'password' : 'none',
+    ...(config === undefined ? {} : { maxSlippage: config.operators.maxSlippage }),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
-import type { OperatorOrder } from '../../core/controls/controls.ts';
+import { type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
@@ -33,7 +33,7 @@ const DEFAULT_WITHIN_MS = 600_000;
 export function withOrderOptions(command: Command): Command {
   return withPlace(command)
     .addOption(
-      new Option('--slippage <steps>', 'of each attempt in turn')
+      new Option('--slippage <steps>', 'of each attempt in turn, up to operators.maxSlippage')
         .argParser(slippageSteps)
         .default(DEFAULT_SLIPPAGE, '0.5%,1%,2%'),
     )
@@ -66,6 +66,13 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   const author = authorOf(flags.author, io);
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, flags.account);
+    const fault = slippageFault(flags.slippage, operations.maxSlippage);
+    if (fault !== undefined) {
+      throw new UsageError(
+        `--slippage: ${fault}: nothing was ordered.`,
+        'Say less, or set operators.maxSlippage in the config and restart the daemon.',
+      );
+    }
     const view = await operations.view(flags.account);
     if (view.refused !== null) throw new CliError('account-refused', `not done: ${view.refused.message}.`);
     requirePosition(flags, wanted, view);

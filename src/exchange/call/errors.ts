@@ -18,7 +18,7 @@ const MAX_FIELD_MESSAGES = 10;
 
 /** Payloads, signatures, keys and tokens: nothing that a person needs to read is one run this long. */
 const OPAQUE_RUN = /[A-Za-z0-9+/=_-]{40,}/g;
-const MAX_READ = 10_000;
+const MAX_READ = 2000;
 /** At the end of a text that was cut there may stand a part of a secret that is not recognised. */
 const CUT_MARGIN = 500;
 
@@ -202,14 +202,22 @@ function texts(value: unknown, most: number, redact: Conceal): readonly string[]
   return strings.slice(0, most).map(redact);
 }
 
+/** A reply that asks for days, or for a date in 2099, is not obeyed: nothing would be watched meanwhile. */
+const LONGEST_RETRY_AFTER_MS = 120_000;
+
 /**
- * Seconds or a date (RFC 9110, 10.2.3) as a delay; `undefined` when neither. Some gateways write decimals.
+ * Seconds or a date (RFC 9110, 10.2.3) as a delay of two minutes at most; `undefined` when neither. Some gateways write
+ * decimals.
  * @param nowMs Unix milliseconds by the clock of whoever wrote the date
  */
 export function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
-  if (header === undefined) return undefined;
+  const askedMs = header === undefined ? undefined : askedFor(header, nowMs);
+  return askedMs === undefined ? undefined : Math.min(Math.max(0, askedMs), LONGEST_RETRY_AFTER_MS);
+}
+
+function askedFor(header: string, nowMs: number): number | undefined {
   if (/^(\d{1,6}(\.\d*)?|\.\d+)$/.test(header.trim())) return Math.ceil(Number(header) * 1000);
   if (/^[\s\d.,+-]*$/.test(header)) return undefined;
   const atMs = Date.parse(header);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+  return Number.isNaN(atMs) ? undefined : atMs - nowMs;
 }
