@@ -21,7 +21,7 @@ export const REPLY_BOUNDS: Readonly<Record<EndpointId, ReplyBounds>> = {
   creditLines: { bytes: MIB / 2, members: 600, values: 12_000 },
   mainBalance: { bytes: MIB / 2, members: 5000, values: 15_000 },
   transfers: { bytes: MIB, members: 600, values: 17_000 },
-  spotOrders: { bytes: MIB, members: 600, values: 17_000 },
+  spotOrders: { bytes: 2 * MIB, members: 600, values: 25_000 },
   stopLimit: SMALL,
   // The reply to "cancel all" may list every order that was cancelled; the specification does not show it.
   cancelAll: { bytes: MIB, members: 5000, values: 60_000 },
