@@ -73,9 +73,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   };
   try {
     const isGuarded = await checkRedis(redis, config, surroundings);
-    const { maxSlippage } = config.operators;
-    const key = config.operators.key?.reveal();
-    const operators = createOperatorTrust({ key: () => key, isGuarded, maxSlippage });
+    const operators = operatorTrust(config, isGuarded);
     const time = new SharedTime(clock, instance);
     const state = createRedisState({
       ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
@@ -115,24 +113,17 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
-    const parts = {
-      instance,
-      target,
-      prefix,
-      redis,
-      state,
-      receipts,
-      nonces,
-      accounts,
-      queues,
-      operators,
-      time,
-    };
-    return { ...surroundings, ...parts, memory: new ReadMemory(), close };
+    const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
+    return { ...surroundings, ...parts, operators, memory: new ReadMemory(), close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function operatorTrust({ operators }: CompiledConfig, isGuarded: boolean): OperatorTrust {
+  const key = operators.key?.reveal();
+  return createOperatorTrust({ key: () => key, isGuarded, maxSlippage: operators.maxSlippage });
 }
 
 /** Resolves to whether it is known to ask for a password. */

@@ -17,11 +17,11 @@ const SMALL: ReplyBounds = { bytes: MIB / 4, members: 1000, values: 2000 };
 /** Real replies stay far below: a position takes 600 bytes and 24 values, a page of a history has at most 500 records. */
 export const REPLY_BOUNDS: Readonly<Record<EndpointId, ReplyBounds>> = {
   ping: { ...SMALL, members: 100 },
-  openPositions: { bytes: MIB, members: 1000, values: 25_000 },
-  creditLines: { bytes: MIB / 2, members: 1000, values: 20_000 },
-  mainBalance: { bytes: MIB, members: 10_000, values: 25_000 },
-  transfers: { bytes: 2 * MIB, members: 1000, values: 25_000 },
-  spotOrders: { bytes: 2 * MIB, members: 1000, values: 25_000 },
+  openPositions: { bytes: MIB, members: 700, values: 17_000 },
+  creditLines: { bytes: MIB / 2, members: 600, values: 12_000 },
+  mainBalance: { bytes: MIB / 2, members: 5000, values: 15_000 },
+  transfers: { bytes: MIB, members: 600, values: 17_000 },
+  spotOrders: { bytes: 2 * MIB, members: 600, values: 25_000 },
   stopLimit: SMALL,
   // The reply to "cancel all" may list every order that was cancelled; the specification does not show it.
   cancelAll: { bytes: MIB, members: 5000, values: 60_000 },

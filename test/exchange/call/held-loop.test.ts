@@ -12,7 +12,7 @@ import { CREDIT_LINE, decimalText, openClient, POSITION, SPOT_ORDER, STOP, TRANS
 /** A reply holds the loop from its last byte until the client has judged it: all of that is one turn. */
 const MOST_HELD_MS = 50;
 /** The machine is shared: one try within the bound is enough. Time is that of the loop's own thread. */
-const TRIES = 6;
+const TRIES = 10;
 
 let flight: Dispatcher.DispatchHandler | undefined;
 let onFlight: () => void = () => undefined;
@@ -165,7 +165,8 @@ describe.each(CALLS)('%s', (id, record, call) => {
       const body = gzipSync(reply.body, { level: 1 });
       await measure(`${what}, compressed`, { ...reply, body, encoding: 'gzip' });
     }
-    expect(found.filter(({ heldMs }) => heldMs > MOST_HELD_MS)).toEqual([]);
+    const tooLong = found.filter(({ heldMs }) => heldMs > MOST_HELD_MS);
+    expect(tooLong.map(({ what, heldMs, became }) => [what, heldMs, became])).toEqual([]);
     // Most are not refused for their size: what is measured is what comes after.
     expect(found.filter(({ became }) => became !== 'replyTooLarge').length).toBeGreaterThan(7);
   });
