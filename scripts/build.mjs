@@ -6,7 +6,10 @@ import { copyDeclarations } from './lib/declarations.mjs';
 import { sbomOf } from './lib/sbom.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
-/** Behind `npm run build`: JavaScript in dist/, with nothing left from before, and the program executable. */
+/**
+ * Behind `npm run build`: JavaScript in dist/, with nothing left from before, and the program executable. It does not
+ * check types: `npm run check:types` does.
+ */
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dist = path.join(ROOT, 'dist');
 
