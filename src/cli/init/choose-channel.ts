@@ -83,17 +83,16 @@ async function valueOf(
   const flag = `--channel ${type},${key}=`;
   const [, from, name = ''] = /^(env|file):(.+)$/.exec(value ?? '') ?? [];
   if (value !== undefined && from === undefined) {
-    if (kind === 'number' && /^\d{1,15}$/.test(value)) return Number(value);
-    if (kind !== 'secret') return value;
+    if (kind !== 'secret') return written(kind, value);
     throw new UsageError(
       `${flag}: a secret is not taken from the command line.`,
       `Say ${key}=env:NAME or ${key}=file:PATH.`,
     );
   }
-  if (kind === 'text' && value === undefined && prompter !== undefined) {
+  if ((kind === 'text' || kind === 'number') && value === undefined && prompter !== undefined) {
     const read = (text: string) =>
       text === '' ? ({ ok: false, expected: 'a text' } as const) : ({ ok: true, value: text } as const);
-    return await prompter.ask({ text: `${type}: ${key}`, read });
+    return written(kind, await prompter.ask({ text: `${type}: ${key}`, read }));
   }
   if (value === undefined && prompter === undefined) {
     throw new UsageError(
@@ -113,6 +112,11 @@ async function valueOf(
     place,
     prompter,
   );
+}
+
+/** A text that is no number is left to the check of the config. */
+function written(kind: ChannelKey['kind'], value: string): string | number {
+  return kind === 'number' && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }
 
 const EXAMPLES: Readonly<Record<ChannelKey['kind'], string>> = {
