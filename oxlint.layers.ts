@@ -194,7 +194,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'stress-result',
     'view-account',
   ],
-  redaction: ['conceal'],
+  redaction: ['conceal', 'foreign-words', 'redactor'],
+  text: 'all',
   ports: 'all',
 };
 

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Authored, slippageFault } from '../../core/controls/controls.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
-import { canonicalJson } from '../canonical.ts';
+import { canonicalJson } from '../../core/text/canonical-json.ts';
 
 export interface SealOptions {
   /** `operators.key` of the config as it is now; undefined: there is none. */
