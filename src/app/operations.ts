@@ -14,6 +14,7 @@ import type { QueueName } from '../core/ports/telemetry.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
+import { type OrderProof, orderProofOf } from '../core/view/order-plan.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
@@ -66,8 +67,7 @@ export interface Operations extends Desk {
   readonly history: HistoryReader;
   /** All accounts within a time; absent without a config. */
   readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
-  /** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
-  readonly orderProof: 'seal' | 'password' | 'none';
+  readonly orderProof: OrderProof;
 }
 
 const DEFAULT_PREFIX = 'breakwater';
@@ -92,7 +92,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     prefix,
     audit: state.audit,
     controls: state.controls,
-    orderProof: key !== undefined ? 'seal' : isGuarded ? 'password' : 'none',
+    orderProof: orderProofOf(key !== undefined, isGuarded),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),
