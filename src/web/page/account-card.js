@@ -99,7 +99,7 @@ export function accountCard(account, { may, stress, costs }) {
       ({ subject }) => subjectCard(account, subject, { heading: 'h4', endedIntents: false }),
     )}</div>
     ${isEmpty ? html`<p class="muted">No position and no credit line.</p>` : nothing}
-    ${accountStress(stress, accountId)}${costPart(costs)}
+    ${accountStress(stress, accountId, 'h4')}${costPart(costs, 'h4')}
     ${accountDeeds(account, may)}
     <p><a href=${accountPath(accountId)}>Rules, orders, data and story of ${accountId}</a></p>
   </div>`;

@@ -93,7 +93,7 @@ function viewTemplate(accountId, { accounts, overview, actions }, { past, stress
     side: [
       section('Intents and orders', ordersTemplate(account, may)),
       recent,
-      besideTemplate(accountStress(stress, accountId), costPart(costs)),
+      besideTemplate(accountStress(stress, accountId, 'h3'), costPart(costs, 'h3')),
       section('Data', sourceTable(account), balanceList(account)),
     ],
     story: past.template(),

@@ -1,4 +1,5 @@
 import { counted, money } from './format.js';
+import { heading } from './layout.js';
 import { html, nothing } from './lit-html/lit-html.js';
 
 /** What protection cost and kept lately, by money currency. */
@@ -6,11 +7,11 @@ import { html, nothing } from './lit-html/lit-html.js';
 /** @typedef {import('./contract.d.ts').CostsReply} CostsReply */
 /** @typedef {CostsReply['totals'][number]} CostTotal */
 
-/** @param {CostsReply | undefined} costs undefined: not read */
-export function costPart(costs) {
+/** @param {CostsReply | undefined} costs undefined: not read @param {'h3' | 'h4'} level of its heading */
+export function costPart(costs, level) {
   if (costs === undefined || costs.totals.length === 0) return nothing;
   const since = costs.isComplete ? '' : ' Older orders are not in it.';
-  return html`<div class="costs"><h4>Price of protection, last 30 days</h4>
+  return html`<div class="costs">${heading(level, 'Price of protection, last 30 days')}
     <ul>${costs.totals.map((total) => html`<li>${costWords(total)}</li>`)}</ul>
     ${since === '' ? nothing : html`<p class="muted">${since}</p>`}</div>`;
 }

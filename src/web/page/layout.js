@@ -28,6 +28,11 @@ export function columns({ now, side, story }) {
   </main>`;
 }
 
+/** @param {'h3' | 'h4'} level @param {string} words */
+export function heading(level, words) {
+  return level === 'h3' ? html`<h3>${words}</h3>` : html`<h4>${words}</h4>`;
+}
+
 /** @param {readonly string[]} lines @param {string} look */
 export function textLines(lines, look) {
   return html`<ul class=${look}>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;

@@ -1,7 +1,7 @@
 import { get } from './api.js';
 import { levelChip } from './chips.js';
 import { counted, percent } from './format.js';
-import { section } from './layout.js';
+import { heading, section } from './layout.js';
 import { html, nothing } from './lit-html/lit-html.js';
 import { Resource } from './resource.js';
 import { time } from './time.js';
@@ -91,14 +91,19 @@ function leftOut(result) {
     ><ul>${sentences.map((sentence) => html`<li>${sentence}</li>`)}</ul></details>`;
 }
 
-/** What the newest stress test says of one account. @param {PageStress | undefined} stress @param {string} accountId */
-export function accountStress(stress, accountId) {
+/**
+ * What the newest stress test says of one account.
+ * @param {PageStress | undefined} stress
+ * @param {string} accountId
+ * @param {'h3' | 'h4'} level of its heading
+ */
+export function accountStress(stress, accountId, level) {
   const result = stress?.stored?.result ?? null;
   const cases = result?.accountCases.filter((one) => one.accountId === accountId) ?? [];
   if (result === null || cases.length === 0) return nothing;
   const titleOf = (/** @type {string} */ id) =>
     result.cases.find(({ scenario }) => scenario === id)?.title ?? id;
-  return html`<div class="account-stress"><h4>If it came now</h4><ul>${cases.map(
+  return html`<div class="account-stress">${heading(level, 'If it came now')}<ul>${cases.map(
     (
       one,
     ) => html`<li>${titleOf(one.scenario)}${one.conditions === 'crash' ? '' : `, exchange ${one.conditions}`}:
