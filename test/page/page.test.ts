@@ -257,6 +257,68 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await evaluate(page, 'sessionStorage.getItem("breakwater.controlToken")')).toBeNull();
   });
 
+  it('shows the order before it is made, makes it once, and takes it back', async () => {
+    const preview = {
+      plan: [{ label: 'will send', text: 'a reduce-only sell stop at about 29471' }],
+      closesWhen: 'To be flat now use the exchange.',
+      obstacles: ['The account is paused.'],
+    };
+    const { fixture: server, page } = await open({ accounts: [account('desk')], preview });
+    await expand(page, 'desk');
+    await page.getByRole('button', { name: 'Reduce or close' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Reduce or close in desk' });
+    await dialog.getByLabel('How far').selectOption('Take away a part of its size');
+    await dialog.getByLabel('Part in percent').fill('12.5');
+    await dialog.getByLabel('Slippage').fill('1 %, 3');
+    await dialog.getByLabel('Reason').fill('event risk');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill('the-control-token');
+    await dialog.getByRole('button', { name: 'Show the order' }).click();
+    for (const words of [
+      'a reduce-only sell stop at about 29471',
+      preview.closesWhen,
+      ...preview.obstacles,
+    ]) {
+      await dialog.getByText(words).waitFor();
+    }
+    const made = () => server.asked.filter(({ path }) => path === '/accounts/desk/orders');
+    expect(made()).toEqual([]);
+    // Back leads to what was typed.
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    expect(await dialog.getByLabel('Part in percent').inputValue()).toBe('12.5');
+    await dialog.getByRole('button', { name: 'Show the order' }).click();
+    await dialog.getByRole('button', { name: 'Order it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const order = {
+      kind: 'reduce',
+      positionId: '1',
+      target: { kind: 'by', fraction: 0.125 },
+      slippageSteps: [0.01, 0.03],
+    };
+    expect(made().map(({ body }) => body)).toEqual([
+      { order, reason: 'event risk', author: 'ann', key: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    ]);
+    const inbox = [{ kind: 'withdraw', orderId: 'x' }, { kind: 'reduce' }].map((one, index) => ({
+      ...one,
+      id: `o${index}`,
+      author: 'ann',
+      reason: 'event risk',
+      atMs: 0,
+      expiresAtMs: 0,
+    }));
+    server.changeAccount('desk', { inbox: inbox as never });
+    await sees(page, 'not begun, by ann: event risk');
+    await page.getByRole('button', { name: 'Withdraw the order o1' }).click();
+    const back = page.getByRole('dialog', { name: 'Withdraw the order o1' });
+    await back.getByLabel('Reason').fill('over');
+    await back.getByRole('button', { name: 'Withdraw it' }).click();
+    await back.waitFor({ state: 'detached' });
+    expect(lastSent(server.asked, 'DELETE')).toMatchObject({
+      path: '/accounts/desk/orders/o1',
+      body: { reason: 'over', author: 'ann' },
+    });
+  });
+
   it('silences a rule for one subject, and offers nothing where changing is off', async () => {
     const { fixture: server, page } = await open({ accounts: [endangered('desk')] }, '/accounts/desk');
     await page.getByRole('button', { name: 'Silence near-liquidation' }).click();

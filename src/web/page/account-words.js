@@ -1,9 +1,10 @@
 import { LEVELS, levelOfSubject } from './danger.js';
-import { listed } from './format.js';
+import { counted, listed, money } from './format.js';
 
 /** What is said of an account as a whole. Pure. */
 
 /** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @typedef {import('./contract.d.ts').CostsReply['totals'][number]} CostTotal */
 
 /** Its positions and credit lines, most endangered first. @param {AccountView} account */
 export function subjectsOf(account) {
@@ -48,4 +49,17 @@ export function startedWords({ doubts }) {
   const markets = doubts.filter(({ why }) => why === 'newStore').map(({ market }) => market);
   if (markets.length === 0) return '';
   return `Just started: orders in ${listed(markets)} are not confirmed yet; they are cleared before the first action there.`;
+}
+
+/** `USDT: 2 orders cost 50.00 by slippage and 29.95 in fees; within the hour 500.00 was kept.` @param {CostTotal} total */
+export function costWords({ money: currency, orders, slippage, fees, kept, averted }) {
+  const hour = kept.known < 0 ? 'given up' : 'kept';
+  const unknown = Math.max(slippage.unknown, fees.unknown, kept.unknown);
+  const aside = unknown === 0 ? '' : ` Not all is known of ${counted(unknown, 'order')}.`;
+  const saved =
+    averted === 0 ? '' : ` After ${counted(averted, 'order')} the price passed the liquidation price.`;
+  return (
+    `${currency}: ${counted(orders, 'order')} cost ${money(slippage.known)} by slippage and ${money(fees.known)} in fees; ` +
+    `within the hour after, ${money(Math.abs(kept.known))} was ${hour}.${saved}${aside}`
+  );
 }
