@@ -8,6 +8,7 @@ import { PAGE_POLICY } from './headers.ts';
 /** The page's own addresses; which of its views is shown, it tells by the address itself. */
 const PAGE_PATHS = [
   '/',
+  '/glossary',
   '/accounts/:id',
   '/accounts/:id/positions/:positionId',
   '/accounts/:id/credit-lines/:subject',
@@ -27,6 +28,9 @@ const LIBRARY_FILES: Readonly<Record<string, readonly [name: string, file: strin
   '/assets/lit-html/directives/guard.js': ['lit-html', 'directives/guard.js', SCRIPT],
   '/assets/lit-html/directives/repeat.js': ['lit-html', 'directives/repeat.js', SCRIPT],
 };
+
+/** As far from here in the sources as in the built program. */
+const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
 
 /** The folder has type declarations too, which are not served. */
 const SERVED = /^\/?[\w-]+\.(js|css|svg|png|html)$/;
@@ -62,6 +66,10 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
       },
     });
     for (const url of PAGE_PATHS) scope.get(url, (_request, reply) => reply.sendFile('index.html'));
+    const glossary = await readFile(GLOSSARY);
+    scope.get('/assets/glossary.md', (_request, reply) =>
+      reply.header('cache-control', REVALIDATE).type('text/markdown; charset=utf-8').send(glossary),
+    );
     for (const [url, [name, file, type]] of Object.entries(LIBRARY_FILES)) {
       const content = await readFile(path.join(packageDirectory(name), file));
       scope.get(url, (_request, reply) => reply.header('cache-control', REVALIDATE).type(type).send(content));

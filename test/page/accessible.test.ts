@@ -40,6 +40,7 @@ const VIEWS = {
   account: '/accounts/desk',
   position: '/accounts/desk/positions/1',
   'credit line': `/accounts/borrower/credit-lines/${encodeURIComponent(LOAN)}`,
+  glossary: '/glossary',
 } as const;
 
 /** In the page: everything that is wrong with it, in words. */
@@ -199,7 +200,10 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
     try {
       await page.goto(fixture.url + path);
       if (path === '/') for (const toggle of await page.locator('.row-toggle').all()) await toggle.click();
-      await page.getByText('Firing, critical').first().waitFor();
+      await page
+        .getByText(path === '/glossary' ? 'waiting for its trigger' : 'Firing, critical')
+        .first()
+        .waitFor();
       await run(page);
     } finally {
       await page.context().close();

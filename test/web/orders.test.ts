@@ -83,10 +83,7 @@ describe('an order by hand', () => {
     expect((order?.expiresAtMs ?? 0) - (order?.atMs ?? 0)).toBeLessThanOrEqual(60_000);
     for (const { json } of answers) expect(json).toMatchObject({ order: { id: order?.id } });
     const trail = await fixture.state.audit.tail('desk-1', 10);
-    expect(trail.map(({ record: { content } }) => content.kind)).toEqual([
-      'epochStarted',
-      'operatorOrder',
-    ]);
+    expect(trail.map(({ record: { content } }) => content.kind)).toEqual(['epochStarted', 'operatorOrder']);
     const other = { ...body, order: { ...HALF, target: { kind: 'to', fraction: 0 } } };
     const refused = await ask(fixture.server, PATH, post(other));
     expect([refused.status, refused.body]).toEqual([409, expect.stringContaining('take a new one')]);
@@ -116,7 +113,12 @@ describe('an order by hand', () => {
   });
 
   test.each([
-    ['a position that is not there', { order: { ...HALF, positionId: '99' } }, 404, 'Its positions: 1 (BTC_PERP)'],
+    [
+      'a position that is not there',
+      { order: { ...HALF, positionId: '99' } },
+      404,
+      'Its positions: 1 (BTC_PERP)',
+    ],
     ['more than all', { order: { ...HALF, target: { kind: 'by', fraction: 1.5 } } }, 400, 'fraction'],
     ['nothing', { order: { ...HALF, target: { kind: 'by', fraction: 0 } } }, 400, 'fraction'],
     [
