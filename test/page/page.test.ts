@@ -298,14 +298,11 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(made().map(({ body }) => body)).toEqual([
       { order, reason: 'event risk', author: 'ann', key: expect.stringMatching(/^[0-9a-f]{16}$/) },
     ]);
-    const inbox = [{ kind: 'withdraw', orderId: 'x' }, { kind: 'reduce' }].map((one, index) => ({
-      ...one,
-      id: `o${index}`,
-      author: 'ann',
-      reason: 'event risk',
-      atMs: 0,
-      expiresAtMs: 0,
-    }));
+    const said = { author: 'ann', reason: 'event risk', atMs: 0, expiresAtMs: 0 };
+    const inbox = [
+      { kind: 'withdraw', id: 'o0', orderId: 'x', ...said },
+      { kind: 'reduce', id: 'o1', ...said },
+    ];
     server.changeAccount('desk', { inbox: inbox as never });
     await sees(page, 'not begun, by ann: event risk');
     await page.getByRole('button', { name: 'Withdraw the order o1' }).click();

@@ -364,7 +364,7 @@ describe('the glossary', () => {
     expect(words).toContain('waiting for its trigger');
     for (const { title, entries } of chapters) {
       expect(title).not.toBe('');
-      for (const { word, meaning } of entries) expect([word, meaning].join()).toMatch(/^[^|`\[]+,[^|`\[]+$/);
+      for (const { word, meaning } of entries) expect([word, meaning].join()).toMatch(/^[^|`[]+,[^|`[]+$/);
     }
   });
 });
