@@ -17,8 +17,13 @@ const PAGE_PATHS = [
 const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
+/** What packages resolve to for Node. */
+const ENTRIES = { uplot: import.meta.resolve('uplot'), 'lit-html': import.meta.resolve('lit-html') };
+
 /** Files of the libraries that the page uses, as their packages have them: no build step. */
-const LIBRARY_FILES: Readonly<Record<string, readonly [name: string, file: string, type: string]>> = {
+const LIBRARY_FILES: Readonly<
+  Record<string, readonly [name: keyof typeof ENTRIES, file: string, type: string]>
+> = {
   '/assets/uplot.js': ['uplot', 'dist/uPlot.esm.js', SCRIPT],
   '/assets/uplot.iife.js': ['uplot', 'dist/uPlot.iife.min.js', SCRIPT],
   '/assets/uplot.css': ['uplot', 'dist/uPlot.min.css', STYLE],
@@ -77,9 +82,9 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
   });
 }
 
-/** What a package resolves to for Node lies somewhere below its folder. */
-function packageDirectory(name: string): string {
-  const entry = fileURLToPath(import.meta.resolve(name));
+/** It lies somewhere below the folder of the package. */
+function packageDirectory(name: keyof typeof ENTRIES): string {
+  const entry = fileURLToPath(ENTRIES[name]);
   const folder = path.join('node_modules', name);
   return entry.slice(0, entry.lastIndexOf(folder) + folder.length);
 }
