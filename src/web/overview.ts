@@ -1,6 +1,6 @@
 import type { Control } from '../core/controls/controls.ts';
+import { exchangeLinkOf } from '../core/lines/exchange-link.ts';
 import type { AccountView } from '../core/view/account-view.ts';
-import { exchangeLinkOf } from '../core/view/exchange-link.ts';
 import { headlineOf } from '../core/view/state-line.ts';
 import type { Scope } from './access.ts';
 import type { Immutable, OverviewReply } from './api/schemas.ts';

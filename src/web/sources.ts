@@ -1,11 +1,11 @@
 import type { z } from 'zod';
+import type { OrderProof } from '../core/controls/order-plan.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { DecimalString } from '../core/quantities/decimal.ts';
 import type { SubjectKey } from '../core/rules/subject.ts';
 import type { AccountView } from '../core/view/account-view.ts';
-import type { OrderProof } from '../core/view/order-plan.ts';
 import type { Immutable, queueLine, readiness, topUpOffer } from './api/schemas.ts';
 import type { stressReply } from './api/stress-schema.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
-import { accountRow } from '../../src/core/view/account-row.ts';
+import { accountRow } from '../../src/core/lines/account-row.ts';
 import type { AccountView } from '../../src/core/view/account-view.ts';
 import { headlineOf } from '../../src/core/view/state-line.ts';
 import { PAGE_POLICY } from '../../src/web/headers.ts';

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { accountRow } from '../../src/core/view/account-row.ts';
+import { accountRow } from '../../src/core/lines/account-row.ts';
 import { account, position } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
 import { endangered, type Fixture, overview, startFixture } from './fixture.ts';

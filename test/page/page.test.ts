@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { accountRow } from '../../src/core/view/account-row.ts';
+import { accountRow } from '../../src/core/lines/account-row.ts';
 import { account, CALM, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import { endangered, type Fixture, type FixtureState, overview, startFixture } from './fixture.ts';

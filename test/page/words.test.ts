@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { accountRow } from '../../src/core/view/account-row.ts';
+import { accountRow } from '../../src/core/lines/account-row.ts';
 import { headlineOf } from '../../src/core/view/state-line.ts';
 import { lostView } from '../../src/core/view/view-account.ts';
 import { costWords } from '../../src/web/page/account-words.js';

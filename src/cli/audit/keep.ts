@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Operations } from '../../app.ts';
 import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type { AuditExporter } from '../../core/ports/audit-reader.ts';
-import { roughly } from '../../core/view/roughly.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, printJson, printLine, printNote } from '../io.ts';
 import { requireAccount, withOperations } from '../operate/place.ts';

@@ -1,6 +1,6 @@
 import type { Control } from '../../core/controls/controls.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
-import { roughly } from '../../core/view/roughly.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
 import type { PlaceFlags } from './place.ts';

@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import type { OperatorOrder } from '../../core/controls/controls.ts';
-import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
-import { StoreLostError } from '../../core/ports/state-store.ts';
 import {
   CLOSES_WHEN,
   type MeantOrder,
@@ -11,8 +9,10 @@ import {
   orderObstacles,
   type PlanLine,
   planLines,
-} from '../../core/view/order-plan.ts';
-import { roughly } from '../../core/view/roughly.ts';
+} from '../../core/controls/order-plan.ts';
+import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
+import { StoreLostError } from '../../core/ports/state-store.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';

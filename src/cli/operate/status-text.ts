@@ -1,7 +1,7 @@
 import type { Control } from '../../core/controls/controls.ts';
+import { creditLineWords, jointWords, positionWords } from '../../core/lines/position-words.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
-import { creditLineWords, jointWords, positionWords } from '../../core/view/position-words.ts';
-import { roughly } from '../../core/view/roughly.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
 import { type CliIo, paint, type Style } from '../io.ts';
 import { printable, type Table, tableLines, wrapped } from '../table.ts';

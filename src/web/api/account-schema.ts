@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OperatorOrder } from '../../core/controls/controls.ts';
 import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
-import type { AccountRow } from '../../core/view/account-row.ts';
+import type { AccountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
 import { decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
-import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import type { ReduceTarget } from '../../core/rules/rule.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
 import {
   CLOSES_WHEN,
   type MeantOrder,
   missingPosition,
   orderObstacles,
   planLines,
-} from '../../core/view/order-plan.ts';
+} from '../../core/controls/order-plan.ts';
+import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
+import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import type { ReduceTarget } from '../../core/rules/rule.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
 import { operatorOrder } from './account-schema.ts';
 import { authorOf, by, inForce } from './authored.ts';
 import { ApiError } from './errors.ts';

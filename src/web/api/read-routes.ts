@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ChainedRecord } from '../../core/audit/audit-record.ts';
-import { accountRow } from '../../core/view/account-row.ts';
+import { accountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
 import { account, accountsReply, rowsReply } from './account-schema.ts';

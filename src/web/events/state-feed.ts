@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { accountRow } from '../../core/view/account-row.ts';
+import { accountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import type { OverviewSource } from '../overview.ts';
 import type { ViewSource } from '../sources.ts';

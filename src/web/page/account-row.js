@@ -9,11 +9,11 @@ import { time } from './time.js';
 
 /** One account in one line of the list. */
 
-/** @typedef {import('../../core/view/account-row.ts').AccountRow} AccountRow */
+/** @typedef {import('../../core/lines/account-row.ts').AccountRow} AccountRow */
 
 /**
  * @param {AccountRow} row
- * @param {{ isOpen: boolean, card: import('./contract.d.ts').Shown, isModeShown: boolean, onToggle: (accountId: string) => void }} options
+ * @param {{ isOpen: boolean, card: import('./contract.d.ts').Drawn, isModeShown: boolean, onToggle: (accountId: string) => void }} options
  *   `card`: what is below it while it is open
  */
 export function accountRow(row, { isOpen, card, isModeShown, onToggle }) {

@@ -109,7 +109,7 @@ function ordersTemplate(account, may) {
   }`;
 }
 
-/** @param {import('./contract.d.ts').Shown} stress @param {import('./contract.d.ts').Shown} costs */
+/** @param {import('./contract.d.ts').Drawn} stress @param {import('./contract.d.ts').Drawn} costs */
 function besideTemplate(stress, costs) {
   if (stress === nothing && costs === nothing) return nothing;
   return section('Stress and costs', stress, costs);

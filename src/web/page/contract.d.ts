@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { AccountRow } from '../../core/view/account-row.ts';
+import type { AccountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import type { ActionLine } from '../../core/view/action-log.ts';
 import type { StoryEntry } from '../../core/view/story.ts';
@@ -57,7 +57,7 @@ export type Connection =
   | { readonly kind: 'refused'; readonly why: string };
 
 /** What a template may hold. */
-export type Shown = unknown;
+export type Drawn = unknown;
 
 export interface PageState {
   readonly overview: PageOverview | null;
@@ -81,7 +81,7 @@ export interface PageView {
   readonly wantsRows: boolean;
   /** Accounts whose changes the stream is to send. */
   watched(): readonly string[];
-  template(state: PageState): Shown;
+  template(state: PageState): Drawn;
   /** The stream is live again after a loss: what it does not carry is read anew. */
   refresh(): void;
   close(): void;

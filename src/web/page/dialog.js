@@ -5,12 +5,12 @@ import { html, nothing, render } from './lit-html/lit-html.js';
  * Dialogs: the browser's own, so that focus stays inside, Escape closes and focus goes back to where it was.
  */
 
-/** @typedef {import('./contract.d.ts').Shown} Shown */
+/** @typedef {import('./contract.d.ts').Drawn} Drawn */
 
 /**
  * What is shown once more before something is done.
  * @typedef {object} Confirmation
- * @property {Shown} body
+ * @property {Drawn} body
  * @property {string} action what the button says
  * @property {() => Promise<void>} send throws with words for people
  */
@@ -19,7 +19,7 @@ import { html, nothing, render } from './lit-html/lit-html.js';
  * @typedef {object} FormDialog
  * @property {string} title
  * @property {string} [text]
- * @property {() => Shown} fields
+ * @property {() => Drawn} fields
  * @property {string} action what the button says
  * @property {(given: FormData) => Promise<Confirmation | void>} send throws with words for people
  * @property {() => void} [onClosed]

@@ -70,7 +70,7 @@ export function textOf(given, name) {
 
 /**
  * @param {{ name: string, label: string, hint?: string | undefined, hidden?: boolean }} about
- * @param {import('./contract.d.ts').Shown} input
+ * @param {import('./contract.d.ts').Drawn} input
  */
 function frame({ name, label, hint, hidden = false }, input) {
   const words =

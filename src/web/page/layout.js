@@ -2,7 +2,7 @@ import { html } from './lit-html/lit-html.js';
 
 /** What the pages of an account and of its subjects are laid out with. */
 
-/** @typedef {import('./contract.d.ts').Shown} Shown */
+/** @typedef {import('./contract.d.ts').Drawn} Drawn */
 
 /** The way back. @param {readonly { text: string, href: string }[]} steps */
 export function breadcrumb(steps) {
@@ -11,14 +11,14 @@ export function breadcrumb(steps) {
     ><ol>${links.map(({ text, href }) => html`<li><a href=${href}>${text}</a></li>`)}</ol></nav>`;
 }
 
-/** @param {string} title @param {...Shown} children */
+/** @param {string} title @param {...Drawn} children */
 export function section(title, ...children) {
   return html`<section class="panel"><h2>${title}</h2>${children}</section>`;
 }
 
 /**
  * What matters now, what stands beside it, and below both the story, which is long.
- * @param {{ now: Shown, side: Shown, story: Shown }} parts
+ * @param {{ now: Drawn, side: Drawn, story: Drawn }} parts
  */
 export function columns({ now, side, story }) {
   return html`<main id="content" class="columns" tabindex="-1">

@@ -1,6 +1,6 @@
 /** Which accounts are listed, in which order and groups. Pure. */
 
-/** @typedef {import('../../core/view/account-row.ts').AccountRow} AccountRow */
+/** @typedef {import('../../core/lines/account-row.ts').AccountRow} AccountRow */
 /** @typedef {'danger' | 'distance' | 'worth' | 'name'} Sort */
 
 /**

@@ -2,7 +2,7 @@ import { counted, percent } from './format.js';
 
 /** What the one line of an account says. Pure. */
 
-/** @typedef {import('../../core/view/account-row.ts').AccountRow} AccountRow */
+/** @typedef {import('../../core/lines/account-row.ts').AccountRow} AccountRow */
 /** @typedef {import('./scale.js').Scale} Scale */
 
 /** The same for every account, so that bars can be compared. */

@@ -53,7 +53,7 @@ function contentOf(account, subject) {
 
 /** `now`: on its own page, which has its name already. @typedef {'now' | 'h3' | 'h4'} SubjectHeading */
 
-/** @param {SubjectHeading} heading @param {import('./contract.d.ts').Shown} link */
+/** @param {SubjectHeading} heading @param {import('./contract.d.ts').Drawn} link */
 function headingOf(heading, link) {
   if (heading === 'now') return html`<h2>Now</h2>`;
   return heading === 'h3' ? html`<h3>${link}</h3>` : html`<h4>${link}</h4>`;

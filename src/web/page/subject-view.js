@@ -152,7 +152,7 @@ function creditLines(line) {
 
 /**
  * @param {import('../../core/view/account-view.ts').CreditLineLine | undefined} line
- * @param {import('./contract.d.ts').Shown} deposit
+ * @param {import('./contract.d.ts').Drawn} deposit
  */
 function cureTemplate(line, deposit) {
   const words = line === undefined ? [] : cureWords(line);

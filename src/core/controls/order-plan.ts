@@ -1,10 +1,10 @@
-import type { OperatorOrder } from '../controls/controls.ts';
+import { positionWords } from '../lines/position-words.ts';
+import { roughly } from '../quantities/roughly.ts';
 import { compileGlobs } from '../rules/filter.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
-import type { AccountView, PositionLine } from './account-view.ts';
-import { targetWords } from './lane-lines.ts';
-import { positionWords } from './position-words.ts';
-import { roughly } from './roughly.ts';
+import type { AccountView, PositionLine } from '../view/account-view.ts';
+import { targetWords } from '../view/lane-lines.ts';
+import type { OperatorOrder } from './controls.ts';
 
 /** What an order by hand will do, in the words that command line and page show before they ask. */
 

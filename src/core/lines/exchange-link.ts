@@ -1,5 +1,5 @@
-import type { AccountView } from './account-view.ts';
-import { causeWords, type StateCause } from './state-line.ts';
+import type { AccountView } from '../view/account-view.ts';
+import { causeWords, type StateCause } from '../view/state-line.ts';
 
 /** Whether the exchange answers, as the newest polls of all accounts found. */
 export interface ExchangeLink {

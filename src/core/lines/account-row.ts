@@ -1,5 +1,5 @@
-import type { AccountView, Figure, WorthLine } from './account-view.ts';
-import { rankOf } from './state-line.ts';
+import type { AccountView, Figure, WorthLine } from '../view/account-view.ts';
+import { rankOf } from '../view/state-line.ts';
 
 /**
  * One account in one line of a list of all: what it takes to sort, group and find it, and to see whether it needs a
