@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -24,6 +33,8 @@ if (exitCode === 0) {
   // What the program reads lies as far from dist/src as from src.
   copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
+  mkdirSync(path.join(dist, 'docs'));
+  copyFileSync(path.join(ROOT, 'docs', 'glossary.md'), path.join(dist, 'docs', 'glossary.md'));
   // The page goes to browsers as it is.
   cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), {
     recursive: true,

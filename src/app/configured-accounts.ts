@@ -96,6 +96,11 @@ export class ConfiguredAccounts implements AccountBook {
     return this.#entries.get(accountId)?.compiled.watch.balances;
   }
 
+  /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
+  gapOf(accountId: string, market: string): number | undefined {
+    return this.#entries.get(accountId)?.compiled.settings.marketSettings(market)?.basisAllowance;
+  }
+
   /** For deposit links, which the guarded exchange does not offer. */
   depositAccess(accountId: string): DepositAccess | undefined {
     const entry = this.#entries.get(accountId);
