@@ -238,9 +238,7 @@ describe('the configs that it mounts', () => {
     )?.[1];
     expect(made.get('redis-secrets')?.['users.acl']).toContain(` >${password} `);
     const texts = [...made.values()].flatMap((files) =>
-      Object.entries(files).flatMap(([name, text]) =>
-        /-(token|password|key)$/.test(name) ? [text] : [],
-      ),
+      Object.entries(files).flatMap(([name, text]) => (/-(token|password|key)$/.test(name) ? [text] : [])),
     );
     for (const text of texts) expect(text).toMatch(/^[0-9a-f]{48}$/);
     // The token that Prometheus sends is the daemon's; the others have nothing in common.

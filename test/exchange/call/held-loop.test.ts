@@ -125,6 +125,10 @@ function worstOf(
   const said = 'ab cd '.repeat(Math.floor(bytes / 3600));
   return {
     'lists of zeros': nested('0', 1),
+    // More values than pass: refused before they are read.
+    'lists of zeros, as long as the bytes allow': {
+      text: `[${units('0', 1, { ...bounds, values: Infinity }).join(',')}]`,
+    },
     'lists of empty lists': nested('[]', 2),
     'lists of empty objects': nested('{}', 2),
     'lists of objects of a number': nested('{"a":0}', 2),
