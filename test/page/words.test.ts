@@ -321,6 +321,9 @@ describe('the list', () => {
     expect(costWords({ ...total, kept: sum(-20, 1), averted: 0 })).toContain(
       '20.00 was given up. Not all is known of 1 order.',
     );
+    expect(costWords({ ...total, kept: sum(0, 2), fees: sum(0, 2) })).toContain(
+      'and an unknown amount in fees; what it kept within the hour after is not known yet.',
+    );
   });
 });
 

@@ -31,11 +31,11 @@ export function accountRow(row, { isOpen, card, isModeShown, onToggle }) {
       <span class="row-chips">${isModeShown && mode !== null ? chip({ text: mode, look: `mode-${mode}` }) : nothing}${
         words.length === 0 ? nothing : chip({ text: words.join(' '), look: 'label' })
       }</span>
-      <p class="state-words">${capital(state.words)}${
+      <p class="state-words"><span class="state-text">${capital(state.words)}${
         state.sinceMs === null
           ? nothing
           : html`<span class="muted">, for ${time('for', state.sinceMs)}</span>`
-      }${doing === '' ? nothing : html`<span class="row-doing">${doing}</span>`}</p>
+      }</span>${doing === '' ? nothing : html`<span class="row-doing">${doing}</span>`}</p>
       <div class="row-bar">${thinBar(rowScale(row), nearest)}<span class="row-nearest">${nearest}</span></div>
       <span class="row-worth">${atRiskWords(row)}</span>
     </div>

@@ -54,12 +54,17 @@ export function startedWords({ doubts }) {
 /** `USDT: 2 orders cost 50.00 by slippage and 29.95 in fees; within the hour 500.00 was kept.` @param {CostTotal} total */
 export function costWords({ money: currency, orders, slippage, fees, kept, averted }) {
   const hour = kept.known < 0 ? 'given up' : 'kept';
-  const unknown = Math.max(slippage.unknown, fees.unknown, kept.unknown);
-  const aside = unknown === 0 ? '' : ` Not all is known of ${counted(unknown, 'order')}.`;
+  const said = (/** @type {CostTotal['kept']} */ { known, unknown }) =>
+    unknown === orders ? 'an unknown amount' : money(known);
+  const partly = [slippage, fees, kept]
+    .map(({ unknown }) => unknown)
+    .filter((count) => count > 0 && count < orders);
+  const aside = partly.length === 0 ? '' : ` Not all is known of ${counted(Math.max(...partly), 'order')}.`;
   const saved =
     averted === 0 ? '' : ` After ${counted(averted, 'order')} the price passed the liquidation price.`;
-  return (
-    `${currency}: ${counted(orders, 'order')} cost ${money(slippage.known)} by slippage and ${money(fees.known)} in fees; ` +
-    `within the hour after, ${money(Math.abs(kept.known))} was ${hour}.${saved}${aside}`
-  );
+  const after =
+    kept.unknown === orders
+      ? 'what it kept within the hour after is not known yet'
+      : `within the hour after, ${money(Math.abs(kept.known))} was ${hour}`;
+  return `${currency}: ${counted(orders, 'order')} cost ${said(slippage)} by slippage and ${said(fees)} in fees; ${after}.${saved}${aside}`;
 }

@@ -22,7 +22,7 @@ export function listFilter({ choice, rows, overview, choose }) {
     choose({ isAttentionOnly: /** @type {HTMLInputElement} */ (target).checked });
   return html`<div class="filter" role="search">
     <h2 tabindex="-1">Accounts</h2>
-    <label class="filter-text"><span>Filter</span><input type="search" placeholder="account, market, label"
+    <label class="filter-text"><span class="visually-hidden">Filter</span><input type="search" placeholder="account, market, label"
       autocomplete="off" spellcheck="false" maxlength="100" .value=${choice.query} @input=${typed}></label>
     <label class="filter-check"><input type="checkbox" .checked=${choice.isAttentionOnly} @change=${attention}
       ><span>Needs attention (${all.filter(needsAttention).length})</span></label>
@@ -56,8 +56,13 @@ function stateButtons(groups, { cause }, choose) {
     const key = keyOf(group);
     const level = levelOfAccount({ state: group });
     return html`<li><button type="button" class="button state-button" data-level=${level} aria-pressed=${key === cause}
-      @click=${() => choose({ cause: key === cause ? '' : key })}>${icon(level)}<span>${group.words}</span></button></li>`;
+      @click=${() => choose({ cause: key === cause ? '' : key })}>${icon(level)}<span>${shortWords(group)}</span></button></li>`;
   })}${isThere || cause === '' ? nothing : html`<li><button type="button" class="button state-button" aria-pressed="true" @click=${() => choose({ cause: '' })}>No account is in that state any more: show all</button></li>`}</ul>`;
+}
+
+/** Of one account the figures are in its line. @param {StateGroup} group */
+function shortWords({ count, words }) {
+  return count === 1 ? (words.split(': ')[0] ?? words) : words;
 }
 
 /** @param {Pick<StateGroup, 'kind' | 'cause'>} group */
