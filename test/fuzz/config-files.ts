@@ -4,6 +4,7 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { FILE, surroundings } from '../config/support.ts';
 import { type JsonSchema, valueOf } from './from-schema.ts';
 import { below, type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
+import { boundsOf } from './long-texts.ts';
 import type { Boundary, FuzzInput } from './target.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');
@@ -45,17 +46,10 @@ function configText(draw: Draw): string {
   return mutatedText(draw, sections.filter(isKept).join('\n'), YAML);
 }
 
-/** As long as the example, and what more each such length may take: the file is the operator's own and may be long. */
-const CHARACTERS_IN_50_MS = 20_000;
-const MORE_CHARACTERS_IN_50_MS = 10_000;
-
-const longestMs = (characters: number): number =>
-  50 * (1 + Math.max(0, Math.ceil((characters - CHARACTERS_IN_50_MS) / MORE_CHARACTERS_IN_50_MS)));
-
 function configInput(text: string): FuzzInput {
   return {
     text,
-    longestMs: longestMs(text.length),
+    ...boundsOf(text),
     run() {
       const result = loadConfig(FILE, surroundings(text, GIVEN));
       const problems = result.kind === 'loaded' ? result.warnings : result.problems;

@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { readPositions } from '../../src/replay/positions/positions-file.ts';
 import { readPriceFiles } from '../../src/replay/price-files.ts';
 import { BASE, loaded } from '../config/support.ts';
+import { boundsOf } from './long-texts.ts';
 import { below, type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary } from './target.ts';
 
@@ -95,6 +96,7 @@ export const POSITIONS: Boundary = {
         const text = holdingsText(draw);
         return {
           text,
+          ...boundsOf(text),
           run() {
             const read = readPositions({ file: 'book.yaml', text, configured, accountId: 'desk-1' });
             for (const { message, place } of read.kind === 'read' ? [] : read.problems) {

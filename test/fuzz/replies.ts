@@ -160,6 +160,9 @@ function padded(draw: Draw, record: unknown, length: number): string {
   return `${text.slice(0, -1)},"padding":"${'x'.repeat(Math.max(0, length - text.length - 15))}"}`;
 }
 
+/** Of two pages as long as allowed: a history is read on until a page brings nothing new. */
+const MOST_BYTES = 160 * 2 ** 20;
+
 const CONTROLLER = {
   aborted: false,
   paused: false,
@@ -168,6 +171,13 @@ const CONTROLLER = {
   pause: () => undefined,
   resume: () => undefined,
 } satisfies Dispatcher.DispatchController;
+
+function answer(handler: Dispatcher.DispatchHandler, { status, headers, body }: Wire): void {
+  handler.onRequestStart?.(CONTROLLER, undefined);
+  handler.onResponseStart?.(CONTROLLER, status, { ...headers });
+  handler.onResponseData?.(CONTROLLER, body);
+  handler.onResponseEnd?.(CONTROLLER, {});
+}
 
 /** The whole client, with replies that come at once, from below HTTP. */
 export const REPLIES: Boundary = {
@@ -178,11 +188,8 @@ export const REPLIES: Boundary = {
       timers: systemTimers,
       open: () => ({
         dispatch: (_options, handler) => {
-          const { status, headers, body } = wire;
-          handler.onRequestStart?.(CONTROLLER, undefined);
-          handler.onResponseStart?.(CONTROLLER, status, { ...headers });
-          handler.onResponseData?.(CONTROLLER, body);
-          handler.onResponseEnd?.(CONTROLLER, {});
+          // In a turn of its own, as from a socket: of a history each page holds the loop for itself.
+          setImmediate(() => answer(handler, wire));
           return true;
         },
         close: () => Promise.resolve(),
@@ -205,6 +212,7 @@ export const REPLIES: Boundary = {
         const next = wireOf(draw, endpoint);
         return {
           text: `${name} ${next.status} ${JSON.stringify(next.headers)} ${next.body.toString().slice(0, 2_000)}`,
+          mostBytes: MOST_BYTES,
           async run() {
             wire = next;
             aheadMs += HOUR_MS;

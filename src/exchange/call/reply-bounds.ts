@@ -72,10 +72,16 @@ const isClosing = (code: number): boolean => (code | 0x20) === 0x7d;
 
 /** Place of the quote that ends the string, or the end of the text. */
 function endOfString(text: string, start: number): number {
-  for (let quote = text.indexOf('"', start); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1;
-    if (backslashes % 2 === 0) return quote;
+  const quote = text.indexOf('"', start);
+  // Looking for each quote of a text of nothing but escaped ones costs ten times as much as looking at all of it.
+  return quote !== -1 && text.charCodeAt(quote - 1) !== BACKSLASH ? quote : endOfEscaped(text, start);
+}
+
+function endOfEscaped(text: string, start: number): number {
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at;
+    if (code === BACKSLASH) at += 1;
   }
   return text.length;
 }

@@ -123,6 +123,12 @@ describe('bounds', () => {
     expect(excessOf(text, { members: 2, values: 9 })).toBeDefined();
   });
 
+  test('a text of escaped quotes took longer to look through than to parse', () => {
+    const text = JSON.stringify([{ memo: '"'.repeat(1_000_000) }]);
+    const looking = costOf(() => excessOf(text, REPLY_BOUNDS.transfers));
+    expect(looking).toBeLessThan(costOf(() => parseJson(text)));
+  });
+
   test('a large, valid list is read whole', async () => {
     const { client } = await ask(always(200, positions(700)));
     const outcome = await client.openPositions();
