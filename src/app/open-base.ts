@@ -4,6 +4,7 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import type { RedisTarget } from '../queues/connection.ts';
@@ -19,6 +20,8 @@ import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/r
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
+import { InstanceClaim } from './instance-claim.ts';
+import { openMirror } from './open-mirror.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
 import { redisTarget } from './redis-target.ts';
 
@@ -30,6 +33,15 @@ export interface Surroundings {
   /** Which of several processes this is, 0 to 9. */
   readonly ordinal: number;
   readonly strictRedis: boolean;
+  /** What this process does. */
+  readonly roles: readonly string[];
+  /** Where it may keep files, if the config does not say so. */
+  readonly stateDirectory?: string;
+}
+
+/** A process that polls and acts can do both without the others. */
+export function canGoAlone(roles: readonly string[]): boolean {
+  return roles.includes('poll') && roles.includes('act');
 }
 
 /** Everything that runs by itself and is closed last. */
@@ -45,16 +57,22 @@ export interface Base extends Surroundings {
   readonly queues: Queues;
   readonly memory: ReadMemory;
   readonly time: SharedTime;
+  /** Why Redis was lost at the start, in words; absent: it answered. */
+  readonly lost: string | undefined;
+  /** Does what a start does in Redis, in a process that was started while that was lost. */
+  join(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @throws RedisUnusableError */
+/** @throws RedisUnusableError, InstanceTakenError */
 export async function openBase(config: CompiledConfig, surroundings: Surroundings): Promise<Base> {
   const { clock, random, telemetry, ordinal, process } = surroundings;
   const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
   const target = redisTarget(config.redis);
-  const { prefix } = config.redis;
-  const redis = await connectRedis(target, onRedisLost(telemetry, clock));
+  const { prefix, required } = config.redis;
+  const goesAlone = !required && canGoAlone(surroundings.roles);
+  const onError = onRedisLost(telemetry, clock);
+  const { redis, lost } = await connectRedis(target, { onError, mayBeLost: goesAlone, prefix });
   redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
   const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
   const close = async (): Promise<void> => {
@@ -70,12 +88,17 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   };
   try {
-    const isGuarded = await checkRedis(redis, config, surroundings);
+    let isGuarded = lost === undefined && (await checkRedis(redis, config, surroundings));
     const key = config.operators.key?.reveal();
-    const operators = createOperatorTrust({ key: () => key, isGuarded });
+    const operators = createOperatorTrust({
+      key: () => key,
+      get isGuarded() {
+        return isGuarded;
+      },
+    });
     const time = new SharedTime(clock, instance);
-    const state = createRedisState({
-      ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
+    const state: State = createRedisState({
+      ...(required ? {} : { sharedNowMs: () => time.nowMs() }),
       redis,
       prefix,
       clock,
@@ -84,6 +107,24 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onRefusedControl: (words) => telemetry.emit({ kind: 'controlRefused', words }),
     });
     closers.push(() => state.close());
+    const { standby } = state;
+    if (goesAlone && standby !== undefined) {
+      const claim = claimInstance(surroundings, { redis, prefix, instance }, (hasCompany) => {
+        standby.hasCompany = hasCompany;
+      });
+      closers.push(() => claim.release());
+      if (lost === undefined) await claim.take();
+      claim.start();
+    }
+    const directory = config.redis.mirror ?? surroundings.stateDirectory;
+    const mirror =
+      goesAlone && standby !== undefined
+        ? await openMirror(
+            { ...(directory === undefined ? {} : { directory }), prefix, ordinal, operators },
+            { backend: standby, clock, time, telemetry, ...(lost === undefined ? {} : { lost }) },
+          )
+        : undefined;
+    closers.push(() => mirror?.close());
     const receipts = createStandbyReceipts(
       createRedisReceiptStore({ redis, prefix }),
       createMemoryReceiptStore(clock),
@@ -104,31 +145,52 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     });
     closers.push(() => accounts.close());
     accounts.adopt(config);
-    await followClock(redis, clock, time);
+    if (lost === undefined) await followClock(redis, clock, time);
     const queues = openQueues({
       target,
       prefix,
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
+    const join = async (): Promise<void> => {
+      if (lost === undefined) return;
+      isGuarded = await checkRedis(redis, config, { ...surroundings, strictRedis: false }, true);
+      await followClock(redis, clock, time);
+    };
     const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
-    return { ...surroundings, ...parts, memory: new ReadMemory(), close };
+    return { ...surroundings, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** Resolves to whether it is known to ask for a password. */
+function claimInstance(
+  { clock, telemetry, ordinal }: Surroundings,
+  held: { readonly redis: Redis; readonly prefix: string; readonly instance: string },
+  onCompany: (hasCompany: boolean) => void,
+): InstanceClaim {
+  return new InstanceClaim({
+    ...held,
+    ordinal,
+    clock,
+    timers: systemTimers,
+    onCompany,
+    onTaken: (holder) => telemetry.emit({ kind: 'instanceTaken', ordinal, holder }),
+  });
+}
+
+/** Resolves to whether it is known to ask for a password. `runs`: what is wrong is told, and refuses nothing. */
 async function checkRedis(
   redis: Redis,
   config: CompiledConfig,
   { telemetry, strictRedis }: Surroundings,
+  runs = false,
 ): Promise<boolean> {
   const { errors, warnings, isGuarded } = await examineRedis(redis, openRedisLevel(config));
   const refused = strictRedis ? [...errors, ...warnings] : errors;
-  if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
+  if (refused.length > 0 && !runs) throw new RedisUnusableError(refused.join('; '));
   telemetry.emit({ kind: 'redis', available: true });
-  telemetry.emit({ kind: 'redisChecked', warnings });
+  telemetry.emit({ kind: 'redisChecked', warnings: runs ? [...errors, ...warnings] : warnings });
   return isGuarded;
 }

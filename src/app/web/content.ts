@@ -29,8 +29,9 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   );
   process.metrics.budgets(() => accounts.budgets());
   const isAlone = (): boolean => state.standby?.isAlone === true;
+  const watchesOnly = (): string | undefined => state.standby?.watchesOnly;
   const readiness = () =>
-    readinessOf({ ping: () => redis.ping(), isAlone, view, accounts: configured, clock });
+    readinessOf({ ping: () => redis.ping(), isAlone, watchesOnly, view, accounts: configured, clock });
   return {
     metrics: process.metrics,
     readiness,

@@ -19,7 +19,8 @@ const UNGUARDED =
  * A seal is an HMAC-SHA256, in hex, of canonical JSON: of account and what was said, or of an audit record. Pauses and
  * silences need none where there is no key: they only hold back, and have to work when nothing else does.
  */
-export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTrust {
+export function createOperatorTrust(options: SealOptions): OperatorTrust {
+  const { key } = options;
   const isSealed = (secret: string, accountId: string | null, { seal, ...said }: Authored): boolean =>
     seal !== undefined && isSame(sealOf(secret, canonicalJson([accountId, said])), seal);
   return {
@@ -32,7 +33,7 @@ export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTr
     orderFault(accountId, order) {
       const secret = key();
       if (secret !== undefined) return isSealed(secret, accountId, order) ? undefined : UNSEALED;
-      return isGuarded ? undefined : UNGUARDED;
+      return options.isGuarded ? undefined : UNGUARDED;
     },
     controlFault(accountId, control) {
       const secret = key();
