@@ -18,6 +18,7 @@ import type {
 import { type BucketImage, MemoryBackend, writeFields } from './backend-memory.ts';
 import { HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
+import { readTally } from './header.ts';
 
 interface Image {
   run: string;
@@ -139,9 +140,14 @@ export class StandbyBackend implements Backend {
     }
     for (const { accountId, fields, base, records, files } of accounts) {
       const index = bucketOf(accountId);
-      const known = process?.isAlone === true ? base : fields;
-      if (known !== null) this.#image(index).accounts.set(accountId, new Map(known));
-      alone.restore(index, { accountId, fields: new Map(fields), records, files });
+      // Without a base it was written before the process was alone, and is what was known then.
+      const known = base ?? fields;
+      if (known.length > 0) this.#image(index).accounts.set(accountId, new Map(known));
+      const texts = new Map(fields);
+      // What came later was on its way to the disk when the process died, and was not acknowledged.
+      const { lastNumber } = readTally(texts.get(TALLY_FIELD) ?? '');
+      const made = records.filter(({ number }) => number <= lastNumber);
+      alone.restore(index, { accountId, fields: texts, records: made, files });
     }
     this.#writers = (process?.writers ?? []).slice(-MOST_WRITERS);
     this.#restored = new Set(accounts.map(({ accountId }) => accountId));
@@ -351,9 +357,8 @@ function isDecision({ records, lanes, lease }: RawChange): boolean {
   return lease !== null || records.length > 0 || lanes.some((lane) => lane.records.length > 0);
 }
 
-/** What a merge compares of an account. */
-function headersOf(fields: ReadonlyMap<string, string> | undefined): [string, string][] | null {
-  if (fields === undefined) return null;
+/** What a merge compares of an account; nothing of one that was first seen alone. */
+function headersOf(fields: ReadonlyMap<string, string> = new Map()): [string, string][] {
   return [...fields].filter(
     ([field]) => field === HEADER_FIELD || field === TALLY_FIELD || field.startsWith(laneHeaderField('')),
   );

@@ -52,7 +52,9 @@ const recordSchema = z.union([
 export type MirroredBucket = z.output<typeof bucketSchema>;
 /** The process: its buckets, and when it last knew all this to be in force (wall clock, Unix milliseconds). */
 export type MirroredProcess = z.output<typeof processSchema>;
-/** The fields of an account; `base`: those of its headers and tally when the shared store was lost. */
+/**
+ * The fields of an account; `base`: those of its headers and tally when the shared store was lost, null while it is not.
+ */
 export type MirroredAccount = z.output<typeof accountSchema>;
 
 /** Audit records that only this process has, and what is attached to them, by hash. */
