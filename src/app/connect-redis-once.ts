@@ -15,5 +15,7 @@ export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
   });
   const problem = await makeContact(redis, target);
   if (problem === undefined) return redis;
-  throw Object.assign(new Error(`the Redis server cannot be used: ${problem.why}`), { code: 'redis-unreachable' });
+  throw Object.assign(new Error(`the Redis server cannot be used: ${problem.why}`), {
+    code: 'redis-unreachable',
+  });
 }

@@ -203,8 +203,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     roles,
     guard,
     pipeline: () => pipeline,
-    noteConfig: () =>
-      auditConfig(state, { config: watch.config, instance, atMs: base.clock.nowMs() }),
+    noteConfig: () => auditConfig(state, { config: watch.config, instance, atMs: base.clock.nowMs() }),
   });
   const notifier = notifierOf(base, standby, deliverer);
   const digest = roles.includes('notify') ? openDigest(base, notifier) : undefined;

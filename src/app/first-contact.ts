@@ -4,7 +4,7 @@ import { inTime } from '../web/in-time.ts';
 
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 3_000;
-const AWAY: readonly string[] = [
+const AWAY: ReadonlySet<string | undefined> = new Set([
   'ECONNREFUSED',
   'ETIMEDOUT',
   'EHOSTUNREACH',
@@ -12,14 +12,14 @@ const AWAY: readonly string[] = [
   'ENOTFOUND',
   'EAI_AGAIN',
   'EPIPE',
-];
+]);
 const AWAY_WORDS = /^(?:no answer within|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
 const NO_SENTINEL = 'no Sentinel names the primary';
 
 /** A server that resets connections may want TLS: only one that is spoken to in its own way is away. */
 function isAway({ code, message }: NodeJS.ErrnoException, { tls }: RedisTarget, why: string): boolean {
   if (why === NO_SENTINEL || AWAY_WORDS.test(message)) return true;
-  return code === undefined ? false : AWAY.includes(code) || (code === 'ECONNRESET' && tls !== undefined);
+  return code === undefined ? false : AWAY.has(code) || (code === 'ECONNRESET' && tls !== undefined);
 }
 
 /** Why a server cannot be used, with no password in it. */
@@ -63,9 +63,7 @@ function noSentinel({ message }: Error, target: RedisTarget, said: readonly stri
   if (target.sentinels === undefined || !message.startsWith('All sentinels are unreachable'))
     return undefined;
   const isUnknown = said.some((words) => words.endsWith('got an invalid reply: null'));
-  const name = isUnknown
-    ? `no Sentinel knows a primary named ${target.name}`
-    : NO_SENTINEL;
+  const name = isUnknown ? `no Sentinel knows a primary named ${target.name}` : NO_SENTINEL;
   const others = said.filter((words) => !words.endsWith('got an invalid reply: null'));
   return [name, ...others].join('; ');
 }

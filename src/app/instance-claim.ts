@@ -130,7 +130,8 @@ function processSpace(): string {
 /** Whether the process certainly runs no more: only one on this machine can be looked for. */
 function hasDied(holder: string): boolean {
   const pid = Number(holder.split(' ').at(-1));
-  const isHere = processSpace() !== '?' && Number.isSafeInteger(pid) && holder.endsWith(` ${whereabouts(pid)}`);
+  const isHere =
+    processSpace() !== '?' && Number.isSafeInteger(pid) && holder.endsWith(` ${whereabouts(pid)}`);
   if (!isHere) return false;
   try {
     process.kill(pid, 0);

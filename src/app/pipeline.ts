@@ -44,7 +44,8 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
   if (!acts) return { context: contextOf(parts, queue), near: undefined };
   const near: NearLanes = new NearLanes({
     queue,
-    run: async (lane, seen) => (context.mayAct(lane.accountId) ? await runLane(context, lane, signal, seen) : 'idle'),
+    run: async (lane, seen) =>
+      context.mayAct(lane.accountId) ? await runLane(context, lane, signal, seen) : 'idle',
     onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
     timers,
     jobAfterMs: JOB_AFTER_MS,

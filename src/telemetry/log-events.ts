@@ -244,7 +244,8 @@ const WRITERS: Writers = {
     }
   },
   mirror(event, { line }) {
-    if (event.state === 'well') return line('info', 'mirror', 'what this process knows is kept on disk again');
+    if (event.state === 'well')
+      return line('info', 'mirror', 'what this process knows is kept on disk again');
     const { state, error } = event;
     const words =
       state === 'unread'
@@ -253,7 +254,11 @@ const WRITERS: Writers = {
     line('error', 'mirror', words, { error });
   },
   instanceTaken: ({ ordinal, holder }, { line }) =>
-    line('error', 'instanceTaken', `--instance ${ordinal} is used by another process too (${holder}): end one of them`),
+    line(
+      'error',
+      'instanceTaken',
+      `--instance ${ordinal} is used by another process too (${holder}): end one of them`,
+    ),
   exchangeStore({ store, available, accountId }, { rarely }) {
     const how = available ? 'answers' : 'is lost; this process goes by itself';
     const words = `the shared store of ${store}s ${how}`;

@@ -64,7 +64,11 @@ describe.runIf(hasRedisServer())('a daemon', () => {
     await killed(first);
     const before = ours(simulator, 'long').length;
     const daemon = await world.start();
-    await eventually(() => isAlone(world), 'alone again', () => troubles(world.events));
+    await eventually(
+      () => isAlone(world),
+      'alone again',
+      () => troubles(world.events),
+    );
     for (let step = 0; step < 4; step += 1) {
       move(simulator, -0.002);
       await polls(world, 'long', 2);
@@ -72,7 +76,11 @@ describe.runIf(hasRedisServer())('a daemon', () => {
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     expect(ours(simulator, 'long')).toHaveLength(before);
     await server.start();
-    await eventually(() => isShared(world), 'all handed back', () => troubles(world.events));
+    await eventually(
+      () => isShared(world),
+      'all handed back',
+      () => troubles(world.events),
+    );
     await polls(world, 'long', 4);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
@@ -128,32 +136,36 @@ describe.runIf(hasRedisServer())('a daemon', () => {
   test.each([
     ['there is no mirror', { mirror: false }, 0],
     ['the mirror is of ten minutes ago', {}, 600_000],
-  ])('started without Redis watches and does not act where %s, and acts when Redis is there', {
-    timeout: 120_000,
-  }, async (_, options, agoMs) => {
-    const scene = await open(options);
-    const { server, simulator, world } = scene;
-    const first = await world.start();
-    await polls(world, 'long', 2);
-    await first.stop('the test goes on', 10_000);
-    await server.kill();
-    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + agoMs };
-    const second = await world.start({ clock });
-    move(simulator, -0.05);
-    await polls(world, 'long', 6);
-    expect(ours(simulator, 'long')).toEqual([]);
-    const ready = await (await fetch(`${second.webUrl()}/readyz`)).json();
-    expect(ready).toMatchObject({ ready: false });
-    expect(JSON.stringify(ready)).toContain('this process does not act');
-    expect(await (await fetch(`${second.webUrl()}/metrics`)).text()).toMatch(
-      /^breakwater_watching_only(?:\{\S*\})? 1$/m,
-    );
-    await server.start();
-    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
-    await polls(world, 'long', 4);
-    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-    expect((await second.state.audit.verify('long')).kind).toBe('intact');
-  });
+  ])(
+    'started without Redis watches and does not act where %s, and acts when Redis is there',
+    {
+      timeout: 120_000,
+    },
+    async (_, options, agoMs) => {
+      const scene = await open(options);
+      const { server, simulator, world } = scene;
+      const first = await world.start();
+      await polls(world, 'long', 2);
+      await first.stop('the test goes on', 10_000);
+      await server.kill();
+      const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + agoMs };
+      const second = await world.start({ clock });
+      move(simulator, -0.05);
+      await polls(world, 'long', 6);
+      expect(ours(simulator, 'long')).toEqual([]);
+      const ready = await (await fetch(`${second.webUrl()}/readyz`)).json();
+      expect(ready).toMatchObject({ ready: false });
+      expect(JSON.stringify(ready)).toContain('this process does not act');
+      expect(await (await fetch(`${second.webUrl()}/metrics`)).text()).toMatch(
+        /^breakwater_watching_only(?:\{\S*\})? 1$/m,
+      );
+      await server.start();
+      await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
+      await polls(world, 'long', 4);
+      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+      expect((await second.state.audit.verify('long')).kind).toBe('intact');
+    },
+  );
 
   test('that needs Redis does not start without it', async () => {
     const { server, world } = await open({ required: true });

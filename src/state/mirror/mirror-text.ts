@@ -10,7 +10,11 @@ import { MOST_TEXT } from '../account/documents.ts';
 const text = z.string().max(MOST_TEXT);
 const pairs = z.array(z.tuple([z.string().max(500), text])).max(10_000);
 const moment = z.number().min(0).max(8.64e15);
-const belongs = { version: z.literal(1), prefix: z.string().max(200), ordinal: z.number().int().min(0).max(99) };
+const belongs = {
+  version: z.literal(1),
+  prefix: z.string().max(200),
+  ordinal: z.number().int().min(0).max(99),
+};
 const controls = z.string().max(1_000_000);
 const epoch = z.string().max(500).nullable();
 
@@ -102,7 +106,10 @@ function nameOf(accountId: string): string {
 type Contents<T> = Omit<T, keyof typeof belongs>;
 
 /** One line with the seal, where there is a key, and one with the contents. */
-export function writeMirrored(owner: MirrorOwner, contents: Contents<MirroredProcess | MirroredAccount>): string {
+export function writeMirrored(
+  owner: MirrorOwner,
+  contents: Contents<MirroredProcess | MirroredAccount>,
+): string {
   const { prefix, ordinal } = owner;
   return sealedLine(owner, JSON.stringify({ version: 1, prefix, ordinal, ...contents }));
 }
@@ -130,7 +137,8 @@ function readSealed<T extends { readonly prefix: string; readonly ordinal: numbe
 ): T {
   const [seal = '', line = ''] = written.split('\n', 2);
   const wanted = owner.trust.recordSeal(line);
-  if (wanted !== undefined && wanted !== seal) throw new MirrorError(`${name} lacks the seal of operators.key`);
+  if (wanted !== undefined && wanted !== seal)
+    throw new MirrorError(`${name} lacks the seal of operators.key`);
   const read = schema.safeParse(parsed(line));
   if (!read.success) {
     const [issue] = read.error.issues;
@@ -151,7 +159,10 @@ function parsed(line: string): unknown {
 
 export function writeSegment(owner: MirrorOwner, { records, files }: MirroredSegment): string {
   const attached = [...files].map(([hash, file]) => JSON.stringify({ file, hash }));
-  const lines = [...attached, ...records.map(({ number, text, hash }) => JSON.stringify({ number, text, hash }))];
+  const lines = [
+    ...attached,
+    ...records.map(({ number, text, hash }) => JSON.stringify({ number, text, hash })),
+  ];
   return lines.map((line) => sealedLine(owner, line)).join('');
 }
 

@@ -2,11 +2,11 @@ import type { Timers } from '../../core/ports/clock.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import {
   accountFile,
-  MOST_FILE_BYTES,
   type MirroredAccount,
   type MirroredProcess,
   type MirroredSegment,
   type MirrorOwner,
+  MOST_FILE_BYTES,
   PROCESS_FILE,
   segmentFile,
   writeMirrored,

@@ -4,8 +4,8 @@ import {
   type MirroredAccount,
   type MirroredProcess,
   type MirroredSegment,
-  MOST_FILE_BYTES,
   type MirrorOwner,
+  MOST_FILE_BYTES,
   PROCESS_FILE,
   readAccount,
   readProcess,
@@ -33,7 +33,10 @@ export async function readMirror(place: MirrorPlace, owner: MirrorOwner): Promis
   for (const name of (await place.names()).filter(isAccountFile)) {
     try {
       const account = readAccount(owner, (await place.read(name, MOST_FILE_BYTES)) ?? '', name);
-      accounts.push({ ...account, ...(process.isAlone ? await segmentOf(place, owner, account) : NO_SEGMENT) });
+      accounts.push({
+        ...account,
+        ...(process.isAlone ? await segmentOf(place, owner, account) : NO_SEGMENT),
+      });
     } catch (error) {
       faults.push(error instanceof Error ? error.message : String(error));
     }

@@ -139,7 +139,10 @@ test('polls that record nothing after the last write contest nothing: the target
 });
 
 describe('what others have written', () => {
-  const trust = createOperatorTrust({ key: () => 'a key of operators with 32 characters or more', isGuarded: true });
+  const trust = createOperatorTrust({
+    key: () => 'a key of operators with 32 characters or more',
+    isGuarded: true,
+  });
 
   async function written() {
     const place = createMemoryMirrorPlace();
@@ -166,7 +169,11 @@ describe('what others have written', () => {
   test.each([
     ['cut short', (text: string) => text.slice(0, -30), /process\.json cannot be read/],
     ['of another shape', (text: string) => text.replace('"isAlone":false', '"isAlone":0'), /isAlone/],
-    ['of another installation', (text: string) => text.replace('"prefix":"bw"', '"prefix":"other"'), /of another process/],
+    [
+      'of another installation',
+      (text: string) => text.replace('"prefix":"bw"', '"prefix":"other"'),
+      /of another process/,
+    ],
     ['empty', () => '', /process\.json cannot be read/],
   ])('is refused in words where it is %s', async (_, change, words) => {
     const place = createMemoryMirrorPlace();
