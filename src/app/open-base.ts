@@ -4,7 +4,6 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import { systemTimers } from '../exchange/system-clock.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import type { RedisTarget } from '../queues/connection.ts';
@@ -20,8 +19,7 @@ import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/r
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
-import { InstanceClaim } from './instance-claim.ts';
-import { openMirror } from './open-mirror.ts';
+import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
 import { redisTarget } from './redis-target.ts';
 
@@ -60,7 +58,7 @@ export interface Base extends Surroundings {
   /** Why Redis was lost at the start, in words; absent: it answered. */
   readonly lost: string | undefined;
   /** Does what a start does in Redis, in a process that was started while that was lost. */
-  join(): Promise<void>;
+  readonly join: () => Promise<void>;
   close(): Promise<void>;
 }
 
@@ -75,18 +73,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   const { redis, lost } = await connectRedis(target, { onError, mayBeLost: goesAlone, prefix });
   redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
   const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
-  const close = async (): Promise<void> => {
-    const failures: unknown[] = [];
-    // What one of them does not manage keeps no other from being closed.
-    for (const end of closers.splice(0).reverse()) {
-      try {
-        await end();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
-  };
+  const close = (): Promise<void> => closeAll(closers);
   try {
     let isGuarded = lost === undefined && (await checkRedis(redis, config, surroundings));
     const key = config.operators.key?.reveal();
@@ -107,24 +94,10 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onRefusedControl: (words) => telemetry.emit({ kind: 'controlRefused', words }),
     });
     closers.push(() => state.close());
-    const { standby } = state;
-    if (goesAlone && standby !== undefined) {
-      const claim = claimInstance(surroundings, { redis, prefix, instance }, (hasCompany) => {
-        standby.hasCompany = hasCompany;
-      });
-      closers.push(() => claim.release());
-      if (lost === undefined) await claim.take();
-      claim.start();
+    if (goesAlone) {
+      const held = { redis, prefix, instance, lost, mirror: config.redis.mirror };
+      closers.push(...(await openAlone(surroundings, { ...held, state, operators, time })));
     }
-    const directory = config.redis.mirror ?? surroundings.stateDirectory;
-    const mirror =
-      goesAlone && standby !== undefined
-        ? await openMirror(
-            { ...(directory === undefined ? {} : { directory }), prefix, ordinal, operators },
-            { backend: standby, clock, time, telemetry, ...(lost === undefined ? {} : { lost }) },
-          )
-        : undefined;
-    closers.push(() => mirror?.close());
     const receipts = createStandbyReceipts(
       createRedisReceiptStore({ redis, prefix }),
       createMemoryReceiptStore(clock),
@@ -165,19 +138,18 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   }
 }
 
-function claimInstance(
-  { clock, telemetry, ordinal }: Surroundings,
-  held: { readonly redis: Redis; readonly prefix: string; readonly instance: string },
-  onCompany: (hasCompany: boolean) => void,
-): InstanceClaim {
-  return new InstanceClaim({
-    ...held,
-    ordinal,
-    clock,
-    timers: systemTimers,
-    onCompany,
-    onTaken: (holder) => telemetry.emit({ kind: 'instanceTaken', ordinal, holder }),
-  });
+/** The last first. */
+async function closeAll(closers: (() => Promise<unknown> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  // One that fails must not keep the others from being closed.
+  for (const end of closers.splice(0).reverse()) {
+    try {
+      await end();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
 }
 
 /** Resolves to whether it is known to ask for a password. `runs`: what is wrong is told, and refuses nothing. */

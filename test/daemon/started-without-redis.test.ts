@@ -176,12 +176,11 @@ describe.runIf(hasRedisServer())('a daemon', () => {
   test('is refused where one that runs has its number', async () => {
     const { world } = await open();
     await world.start();
-    const { monotonicMs, sleep } = systemClock;
     // So that the time after which a dead one is replaced passes quickly.
     const clock = {
       ...systemClock,
-      monotonicMs: () => 20 * monotonicMs(),
-      sleep: (delayMs: number, signal?: AbortSignal) => sleep(delayMs / 20, signal),
+      monotonicMs: () => 20 * systemClock.monotonicMs(),
+      sleep: (delayMs: number, signal?: AbortSignal) => systemClock.sleep(delayMs / 20, signal),
     };
     await expect(world.start({ clock })).rejects.toThrow(/--instance 0 is taken by a process that runs/);
     await world.start({ ordinal: 1 });

@@ -191,7 +191,7 @@ export class StandbyBackend implements Backend {
     this.#restored = undefined;
     this.#knownAtMs = undefined;
     // Not waited for: until the caller forgets what was seen alone, nobody may read.
-    void this.#mirror?.handedBack(bases.flatMap(({ accounts }) => [...accounts.keys()]));
+    void this.#mirror?.handedBack(bases.flatMap(({ accounts }) => Array.from(accounts.keys())));
     return results;
   }
 

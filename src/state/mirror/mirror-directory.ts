@@ -50,7 +50,12 @@ export function createMirrorDirectory(directory: string): MirrorPlace {
     async settle(names) {
       for (const name of names) {
         const handle = await open(pathOf(name), 'r').catch(unlessAbsent);
-        await handle?.datasync().finally(() => handle.close());
+        if (handle === undefined) continue;
+        try {
+          await handle.datasync();
+        } finally {
+          await handle.close();
+        }
       }
     },
   };

@@ -1,14 +1,14 @@
 /** Where a mirror is kept: files by name, of one process alone. Every call may reject. */
 export interface MirrorPlace {
   /** Replaces a file as a whole: a reader finds the old one or the new one. */
-  write(name: string, text: string): Promise<void>;
-  append(name: string, text: string): Promise<void>;
+  readonly write: (name: string, text: string) => Promise<void>;
+  readonly append: (name: string, text: string) => Promise<void>;
   /** `undefined`: there is none. Rejects for one that is larger than the bound. */
-  read(name: string, mostBytes: number): Promise<string | undefined>;
-  names(): Promise<readonly string[]>;
-  remove(name: string): Promise<void>;
+  readonly read: (name: string, mostBytes: number) => Promise<string | undefined>;
+  readonly names: () => Promise<readonly string[]>;
+  readonly remove: (name: string) => Promise<void>;
   /** Makes what was written to these files survive a loss of power. */
-  settle(names: readonly string[]): Promise<void>;
+  readonly settle: (names: readonly string[]) => Promise<void>;
 }
 
 /** For processes in virtual time: outlives the process that wrote it. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
-import { BUCKETS, bucketOf } from '../../core/ports/state-store.ts';
+import { BUCKETS } from '../../core/ports/state-store.ts';
 import type { RawRecord } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
 
@@ -108,7 +108,7 @@ type Contents<T> = Omit<T, keyof typeof belongs>;
 /** One line with the seal, where there is a key, and one with the contents. */
 export function writeMirrored(
   owner: MirrorOwner,
-  contents: Contents<MirroredProcess | MirroredAccount>,
+  contents: Contents<MirroredProcess> | Contents<MirroredAccount>,
 ): string {
   const { prefix, ordinal } = owner;
   return sealedLine(owner, JSON.stringify({ version: 1, prefix, ordinal, ...contents }));
@@ -183,8 +183,4 @@ export function readSegment(owner: MirrorOwner, written: string, name: string): 
     else records.set(data.number, data);
   }
   return { records: [...records.values()], files };
-}
-
-export function bucketOfMirrored({ accountId }: MirroredAccount): number {
-  return bucketOf(accountId);
 }

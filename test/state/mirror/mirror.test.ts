@@ -149,7 +149,7 @@ describe('what others have written', () => {
     const { own, mirror } = live(createMemoryPlace(OPTIONS), place, undefined, trust);
     await count(own);
     await mirror.processChanged();
-    const [name = ''] = (await place.names()).filter((one) => one.startsWith('account-'));
+    const name = (await place.names()).find((one) => one.startsWith('account-')) ?? '';
     return { place, name };
   }
 
