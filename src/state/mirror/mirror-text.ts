@@ -18,6 +18,7 @@ const belongs = {
 const controls = z.string().max(1_000_000);
 const epoch = z.string().max(500).nullable();
 
+/** While its process is alone, `base` is what was known of the bucket when the shared store was lost. */
 const bucketSchema = z.strictObject({
   index: z
     .number()
@@ -52,8 +53,6 @@ const recordSchema = z.union([
   z.strictObject({ file: text, hash: z.string().max(200) }),
 ]);
 
-/** What is known of a bucket. While its process is alone, `base` is what was known when the shared store was lost. */
-export type MirroredBucket = z.output<typeof bucketSchema>;
 /** The process: its buckets, and when it last knew all this to be in force (wall clock, Unix milliseconds). */
 export type MirroredProcess = z.output<typeof processSchema>;
 /**
