@@ -16,10 +16,10 @@ const AWAY: ReadonlySet<string | undefined> = new Set([
 const AWAY_WORDS = /^(?:no answer within|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
 const NO_SENTINEL = 'no Sentinel names the primary';
 
-/** A server that resets connections may want TLS: only one that is spoken to in its own way is away. */
-function isAway({ code, message }: NodeJS.ErrnoException, { tls }: RedisTarget, why: string): boolean {
+/** A server that resets connections may want TLS or a certificate: it is not taken for one that is away. */
+function isAway({ code, message }: NodeJS.ErrnoException, why: string): boolean {
   if (why === NO_SENTINEL || AWAY_WORDS.test(message)) return true;
-  return code === undefined ? false : AWAY.has(code) || (code === 'ECONNRESET' && tls !== undefined);
+  return AWAY.has(code);
 }
 
 /** Why a server cannot be used, with no password in it. */
@@ -49,7 +49,7 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
     redis.disconnect();
     const cause = first ?? (error as NodeJS.ErrnoException);
     const why = noSentinel(error as Error, target, [...ofSentinels]) ?? reasonOf(cause, target);
-    return { why, isAway: isAway(cause, target, why) };
+    return { why, isAway: isAway(cause, why) };
   } finally {
     redis.off('error', note);
     redis.off('sentinelError', noteSentinel);

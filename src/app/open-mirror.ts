@@ -18,7 +18,7 @@ export interface MirrorSettings {
   readonly operators: OperatorTrust;
 }
 
-export interface MirrorParts {
+export interface OpenMirrorParts {
   readonly backend: StandbyBackend;
   readonly clock: Clock;
   readonly time: SharedTime;
@@ -31,7 +31,10 @@ export interface MirrorParts {
  * Reads what this process wrote down before its last end, begins with it where it has to, and keeps it up to date from
  * then on.
  */
-export async function openMirror(settings: MirrorSettings, parts: MirrorParts): Promise<Mirror | undefined> {
+export async function openMirror(
+  settings: MirrorSettings,
+  parts: OpenMirrorParts,
+): Promise<Mirror | undefined> {
   const { directory, prefix, ordinal, operators: trust } = settings;
   const { backend, clock, time, telemetry } = parts;
   if (directory === undefined) {

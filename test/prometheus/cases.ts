@@ -526,7 +526,7 @@ export const CASES: readonly AlertCase[] = [
     alert: 'BreakwaterRunningAlone',
     firing: { [`breakwater_running_alone{${WHERE}}`]: ON },
     calm: { [`breakwater_running_alone{${WHERE}}`]: OFF },
-    labels: {},
+    labels: { instance: 'a:9642' },
     severity: 'critical',
     summary: 'a:9642 goes on without Redis',
     description:
@@ -536,7 +536,7 @@ export const CASES: readonly AlertCase[] = [
     alert: 'BreakwaterWatchingOnly',
     firing: { [`breakwater_watching_only{${WHERE}}`]: ON },
     calm: { [`breakwater_watching_only{${WHERE}}`]: OFF },
-    labels: {},
+    labels: { instance: 'a:9642' },
     severity: 'critical',
     summary: 'a:9642 watches and does not act',
     description:
@@ -546,7 +546,7 @@ export const CASES: readonly AlertCase[] = [
     alert: 'BreakwaterMirrorFailing',
     firing: { [`breakwater_mirror_failing{${WHERE}}`]: ON },
     calm: { [`breakwater_mirror_failing{${WHERE}}`]: OFF },
-    labels: {},
+    labels: { instance: 'a:9642' },
     severity: 'warning',
     summary: 'a:9642 cannot keep on disk what it knows',
     description: 'Ended without Redis, it would only watch afterwards, and what it did alone would be lost.',

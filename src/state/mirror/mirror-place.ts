@@ -10,16 +10,3 @@ export interface MirrorPlace {
   /** Makes what was written to these files survive a loss of power. */
   readonly settle: (names: readonly string[]) => Promise<void>;
 }
-
-/** For processes in virtual time: outlives the process that wrote it. */
-export function createMemoryMirrorPlace(): MirrorPlace {
-  const files = new Map<string, string>();
-  return {
-    write: async (name, text) => void files.set(name, text),
-    append: async (name, text) => void files.set(name, (files.get(name) ?? '') + text),
-    read: async (name) => files.get(name),
-    names: async () => [...files.keys()],
-    remove: async (name) => void files.delete(name),
-    settle: async () => undefined,
-  };
-}

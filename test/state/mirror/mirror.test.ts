@@ -7,7 +7,7 @@ import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
 import { Mirror } from '../../../src/state/mirror/mirror.ts';
 import { createMirrorDirectory } from '../../../src/state/mirror/mirror-directory.ts';
-import { createMemoryMirrorPlace, type MirrorPlace } from '../../../src/state/mirror/mirror-place.ts';
+import type { MirrorPlace } from '../../../src/state/mirror/mirror-place.ts';
 import { type ReadMirror, readMirror } from '../../../src/state/mirror/read-mirror.ts';
 import {
   createMemoryPlace,
@@ -16,6 +16,7 @@ import {
   type MemoryPlace,
   type State,
 } from '../../../src/state/state.ts';
+import { createMemoryMirrorPlace } from '../support/memory-mirror.ts';
 import { commit, episodeOf, evaluation, load, note } from '../support/place.ts';
 
 /** What a process writes down, what it begins with again, and what it does where the disk does not work. */
