@@ -128,7 +128,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'subject',
     'subjects',
   ],
-  risk: ['cadence', 'forecast', 'plan-next'],
+  risk: ['cadence', 'forecast', 'plan-next', 'time-left'],
+  approvals: ['ask', 'judge', 'question'],
   intents: [
     'account-plan',
     'admission',
@@ -166,6 +167,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'lane',
     'lane-change',
     'lane-clock',
+    'lane-note',
     'lane-observe',
     'lane-state',
     'own-order',

@@ -5,6 +5,7 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { noticeDelivery } from './notice-delivery.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
@@ -155,14 +156,16 @@ function pipelineParts(
   base: Base,
   standby: Standby | undefined,
   notifier: Notifier,
+  channels: () => readonly string[],
 ): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
+  const delivery = noticeDelivery(base.receipts, channels);
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   const timers = systemTimers;
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
     mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
-    work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
+    work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier, delivery },
   };
 }
 
@@ -207,7 +210,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   );
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, notifier),
+      ...pipelineParts(base, standby, notifier, () => watch.config.channels.map(({ name }) => name)),
       reminderMs: () => watch.config.notify.remindEveryMs,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },

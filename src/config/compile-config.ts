@@ -69,6 +69,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const markets = read('markets', ROOT_KEYS.markets);
   const cadence = read('cadence', ROOT_KEYS.cadence, FITTING_CADENCE);
   const acting = read('acting', ROOT_KEYS.acting);
+  const approval = read('approval', ROOT_KEYS.approval);
   checkNewLimits(context);
   checkCadence(cadence, ['cadence'], context);
   const notify = read('notify', ROOT_KEYS.notify);
@@ -92,6 +93,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     mode,
     exchange,
     acting,
+    approval,
     cadence,
     // `check` alone asks for the reference price.
     markets: Object.fromEntries(
@@ -190,7 +192,9 @@ function compileAccount(
     const message = `expected true, or no rule that needs it, got false although rule ${ruleId} needs it`;
     complain(context, [...path, 'watch', source], 'needs-reading', message);
   }
-  const settings = compileSettings(account, defaults, addresses);
+  const mode = account.mode ?? defaults.mode;
+  const asks = rules.some((rule) => (rule.mode ?? mode) === 'approve');
+  const settings = compileSettings(account, { ...defaults, asks }, addresses);
   const ownCadence = Object.keys(account.cadence).length > 0;
   if (ownCadence) checkCadence(settings.cadence, [...path, 'cadence'], context);
   return {

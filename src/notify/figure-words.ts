@@ -86,10 +86,19 @@ export function commandsOf({ kind, accountId, mode }: Message): Commands | undef
   if (kind === 'test' || kind === 'digest' || accountId === '') return undefined;
   const account = shellWord(accountId);
   const status = `breakwater status --account ${account}`;
-  const isActing = mode === 'enforce' && kind !== 'resolved';
+  const isActing = mode !== 'observe' && kind !== 'resolved';
   return isActing
     ? { status, pause: `breakwater pause --account ${account} --reason "looking into it"` }
     : { status };
+}
+
+/** What to type to answer what is asked. */
+export function answerCommands(
+  accountId: string,
+  reference: string,
+): { readonly approve: string; readonly veto: string } {
+  const what = `${shellWord(accountId)} ${reference} --reason "..."`;
+  return { approve: `breakwater approve ${what}`, veto: `breakwater veto ${what}` };
 }
 
 function shellWord(text: string): string {

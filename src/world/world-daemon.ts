@@ -18,6 +18,7 @@ import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryState, createStandby, type State } from '../state/state.ts';
 import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
+import type { People } from './people.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, Machine, MachineProcess } from './machine.ts';
 import type { DaemonSpec } from './spec.ts';
@@ -47,6 +48,8 @@ export interface WorldSurroundings {
   /** @throws WorldConfigError */
   readonly loadConfig: (text: string) => CompiledConfig;
   readonly observe: ((daemon: string) => Telemetry | undefined) | undefined;
+  /** Whoever is told. */
+  readonly people: People;
   /** What failed that no code expected. */
   readonly errors: unknown[];
 }
@@ -218,7 +221,7 @@ export class WorldDaemon {
   }
 
   #open(): Life {
-    const { queue, seed, errors } = this.#surroundings;
+    const { queue, seed, errors, people } = this.#surroundings;
     const process = new MachineProcess(queue, this.#machine);
     const { clock, timers } = process;
     const instance = this.#instance();
@@ -247,7 +250,10 @@ export class WorldDaemon {
     });
     const memory = new ReadMemory();
     const notifier = {
-      hand: async (handed: readonly Notice[]) => void this.notices.push(...handed),
+      hand: async (handed: readonly Notice[]) => {
+        this.notices.push(...handed);
+        people.tell(handed);
+      },
     };
     const over = new AbortController();
     const report = (queueName: 'act' | 'poll', error: unknown): void => {
@@ -268,7 +274,18 @@ export class WorldDaemon {
     const pipeline: Pipeline = openPipeline(
       {
         instance,
-        work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
+        work: {
+          accounts,
+          store: state.store,
+          clock,
+          timers,
+          random,
+          time,
+          telemetry,
+          memory,
+          notifier,
+          delivery: people,
+        },
         queue: standby.over(lanes),
         mayAct: (accountId) => standby.mayAct(accountId),
         reminderMs: () => this.#config.notify.remindEveryMs,

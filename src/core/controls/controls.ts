@@ -108,6 +108,13 @@ export type OperatorOrder = Authored & {
         readonly kind: 'withdraw';
         readonly orderId: string;
       }
+    | {
+        /** Answers what people were asked, as it stood in that revision. */
+        readonly kind: 'answer';
+        readonly decision: 'approve' | 'veto';
+        readonly questionId: string;
+        readonly revision: number;
+      }
   );
 
 /** Orders that wait to be turned into intents: a document of the account, emptied by the commit that does so. */

@@ -1,3 +1,4 @@
+import { referenceOf } from '../approvals/question.ts';
 import type { AuditContent } from '../audit/audit-record.ts';
 import type { Control, OperatorOrder } from '../controls/controls.ts';
 import type { Transition } from '../rules/decision.ts';
@@ -49,6 +50,8 @@ export function transitionWords({ from, to, words }: Transition): string {
 
 function orderWords(order: OperatorOrder): string {
   if (order.kind === 'withdraw') return `withdraw ${order.orderId}`;
+  if (order.kind === 'answer')
+    return `${order.decision} ${referenceOf({ id: order.questionId }, order.revision)}`;
   const what = order.flatten ? 'flatten' : 'reduce';
   const of =
     order.positionId === undefined ? (order.markets ?? []).join(', ') : `position ${order.positionId}`;

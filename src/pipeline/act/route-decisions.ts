@@ -1,9 +1,12 @@
+import type { AskedQuestion } from '../../core/approvals/ask.ts';
+import type { Settled } from '../../core/approvals/judge.ts';
+import { byStage } from '../../core/approvals/question.ts';
 import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { controlsInForce } from '../../core/controls/controls.ts';
 import { planAccount } from '../../core/intents/account-plan.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
-import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
+import { admitEpisodes, EMPTY_LEDGER, type GateContext } from '../../core/intents/gate.ts';
 import {
   actionKey,
   type LaneRequest,
@@ -32,6 +35,7 @@ import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
 import { unseenPositions } from '../../core/rules/subjects.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
+import { askingOf, askPeople, judgeApprovals } from './ask-people.ts';
 import {
   actingOf,
   canAct,
@@ -44,7 +48,7 @@ import {
   isLaneBusy,
   requestsOf,
 } from './lane-at-rest.ts';
-import { laneContext, limitInputs } from './lane-context.ts';
+import { laneContext, limitInputs, questionsOf } from './lane-context.ts';
 import { readOf } from './read-market.ts';
 import { isSameJson } from './same-json.ts';
 
@@ -56,6 +60,9 @@ export interface Acted {
   readonly audit: readonly AuditDraft[];
   readonly events: readonly AuditEvent[];
   readonly toRun: readonly LaneRef[];
+  /** What people have to be asked, and what became of what they were asked before. */
+  readonly asked: readonly AskedQuestion[];
+  readonly settled: readonly Settled[];
 }
 
 export const NOTHING_ACTED: Acted = {
@@ -65,6 +72,8 @@ export const NOTHING_ACTED: Acted = {
   audit: [],
   events: [],
   toRun: [],
+  asked: [],
+  settled: [],
 };
 
 /** Pure. */
@@ -81,8 +90,6 @@ export function actOn(decisions: Decisions): Acted {
   const inForce = controlsInForce(controls, account.id, moment.nowMs);
   const requests = requestsOf(decisions, acting);
   const ledger = documents.limits ?? EMPTY_LEDGER;
-  const limits = limitInputs(account, inForce, acting, conclusive);
-  const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limits, moment.nowMs);
   const routes = documents.routes ?? NO_ROUTES;
   // Those that a rule has begun to fire by are its positions, also where it fired between two reads.
   const hasBegun = acting.some((request) => routes.routes[actionKey(request, null)] === undefined);
@@ -108,7 +115,29 @@ export function actOn(decisions: Decisions): Acted {
     nowMs: moment.nowMs,
     faultOf: account.orderFault,
   });
-  const asked = { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger };
+  const asking = askingOf(acting);
+  const admit = (questions: GateContext['questions']): ReturnType<typeof admitEpisodes> => {
+    const limits = limitInputs(account, inForce, acting, conclusive, questions);
+    return admitEpisodes(ledgerOnClock(ledger, moment), limits, moment.nowMs);
+  };
+  const judged = judgeApprovals(decisions, {
+    asking,
+    routes: routed.state,
+    gate: {
+      ...limitInputs(account, inForce, acting, conclusive).gate,
+      isShared: decisions.sharedWith !== undefined,
+      limited: asking.length === 0 ? {} : admit(questionsOf(documents, moment)).limited,
+    },
+    answers: inbox.answers,
+  });
+  const approvals = judged?.approvals;
+  const admitted = admit(approvals === undefined ? undefined : byStage(approvals));
+  const asked = {
+    ...documents,
+    ...(requests === undefined ? {} : { requests }),
+    ...(approvals === undefined ? {} : { approvals }),
+    limits: admitted.ledger,
+  };
   const changed = observeLanes(
     stored,
     {
@@ -122,14 +151,26 @@ export function actOn(decisions: Decisions): Acted {
     laneContext(account, { ...stored, documents: asked }, inForce, moment),
     moment,
   );
+  const lanes = [...stored.lanes, ...changed.lanes];
+  const questions = approvals && askPeople(decisions, approvals, asking, [...new Map(lanes).values()]);
   const refused = refusedOrders(account.id, inbox.refused, moment.nowMs);
-  const events = [...sharingEvents(decisions), ...refused, ...routed.events, ...changed.events];
+  const events = [
+    ...sharingEvents(decisions),
+    ...refused,
+    ...routed.events,
+    ...(judged?.events ?? []),
+    ...changed.events,
+    ...(questions?.events ?? []),
+  ];
   const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   return {
     documents: {
       ...(requests === undefined ? {} : { requests }),
       ...(isSameJson(admitted.ledger, ledger) ? {} : { limits: admitted.ledger }),
       ...(isSameJson(routed.state, routes) ? {} : { routes: routed.state }),
+      ...(questions === undefined || isSameJson(questions.approvals, documents.approvals)
+        ? {}
+        : { approvals: questions.approvals }),
       ...(inbox.rest === undefined ? {} : { inbox: inbox.rest }),
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
@@ -138,6 +179,8 @@ export function actOn(decisions: Decisions): Acted {
     audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
     events,
     toRun: changed.toRun.map((market) => ({ accountId: account.id, market })),
+    asked: questions?.asked ?? [],
+    settled: judged?.settled ?? [],
   };
 }
 

@@ -32,7 +32,7 @@ export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTr
     orderFault(accountId, order) {
       const secret = key();
       if (secret !== undefined) return isSealed(secret, accountId, order) ? undefined : UNSEALED;
-      return isGuarded ? undefined : UNGUARDED;
+      return isGuarded || holdsBack(order) ? undefined : UNGUARDED;
     },
     controlFault(accountId, control) {
       const secret = key();
@@ -49,6 +49,12 @@ export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTr
       return isSame(sealOf(secret, canonicalJson(record)), seal) ? 'sealed' : 'forged';
     },
   };
+}
+
+/** A veto only holds back, as a pause does. */
+function holdsBack(order: Authored): boolean {
+  const { kind, decision } = order as { readonly kind?: unknown; readonly decision?: unknown };
+  return kind === 'answer' && decision === 'veto';
 }
 
 function sealOf(secret: string, text: string): string {

@@ -8,6 +8,7 @@ import { systemTimers } from '../../../src/exchange/system-clock.ts';
 import { ExchangeServer } from '../../../src/simulator/http/server.ts';
 import type { SimulatedExchange } from '../../../src/simulator/simulated-exchange.ts';
 import { applyEvent } from '../../../src/world/apply-event.ts';
+import { People } from '../../../src/world/people.ts';
 import { openExchange } from '../../../src/world/exchange.ts';
 import { openWorld, type World } from '../../../src/world/open-world.ts';
 import type { WorldSpec } from '../../../src/world/spec.ts';
@@ -172,6 +173,8 @@ async function playOut(
   const stage = {
     exchange,
     operators: daemon.state.controls,
+    store: daemon.state.store,
+    people: new People(),
     storeState: { isDown: false },
     stepStoreClock: () => {
       throw new RangeError("the store's clock is the machine's in a real play");
