@@ -129,7 +129,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'subjects',
   ],
   risk: ['cadence', 'forecast', 'plan-next', 'time-left'],
-  approvals: ['ask', 'judge', 'question'],
+  approvals: ['ask', 'judge', 'question', 'words'],
   intents: [
     'account-plan',
     'admission',

@@ -5,7 +5,6 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import { noticeDelivery } from './notice-delivery.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
@@ -20,6 +19,7 @@ import type { ConfiguredAccounts } from './configured-accounts.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
+import { noticeDelivery } from './notice-delivery.ts';
 import { type Base, openBase } from './open-base.ts';
 import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
@@ -165,7 +165,18 @@ function pipelineParts(
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
     mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
-    work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier, delivery },
+    work: {
+      accounts,
+      store: state.store,
+      clock,
+      timers,
+      random,
+      time,
+      telemetry,
+      memory,
+      notifier,
+      delivery,
+    },
   };
 }
 

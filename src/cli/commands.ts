@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerApprove } from './approve.ts';
 import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
@@ -23,6 +24,7 @@ import { registerSimulate } from './simulate.ts';
 import { registerStatus } from './status.ts';
 import { registerToken } from './token.ts';
 import { registerVersion } from './version.ts';
+import { registerVeto } from './veto.ts';
 
 /**
  * Adds a command from the file of its name: summary, options, examples (`withExamples`); loads what it runs in its
@@ -47,6 +49,8 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerPause,
   registerResume,
   registerSilence,
+  registerApprove,
+  registerVeto,
   registerReduce,
   registerFlatten,
   registerAudit,

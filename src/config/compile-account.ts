@@ -4,8 +4,8 @@ import type { AccountSettings, MarketSettings } from '../core/quantities/setting
 import { compileGlobs } from '../core/rules/filter.ts';
 import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { WrittenAccount } from './accounts.ts';
-import type { approvalSchema } from './approval.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
+import type { approvalSchema } from './approval.ts';
 import type { WatchSettings } from './compiled-config.ts';
 import type { exchangeSchema } from './exchange.ts';
 import { isGlob } from './glob.ts';

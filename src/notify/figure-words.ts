@@ -97,7 +97,7 @@ export function answerCommands(
   accountId: string,
   reference: string,
 ): { readonly approve: string; readonly veto: string } {
-  const what = `${shellWord(accountId)} ${reference} --reason "..."`;
+  const what = `${shellWord(accountId)} ${reference}`;
   return { approve: `breakwater approve ${what}`, veto: `breakwater veto ${what}` };
 }
 

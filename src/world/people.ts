@@ -10,7 +10,9 @@ export class People implements NoticeDelivery {
     if (this.isReachable) for (const { id } of notices) this.#told.add(id);
   }
 
-  async stateOf(notices: readonly Pick<Notice, 'id'>[]): Promise<readonly ('delivered' | 'failed' | 'pending')[]> {
+  async stateOf(
+    notices: readonly Pick<Notice, 'id'>[],
+  ): Promise<readonly ('delivered' | 'failed' | 'pending')[]> {
     return notices.map(({ id }) => {
       if (this.#told.has(id)) return 'delivered';
       return this.isReachable ? 'pending' : 'failed';

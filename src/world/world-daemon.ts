@@ -18,9 +18,9 @@ import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryState, createStandby, type State } from '../state/state.ts';
 import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
-import type { People } from './people.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, Machine, MachineProcess } from './machine.ts';
+import type { People } from './people.ts';
 import type { DaemonSpec } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
 

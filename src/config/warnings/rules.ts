@@ -1,6 +1,6 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
-import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
 import { actingMs, WORST_MINUTE_MOVE, worstCaseMs } from '../../core/risk/time-left.ts';
+import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';

@@ -102,10 +102,7 @@ function judgeOne(
   if (stage.isHeldBack) return before && heldBack(before);
   const known: Question =
     before ??
-    waitingFrom(
-      { id: questionId(accountId, stage.stageKey), stageKey: stage.stageKey, asked: [] },
-      inputs,
-    );
+    waitingFrom({ id: questionId(accountId, stage.stageKey), stageKey: stage.stageKey, asked: [] }, inputs);
   const awake = known.heldBack === true ? waitingFrom(known, inputs) : known;
   const worse = isWorse(awake, stage) ? waitingFrom(awake, inputs) : awake;
   const answered = inputs.answers

@@ -102,7 +102,13 @@ export interface StageParts {
 }
 
 export function partsOf({ stageKey }: Pick<Question, 'stageKey'>): StageParts {
-  const [ruleId, , subject, episode, stage] = JSON.parse(stageKey) as [string, string, string, number, number];
+  const [ruleId, , subject, episode, stage] = JSON.parse(stageKey) as [
+    string,
+    string,
+    string,
+    number,
+    number,
+  ];
   return { ruleId, subject, episode, stage };
 }
 

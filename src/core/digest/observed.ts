@@ -7,8 +7,7 @@ import type { ObservedDigest } from './digest.ts';
 export function observedIn(events: readonly AuditEvent[]): readonly ObservedDigest[] {
   // What people are asked about is sent, or vetoed.
   const seen = events.filter(
-    ({ kind, reason }) =>
-      (kind === 'wouldPlace' || kind === 'wouldCancel') && reason !== 'awaitingApproval',
+    ({ kind, reason }) => (kind === 'wouldPlace' || kind === 'wouldCancel') && reason !== 'awaitingApproval',
   );
   const groups = Map.groupBy(seen, ({ ruleId, market }) => JSON.stringify([ruleId ?? '', market ?? null]));
   return [...groups].map(([key, group]) => {

@@ -94,7 +94,8 @@ function approvalRefused(
   const size = toDecimal(position.sizeBase);
   // It has grown since it was shown to anybody.
   if (size.gt(toDecimal(approved.sizeBase))) return 'awaitingApproval';
-  const isBound = intent.targetBase !== null && toDecimal(intent.targetBase).lt(toDecimal(approved.targetBase));
+  const isBound =
+    intent.targetBase !== null && toDecimal(intent.targetBase).lt(toDecimal(approved.targetBase));
   if (!isBound || reachedBy(size, toDecimal(approved.targetBase), steps) === undefined) return null;
   return restRefusal(intent, gate.questions);
 }

@@ -105,7 +105,10 @@ function keepIntents(
 }
 
 /** Whether somebody is asked before it acts. */
-export function needsApproval({ mode, exemptFromLimits }: Pick<Intent, 'mode' | 'exemptFromLimits'>): boolean {
+export function needsApproval({
+  mode,
+  exemptFromLimits,
+}: Pick<Intent, 'mode' | 'exemptFromLimits'>): boolean {
   return mode === 'approve' && !exemptFromLimits;
 }
 
@@ -290,7 +293,10 @@ export function slippageOf(intent: Intent): number {
 }
 
 /** A target, no lower than people have approved. */
-export function boundByApproval(targetBase: DecimalString, { approvedBase }: Pick<Intent, 'approvedBase'>): Decimal {
+export function boundByApproval(
+  targetBase: DecimalString,
+  { approvedBase }: Pick<Intent, 'approvedBase'>,
+): Decimal {
   const target = toDecimal(targetBase);
   return approvedBase === undefined ? target : maxDecimal(target, toDecimal(approvedBase));
 }

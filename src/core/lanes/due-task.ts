@@ -70,6 +70,13 @@ export function failedIfOverdue(
   if (refusedBy === 'awaitingApproval') return { ...task, deadlineMs: nowMs + settings.intentTtlMs };
   if (task.failures < settings.maxAttempts && nowMs < task.deadlineMs) return task;
   const reason = refusedBy === null ? 'failed:attempts' : `failed:refused:${refusedBy}`;
-  audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: refusedBy !== 'observeMode' && refusedBy !== 'vetoed' });
+  audit.emit({
+    kind: 'intentEnded',
+    key,
+    ruleId,
+    reason,
+    words,
+    alarm: refusedBy !== 'observeMode' && refusedBy !== 'vetoed',
+  });
   return { ...task, state: 'failed' };
 }

@@ -127,7 +127,9 @@ export function recordObserved(state: LaneState, scene: LaneScene): LaneState {
   const groups = heldGroups(state);
   if (groups.length === 0) return withObserved(cancelled, []);
   const reported = [...cancelled.reported];
-  const keys = new Set(groups.flatMap(({ intents, covers }) => [...intents, ...covers]).map(({ key }) => key));
+  const keys = new Set(
+    groups.flatMap(({ intents, covers }) => [...intents, ...covers]).map(({ key }) => key),
+  );
   const observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
   for (const group of groups) {
     const place = heldOrders(state, group, scene);

@@ -68,7 +68,8 @@ export function questionLines(
       subject,
       stage,
       state,
-      answerable: latest !== undefined && askedNow(question, latest.revision) !== undefined && isAnswerable(question),
+      answerable:
+        latest !== undefined && askedNow(question, latest.revision) !== undefined && isAnswerable(question),
       settledBy,
       askedMs,
       untilMs,

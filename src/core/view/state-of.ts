@@ -3,7 +3,14 @@ import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import { MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
-import type { AccountFigures, OrderLine, PositionFigures, QuestionLine, RuleLine, SourceView } from './account-view.ts';
+import type {
+  AccountFigures,
+  OrderLine,
+  PositionFigures,
+  QuestionLine,
+  RuleLine,
+  SourceView,
+} from './account-view.ts';
 import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { targetWords } from './lane-lines.ts';
@@ -172,8 +179,7 @@ const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['observeMode', 'paused', 'a
 
 function vetoOf({ questions }: StateInputs, intent: Intent): Pick<Found, 'detail' | 'sinceMs'> {
   const answer = questions.find(
-    ({ ruleId, stage, state }) =>
-      ruleId === intent.ruleId && stage === intent.stage && state === 'vetoed',
+    ({ ruleId, stage, state }) => ruleId === intent.ruleId && stage === intent.stage && state === 'vetoed',
   )?.answer;
   if (answer === undefined || answer === null) return { sinceMs: intent.endedMs };
   return { detail: `${answer.author}: ${answer.reason}`, sinceMs: answer.atMs };

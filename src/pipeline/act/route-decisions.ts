@@ -3,7 +3,7 @@ import type { Settled } from '../../core/approvals/judge.ts';
 import { byStage } from '../../core/approvals/question.ts';
 import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
-import { controlsInForce } from '../../core/controls/controls.ts';
+import { type ControlsInForce, controlsInForce } from '../../core/controls/controls.ts';
 import { planAccount } from '../../core/intents/account-plan.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
 import { admitEpisodes, EMPTY_LEDGER, type GateContext } from '../../core/intents/gate.ts';
@@ -35,7 +35,7 @@ import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
 import { unseenPositions } from '../../core/rules/subjects.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
-import { askingOf, askPeople, judgeApprovals } from './ask-people.ts';
+import { askingOf, askPeople, type JudgeScene, judgeApprovals } from './ask-people.ts';
 import {
   actingOf,
   canAct,
@@ -89,7 +89,6 @@ export function actOn(decisions: Decisions): Acted {
   const acting = actingOf(decisions);
   const inForce = controlsInForce(controls, account.id, moment.nowMs);
   const requests = requestsOf(decisions, acting);
-  const ledger = documents.limits ?? EMPTY_LEDGER;
   const routes = documents.routes ?? NO_ROUTES;
   // Those that a rule has begun to fire by are its positions, also where it fired between two reads.
   const hasBegun = acting.some((request) => routes.routes[actionKey(request, null)] === undefined);
@@ -115,23 +114,11 @@ export function actOn(decisions: Decisions): Acted {
     nowMs: moment.nowMs,
     faultOf: account.orderFault,
   });
-  const asking = askingOf(acting);
-  const admit = (questions: GateContext['questions']): ReturnType<typeof admitEpisodes> => {
-    const limits = limitInputs(account, inForce, acting, conclusive, questions);
-    return admitEpisodes(ledgerOnClock(ledger, moment), limits, moment.nowMs);
-  };
-  const judged = judgeApprovals(decisions, {
-    asking,
+  const { asking, judged, admitted } = admit(decisions, acting, inForce, {
     routes: routed.state,
-    gate: {
-      ...limitInputs(account, inForce, acting, conclusive).gate,
-      isShared: decisions.sharedWith !== undefined,
-      limited: asking.length === 0 ? {} : admit(questionsOf(documents, moment)).limited,
-    },
     answers: inbox.answers,
   });
   const approvals = judged?.approvals;
-  const admitted = admit(approvals === undefined ? undefined : byStage(approvals));
   const asked = {
     ...documents,
     ...(requests === undefined ? {} : { requests }),
@@ -166,7 +153,7 @@ export function actOn(decisions: Decisions): Acted {
   return {
     documents: {
       ...(requests === undefined ? {} : { requests }),
-      ...(isSameJson(admitted.ledger, ledger) ? {} : { limits: admitted.ledger }),
+      ...(isSameJson(admitted.ledger, documents.limits ?? EMPTY_LEDGER) ? {} : { limits: admitted.ledger }),
       ...(isSameJson(routed.state, routes) ? {} : { routes: routed.state }),
       ...(questions === undefined || isSameJson(questions.approvals, documents.approvals)
         ? {}
@@ -182,6 +169,31 @@ export function actOn(decisions: Decisions): Acted {
     asked: questions?.asked ?? [],
     settled: judged?.settled ?? [],
   };
+}
+
+/** What is still waited for, and which episodes may act by the limits. */
+function admit(
+  decisions: Decisions,
+  acting: readonly ActionRequest[],
+  inForce: ControlsInForce,
+  { routes, answers }: Pick<JudgeScene, 'routes' | 'answers'>,
+) {
+  const { account, stored, moment, conclusive, sharedWith } = decisions;
+  const { documents } = stored;
+  const ledger = ledgerOnClock(documents.limits ?? EMPTY_LEDGER, moment);
+  const admittedWith = (questions: GateContext['questions']): ReturnType<typeof admitEpisodes> =>
+    admitEpisodes(ledger, limitInputs(account, inForce, acting, conclusive, questions), moment.nowMs);
+  const asking = askingOf(acting);
+  const { gate } = limitInputs(account, inForce, acting, conclusive);
+  // What the limits hold back nobody is asked about.
+  const limited = asking.length === 0 ? {} : admittedWith(questionsOf(documents, moment)).limited;
+  const judged = judgeApprovals(decisions, {
+    asking,
+    routes,
+    gate: { ...gate, isShared: sharedWith !== undefined, limited },
+    answers,
+  });
+  return { asking, judged, admitted: admittedWith(judged && byStage(judged.approvals)) };
 }
 
 function marketsOf({ sources }: Observation): readonly string[] {

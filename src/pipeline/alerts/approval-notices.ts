@@ -10,13 +10,19 @@ import {
   stageKeyOf,
 } from '../../core/approvals/question.ts';
 import { settledWords } from '../../core/approvals/words.ts';
-import { isSilenced } from '../../core/controls/controls.ts';
+import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
-import type { AlertScene } from './alerts-due.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
 
-export interface ApprovalScene extends Pick<AlertScene, 'account' | 'active' | 'inForce' | 'view' | 'nowMs'> {
+export interface ApprovalScene {
+  readonly account: WatchedAccount;
+  readonly active: readonly ActionRequest[];
+  readonly inForce: ControlsInForce;
+  readonly view: () => AccountView;
+  readonly nowMs: number;
   readonly asked: readonly AskedQuestion[];
   readonly settled: readonly Settled[];
   /** Of account and rule. */
@@ -26,28 +32,32 @@ export interface ApprovalScene extends Pick<AlertScene, 'account' | 'active' | '
 
 /** What people are asked, and what became of what they had been asked. */
 export function approvalNotices(scene: ApprovalScene): readonly Notice[] {
-  const asked = scene.asked.map(({ question, revision, orders }): Notice => {
-    const { settings } = scene.account.rules;
-    return {
-      ...about(question, scene),
-      id: noticeIdOf(scene.account.id, question, revision),
-      words: `${becauseOf(question, scene)}; a person is asked before it acts`,
-      approval: {
-        reference: referenceOf(question, revision),
-        untilMs: question.untilMs,
-        withoutAnswer: settings.approval?.withoutAnswer ?? 'act',
-        orders,
-      },
-    };
-  });
-  const settled = scene.settled
-    .filter(({ question }) => question.askedMs !== undefined)
-    .map(({ question, by }): Notice => {
-      const revision = latestOf(question)?.revision ?? 0;
-      const id = JSON.stringify([noticeKeyOf(scene.account.id, question), revision, by]);
-      return { ...about(question, scene), id, words: settledWords(question, by) };
-    });
-  return [...asked, ...settled].filter(({ ruleId, subject }) => !isSilenced(scene.inForce, ruleId, subject));
+  const told = scene.settled.filter(({ question }) => question.askedMs !== undefined);
+  return [
+    ...scene.asked.map((asked) => askingNotice(asked, scene)),
+    ...told.map((settled) => settledNotice(settled, scene)),
+  ].filter(({ ruleId, subject }) => !isSilenced(scene.inForce, ruleId, subject));
+}
+
+function askingNotice({ question, revision, orders }: AskedQuestion, scene: ApprovalScene): Notice {
+  const { id: accountId, rules } = scene.account;
+  return {
+    ...about(question, scene),
+    id: noticeIdOf(accountId, question, revision),
+    words: `${becauseOf(question, scene)}; a person is asked before it acts`,
+    approval: {
+      reference: referenceOf(question, revision),
+      untilMs: question.untilMs,
+      withoutAnswer: rules.settings.approval?.withoutAnswer ?? 'act',
+      orders,
+    },
+  };
+}
+
+function settledNotice({ question, by }: Settled, scene: ApprovalScene): Notice {
+  const revision = latestOf(question)?.revision ?? 0;
+  const id = JSON.stringify([noticeKeyOf(scene.account.id, question), revision, by]);
+  return { ...about(question, scene), id, words: settledWords(question, by) };
 }
 
 function requestsOf(question: Question, { active }: ApprovalScene): readonly ActionRequest[] {

@@ -1,5 +1,5 @@
-import { type AuditDraft, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import { askedNow, isAnswerable } from '../../core/approvals/question.ts';
+import { type AuditDraft, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import {
   type Authored,
   type Control,
@@ -207,7 +207,10 @@ export class StoredControls implements OperatorControls {
 }
 
 /** Why an answer is not taken; undefined: it is. */
-function whyNot({ documents }: StoredAccount, { questionId, revision }: AnswerDraft): AnswerReply | undefined {
+function whyNot(
+  { documents }: StoredAccount,
+  { questionId, revision }: AnswerDraft,
+): AnswerReply | undefined {
   const question = documents.approvals?.questions.find(({ id }) => id === questionId);
   if (question === undefined || !question.asked.some((asked) => asked.revision === revision)) {
     return { kind: 'notAsked' };
@@ -217,7 +220,8 @@ function whyNot({ documents }: StoredAccount, { questionId, revision }: AnswerDr
     const { decision, author, atMs } = order;
     return { kind: 'answered', decision, author, atMs };
   }
-  if (isAnswerable(question)) return askedNow(question, revision) === undefined ? { kind: 'over' } : undefined;
+  if (isAnswerable(question))
+    return askedNow(question, revision) === undefined ? { kind: 'over' } : undefined;
   const { answer } = question;
   if (answer === undefined || question.state === 'released') return { kind: 'over' };
   const { decision, author, atMs } = answer;

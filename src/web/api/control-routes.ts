@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import { readReference } from '../../core/approvals/question.ts';
 import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
-import { ControlError } from '../../core/ports/operator-controls.ts';
+import { type AnswerReply, ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { type Asker, authorWords } from '../access.ts';
 import { ApiError } from './errors.ts';
 import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
-import { liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
+import { answerReply, liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
 
 const line = (max: number) =>
   z
@@ -109,6 +110,44 @@ async function inForce<T>(change: () => Promise<T>): Promise<T> {
   }
 }
 
+const answer = route({
+  id: 'answer',
+  method: 'POST',
+  path: '/api/v1/accounts/:id/answers',
+  summary: 'Approve or veto what people are asked of an account; the first answer counts.',
+  params: z.strictObject({ id: accountId().describe('Id of the account.') }),
+  body: z.strictObject({
+    reference: z
+      .string()
+      .max(60)
+      .describe(
+        'What is answered, as `questions` of the account has it: a later revision needs an answer of its own.',
+      ),
+    decision: z.enum(['approve', 'veto']),
+    ...by,
+  }),
+  status: 201,
+  reply: answerReply,
+  async answer({ views, controls }, { params: { id }, body, caller }) {
+    const author = authorOf(caller, body.author);
+    requireAccount(views, id);
+    const { reference, decision, reason } = body;
+    const named = readReference(reference);
+    if (named === undefined)
+      throw new ApiError(400, 'badRequest', 'reference: must be one such as 4c604367-1');
+    const reply = await inForce(() => controls.answer(id, { ...named, decision, author, reason }));
+    if (reply.kind === 'taken') return { reference, decision, author, reason, atMs: reply.order.atMs };
+    throw reply.kind === 'notAsked'
+      ? new ApiError(404, 'notFound', 'nobody is asked about this')
+      : new ApiError(409, 'refused', refusalWords(reply));
+  },
+});
+
+function refusalWords(reply: Extract<AnswerReply, { kind: 'answered' | 'over' }>): string {
+  if (reply.kind === 'over') return 'it is not waited for any longer';
+  return `${reply.author} ${reply.decision === 'approve' ? 'approved' : 'vetoed'} it before`;
+}
+
 const amount = z
   .string()
   .regex(/^\d{1,15}(\.\d{1,8})?$/, 'must be an amount such as "100" or "99.50"')
@@ -173,5 +212,6 @@ export const CONTROL_ROUTES: readonly ApiRoute[] = [
   lift('pause', 'resume', '/api/v1/pauses/:id', 'End a pause.'),
   putSilence,
   lift('silence', 'liftSilence', '/api/v1/silences/:id', 'End a silence.'),
+  answer,
   topUp,
 ];

@@ -199,6 +199,14 @@ export const topUpReply = named('TopUp', {
     ),
 });
 
+export const answerReply = named('Answer', {
+  reference: z.string(),
+  decision: z.enum(['approve', 'veto']),
+  author: z.string(),
+  reason: z.string(),
+  atMs: timeMs(),
+});
+
 export const liftedReply = named('Lifted', { lifted: z.array(z.union([pause, silence])) });
 
 export const errorReply = named('Error', {
