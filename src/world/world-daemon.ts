@@ -4,7 +4,7 @@ import { Standby, type StandbyParts } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
-import type { Notice } from '../core/ports/notifier.ts';
+import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { Connections, type WireDispatcher } from '../exchange/call/transport.ts';
@@ -249,12 +249,7 @@ export class WorldDaemon {
       }),
     });
     const memory = new ReadMemory();
-    const notifier = {
-      hand: async (handed: readonly Notice[]) => {
-        this.notices.push(...handed);
-        people.tell(handed);
-      },
-    };
+    const notifier = this.#notifier();
     const over = new AbortController();
     const report = (queueName: 'act' | 'poll', error: unknown): void => {
       errors.push(error);
@@ -271,21 +266,11 @@ export class WorldDaemon {
       process,
       () => pipeline,
     );
+    const work = { accounts, store: state.store, clock, timers, random, time, telemetry, memory };
     const pipeline: Pipeline = openPipeline(
       {
         instance,
-        work: {
-          accounts,
-          store: state.store,
-          clock,
-          timers,
-          random,
-          time,
-          telemetry,
-          memory,
-          notifier,
-          delivery: people,
-        },
+        work: { ...work, notifier, delivery: people },
         queue: standby.over(lanes),
         mayAct: (accountId) => standby.mayAct(accountId),
         reminderMs: () => this.#config.notify.remindEveryMs,
@@ -313,6 +298,16 @@ export class WorldDaemon {
       over,
       ticks,
       standby,
+    };
+  }
+
+  #notifier(): Notifier {
+    const { people } = this.#surroundings;
+    return {
+      hand: async (handed) => {
+        this.notices.push(...handed);
+        people.tell(handed);
+      },
     };
   }
 

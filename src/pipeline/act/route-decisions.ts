@@ -138,26 +138,18 @@ export function actOn(decisions: Decisions): Acted {
     laneContext(account, { ...stored, documents: asked }, inForce, moment),
     moment,
   );
-  const lanes = [...stored.lanes, ...changed.lanes];
-  const questions = approvals && askPeople(decisions, approvals, asking, [...new Map(lanes).values()]);
+  const lanes = new Map([...stored.lanes, ...changed.lanes]);
+  const questions = approvals && askPeople(decisions, approvals, asking, [...lanes.values()]);
   const refused = refusedOrders(account.id, inbox.refused, moment.nowMs);
-  const events = [
-    ...sharingEvents(decisions),
-    ...refused,
-    ...routed.events,
-    ...(judged?.events ?? []),
-    ...changed.events,
-    ...(questions?.events ?? []),
-  ];
+  const own = [...sharingEvents(decisions), ...refused, ...routed.events, ...(judged?.events ?? [])];
+  const events = [...own, ...changed.events, ...(questions?.events ?? [])];
   const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   return {
     documents: {
       ...(requests === undefined ? {} : { requests }),
       ...(isSameJson(admitted.ledger, documents.limits ?? EMPTY_LEDGER) ? {} : { limits: admitted.ledger }),
       ...(isSameJson(routed.state, routes) ? {} : { routes: routed.state }),
-      ...(questions === undefined || isSameJson(questions.approvals, documents.approvals)
-        ? {}
-        : { approvals: questions.approvals }),
+      ...changedApprovals(documents, questions?.approvals),
       ...(inbox.rest === undefined ? {} : { inbox: inbox.rest }),
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
@@ -169,6 +161,13 @@ export function actOn(decisions: Decisions): Acted {
     asked: questions?.asked ?? [],
     settled: judged?.settled ?? [],
   };
+}
+
+function changedApprovals(
+  { approvals }: AccountDocuments,
+  now: AccountDocuments['approvals'],
+): Pick<AccountDocuments, 'approvals'> {
+  return now === undefined || isSameJson(now, approvals) ? {} : { approvals: now };
 }
 
 /** What is still waited for, and which episodes may act by the limits. */
