@@ -69,7 +69,6 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const markets = read('markets', ROOT_KEYS.markets);
   const cadence = read('cadence', ROOT_KEYS.cadence, FITTING_CADENCE);
   const acting = read('acting', ROOT_KEYS.acting);
-  const approval = read('approval', ROOT_KEYS.approval);
   checkNewLimits(context);
   checkCadence(cadence, ['cadence'], context);
   const notify = read('notify', ROOT_KEYS.notify);
@@ -93,12 +92,10 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     mode,
     exchange,
     acting,
-    approval,
+    approval: read('approval', ROOT_KEYS.approval),
     cadence,
     // `check` alone asks for the reference price.
-    markets: Object.fromEntries(
-      Object.entries(markets).map(([market, { referencePrice: _price, ...settings }]) => [market, settings]),
-    ),
+    markets: withoutPrices(markets),
     channels: names,
   };
   const sharedLink = depositLink ? compileDepositLink(depositLink, ['depositLink'], context) : undefined;
@@ -135,6 +132,12 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
+}
+
+function withoutPrices(markets: z.output<typeof ROOT_KEYS.markets>): Defaults['markets'] {
+  return Object.fromEntries(
+    Object.entries(markets).map(([market, { referencePrice: _price, ...settings }]) => [market, settings]),
+  );
 }
 
 /** A group has the proxy of the exchange unless it names one. */
