@@ -181,7 +181,7 @@ describe('what people are asked about', () => {
     expect(noticesOf(world).at(-1)?.words).toContain('no notice of it has reached anybody');
   });
 
-  test('a margin call: what was vetoed acts', async () => {
+  test('vetoed, and then liquidation comes near: it asks again, and does not wait where there is no time', async () => {
     const called = [
       [30_000, '58700'],
       [32_000, '54700'],
