@@ -129,7 +129,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'subjects',
   ],
   risk: ['cadence', 'forecast', 'plan-next', 'time-left'],
-  approvals: ['ask', 'judge', 'question', 'words'],
+  approvals: ['ask', 'held-orders', 'judge', 'question', 'words'],
   intents: [
     'account-plan',
     'admission',
@@ -167,7 +167,6 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'lane',
     'lane-change',
     'lane-clock',
-    'lane-note',
     'lane-observe',
     'lane-state',
     'own-order',

@@ -103,11 +103,7 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
     const { linkFor, storeTime, ticks } = sharedBy(daemon);
     return new WorldDaemon(daemon, ordinal, { ...surroundings, linkFor, storeTime, ticks });
   });
-  const daemon = (name: string): WorldDaemon => {
-    const found = daemons.find((one) => one.name === name);
-    if (found === undefined) throw new RangeError(`there is no daemon ${JSON.stringify(name)}`);
-    return found;
-  };
+  const daemon = (name: string): WorldDaemon => namedIn(daemons, name);
   const { state, storeState, stepStoreClock } = shared;
   const stage = {
     exchange,
@@ -146,6 +142,12 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   };
   script(world, queue, (error) => errors.push(error));
   return world;
+}
+
+function namedIn(daemons: readonly WorldDaemon[], name: string): WorldDaemon {
+  const found = daemons.find((one) => one.name === name);
+  if (found === undefined) throw new RangeError(`there is no daemon ${JSON.stringify(name)}`);
+  return found;
 }
 
 const ENTRIES_AT_ONCE = 10_000;

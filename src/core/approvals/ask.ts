@@ -2,12 +2,12 @@ import { type AuditEvent, recorder } from '../audit/audit-event.ts';
 import type { ApprovalSettings } from '../quantities/settings.ts';
 import { waitingFrom } from './judge.ts';
 import {
+  type ApprovalQuestion,
   type Approvals,
   type AskedTarget,
   goesBeyond,
   latestOf,
   partsOf,
-  type Question,
   referenceOf,
 } from './question.ts';
 
@@ -32,7 +32,7 @@ export interface AskInputs {
 
 /** A question of which people have to be told, and what it would send. */
 export interface AskedQuestion {
-  readonly question: Question;
+  readonly question: ApprovalQuestion;
   readonly revision: number;
   readonly orders: readonly string[];
 }
@@ -57,7 +57,7 @@ export function askQuestions(approvals: Approvals, inputs: AskInputs): AskedAll 
     if (due === undefined) return question;
     const revision = (latestOf(question)?.revision ?? 0) + 1;
     const all = [...due.asked, { revision, atMs: nowMs, targets: stage?.targets ?? [] }];
-    const next: Question = { ...due, askedMs: due.askedMs ?? nowMs, asked: all.slice(-MOST_ASKED) };
+    const next: ApprovalQuestion = { ...due, askedMs: due.askedMs ?? nowMs, asked: all.slice(-MOST_ASKED) };
     const orders = stage?.orders() ?? [];
     asked.push({ question: next, revision, orders });
     audit.emit({
@@ -74,7 +74,11 @@ export function askQuestions(approvals: Approvals, inputs: AskInputs): AskedAll 
 }
 
 /** The question as it waits when it is asked now; undefined: there is nothing to ask. */
-function askable(question: Question, stage: WantedStage, inputs: AskInputs): Question | undefined {
+function askable(
+  question: ApprovalQuestion,
+  stage: WantedStage,
+  inputs: AskInputs,
+): ApprovalQuestion | undefined {
   const { state, heldBack, askedMs, approved = [] } = question;
   const { targets, reduces } = stage;
   const isBeyond = (shown: readonly AskedTarget[]): boolean =>

@@ -3,12 +3,12 @@ import type { ApprovalSettings } from '../quantities/settings.ts';
 import { type Margin, mayComeWithin } from '../risk/time-left.ts';
 import {
   type Answered,
+  type ApprovalQuestion,
   type Approvals,
   askedNow,
   byStage,
   isAnswerable,
   partsOf,
-  type Question,
   questionId,
   referenceOf,
   type SettledBy,
@@ -40,7 +40,7 @@ export interface JudgeInputs {
   /** In the order in which they were given. */
   readonly answers: readonly GivenAnswer[];
   /** What became of the notice that asks. */
-  readonly deliveryOf: (question: Question) => DeliveryState;
+  readonly deliveryOf: (question: ApprovalQuestion) => DeliveryState;
   readonly settings: ApprovalSettings;
   /** What acting takes once nobody is waited for, milliseconds. */
   readonly actingMs: number;
@@ -48,7 +48,7 @@ export interface JudgeInputs {
 }
 
 export interface Settled {
-  readonly question: Question;
+  readonly question: ApprovalQuestion;
   readonly by: SettledBy;
 }
 
@@ -69,7 +69,7 @@ export function judgeQuestions(approvals: Approvals, inputs: JudgeInputs): Judge
   const audit = recorder(accountId, undefined, nowMs);
   const known = byStage(approvals);
   const settled: Settled[] = [];
-  const questions = stages.flatMap((stage): readonly Question[] => {
+  const questions = stages.flatMap((stage): readonly ApprovalQuestion[] => {
     const before = known.get(stage.stageKey);
     const question = judgeOne(before, stage, inputs, audit);
     if (question === undefined) return [];
@@ -92,15 +92,15 @@ export function judgeQuestions(approvals: Approvals, inputs: JudgeInputs): Judge
 }
 
 function judgeOne(
-  before: Question | undefined,
+  before: ApprovalQuestion | undefined,
   stage: AskingStage,
   inputs: JudgeInputs,
   audit: Recorder,
-): Question | undefined {
+): ApprovalQuestion | undefined {
   if (stage.isExempt) return before;
   const { accountId } = inputs;
   if (stage.isHeldBack) return before && heldBack(before);
-  const known: Question =
+  const known: ApprovalQuestion =
     before ??
     waitingFrom({ id: questionId(accountId, stage.stageKey), stageKey: stage.stageKey, asked: [] }, inputs);
   const awake = known.heldBack === true ? waitingFrom(known, inputs) : known;
@@ -116,7 +116,7 @@ function judgeOne(
   return { ...told, state: 'unanswered', settledBy: by, ...distanceOf(stage) };
 }
 
-function heldBack(question: Question): Question {
+function heldBack(question: ApprovalQuestion): ApprovalQuestion {
   if (question.state !== 'waiting' || question.heldBack === true) return question;
   const { askedMs: _, delivered: __, ...rest } = question;
   return { ...rest, heldBack: true };
@@ -124,9 +124,9 @@ function heldBack(question: Question): Question {
 
 /** The same question, from now on waiting to be asked. */
 export function waitingFrom(
-  question: Pick<Question, 'id' | 'stageKey' | 'asked' | 'approved'>,
+  question: Pick<ApprovalQuestion, 'id' | 'stageKey' | 'asked' | 'approved'>,
   { settings, nowMs }: Pick<JudgeInputs, 'settings' | 'nowMs'>,
-): Question {
+): ApprovalQuestion {
   const { id, stageKey, asked, approved } = question;
   return {
     id,
@@ -139,7 +139,7 @@ export function waitingFrom(
   };
 }
 
-function isWorse({ state, distance }: Question, stage: AskingStage): boolean {
+function isWorse({ state, distance }: ApprovalQuestion, stage: AskingStage): boolean {
   if (state !== 'vetoed' && state !== 'unanswered') return false;
   const now = nearest(stage);
   return now !== undefined && distance !== undefined && now < distance * WORSE_SHARE;
@@ -149,13 +149,18 @@ function nearest({ margins = [] }: AskingStage): number | undefined {
   return margins.length === 0 ? undefined : Math.min(...margins.map(({ distance }) => distance));
 }
 
-function distanceOf(stage: AskingStage): Pick<Question, 'distance'> {
+function distanceOf(stage: AskingStage): Pick<ApprovalQuestion, 'distance'> {
   const distance = nearest(stage);
   return distance === undefined ? {} : { distance };
 }
 
 /** The first answer decides. */
-function withAnswer(question: Question, answer: GivenAnswer, stage: AskingStage, audit: Recorder): Question {
+function withAnswer(
+  question: ApprovalQuestion,
+  answer: GivenAnswer,
+  stage: AskingStage,
+  audit: Recorder,
+): ApprovalQuestion {
   const { questionId: _, ...given } = answer;
   if (!isAnswerable(question)) {
     const first = question.answer;
@@ -178,14 +183,18 @@ function withAnswer(question: Question, answer: GivenAnswer, stage: AskingStage,
   return { ...rest, state: 'approved', settledBy: 'approved', answer: given, approved: shown.targets };
 }
 
-function withDelivery(question: Question, { deliveryOf }: JudgeInputs): Question {
+function withDelivery(question: ApprovalQuestion, { deliveryOf }: JudgeInputs): ApprovalQuestion {
   const { delivered, askedMs } = question;
   if (delivered === true || askedMs === undefined || deliveryOf(question) !== 'delivered') return question;
   return { ...question, delivered: true };
 }
 
 /** Why a question is not waited for any longer; undefined: it is. */
-function endOfWait(question: Question, { margins }: AskingStage, inputs: JudgeInputs): SettledBy | undefined {
+function endOfWait(
+  question: ApprovalQuestion,
+  { margins }: AskingStage,
+  inputs: JudgeInputs,
+): SettledBy | undefined {
   const { settings, actingMs, nowMs, deliveryOf } = inputs;
   const { untilMs, askedMs, openedMs } = question;
   const neededMs = Math.max(0, untilMs - nowMs) + actingMs;
@@ -202,7 +211,7 @@ function endOfWait(question: Question, { margins }: AskingStage, inputs: JudgeIn
   return settings.withoutAnswer === 'act' ? 'deadline' : 'unanswered';
 }
 
-function saySettled(question: Question, by: SettledBy, audit: Recorder): void {
+function saySettled(question: ApprovalQuestion, by: SettledBy, audit: Recorder): void {
   const { ruleId } = partsOf(question);
   const words = settledWords(question, by);
   audit.emit({ kind: 'approvalSettled', key: question.stageKey, ruleId, reason: by, words });

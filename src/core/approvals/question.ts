@@ -6,7 +6,7 @@ import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 /** What people are asked about: a document of the account. Plain JSON; times are on the lanes' clock. */
 export interface Approvals {
   readonly version: 1;
-  readonly questions: readonly Question[];
+  readonly questions: readonly ApprovalQuestion[];
   /** When its times were last moved because the lanes' clock had been set ahead; absent: never. */
   readonly rebasedMs?: number;
 }
@@ -14,7 +14,7 @@ export interface Approvals {
 export const NO_QUESTIONS: Approvals = { version: 1, questions: [] };
 
 /** One stage of one episode that acts only when it may. */
-export interface Question {
+export interface ApprovalQuestion {
   /** Letters and digits, unique in the account. */
   readonly id: string;
   /** As `stageKeyOf` writes it. */
@@ -101,7 +101,7 @@ export interface StageParts {
   readonly stage: number;
 }
 
-export function partsOf({ stageKey }: Pick<Question, 'stageKey'>): StageParts {
+export function partsOf({ stageKey }: Pick<ApprovalQuestion, 'stageKey'>): StageParts {
   const [ruleId, , subject, episode, stage] = JSON.parse(stageKey) as [
     string,
     string,
@@ -119,7 +119,7 @@ export function questionId(accountId: string, stageKey: string): string {
 }
 
 /** What people type: the question and what of it they have seen. */
-export function referenceOf({ id }: Pick<Question, 'id'>, revision: number): string {
+export function referenceOf({ id }: Pick<ApprovalQuestion, 'id'>, revision: number): string {
   return `${id}-${revision}`;
 }
 
@@ -131,25 +131,29 @@ export function readReference(
 }
 
 /** Of the notice that asks, by which its delivery is known. */
-export function noticeKeyOf(accountId: string, { id }: Pick<Question, 'id'>): string {
+export function noticeKeyOf(accountId: string, { id }: Pick<ApprovalQuestion, 'id'>): string {
   return `${accountId}|approval:${id}`;
 }
 
-export function noticeIdOf(accountId: string, question: Pick<Question, 'id'>, revision: number): string {
+export function noticeIdOf(
+  accountId: string,
+  question: Pick<ApprovalQuestion, 'id'>,
+  revision: number,
+): string {
   return JSON.stringify([noticeKeyOf(accountId, question), revision]);
 }
 
-export function latestOf({ asked }: Pick<Question, 'asked'>): Asked | undefined {
+export function latestOf({ asked }: Pick<ApprovalQuestion, 'asked'>): Asked | undefined {
   return asked.at(-1);
 }
 
 /** Whether it can be answered: it waits, or was given up for want of an answer. */
-export function isAnswerable({ state }: Pick<Question, 'state'>): boolean {
+export function isAnswerable({ state }: Pick<ApprovalQuestion, 'state'>): boolean {
   return state === 'waiting' || state === 'unanswered';
 }
 
 /** A revision that is asked in the present wait; undefined: it was never asked, or before. */
-export function askedNow({ asked, askedMs }: Question, revision: number): Asked | undefined {
+export function askedNow({ asked, askedMs }: ApprovalQuestion, revision: number): Asked | undefined {
   const shown = asked.find((one) => one.revision === revision);
   return shown !== undefined && askedMs !== undefined && shown.atMs >= askedMs ? shown : undefined;
 }
@@ -164,7 +168,7 @@ export interface ApprovalSubject {
 /** Why an action has to wait or stay away; null: it may act, down to `approvedTarget`. */
 export function approvalRefusal(
   { key, positionId = null }: ApprovalSubject,
-  questions: ReadonlyMap<string, Question> | undefined,
+  questions: ReadonlyMap<string, ApprovalQuestion> | undefined,
 ): Extract<GateReason, 'awaitingApproval' | 'vetoed' | 'notAnswered'> | null {
   const question = questions?.get(stageOf(key));
   if (question === undefined) return 'awaitingApproval';
@@ -178,7 +182,7 @@ export function approvalRefusal(
 /** Why what goes beyond the approved target has to wait or stay away. */
 export function restRefusal(
   { key }: ApprovalSubject,
-  questions: ReadonlyMap<string, Question> | undefined,
+  questions: ReadonlyMap<string, ApprovalQuestion> | undefined,
 ): ReturnType<typeof approvalRefusal> {
   const state = questions?.get(stageOf(key))?.state;
   if (state === 'vetoed') return 'vetoed';
@@ -188,14 +192,14 @@ export function restRefusal(
 /** How far an action may go; undefined: it is not bound by an approval. */
 export function approvedTarget(
   { key, positionId }: ApprovalSubject,
-  questions: ReadonlyMap<string, Question> | undefined,
+  questions: ReadonlyMap<string, ApprovalQuestion> | undefined,
 ): AskedTarget | undefined {
   const question = questions?.get(stageOf(key));
   if (question === undefined || question.state === 'released') return undefined;
   return question.approved?.find((target) => target.positionId === positionId);
 }
 
-export function byStage({ questions }: Approvals): ReadonlyMap<string, Question> {
+export function byStage({ questions }: Approvals): ReadonlyMap<string, ApprovalQuestion> {
   return new Map(questions.map((question) => [question.stageKey, question]));
 }
 

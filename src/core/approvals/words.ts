@@ -1,7 +1,7 @@
-import { latestOf, partsOf, type Question, referenceOf, type SettledBy } from './question.ts';
+import { type ApprovalQuestion, latestOf, partsOf, referenceOf, type SettledBy } from './question.ts';
 
 /** What became of a question, in one sentence. */
-export function settledWords(question: Question, by: SettledBy): string {
+export function settledWords(question: ApprovalQuestion, by: SettledBy): string {
   const { answer } = question;
   const { ruleId } = partsOf(question);
   const what = `${referenceOf(question, latestOf(question)?.revision ?? 1)} (rule ${ruleId})`;

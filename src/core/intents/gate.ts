@@ -1,4 +1,4 @@
-import { approvalRefusal, type Question, stageKeyOf } from '../approvals/question.ts';
+import { type ApprovalQuestion, approvalRefusal, stageKeyOf } from '../approvals/question.ts';
 import type { GateReason } from '../audit/audit-event.ts';
 import { type Mode, type RuleLimits, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
@@ -15,7 +15,7 @@ export interface GateContext {
   /** Episodes that the limits hold back, by `episodeKeyOf`. */
   readonly limited: Readonly<Record<string, 'cooldown' | 'perHour'>>;
   /** What people were asked about, by stage; absent: nothing. */
-  readonly questions?: ReadonlyMap<string, Question>;
+  readonly questions?: ReadonlyMap<string, ApprovalQuestion>;
   /** Mode of each rule as configured now, for orders whose intent is gone. */
   readonly modeOf: (ruleId: string) => Mode;
 }

@@ -1,3 +1,4 @@
+import { heldOrders } from '../approvals/held-orders.ts';
 import { stageOf } from '../approvals/question.ts';
 import type { BlockReason } from '../audit/audit-event.ts';
 import { endIntent } from '../intents/end-intent.ts';
@@ -6,7 +7,6 @@ import { distanceNumber } from '../intents/intent-target.ts';
 import { mayAddUp } from '../orders/beside.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { requestOf } from '../orders/order-request.ts';
-import { orderSetDifference } from '../orders/order-set.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import { withHeld } from './absence.ts';
@@ -169,7 +169,7 @@ function isRecorded(refusedBy: Intent['refusedBy']): refusedBy is RecordedReason
   return refusedBy === 'observeMode' || refusedBy === 'awaitingApproval';
 }
 
-export interface HeldGroup extends Pick<LaneState, 'intents' | 'covers'> {
+interface HeldGroup extends Pick<LaneState, 'intents' | 'covers'> {
   readonly reason: RecordedReason;
 }
 
@@ -186,19 +186,6 @@ function heldGroups(state: LaneState): readonly HeldGroup[] {
       : [{ reason: 'observeMode' as const, intents: watched, covers }]),
     ...[...byStage.values()].map((intents) => ({ reason: 'awaitingApproval' as const, intents, covers: [] })),
   ];
-}
-
-/** The orders that would be sent now for what is held back; undefined: what they depend on is not known. */
-export function heldOrders(
-  state: LaneState,
-  { intents, covers }: Pick<HeldGroup, 'intents' | 'covers'>,
-  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
-): readonly Want[] | undefined {
-  const market = settings.marketSettings(state.market);
-  if (state.read === null || market === undefined) return undefined;
-  const alone: LaneState = { ...state, intents, covers, orders: [], change: null };
-  const scene = { state: alone, read: state.read, admitted: { intents, covers }, market, settings, nowMs };
-  return orderSetDifference({ ...scene, mayCancel: true }).place;
 }
 
 function withObserved(state: LaneState, observed: NonNullable<LaneState['observed']>): LaneState {

@@ -1,4 +1,5 @@
 import { type AskedAll, askQuestions, type WantedStage } from '../../core/approvals/ask.ts';
+import { heldOrders } from '../../core/approvals/held-orders.ts';
 import {
   type AskingStage,
   type DeliveryState,
@@ -7,18 +8,17 @@ import {
   judgeQuestions,
 } from '../../core/approvals/judge.ts';
 import {
+  type ApprovalQuestion,
   type Approvals,
   type AskedTarget,
   NO_QUESTIONS,
   noticeIdOf,
-  type Question,
   stageKeyOf,
   stageOf,
 } from '../../core/approvals/question.ts';
 import { episodeKeyOf, type GateContext, otherRefusal } from '../../core/intents/gate.ts';
 import { actionKey, needsApproval } from '../../core/intents/intent.ts';
 import { approvalsOnClock } from '../../core/lanes/lane-clock.ts';
-import { heldOrders } from '../../core/lanes/lane-note.ts';
 import type { Intent, LaneState } from '../../core/lanes/lane-state.ts';
 import { findPosition } from '../../core/lanes/market-read.ts';
 import type { RouteState } from '../../core/lanes/route-requests.ts';
@@ -155,14 +155,14 @@ function dangerOf({ direction }: PositionQuantities): Margin['dangerous'] {
 }
 
 /** Of the notices of the present wait the best that is known. */
-function deliveryOf(question: Question, { account, deliveries }: Decisions): DeliveryState {
+function deliveryOf(question: ApprovalQuestion, { account, deliveries }: Decisions): DeliveryState {
   const states = noticesOf(account.id, question).map((id) => deliveries?.get(id) ?? 'pending');
   if (states.includes('delivered')) return 'delivered';
   return states.length > 0 && states.every((state) => state === 'failed') ? 'failed' : 'pending';
 }
 
 /** Ids of the notices by which people are asked in the present wait. */
-export function noticesOf(accountId: string, question: Question): readonly string[] {
+export function noticesOf(accountId: string, question: ApprovalQuestion): readonly string[] {
   const { asked, askedMs } = question;
   if (askedMs === undefined) return [];
   return asked

@@ -1,11 +1,11 @@
 import type { AskedQuestion } from '../../core/approvals/ask.ts';
 import type { Settled } from '../../core/approvals/judge.ts';
 import {
+  type ApprovalQuestion,
   latestOf,
   noticeIdOf,
   noticeKeyOf,
   partsOf,
-  type Question,
   referenceOf,
   stageKeyOf,
 } from '../../core/approvals/question.ts';
@@ -13,8 +13,8 @@ import { settledWords } from '../../core/approvals/words.ts';
 import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
-import { noticeFacts } from '../../core/view/notice-facts.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
+import { noticeFacts } from '../../core/view/notice-facts.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 
 export interface ApprovalScene {
@@ -60,16 +60,16 @@ function settledNotice({ question, by }: Settled, scene: ApprovalScene): Notice 
   return { ...about(question, scene), id, words: settledWords(question, by) };
 }
 
-function requestsOf(question: Question, { active }: ApprovalScene): readonly ActionRequest[] {
+function requestsOf(question: ApprovalQuestion, { active }: ApprovalScene): readonly ActionRequest[] {
   return active.filter((request) => stageKeyOf(request) === question.stageKey);
 }
 
-function becauseOf(question: Question, scene: ApprovalScene): string {
+function becauseOf(question: ApprovalQuestion, scene: ApprovalScene): string {
   const [request] = requestsOf(question, scene);
   return request?.because ?? `rule ${partsOf(question).ruleId} fires`;
 }
 
-function about(question: Question, scene: ApprovalScene): Omit<Notice, 'id' | 'words'> {
+function about(question: ApprovalQuestion, scene: ApprovalScene): Omit<Notice, 'id' | 'words'> {
   const { account, nowMs } = scene;
   const { ruleId, subject, episode, stage } = partsOf(question);
   const rule = account.rules.byId.get(ruleId);
