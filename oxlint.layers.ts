@@ -178,7 +178,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   audit: ['audit-event', 'audit-record'],
   costs: ['action-cost', 'cost-report', 'cost-words', 'follow-costs', 'note-fills'],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
-  controls: ['controls'],
+  controls: ['acknowledge', 'controls', 'signed-link'],
   view: [
     'account-view',
     'action-log',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
+import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
@@ -12,6 +13,7 @@ import { examineRedis } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
+import { createLinkSigner } from '../state/links/link-signer.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
@@ -40,6 +42,8 @@ export interface Base extends Surroundings {
   readonly redis: Redis;
   readonly state: State;
   readonly receipts: StandbyReceipts;
+  /** Absent: `operators.key` is not set. */
+  readonly links: LinkSigner | undefined;
   readonly nonces: RedisNonceStore;
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
@@ -73,6 +77,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const isGuarded = await checkRedis(redis, config, surroundings);
     const key = config.operators.key?.reveal();
     const operators = createOperatorTrust({ key: () => key, isGuarded });
+    const links = key === undefined ? undefined : createLinkSigner(key);
     const time = new SharedTime(clock, instance);
     const state = createRedisState({
       ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
@@ -111,7 +116,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
-    const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
+    const parts = { instance, target, prefix, redis, state, receipts, links, nonces, accounts, queues, time };
     return { ...surroundings, ...parts, memory: new ReadMemory(), close };
   } catch (error) {
     await close();

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerAcknowledge } from './acknowledge.ts';
 import { registerApprove } from './approve.ts';
 import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
@@ -51,6 +52,7 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerSilence,
   registerApprove,
   registerVeto,
+  registerAcknowledge,
   registerReduce,
   registerFlatten,
   registerAudit,

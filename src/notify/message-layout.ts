@@ -39,7 +39,7 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
     title: titleOf(message),
     lines: [...linesOf(outgoing), ...commandLines(message, templates)],
     facts: factsOf(message),
-    links: linksOf(message, templates),
+    links: withActions(linksOf(message, templates), outgoing.actions),
   };
 }
 
@@ -67,7 +67,10 @@ function stateWords({ kind, approval }: Message): string {
 }
 
 /** Many accounts in one state for one cause; each with the words of its own. */
-function groupWording({ message, along, insteadOf }: Outgoing, templates: readonly LinkTemplate[]): Wording {
+function groupWording(
+  { message, along, insteadOf, actions }: Outgoing,
+  templates: readonly LinkTemplate[],
+): Wording {
   const all = [message, ...along].toSorted((a, b) => a.accountId.localeCompare(b.accountId));
   const count = `${new Set(all.map(({ accountId }) => accountId)).size} accounts`;
   const severity = message.kind === 'resolved' ? '' : `${message.severity.toUpperCase()} `;
@@ -90,11 +93,22 @@ function groupWording({ message, along, insteadOf }: Outgoing, templates: readon
     lines,
     facts: factsOf(same),
     // The page of all accounts; links of one's own cannot name one of them.
-    links: linksOf(
-      { ...same, kind: 'test' },
-      templates.filter(({ url }) => !/\{(?!page|rule|severity)\w+\}/.test(url)),
+    links: withActions(
+      linksOf(
+        { ...same, kind: 'test' },
+        templates.filter(({ url }) => !/\{(?!page|rule|severity)\w+\}/.test(url)),
+      ),
+      actions,
     ),
   };
+}
+
+/** After the first, which is where a tap leads and only shows. */
+function withActions(
+  [first, ...rest]: readonly LinkTemplate[],
+  actions: Outgoing['actions'],
+): readonly LinkTemplate[] {
+  return first === undefined ? actions : [first, ...actions, ...rest];
 }
 
 /** Telegram takes 4,096 characters. */

@@ -98,6 +98,7 @@ const noticeSchema = z.object({
       orders: z.array(z.string()),
     })
     .exactOptional(),
+  acknowledged: z.object({ author: z.string(), atMs: z.number() }).exactOptional(),
   lines: z.array(z.string()).exactOptional(),
 });
 

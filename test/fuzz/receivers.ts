@@ -62,6 +62,7 @@ export const RECEIVERS: Boundary = {
       along: [],
       receipts: {},
       insteadOf: [],
+      actions: [],
       beginningUntold: false,
     };
     return {

@@ -340,7 +340,8 @@ function scripted(
 }
 
 function laneOf(channel: Channel): OpenChannel {
-  return { channel, limits: { timeoutMs: 1000, giveUpAfterMs: 60_000 }, pace: new Pace(hurried, 0) };
+  const limits = { timeoutMs: 1000, giveUpAfterMs: 60_000 };
+  return { channel, limits, pace: new Pace(hurried, 0), actionsOf: () => [] };
 }
 
 describe('when the store of receipts is lost', () => {

@@ -34,6 +34,8 @@ export interface Notice {
   readonly doing?: NoticeDoing;
   /** Of one that asks; absent where it only says what became of a question. */
   readonly approval?: NoticeApproval;
+  /** Of a reminder: who sees to it. Only receivers that end what is not repeated have to hear it. */
+  readonly acknowledged?: { readonly author: string; readonly atMs: number };
   /** Of a digest: its lines after the sentence, few enough for every channel. */
   readonly lines?: readonly string[];
 }

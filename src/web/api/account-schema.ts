@@ -3,7 +3,7 @@ import type { OperatorOrder } from '../../core/controls/controls.ts';
 import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
-import { decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
+import { acknowledgement, decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
 
 /** The read model of one account; see there for what figures mean. */
 
@@ -82,6 +82,20 @@ const rule = named('Rule', {
   silenced: z.boolean(),
   reason: z.string(),
   condition: z.string(),
+});
+
+const notice = named('Notice', {
+  ruleId: z.string(),
+  subject: z.string(),
+  market: z.string().nullable(),
+  severity: severity(),
+  episode: z.number().describe('As in an acknowledgement of it.'),
+  stage: z.number().int().describe('The highest that is reached.'),
+  sinceMs: timeMs(),
+  toldAtMs: timeMs(),
+  acknowledged: acknowledgement
+    .nullable()
+    .describe('null: nobody sees to it, or it has got worse since somebody said so.'),
 });
 
 const intent = named('Intent', {
@@ -213,6 +227,7 @@ export const account = named('Account', {
   creditLines: z.array(creditLine),
   balances: z.array(z.strictObject({ asset: z.string(), available: decimal() })),
   rules: z.array(rule),
+  notices: z.array(notice).describe('What people were told and is not over, the oldest first.'),
   intents: z.array(intent),
   orders: z.array(order),
   inbox: z.array(operatorOrder).describe('Orders by hand that have not begun.'),
