@@ -122,6 +122,11 @@ const WEB_REQUESTS: readonly Known[] = [
   },
   {
     method: 'POST',
+    path: '/api/v1/acknowledgements',
+    body: { ...BY, accountId: 'desk-1', ruleId: 'near', subject: 'position:42', episode: 1, stage: 0 },
+  },
+  {
+    method: 'POST',
     path: '/api/v1/accounts/desk-1/top-ups',
     body: { subject: 'creditLine:USDT@1700000000', amount: '10', ticker: 'USD', author: 'me' },
   },
