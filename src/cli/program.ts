@@ -32,7 +32,10 @@ export function buildProgram(io: CliIo, version: string, commands: readonly Regi
       styleOptionText: (text) => paint(io, 'stdout', 'green', text),
       styleArgumentText: (text) => paint(io, 'stdout', 'yellow', text),
     })
-    .addHelpText('after', `\nExit codes:\n${exitCodeTable()}`);
+    .addHelpText(
+      'after',
+      `\nExit codes:\n${exitCodeTable()}\n\ndocs/glossary.md explains the words: lane, episode, cover, intent.`,
+    );
   for (const register of commands) register(program, io);
   return program;
 }

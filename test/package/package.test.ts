@@ -183,6 +183,23 @@ simulator.exchange;
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^BTC_PERP: [\d.]+, liquidated at [\d.]+\norder \d+: 0\.1\n$/);
   });
+
+  test('npx breakwater demo plays both accounts, and Ctrl-C ends it in order', async () => {
+    const args = ['breakwater', 'demo', '--json', '--duration', '30s'];
+    const child = spawn('npx', args, { cwd: project, env: environment(folder), detached: true });
+    onTestFinished(() => end(child));
+    const events: Record<string, unknown>[] = [];
+    const lines = createInterface(child.stdout);
+    const closed = once(lines, 'close');
+    for await (const line of lines) {
+      events.push(JSON.parse(line) as Record<string, unknown>);
+      const isFirstFrame = events.filter(({ event }) => event === 'frame').length === 1;
+      if (isFirstFrame && child.pid !== undefined) process.kill(-child.pid, 'SIGINT');
+    }
+    await closed;
+    expect(events.find(({ event }) => event === 'frame')).toMatchObject({ twin: { id: 'unprotected' } });
+    expect(events.at(-1)).toMatchObject({ event: 'demo' });
+  });
 });
 
 /** npx, the shell that it starts, and the program. */

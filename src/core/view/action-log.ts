@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent } from '../audit/audit-record.ts';
+import { actionWords } from './record-words.ts';
 
 /** What was sent and what became of it, from the audit: recorded before it is sent, and its outcome after. */
 export interface ActionLine {
@@ -75,7 +76,7 @@ export class ActionLog {
       reason: event.reason,
       atMs: event.atMs,
       tookMs: null,
-      words: event.words,
+      words: actionWords(event),
     };
     if (outcome === 'pending') {
       this.#pending.delete(key);

@@ -1,6 +1,8 @@
+import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent } from '../audit/audit-record.ts';
 import type { Control, OperatorOrder } from '../controls/controls.ts';
 import type { Transition } from '../rules/decision.ts';
+import { orderWords } from './state-of.ts';
 
 /** What a record of the audit trail says, in one line for people. */
 export function contentWords(content: AuditContent): string {
@@ -12,9 +14,9 @@ export function contentWords(content: AuditContent): string {
       return `decision: ${changes.length === 0 ? 'nothing changed' : changes.join('; ')}`;
     }
     case 'action': {
-      const { kind, market, reason, words, alarm } = content.event;
+      const { kind, market, reason, alarm } = content.event;
       const where = market === undefined ? '' : ` ${market}`;
-      return `${alarm ? 'ALARM ' : ''}${kind}${where} (${reason}): ${words}`;
+      return `${alarm ? 'ALARM ' : ''}${kind}${where} (${reason}): ${actionWords(content.event)}`;
     }
     case 'notification':
       return `notification: ${JSON.stringify(content.detail)}`;
@@ -23,7 +25,7 @@ export function contentWords(content: AuditContent): string {
       return `${control.kind} ${change} for ${scopeWords(control)} by ${by.author}: ${by.reason}`;
     }
     case 'operatorOrder':
-      return `by hand: ${orderWords(content.order)} by ${content.order.author}: ${content.order.reason}`;
+      return `by hand: ${operatorOrderWords(content.order)} by ${content.order.author}: ${content.order.reason}`;
     case 'note':
       return `${content.about}: ${content.words}`;
     case 'epochStarted': {
@@ -41,12 +43,20 @@ export function contentWords(content: AuditContent): string {
   }
 }
 
+/** What observe mode holds back is said in full: these orders are what its reader has to judge. */
+export function actionWords({ kind, order, cancel, words }: AuditEvent): string {
+  if (kind === 'wouldPlace' && order !== undefined) return `${orderWords(order)}; ${words}`;
+  if (kind !== 'wouldCancel' || cancel === undefined) return words;
+  const where = cancel.market === undefined ? 'in every market' : `in ${cancel.market}`;
+  return `cancel all ${(cancel.types ?? []).join(', ')} orders ${where}; ${words}`;
+}
+
 /** `pending -> firing: liquidationDistance 4.1 % is below 5 %`. */
 export function transitionWords({ from, to, words }: Transition): string {
   return `${from} -> ${to}: ${words}`;
 }
 
-function orderWords(order: OperatorOrder): string {
+function operatorOrderWords(order: OperatorOrder): string {
   if (order.kind === 'withdraw') return `withdraw ${order.orderId}`;
   const what = order.flatten ? 'flatten' : 'reduce';
   const of =

@@ -2,7 +2,7 @@ import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent, ChainedRecord, StoredDecision } from '../audit/audit-record.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
-import { contentWords, transitionWords } from './record-words.ts';
+import { actionWords, contentWords, transitionWords } from './record-words.ts';
 
 /** One thing that happened, for people; several can come from one record of the audit trail. */
 export interface StoryEntry {
@@ -187,7 +187,7 @@ function kinds(events: Partial<Record<StoryKind, readonly AuditEvent['kind'][]>>
 }
 
 function actionPart(event: AuditEvent): Part {
-  const { kind, atMs, accountId: _accountId, words, alarm, ruleId, market, positionId, reason } = event;
+  const { kind, atMs, accountId: _accountId, alarm, ruleId, market, positionId, reason } = event;
   const { order, cancel, targetBase, sizeBase, key, cost } = event;
   const subject = positionId === undefined ? {} : { subject: positionKey(positionId) };
   const detail = definedOf({ order, cancel, targetBase, sizeBase, key, cost });
@@ -197,7 +197,7 @@ function actionPart(event: AuditEvent): Part {
   return {
     atMs,
     kind: storyKind,
-    words,
+    words: actionWords(event),
     ...(ruleId === undefined ? {} : { ruleId }),
     ...subject,
     ...(market === undefined ? {} : { market }),
