@@ -37,7 +37,6 @@ export {
   durationHint,
   parseDuration,
   parsePercent,
-  percentInWords,
 } from './config/shape/units.ts';
 export { suggest } from './config/suggest.ts';
 export type { Demo, DemoOptions } from './demo/open-demo.ts';

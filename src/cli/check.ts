@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { CheckReport } from '../app.ts';
+import { counted } from '../core/text/formats.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
@@ -93,14 +94,13 @@ function headLines(alike: readonly [Account, ...Account[]]): readonly string[] {
 }
 
 function summary({ file, ok, errors, warnings }: CheckReport): string {
-  const counted = [counts(errors, 'error'), counts(warnings, 'warning')]
+  const found = [counts(errors, 'error'), counts(warnings, 'warning')]
     .filter((part) => part !== '')
     .join(', ');
-  if (counted === '') return `${file}: no problems`;
-  return `${file}: ${ok ? 'can be used' : 'cannot be used'}: ${counted}`;
+  if (found === '') return `${file}: no problems`;
+  return `${file}: ${ok ? 'can be used' : 'cannot be used'}: ${found}`;
 }
 
 function counts(count: number, what: string): string {
-  if (count === 0) return '';
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
+  return count === 0 ? '' : counted(count, what);
 }

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Demo } from '../app.ts';
+import { price, signedPercent } from '../core/text/formats.ts';
 import { outcomeLines } from '../demo/outcome.ts';
 import { type DemoFrame, renderFrame, SMALLEST } from '../demo/view.ts';
-import { inSeconds, money, price, signedPercent } from '../demo/words.ts';
+import { inSeconds, money } from '../demo/words.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine, terminalSize } from './io.ts';

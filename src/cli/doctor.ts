@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { DoctorCheck, DoctorReport } from '../app.ts';
+import { counted } from '../core/text/formats.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, paint, printJson, printLine, type Style } from './io.ts';
@@ -67,6 +68,6 @@ function print(io: CliIo, { checks, file }: DoctorReport): void {
   }
   const count = (wanted: DoctorCheck['status']) => checks.filter(({ status }) => status === wanted).length;
   const [failed, warnings] = [count('failed'), count('warning')];
-  const counted = `${count('passed')} passed, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}, ${failed} failed`;
-  printLine(io, `${file}: ${counted}`);
+  const told = `${count('passed')} passed, ${counted(warnings, 'warning')}, ${failed} failed`;
+  printLine(io, `${file}: ${told}`);
 }

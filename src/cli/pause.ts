@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { Pause } from '../core/controls/controls.ts';
+import { utcTime } from '../core/text/formats.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
 import { requireAccount, withDesk, withPlace } from './operate/place.ts';
-import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
+import { authorOf, durationMs, nonEmpty } from './operate/values.ts';
 
 /** `breakwater pause`: no actions, from the next step on. */
 export function registerPause(program: Command, io: CliIo): void {
@@ -67,6 +68,6 @@ function report(io: CliIo, pause: Pause, json: boolean): void {
     printJson(io, pause);
     return;
   }
-  const until = pause.expiresAtMs === null ? 'until it is lifted' : `until ${timeOf(pause.expiresAtMs)}`;
+  const until = pause.expiresAtMs === null ? 'until it is lifted' : `until ${utcTime(pause.expiresAtMs)}`;
   printLine(io, `Paused: ${scopeWords(pause)}, ${until} (${pause.id}).`);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { percentInWords } from '../app.ts';
 import type { ReduceTarget } from '../core/rules/rule.ts';
+import { exactPercent } from '../core/text/formats.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import type { CliIo } from './io.ts';
@@ -84,12 +84,12 @@ function targetOf(flags: Flags): Worded {
 function targetsOf({ by, to, toNotional, untilDistance }: Flags): readonly Worded[] {
   const targets: Worded[] = [];
   const add = (target: ReduceTarget, words: string): void => void targets.push({ target, words });
-  if (by !== undefined) add({ kind: 'by', fraction: by }, `by ${percentInWords(by)} of its size`);
-  if (to !== undefined) add({ kind: 'to', fraction: to }, `to ${percentInWords(to)} of its size`);
+  if (by !== undefined) add({ kind: 'by', fraction: by }, `by ${exactPercent(by)} of its size`);
+  if (to !== undefined) add({ kind: 'to', fraction: to }, `to ${exactPercent(to)} of its size`);
   if (toNotional !== undefined)
     add({ kind: 'toNotional', notional: toNotional }, `to a worth of ${toNotional}`);
   if (untilDistance !== undefined) {
-    const words = `until liquidation is ${percentInWords(untilDistance)} away`;
+    const words = `until liquidation is ${exactPercent(untilDistance)} away`;
     add({ kind: 'untilDistance', distance: untilDistance }, words);
   }
   return targets;

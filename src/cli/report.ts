@@ -8,11 +8,12 @@ import {
   type PricedAction,
   pricedActions,
 } from '../core/costs/cost-report.ts';
+import { moneyText, utcTime } from '../core/text/formats.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
-import { collectNonEmpty, timeOf } from './operate/values.ts';
+import { collectNonEmpty } from './operate/values.ts';
 import { momentOf } from './replay/values.ts';
 import { printable, type Table, tableLines } from './table.ts';
 
@@ -131,7 +132,7 @@ function printAccount(io: CliIo, accountId: string, actions: readonly PricedActi
     printLine(io, printable(`${accountId}: Breakwater closed nothing.`));
     return;
   }
-  printLine(io, printable(`${accountId}, ${timeOf(first.atMs)} to ${timeOf(last.atMs)}`));
+  printLine(io, printable(`${accountId}, ${utcTime(first.atMs)} to ${utcTime(last.atMs)}`));
   for (const line of tableLines(io, tableOf(actions))) printLine(io, line);
 }
 
@@ -160,6 +161,6 @@ function cellsOf(row: CostTotal, ruleId: string, market: string): readonly strin
 
 function sumText({ known, unknown }: KnownSum, orders: number): string {
   if (unknown === orders) return `(${unknown}?)`;
-  const text = known.toFixed(2);
+  const text = moneyText(known);
   return unknown === 0 ? text : `${text} (${unknown}?)`;
 }

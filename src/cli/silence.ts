@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import type { Desk } from '../app.ts';
 import { OWN_RULES } from '../core/rules/own-rules.ts';
+import { utcTime } from '../core/text/formats.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
 import { requireAccount, withDesk, withPlace } from './operate/place.ts';
-import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
+import { authorOf, durationMs, nonEmpty } from './operate/values.ts';
 
 interface Flags extends ControlFlags {
   readonly rule?: string;
@@ -89,7 +90,7 @@ async function silence(io: CliIo, flags: Flags): Promise<void> {
       printNote(io, `Without a config nobody can tell here whether there is a rule ${ruleId}.`);
     }
     if (flags.json === true) printJson(io, put);
-    else printLine(io, `Silenced: ${scopeWords(put)}, until ${timeOf(put.expiresAtMs ?? 0)} (${put.id}).`);
+    else printLine(io, `Silenced: ${scopeWords(put)}, until ${utcTime(put.expiresAtMs ?? 0)} (${put.id}).`);
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Mode, Severity } from '../core/rules/rule.ts';
+import { exactSpan } from '../core/text/formats.ts';
 import { checkConfig } from './load-config.ts';
 import { formatProblem, type Place, type Problem } from './problem.ts';
-import { durationInWords } from './shape/units.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 import { modeOf, ruleInWords } from './words/rules.ts';
 
@@ -44,7 +44,7 @@ export function reportCheck(file: string, surroundings: ConfigSurroundings): Che
     ...(heartbeat === undefined
       ? {}
       : {
-          heartbeat: `every ${durationInWords(heartbeat.everyMs)}, and at /fail when an account is not judged in time`,
+          heartbeat: `every ${exactSpan(heartbeat.everyMs)}, and at /fail when an account is not judged in time`,
         }),
     file,
     ok: errors === 0,

@@ -1,9 +1,10 @@
 import { type CliIo, paint } from '../cli/io.ts';
 import { tableLines } from '../cli/table.ts';
 import { toNumber } from '../core/quantities/decimal.ts';
+import { percent } from '../core/text/formats.ts';
 import type { DemoOutcome } from './open-demo.ts';
 import type { DemoSide } from './result.ts';
-import { inSeconds, money, percent, signedMoney } from './words.ts';
+import { inSeconds, money, signedMoney } from './words.ts';
 
 /** The result, by the ledger. @param stoppedAfterMs when it was ended early, and is not judged */
 export function outcomeLines(

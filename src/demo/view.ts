@@ -1,8 +1,9 @@
 import type { Style } from '../cli/io.ts';
+import { percent, price, signedPercent } from '../core/text/formats.ts';
 import { CURRENCY, LEVERAGE, PERPETUAL } from './accounts.ts';
 import { FIRES_BELOW } from './config.ts';
 import { type DemoSide, type DemoSides, keptMore } from './result.ts';
-import { clock, coins, money, percent, price, signedMoney, signedPercent, wrapped } from './words.ts';
+import { clock, coins, money, signedMoney, wrapped } from './words.ts';
 
 /** Draws the demo's live picture. Pure: what to show and the terminal's size come in, lines of text go out. */
 

@@ -2,7 +2,6 @@ import type { Redis } from 'ioredis';
 import { ConfiguredAccounts, countSharing, leastInterval } from '../app/configured-accounts.ts';
 import { readVersion } from '../app/read-version.ts';
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
-import { durationInWords } from '../config/shape/units.ts';
 import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type {
   ExchangeError,
@@ -13,6 +12,7 @@ import type {
 } from '../core/ports/exchange.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import { countSetAside } from '../core/quantities/snapshot.ts';
+import { exactSpan } from '../core/text/formats.ts';
 import { createExchangeClient } from '../exchange/client.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
@@ -127,7 +127,7 @@ function examineClock(about: string, reply: DatedReply, windows: boolean): Docto
   const least = serverDateMs - (receivedAtMs + toWallMs);
   const most = serverDateMs + 1_000 - (sentAtMs + toWallMs);
   const skewMs = Math.round(least > 0 ? least : Math.min(0, most));
-  const words = `this clock is ${durationInWords(Math.abs(skewMs))} ${skewMs > 0 ? 'behind' : 'ahead of'} the exchange's`;
+  const words = `this clock is ${exactSpan(Math.abs(skewMs))} ${skewMs > 0 ? 'behind' : 'ahead of'} the exchange's`;
   if (Math.abs(skewMs) <= NOTABLE_SKEW_MS) {
     const why = skewMs === 0 ? 'no difference to the clock of the exchange' : words;
     return { name: 'clock', status: 'passed', about, why };
@@ -301,16 +301,16 @@ function examineBudget(
   const { calmMs, alertMs } = account.settings.cadence;
   const leastMs = Math.ceil(leastInterval(account, config, sharing));
   const about = account.id;
-  const words = `the request budget of egress group ${account.egress} allows a poll every ${durationInWords(leastMs)}`;
+  const words = `the request budget of egress group ${account.egress} allows a poll every ${exactSpan(leastMs)}`;
   if (leastMs <= alertMs) {
-    const why = `it allows the alert cadence of ${durationInWords(alertMs)}`;
+    const why = `it allows the alert cadence of ${exactSpan(alertMs)}`;
     return { name: 'budget', status: 'passed', about, why };
   }
   const cure = 'Spread the accounts over more egress groups, or make the cadence longer.';
   const isTooLittle = leastMs > calmMs;
   const limit = isTooLittle
-    ? `calm cadence of ${durationInWords(calmMs)}`
-    : `alert cadence of ${durationInWords(alertMs)}`;
+    ? `calm cadence of ${exactSpan(calmMs)}`
+    : `alert cadence of ${exactSpan(alertMs)}`;
   const why = `${words}, which is less often than the ${limit}`;
   return { name: 'budget', status: isTooLittle ? 'failed' : 'warning', about, why, cure };
 }

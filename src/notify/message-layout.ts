@@ -1,5 +1,6 @@
 import type { Message } from '../core/ports/delivery.ts';
 import { type CureFigures, type NoticeDoing, RESOLVED } from '../core/ports/notifier.ts';
+import { span, utcTime } from '../core/text/formats.ts';
 import { figure } from '../core/view/alert-words.ts';
 import { causeWords, STATE_CAUSES } from '../core/view/state-line.ts';
 import type { Outgoing } from './channel.ts';
@@ -155,7 +156,7 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
       : [capital(sentence(inert(message.words)))]),
   ];
   if (message.kind === 'resolved' && beginningUntold) {
-    lines.push(`It began at ${timeWords(message.sinceMs)}; that could not be told here.`);
+    lines.push(`It began at ${utcTime(message.sinceMs)}; that could not be told here.`);
   }
   if (message.figures !== undefined) {
     lines.push(...figureLines(message.figures).map((text) => capital(inert(text))));
@@ -231,7 +232,7 @@ function cureLines(cures: readonly CureFigures[]): readonly string[] {
 
 function factsOf(message: Message): Wording['facts'] {
   if (message.kind === 'test' || message.kind === 'digest')
-    return [{ name: 'time', text: timeWords(message.atMs) }];
+    return [{ name: 'time', text: utcTime(message.atMs) }];
   const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
   const { kind } = message;
   return [
@@ -240,25 +241,15 @@ function factsOf(message: Message): Wording['facts'] {
     { name: 'subject', text: subjectWords(message) },
     { name: 'severity', text: message.severity },
     { name: 'mode', text: message.mode },
-    { name: 'since', text: kind === 'alarm' ? '' : timeWords(message.sinceMs) },
-    { name: kind === 'resolved' ? 'resolved' : 'time', text: timeWords(message.atMs) },
-    { name: 'lasted', text: kind === 'firing' || kind === 'alarm' ? '' : lastedWords(message) },
+    { name: 'since', text: kind === 'alarm' ? '' : utcTime(message.sinceMs) },
+    { name: kind === 'resolved' ? 'resolved' : 'time', text: utcTime(message.atMs) },
+    {
+      name: 'lasted',
+      text: kind === 'firing' || kind === 'alarm' ? '' : span(message.atMs - message.sinceMs),
+    },
     { name: 'stage', text: message.stage > 0 && kind === 'firing' ? String(message.stage) : '' },
     { name: 'labels', text: labels.join(', ') },
   ].filter(({ text }) => text !== '');
-}
-
-/** To the second, in UTC, as in `2026-01-31 23:59:59 UTC`. */
-export function timeWords(atMs: number): string {
-  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
-
-function lastedWords({ sinceMs, atMs }: Message): string {
-  const seconds = Math.max(0, Math.round((atMs - sinceMs) / 1000));
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly LinkTemplate[] {

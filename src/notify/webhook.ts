@@ -1,8 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { utcTime } from '../core/text/formats.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { commandsOf } from './figure-words.ts';
 import { type ChannelParts, httpFailure } from './http-sender.ts';
-import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
+import { type LinkTemplate, plainText, subjectWords, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 export interface WebhookOptions {
@@ -69,9 +70,9 @@ export function webhookPayload(
     mode: message.mode,
     labels: message.labels,
     sinceMs: message.sinceMs,
-    since: timeWords(message.sinceMs),
+    since: utcTime(message.sinceMs),
     atMs: message.atMs,
-    at: timeWords(message.atMs),
+    at: utcTime(message.atMs),
     cures: message.cures,
     figures: message.figures ?? null,
     doing: message.doing ?? null,

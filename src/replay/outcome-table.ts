@@ -1,6 +1,6 @@
+import { moneyText, percent, span } from '../core/text/formats.ts';
 import { type AccountRecord, accountIds, type ReplayRecord, UNPROTECTED } from './record.ts';
 import { variantWords } from './summary.ts';
-import { money, percent, span } from './words.ts';
 
 /** For the terminal: every account without and with rules, over all paths. */
 export interface OutcomeTable {
@@ -58,8 +58,8 @@ function cells(accounts: readonly AccountRecord[]): readonly string[] {
   const reactions = accounts.flatMap(({ breachToFillMs }) => breachToFillMs);
   return [
     dead === 0 ? 'no' : every ? 'yes' : `in ${dead} of ${accounts.length} paths`,
-    money(accounts[0]?.equityStart ?? 0),
-    fromTo(accounts, ({ equityEnd }) => equityEnd, money),
+    moneyText(accounts[0]?.equityStart ?? 0),
+    fromTo(accounts, ({ equityEnd }) => equityEnd, moneyText),
     fromTo(
       accounts,
       ({ equityEnd, equityStart }) => (equityStart === 0 ? 0 : equityEnd / equityStart),
@@ -69,7 +69,7 @@ function cells(accounts: readonly AccountRecord[]): readonly string[] {
     fromTo(accounts, ({ orders }) => orders, String),
     accounts.every(({ closedFraction }) => closedFraction === 0)
       ? ''
-      : fromTo(accounts, ({ fees, slippage }) => fees + slippage, money),
+      : fromTo(accounts, ({ fees, slippage }) => fees + slippage, moneyText),
     nextHourWords(accounts),
     reactions.length === 0 ? '' : `at most ${span(Math.max(...reactions))}`,
   ];
@@ -80,7 +80,7 @@ function nextHourWords(accounts: readonly AccountRecord[]): string {
   const closing = accounts.filter(({ closedFraction }) => closedFraction > 0);
   if (closing.length === 0) return '';
   const isUnknown = closing.some(({ nextHour }) => nextHour.unknown > 0);
-  return isUnknown ? '?' : fromTo(closing, ({ nextHour }) => nextHour.known, money);
+  return isUnknown ? '?' : fromTo(closing, ({ nextHour }) => nextHour.known, moneyText);
 }
 
 function fromTo(
@@ -101,5 +101,5 @@ function hindsight(without: readonly AccountRecord[], withRules: readonly Accoun
     return cameThrough ? [other.equityEnd - account.equityEnd] : [];
   });
   const cost = Math.max(0, ...costs);
-  return cost > 0 ? `hindsight: it would have come through; closing cost ${money(cost)}` : '';
+  return cost > 0 ? `hindsight: it would have come through; closing cost ${moneyText(cost)}` : '';
 }

@@ -1,7 +1,7 @@
 import { type DecimalString, formatDecimal } from '../core/quantities/decimal.ts';
+import { span, utcTime } from '../core/text/formats.ts';
 import type { Gaps } from '../simulator/prices/gaps.ts';
 import { firstPrice, type PriceSeries, parsePrices, priceFaultText } from '../simulator/prices/price-file.ts';
-import { moment, span } from './words.ts';
 
 export interface PriceFile {
   readonly market: string;
@@ -47,9 +47,9 @@ export function readPriceFiles(
   const markets = whole.flatMap(({ market, file, series, has }) => {
     const cut = cutTo(series, fromMs, toMs);
     if (cut !== undefined) return [{ market, file, series: cut, first: formatDecimal(firstPrice(cut)) }];
-    const wanted = `${moment(fromMs)} to ${moment(Math.max(fromMs, toMs))}`;
+    const wanted = `${utcTime(fromMs)} to ${utcTime(Math.max(fromMs, toMs))}`;
     problems.push(
-      `${file}: expected prices from ${wanted}, found some from ${moment(has.fromMs)} to ${moment(has.toMs)}`,
+      `${file}: expected prices from ${wanted}, found some from ${utcTime(has.fromMs)} to ${utcTime(has.toMs)}`,
     );
     return [];
   });
@@ -83,6 +83,6 @@ function gapNote(file: string, gaps: Gaps | undefined): readonly string[] {
   const { count, longestMs, longestFromMs } = gaps;
   const many = count === 1 ? 'a gap' : `${count} gaps, the longest`;
   return [
-    `${file} has ${many} of ${span(longestMs)} from ${moment(longestFromMs)}: the price stands still in it, then jumps.`,
+    `${file} has ${many} of ${span(longestMs)} from ${utcTime(longestFromMs)}: the price stands still in it, then jumps.`,
   ];
 }

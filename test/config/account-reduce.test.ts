@@ -68,11 +68,11 @@ describe('a reduction for the account as a whole', () => {
 
   test('warns where the rule would go on firing at its target', () => {
     expect(problems('{ until: { jointDistance: 8% } }')).toEqual([
-      expect.stringContaining('expected until.jointDistance to be more than 8.0 %'),
+      expect.stringContaining('expected until.jointDistance to be more than 8 %'),
     ]);
     const usage = '{ marginUsage: { asset: USDT, above: 80%, clearBelow: 70% } }';
     expect(problems('{ until: { marginUsage: 70%, asset: USDT } }', usage)).toEqual([
-      expect.stringContaining('expected until.marginUsage to be less than 70.0 %'),
+      expect.stringContaining('expected until.marginUsage to be less than 70 %'),
     ]);
     expect(problems('{ until: { marginUsage: 60%, asset: USDT } }', usage)).toEqual([]);
   });

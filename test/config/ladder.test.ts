@@ -24,7 +24,7 @@ test('a ladder is read as what each stop leaves of the size, and said in words',
   ]);
   if (spec === undefined) throw new Error('no rule');
   expect(ruleInWords(spec)).toContain(
-    'keep stops for it on the way to liquidation, 30.0 % at 75.0 %, 40.0 % at 88.0 % and the rest at 95.0 %',
+    'keep stops for it on the way to liquidation, 30 % at 75 %, 40 % at 88 % and the rest at 95 %',
   );
 });
 

@@ -18,7 +18,7 @@ describe('rules in words', () => {
         more: 'where: { market: "*_PERP" }, for: 3s, keepFiringFor: 60s, escalate: [{ after: 30s, do: [{ reduce: { to: 0%, slippage: 2% } }] }], limits: { cooldown: 5m, perHour: 6 }',
       }),
     ).toBe(
-      'when a position in *_PERP is nearer than 5.0 % to liquidation for 3 s: cancel margin and futures orders in its market, then reduce until 10.0 % away with a slippage of 0.5 %; when that still holds 30 s after firing: close it with a slippage of 2.0 %. It clears with liquidationDistance above 7.0 % and fires on for 1 min after that. It acts not again within 5 min of its end, at most 6 times an hour',
+      'when a position in *_PERP is nearer than 5 % to liquidation for 3 s: cancel margin and futures orders in its market, then reduce until 10 % away with a slippage of 0.5 %; when that still holds 30 s after firing: close it with a slippage of 2 %. It clears with liquidationDistance above 7 % and fires on for 1 min after that. It acts not again within 5 min of its end, at most 6 times an hour',
     );
   });
 
@@ -28,7 +28,7 @@ describe('rules in words', () => {
     [{ when: '{ disagreement: false }' }, 'when a position has no disagreement: only show it'],
     [
       { when: '{ not: { liquidationDistance: { above: 50% } } }' },
-      'when a position is not farther than 50.0 % from liquidation: only show it',
+      'when a position is not farther than 50 % from liquidation: only show it',
     ],
     [
       { when: '{ not: { any: [{ size: { above: 1 } }, { notional: { above: 50000 } }] } }' },
@@ -36,7 +36,7 @@ describe('rules in words', () => {
     ],
     [
       { on: 'creditLine', when: '{ not: { currentLtv: { above: 70% } } }' },
-      'when a credit line does not fulfil "has an LTV above 70.0 %": only show it',
+      'when a credit line does not fulfil "has an LTV above 70 %": only show it',
     ],
     [
       { when: '{ not: { direction: short } }' },
@@ -66,7 +66,7 @@ describe('rules in words', () => {
     ],
     [
       { when: '{ size: { above: 0 } }', do: '[{ reduce: { toNotional: 250000.50, slippage: 1% } }]' },
-      'when a position has size above 0: reduce to a value of 250,000.50 with a slippage of 1.0 %',
+      'when a position has size above 0: reduce to a value of 250,000.50 with a slippage of 1 %',
     ],
   ])('%j', (parts, expected) => expect(words(parts)).toBe(expected));
 

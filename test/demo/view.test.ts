@@ -43,16 +43,16 @@ describe.each([
 
   test('shows all that it is about, and the twins below each other', () => {
     expect(text).toContain('1:05 of 2:10, 5 times as fast');
-    expect(text).toMatch(/BTC_PERP +54,000\.0 USDT +-10\.0 %/);
+    expect(text).toMatch(/BTC_PERP +54,000 USDT +-10\.0 %/);
     const [above = '', below = ''] = text.split('NOT PROTECTED');
     expect(above).toMatch(/PROTECTED +long at 10x, 0\.205 BTC of 0\.500 BTC/);
     expect(above).toMatch(/to liquidation +6\.0 % +█+░+ +ok/);
     expect(above).toMatch(/1 placed, 0\.295 BTC closed, open: sell 0\.122 at 50802\.8/);
-    expect(above).toContain('3,000.00 USDT before, 1,730.56 USDT now: -1,269.44 USDT');
+    expect(above).toContain('3,000 USDT before, 1,731 USDT now: -1,269 USDT');
     expect(below).toMatch(/0\.015 BTC of 0\.500 BTC, 0\.485 BTC liquidated/);
     expect(below).toMatch(/to liquidation +3\.0 % +█+░+ +liquidation/);
-    expect(below).toContain('3,000.00 USDT before, 240.64 USDT now: -2,759.36 USDT');
-    expect(below).toMatch(/KEPT MORE +\+1,489\.92 USDT/);
+    expect(below).toContain('3,000 USDT before, 241 USDT now: -2,759 USDT');
+    expect(below).toMatch(/KEPT MORE +\+1,490 USDT/);
     expect(text).toContain('Ctrl-C ends');
   });
 

@@ -627,7 +627,7 @@ describe('a daily digest', () => {
       const { json, raw } = receiver.received[0] ?? expect.fail();
       const shown = digestShown(kind, json);
       expect(shown).toContain(
-        'Daily digest, 2026-01-30 08:00 to 2026-01-31 08:00 UTC: 1000 of 1000 accounts came near',
+        'Daily digest, 2026-01-30 08:00 to 2026-01-31 08:00 UTC: 1,000 of 1,000 accounts came near',
       );
       expect(shown).toContain(
         '- desk-0: R&D_PERP was 0.001 % from liquidation'.replace(

@@ -9,12 +9,7 @@ const MOST_CHARS = 2_400;
 
 /** A digest in words; `all`: also what does not fit a message. */
 export function digestText(digest: Digest, { all }: { readonly all: boolean }): DigestText {
-  return digestWords(digest, { maxChars: all ? Number.POSITIVE_INFINITY : MOST_CHARS, timeOf });
-}
-
-/** `2026-01-31 08:00`, in UTC. */
-function timeOf(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 16).replace('T', ' ');
+  return digestWords(digest, { maxChars: all ? Number.POSITIVE_INFINITY : MOST_CHARS });
 }
 
 /** Of the same day always the same id: it is delivered once, whoever hands it over. */

@@ -2,10 +2,11 @@ import type { Command } from 'commander';
 import type { Operations } from '../../app.ts';
 import { GENESIS_HASH } from '../../core/audit/audit-record.ts';
 import type { AuditExporter } from '../../core/ports/audit-reader.ts';
+import { exactSpan } from '../../core/text/formats.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, printJson, printLine, printNote } from '../io.ts';
 import { requireAccount, withOperations } from '../operate/place.ts';
-import { authorOf, durationMs, nonEmpty, roughly } from '../operate/values.ts';
+import { authorOf, durationMs, nonEmpty } from '../operate/values.ts';
 import { whole } from '../option-values.ts';
 import { LineFile, lineOutput } from './files.ts';
 import { type ChainFlags, withChain } from './look.ts';
@@ -136,7 +137,7 @@ async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, account);
     if (flags.yes !== true) {
-      const older = olderThan === undefined ? '' : ` that are older than ${roughly(olderThan)}`;
+      const older = olderThan === undefined ? '' : ` that are older than ${exactSpan(olderThan)}`;
       printNote(
         io,
         `Takes away all records of ${account} but the newest ${keep}${older}, and writes them to ${out}.`,

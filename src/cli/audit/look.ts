@@ -3,13 +3,14 @@ import type { Command } from 'commander';
 import type { FileVerdict, Operations } from '../../app.ts';
 import { type ChainedRecord, type ChainHead, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
+import { utcTime } from '../../core/text/formats.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withJson } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from '../operate/place.ts';
-import { collectNonEmpty, nonEmpty, timeOf } from '../operate/values.ts';
+import { collectNonEmpty, nonEmpty } from '../operate/values.ts';
 import { whole } from '../option-values.ts';
 import { printable } from '../table.ts';
 import { linesOf } from './files.ts';
@@ -32,7 +33,7 @@ function recordJson({ number, record, hash }: ChainedRecord): Record<string, unk
 
 /** The same in one line for people: number, time, and what it says. */
 function recordLine({ number, record }: ChainedRecord): string {
-  return `${number} ${timeOf(record.atMs)} ${contentWords(record.content)}`;
+  return `${number} ${utcTime(record.atMs)} ${contentWords(record.content)}`;
 }
 
 const FOLLOW_MS = 500;

@@ -1,6 +1,6 @@
 import type { Enumerated, RecordList } from '../../core/ports/exchange.ts';
+import { utcTime } from '../../core/text/formats.ts';
 import type { CliIo } from '../io.ts';
-import { timeOf } from '../operate/values.ts';
 import { type Column, fieldLines, printable, tableLines } from '../table.ts';
 
 /** A reply, ready to be shown: `json` is merged into the line of `--json`; people read `lines`, then `notes`. */
@@ -28,7 +28,7 @@ function textOf(name: string, value: Value): string {
   if (value === undefined) return '';
   if (value === null) return 'none';
   if (typeof value === 'object') return value.known ? String(value.value) : `${value.raw} (undocumented)`;
-  return TIMES.has(name) ? timeOf(Number(value) * 1000) : String(value);
+  return TIMES.has(name) ? utcTime(Number(value) * 1000) : String(value);
 }
 
 const columnOf = (name: string): Column =>

@@ -1,4 +1,4 @@
-import { percentInWords } from '../../app.ts';
+import { percent } from '../../core/text/formats.ts';
 import { type CliIo, paint } from '../io.ts';
 import { tableLines } from '../table.ts';
 import type { ShownAccount } from './decisions.ts';
@@ -51,7 +51,7 @@ function positionCells(position: ShownAccount['positions'][number]): readonly st
     amount,
     figure(markPrice),
     figure(liquidationPrice),
-    liquidationDistance === null ? '?' : percentInWords(Math.round(liquidationDistance * 1_000) / 1_000),
+    liquidationDistance === null ? '?' : percent(liquidationDistance),
   ];
 }
 

@@ -9,6 +9,7 @@ import {
   writtenDecimalPlaces,
   ZERO,
 } from '../../core/quantities/decimal.ts';
+import { configPercent } from '../../core/text/formats.ts';
 import { heldPositions, maintenanceMarginOf } from './account-figures.ts';
 
 /** A figure of a market that the exchange's API does not tell, as the account's own figures suggest it. */
@@ -83,7 +84,7 @@ function proposeMargin(positions: readonly PositionRecord[]): Proposal {
   const rate = maintenanceMarginOf(positions);
   // What the live exchange documents for leverage up to 10x.
   if (rate === undefined) return { value: '3%', from: 'what is usual up to 10x' };
-  return { value: `${Number((rate * 100).toFixed(1))}%`, from: 'margin and liquidation prices' };
+  return { value: configPercent(Math.round(rate * 1_000) / 1_000), from: 'margin and liquidation prices' };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { percentInWords } from '../../app.ts';
+import { percent } from '../../core/text/formats.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { wrapped } from '../table.ts';
 import type { HeldPosition } from './account-figures.ts';
@@ -76,7 +76,7 @@ function coarseWords(
   const share = Number(amountStep.value) / Math.min(...sizes);
   if (!(share >= COARSE)) return [];
   return [
-    `${market}: with an amountStep of ${amountStep.value} the position is reduced in parts of ${percentInWords(Math.round(share * 1_000) / 1_000)}. If the market page has a finer one, write that.`,
+    `${market}: with an amountStep of ${amountStep.value} the position is reduced in parts of ${percent(share)}. If the market page has a finer one, write that.`,
   ];
 }
 

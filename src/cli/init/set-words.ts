@@ -1,4 +1,5 @@
-import { type ProposedSet, percentInWords } from '../../app.ts';
+import type { ProposedSet } from '../../app.ts';
+import { percent } from '../../core/text/formats.ts';
 
 /** What a set did where it was measured, in sentences. */
 export function measuredWords({ mostLeverage, measured }: ProposedSet): string {
@@ -8,9 +9,7 @@ export function measuredWords({ mostLeverage, measured }: ProposedSet): string {
       ? 'none was liquidated without rules'
       : `it kept ${prevented} of ${doomed} from being liquidated${keptWords(kept, without)}`;
   const price = [
-    ...(givenUp === null
-      ? []
-      : [`it took ${percentInWords(givenUp)} from those that come through by themselves`]),
+    ...(givenUp === null ? [] : [`it took ${percent(givenUp)} from those that come through by themselves`]),
     ...(falseActions === null
       ? []
       : [`it acted without need ${falseActions} times in 1,000 days of a position`]),
@@ -20,5 +19,5 @@ export function measuredWords({ mostLeverage, measured }: ProposedSet): string {
 
 function keptWords(kept: number | null, without: number | null): string {
   if (kept === null || without === null) return '';
-  return `, which left them ${percentInWords(kept)} of their money instead of ${percentInWords(without)}`;
+  return `, which left them ${percent(kept)} of their money instead of ${percent(without)}`;
 }

@@ -1,9 +1,9 @@
 import type { Control } from '../../core/controls/controls.ts';
+import { span, utcTime } from '../../core/text/formats.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
 import type { PlaceFlags } from './place.ts';
-import { roughly, timeOf } from './values.ts';
 
 /** Flags of the commands that hold something back or let it go. */
 export interface ControlFlags extends PlaceFlags {
@@ -17,7 +17,7 @@ export interface ControlFlags extends PlaceFlags {
 /** One line for people: what is held back, until when, by whom and why. */
 export function controlWords(control: Control, nowMs: number): string {
   const { author, reason, expiresAtMs } = control;
-  const until = expiresAtMs === null ? 'until it is lifted' : `for another ${roughly(expiresAtMs - nowMs)}`;
+  const until = expiresAtMs === null ? 'until it is lifted' : `for another ${span(expiresAtMs - nowMs)}`;
   return `${scopeWords(control)}, ${until}: ${author}: ${reason}`;
 }
 
@@ -39,8 +39,8 @@ export function printControls(
     rows: controls.map((control) => [
       control.id,
       scopeWords(control),
-      timeOf(control.atMs),
-      control.expiresAtMs === null ? 'it is lifted' : timeOf(control.expiresAtMs),
+      utcTime(control.atMs),
+      control.expiresAtMs === null ? 'it is lifted' : utcTime(control.expiresAtMs),
       control.author,
       control.reason,
     ]),

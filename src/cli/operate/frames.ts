@@ -1,5 +1,5 @@
+import { utcTime } from '../../core/text/formats.ts';
 import { type CliIo, printLine, terminalSize } from '../io.ts';
-import { timeOf } from './values.ts';
 
 /** Shows lines again and again: in place on a terminal, elsewhere one after the other. */
 export interface Frames {
@@ -22,7 +22,7 @@ export function openFrames(io: CliIo, isForPeople: boolean): Frames {
   if (!io.isTty.stdout || io.env['TERM'] === 'dumb' || !isForPeople) {
     return {
       show(lines) {
-        const head = isForPeople ? [timeOf(Date.now())] : [];
+        const head = isForPeople ? [utcTime(Date.now())] : [];
         for (const line of [...head, ...lines, ...(isForPeople ? [''] : [])]) printLine(io, line);
       },
       close: () => undefined,
@@ -32,7 +32,7 @@ export function openFrames(io: CliIo, isForPeople: boolean): Frames {
   return {
     show(lines) {
       const rows = Math.max(3, terminalSize(io, 'rows') ?? USUAL_ROWS);
-      const head = `${timeOf(Date.now())}, Ctrl-C ends`;
+      const head = `${utcTime(Date.now())}, Ctrl-C ends`;
       // A line more than the terminal has would scroll, and could not be drawn over.
       const most = rows - 2;
       const shown =

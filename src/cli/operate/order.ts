@@ -5,13 +5,14 @@ import type { OperatorOrder } from '../../core/controls/controls.ts';
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import type { ReduceTarget } from '../../core/rules/rule.ts';
+import { exactPercent, exactSpan, percent, span } from '../../core/text/formats.ts';
 import type { AccountView, PositionLine } from '../../core/view/account-view.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { positionWords } from './position-words.ts';
-import { authorOf, durationMs, nonEmpty, roughly, slippageSteps } from './values.ts';
+import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
 /** What `reduce` and `flatten` have in common: an operator's own order, put into the account's inbox. */
 export interface OrderFlags extends PlaceFlags {
@@ -111,8 +112,7 @@ function howWords(position: PositionLine, gap: number): string {
     return `${market}: nothing before direction and mark are known`;
   const [side, way, sign] = direction === 'long' ? ['sell', 'falls', -1] : ['buy', 'rises', 1];
   const at = Number((Number(markPrice) * (1 + sign * gap)).toPrecision(PRICE_DIGITS));
-  const share = `${Number((gap * 100).toPrecision(3))} %`;
-  return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
+  return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${percent(gap)} from ${markPrice}`;
 }
 
 const PRICE_DIGITS = 6;
@@ -130,8 +130,8 @@ function showPlan(io: CliIo, flags: OrderFlags, wanted: Wanted, { view, key, gap
     ]),
     ...(meant.length === 0 ? [['position', 'none that the daemon has seen'] as [string, string]] : []),
     ...meant.map((position): [string, string] => ['will send', howWords(position, gapOf(position.market))]),
-    ['slippage', flags.slippage.map((step) => `${Number((step * 100).toPrecision(6))} %`).join(', then ')],
-    ['not begun', `later than in ${roughly(flags.within)}`],
+    ['slippage', flags.slippage.map(exactPercent).join(', then ')],
+    ['not begun', `later than in ${exactSpan(flags.within)}`],
     ['reason', flags.reason],
     ['key', key],
   ];
@@ -161,7 +161,7 @@ function obstaclesOf(view: AccountView, nowMs: number, proof: Operations['orderP
   }
   if (judgedAtMs === null) obstacles.push('No daemon has ever polled this account: the order waits for one.');
   else if (nowMs - judgedAtMs > LONG_AGO_MS) {
-    const ago = roughly(nowMs - judgedAtMs);
+    const ago = span(nowMs - judgedAtMs);
     obstacles.push(`The last poll was ${ago} ago: is a daemon running? The order waits for one.`);
   }
   return obstacles;

@@ -1,7 +1,7 @@
+import { percent, span } from '../../core/text/formats.ts';
 import type { AccountView, CreditLineLine, Figure, PositionLine } from '../../core/view/account-view.ts';
-import { roughly } from './values.ts';
 
-/** `BTC_PERP: long 0.5, mark 64000, 12.50 % from liquidation, no stop, seen 2 s ago`. */
+/** `BTC_PERP: long 0.5, mark 64000, 12.5 % from liquidation, no stop, seen 2 s ago`. */
 export function positionWords(position: PositionLine, view: Pick<AccountView, 'sources'>): string {
   const { market, direction, sizeBase, markPrice, liquidationDistance } = position;
   const parts = [
@@ -28,7 +28,7 @@ export function jointWords({
   return `all markets together: distance to liquidation ${distance}`;
 }
 
-/** `covered 70.00 % at 61200 and 60400, the nearest 1.20 % away`. */
+/** `covered 70.0 % at 61200 and 60400, the nearest 1.2 % away`. */
 function coverWords({ stopCover, stopCoverShare, stopPrices = [], markPrice }: PositionLine): string {
   const [nearest] = stopPrices;
   if (nearest === undefined || stopCoverShare === undefined)
@@ -66,11 +66,7 @@ function ltv(figure: Figure): string {
   return typeof figure === 'number' ? percent(figure) : 'unknown';
 }
 
-function percent(fraction: number): string {
-  return `${(fraction * 100).toFixed(2)} %`;
-}
-
 function seenWords(source: string, { sources }: Pick<AccountView, 'sources'>): string {
   const found = sources.find((one) => one.source === source);
-  return found === undefined ? 'not read any more' : `seen ${roughly(found.ageMs)} ago`;
+  return found === undefined ? 'not read any more' : `seen ${span(found.ageMs)} ago`;
 }

@@ -1,11 +1,11 @@
 import type { Control } from '../../core/controls/controls.ts';
+import { percent, span, utcTime } from '../../core/text/formats.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
 import { type CliIo, paint, type Style } from '../io.ts';
 import { printable, type Table, tableLines, wrapped } from '../table.ts';
 import { controlWords } from './controls.ts';
 import { creditLineWords, jointWords, positionWords } from './position-words.ts';
-import { roughly, timeOf } from './values.ts';
 
 /** What `status` knows; with `--json` one of these in one line. */
 export interface StatusReport {
@@ -112,7 +112,7 @@ function accountTable({ accounts, atMs }: StatusReport): Table {
 }
 
 function nearestWords({ nearest }: StatusAccount): string {
-  if (typeof nearest === 'number') return `${(nearest * 100).toFixed(1)} %`;
+  if (typeof nearest === 'number') return percent(nearest);
   return nearest === null ? '?' : '-';
 }
 
@@ -127,13 +127,13 @@ function atRiskWords({ atRisk, nearest }: StatusAccount): string {
 }
 
 function stateWords({ state, silences }: StatusAccount, atMs: number): string {
-  const since = state.sinceMs === null ? '' : `, for ${roughly(atMs - state.sinceMs)}`;
+  const since = state.sinceMs === null ? '' : `, for ${span(atMs - state.sinceMs)}`;
   const silenced = silences.length === 0 ? '' : `, ${silences.length} silenced`;
   return `${state.words}${since}${silenced}`;
 }
 
 function pollWords({ mode, judgedAtMs }: StatusAccount, nowMs: number): string {
-  const polled = judgedAtMs === null ? 'never' : `${roughly(nowMs - judgedAtMs)} ago`;
+  const polled = judgedAtMs === null ? 'never' : `${span(nowMs - judgedAtMs)} ago`;
   return `mode ${mode ?? 'unknown'}, last poll ${polled}`;
 }
 
@@ -158,7 +158,7 @@ function accountLines(io: CliIo, account: StatusAccount, nowMs: number): readonl
   for (const line of creditLines) say(`credit line ${creditLineWords(line, account)}`);
   for (const rule of rules) {
     const stage = rule.stage === null || rule.stage === 0 ? '' : `, stage ${rule.stage}`;
-    const since = rule.sinceMs === null ? '' : ` since ${timeOf(rule.sinceMs)}`;
+    const since = rule.sinceMs === null ? '' : ` since ${utcTime(rule.sinceMs)}`;
     const phase = rule.frozen ? `${rule.phase}, frozen` : rule.phase;
     say(`rule ${rule.ruleId} (${rule.mode}) ${phase} for ${rule.subject}${stage}${since}: ${rule.reason}`);
   }
@@ -166,7 +166,7 @@ function accountLines(io: CliIo, account: StatusAccount, nowMs: number): readonl
     say(`by hand, not begun: ${order.kind} ${order.id} (${order.author}: ${order.reason})`);
   for (const intent of intents) say(intentText(intent, nowMs));
   for (const { market, why, sinceMs } of doubts) {
-    say(`${market}: ${doubtWords(why)}, for ${roughly(nowMs - sinceMs)}`);
+    say(`${market}: ${doubtWords(why)}, for ${span(nowMs - sinceMs)}`);
   }
   for (const order of orders) {
     const { role, market, side, amount, activationPrice, price, status } = order;
@@ -175,7 +175,7 @@ function accountLines(io: CliIo, account: StatusAccount, nowMs: number): readonl
   }
   for (const event of events) {
     const where = event.market === null ? '' : ` ${event.market}`;
-    say(`${timeOf(event.atMs)} ${event.kind}${where} (${event.reason}): ${event.words}`);
+    say(`${utcTime(event.atMs)} ${event.kind}${where} (${event.reason}): ${event.words}`);
   }
   return lines;
 }
@@ -195,5 +195,5 @@ function isNews({ phase, frozen }: RuleLine): boolean {
 function intentText(intent: IntentLine, nowMs: number): string {
   const { ruleId, market, positionId, target, state, failures, openedMs } = intent;
   const failed = failures === 0 ? '' : `, ${failures} failed`;
-  return `intent of ${ruleId}: position ${positionId} ${market} ${target}: ${state}${failed}, opened ${roughly(nowMs - openedMs)} ago`;
+  return `intent of ${ruleId}: position ${positionId} ${market} ${target}: ${state}${failed}, opened ${span(nowMs - openedMs)} ago`;
 }

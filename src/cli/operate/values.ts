@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import { InvalidArgumentError } from 'commander';
 import { durationHint, parseDuration, parsePercent } from '../../app.ts';
 import { parseDecimal, toNumber, ZERO } from '../../core/quantities/decimal.ts';
+import { configPercent } from '../../core/text/formats.ts';
 import type { CliIo } from '../io.ts';
 import { collect } from '../option-values.ts';
 
@@ -23,8 +24,8 @@ export function ratio(least: number, most: number, isLeastIncluded = true): (tex
     const value = parsePercent(written) ?? (plain === undefined ? undefined : toNumber(plain));
     const isIn = value !== undefined && value <= most && (isLeastIncluded ? value >= least : value > least);
     if (isIn) return value;
-    const from = `${isLeastIncluded ? '' : 'above '}${least * 100}%`;
-    throw new InvalidArgumentError(`Expected a ratio such as 50% or 0.5, ${from} to ${most * 100}%.`);
+    const from = `${isLeastIncluded ? '' : 'above '}${configPercent(least)}`;
+    throw new InvalidArgumentError(`Expected a ratio such as 50% or 0.5, ${from} to ${configPercent(most)}.`);
   };
 }
 
@@ -60,21 +61,4 @@ export function authorOf(flag: string | undefined, { env }: Pick<CliIo, 'env'>):
     // A container may run as a user that has no name.
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
-}
-
-/** `2 min 5 s`, no finer than a person needs. */
-export function roughly(ms: number): string {
-  const past = Math.max(0, ms);
-  if (past < 1_000) return 'under 1 s';
-  const seconds = Math.floor(past / 1_000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`;
-  const hours = Math.floor(minutes / 60);
-  if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
-  return `${Math.floor(hours / 24)} days`;
-}
-
-export function timeOf(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }

@@ -13,9 +13,9 @@ import type {
   FieldValue,
   SubjectKind,
 } from '../../core/rules/rule.ts';
+import { exactSpan } from '../../core/text/formats.ts';
 import { duration, flag, oneOf, type ScalarIssue, text, ticker } from '../shape/scalars.ts';
 import { across, list } from '../shape/shape.ts';
-import { durationInWords } from '../shape/units.ts';
 import { withoutUndefined } from './filter.ts';
 import { threshold } from './threshold.ts';
 
@@ -124,8 +124,8 @@ function parameterSchema(parameter: ParameterSpec): z.ZodType {
   if (parameter.name === 'asset') return ticker();
   if (parameter.name === 'source') return oneOf(...(parameter.values ?? []));
   const { minimum = 1, maximum = Infinity } = parameter;
-  const upTo = Number.isFinite(maximum) ? ` to ${durationInWords(maximum)}` : ' upwards';
-  return duration({ minMs: minimum, maxMs: maximum, bounds: `from ${durationInWords(minimum)}${upTo}` });
+  const upTo = Number.isFinite(maximum) ? ` to ${exactSpan(maximum)}` : ' upwards';
+  return duration({ minMs: minimum, maxMs: maximum, bounds: `from ${exactSpan(minimum)}${upTo}` });
 }
 
 type ToSpec = (comparison: Comparison, parameter?: FieldParameter) => ConditionSpec;

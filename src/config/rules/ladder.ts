@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Rung } from '../../core/rules/rule.ts';
+import { configPercent } from '../../core/text/formats.ts';
 import { protectAt } from '../acting.ts';
 import { readRatio, scalar } from '../shape/scalars.ts';
 import { across, list } from '../shape/shape.ts';
@@ -50,20 +51,17 @@ function wrongRung(
   if (!rungs.every((rung) => typeof rung?.at === 'number')) return undefined;
   const late = rungs.findIndex(({ at }, index) => index > 0 && at <= (rungs[index - 1]?.at ?? 0));
   if (late > 0) {
-    const got = `${percentText(rungs[late]?.at ?? 0)} after ${percentText(rungs[late - 1]?.at ?? 0)}`;
+    const got = `${configPercent(rungs[late]?.at ?? 0)} after ${configPercent(rungs[late - 1]?.at ?? 0)}`;
     return { expected: '`at` to rise from one stop to the next, the nearest to the market first', got };
   }
   const early = rungs.findIndex(({ close }, index) => close === 'rest' && index < rungs.length - 1);
   if (early >= 0) return { expected: '`close: rest` in the last stop only', got: `it in stop ${early + 1}` };
   const sum = rungs.reduce((total, { close }) => total + (typeof close === 'number' ? close : 0), 0);
-  if (sum > 1 + TINY) return { expected: 'shares to close of at most 100% together', got: percentText(sum) };
+  if (sum > 1 + TINY)
+    return { expected: 'shares to close of at most 100% together', got: configPercent(sum) };
   return rungs.at(-1)?.close === 'rest' && sum > 1 - TINY
     ? { expected: 'shares that leave something for `close: rest`', got: '100% before it' }
     : undefined;
-}
-
-function percentText(share: number): string {
-  return `${Number((share * 100).toFixed(6))}%`;
 }
 
 /** What each leaves of the size. */

@@ -1,5 +1,6 @@
 import type { NumberField } from '../../core/fields/field-catalogue.ts';
-import { decimal, formatDecimal, parseDecimal, toNumber } from '../../core/quantities/decimal.ts';
+import { decimal, parseDecimal, toNumber } from '../../core/quantities/decimal.ts';
+import { exactPercent, exactSpan, grouped } from '../../core/text/formats.ts';
 
 const UNIT_MS = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 } as const;
 type Unit = keyof typeof UNIT_MS;
@@ -52,23 +53,6 @@ const WORDS_FOR_UNITS: readonly (readonly [Unit, readonly string[]])[] = [
   ['w', ['w', 'week', 'weeks']],
 ];
 
-/** For people: `3 s`, `1 h 30 min`, `250 ms`, `0 s`. */
-export function durationInWords(ms: number): string {
-  if (ms === 0) return '0 s';
-  let rest = ms;
-  const parts: string[] = [];
-  for (const unit of SPOKEN_UNITS) {
-    const count = Math.floor(rest / UNIT_MS[unit]);
-    if (count === 0) continue;
-    parts.push(`${count} ${unit === 'd' && count === 1 ? 'day' : SPOKEN[unit]}`);
-    rest -= count * UNIT_MS[unit];
-  }
-  return parts.join(' ');
-}
-
-const SPOKEN_UNITS = ['d', 'h', 'm', 's', 'ms'] as const;
-const SPOKEN = { d: 'days', h: 'h', m: 'min', s: 's', ms: 'ms' } as const;
-
 /** A percentage as the fraction nearest to it: `0.7%` is 0.007, not 0.006999999999999999. */
 export function parsePercent(text: string): number | undefined {
   const match = /^(-?\d{1,12}(?:\.\d{1,12})?)\s*%$/.exec(text.trim());
@@ -76,36 +60,18 @@ export function parsePercent(text: string): number | undefined {
   return percent === undefined ? undefined : toNumber(percent.times(decimal('0.01')));
 }
 
-/** For people: `5.0 %`, `0.25 %`, `100 %`: at least one digit after the point below ten. */
-export function percentInWords(fraction: number): string {
-  const percent = decimalOf(fraction).times(decimal('100'));
-  const text = formatDecimal(percent.round(6));
-  const small = toNumber(percent) > -100 && toNumber(percent) < 100;
-  return `${small && !text.includes('.') ? `${text}.0` : text} %`;
-}
-
-function decimalOf(value: number): ReturnType<typeof decimal> {
-  return parseDecimal(String(value)) ?? decimal('0');
-}
-
-/** A value of a field for people: `5.0 %`, `2 h`, `50,000`. */
+/** A value of a field for people: `5 %`, `2 h`, `50,000`. */
 export function valueInWords(field: Pick<NumberField, 'unit'>, value: number): string {
   switch (field.unit) {
     case 'ratio':
-      return percentInWords(value);
+      return exactPercent(value);
     case 'ratioPerHour':
-      return `${percentInWords(value)} per hour`;
+      return `${exactPercent(value)} per hour`;
     case 'seconds':
-      return durationInWords(value * 1000);
+      return exactSpan(value * 1000);
     case 'minutes':
-      return durationInWords(value * 60_000);
+      return exactSpan(value * 60_000);
     default:
-      return numberInWords(value);
+      return grouped(value);
   }
-}
-
-export function numberInWords(value: number | string): string {
-  const [whole = '', fraction] = String(value).split('.');
-  const grouped = whole.replaceAll(/\B(?=(?:\d{3}){1,20}$)/g, ',');
-  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

@@ -1,6 +1,7 @@
 import { findField, type NumberField } from '../../core/fields/field-catalogue.ts';
 import type { ConditionSpec, RuleSpec, SubjectKind } from '../../core/rules/rule.ts';
-import { durationInWords, valueInWords } from '../shape/units.ts';
+import { exactSpan } from '../../core/text/formats.ts';
+import { valueInWords } from '../shape/units.ts';
 
 /** What is odd about one comparison: it can never hold, always holds, or never clears. */
 export interface Oddity {
@@ -128,7 +129,7 @@ export function blindAlleys(
       .map((other) => unknownWithout(on, other, stale))
       .find((name) => name !== undefined);
     if (lost === undefined) return [];
-    const message = `expected dataAge in a rule of its own, got it in an "all" with ${lost}, which is unknown once the data are older than acting.maxSnapshotAge (${durationInWords(maxSnapshotAgeMs)}): this can never hold when it should`;
+    const message = `expected dataAge in a rule of its own, got it in an "all" with ${lost}, which is unknown once the data are older than acting.maxSnapshotAge (${exactSpan(maxSnapshotAgeMs)}): this can never hold when it should`;
     return [{ code: 'never-fires', message }];
   });
   return [...own, ...inner];

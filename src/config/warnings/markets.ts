@@ -2,11 +2,11 @@ import { findField } from '../../core/fields/field-catalogue.ts';
 import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
+import { exactPercent } from '../../core/text/formats.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
 import { globCovers, globMatches, isGlob } from '../glob.ts';
 import type { Problem } from '../problem.ts';
 import { warningAt } from '../shape/read.ts';
-import { percentInWords } from '../shape/units.ts';
 
 export function marketWarnings(config: UncheckedConfig): readonly Problem[] {
   return [
@@ -63,8 +63,8 @@ function coarseSteps(config: UncheckedConfig): readonly Problem[] {
     const bound = formatDecimal(coarseBelow.round(4));
     const message =
       reference === undefined
-        ? `expected a price step finer than the slippage of ${percentInWords(slippage)}, got ${priceStep}, which is coarser at any price below ${bound}; if the market trades above, say so with referencePrice`
-        : `expected a price step finer than the slippage of ${percentInWords(slippage)} at a price of ${reference}, got ${priceStep}, which is coarser at any price below ${bound}`;
+        ? `expected a price step finer than the slippage of ${exactPercent(slippage)}, got ${priceStep}, which is coarser at any price below ${bound}; if the market trades above, say so with referencePrice`
+        : `expected a price step finer than the slippage of ${exactPercent(slippage)} at a price of ${reference}, got ${priceStep}, which is coarser at any price below ${bound}`;
     return [
       warningAt(config.document, ['markets', market, 'priceStep'], 'step-coarser-than-slippage', message),
     ];

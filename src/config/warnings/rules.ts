@@ -1,11 +1,11 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
 import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
 import { comparisonsOf } from '../../core/rules/rule-parts.ts';
+import { exactPercent, exactSpan } from '../../core/text/formats.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
 import { warningAt } from '../shape/read.ts';
-import { durationInWords, percentInWords } from '../shape/units.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
 import { blindAlleys, contradictions, oddities } from './comparisons.ts';
 
@@ -61,7 +61,7 @@ function healthy(rule: RuleSpec, paths: readonly Path[], warn: Warn): void {
     warn(
       paths[index] ?? ['when'],
       'reduces-when-healthy',
-      `expected below, got above ${percentInWords(comparison.threshold)}: the rule reduces positions that are far from liquidation, and leaves those that are near`,
+      `expected below, got above ${exactPercent(comparison.threshold)}: the rule reduces positions that are far from liquidation, and leaves those that are near`,
     );
   }
 }
@@ -129,7 +129,7 @@ function blindness(rule: RuleSpec, paths: readonly Path[], { settings }: Uncheck
     warn(
       paths[index] ?? ['when'],
       'timing',
-      `expected more than the calm cadence of ${durationInWords(calmMs)}, got ${durationInWords(comparison.threshold * 1000)}: data grows that old as planned`,
+      `expected more than the calm cadence of ${exactSpan(calmMs)}, got ${exactSpan(comparison.threshold * 1000)}: data grows that old as planned`,
     );
   }
 }
@@ -154,7 +154,7 @@ function actionWarnings(
   if (left !== undefined && 1 - left > largest + Number.EPSILON) {
     warn(
       'reduction-above-largest',
-      `expected at most acting.largestReduction (${percentInWords(largest)}), got a reduction by ${percentInWords(1 - left)}: it is always refused`,
+      `expected at most acting.largestReduction (${exactPercent(largest)}), got a reduction by ${exactPercent(1 - left)}: it is always refused`,
     );
   }
   insideThreshold(rule, target, (message) => warn('target-inside-threshold', message));
@@ -189,7 +189,7 @@ function insideThreshold(rule: RuleSpec, target: ReduceTarget, warn: (message: s
       comparison.op === 'below' ? [comparison.clearAbove, 'more'] : [comparison.clearBelow, 'less'];
     const clear = own ?? comparison.threshold;
     if (op === 'below' ? value > clear : value < clear) continue;
-    const words = field === 'notional' ? String : percentInWords;
+    const words = field === 'notional' ? String : exactPercent;
     warn(
       `expected ${key} to be ${side} than ${words(clear)}, where the rule clears, got ${words(value)}: it would go on firing at its target`,
     );

@@ -1,8 +1,8 @@
 import { createTask } from 'node-cron';
+import { exactSpan } from '../../core/text/formats.ts';
 import type { UncheckedConfig } from '../compile-config.ts';
 import type { Problem } from '../problem.ts';
 import { warningAt } from '../shape/read.ts';
-import { durationInWords } from '../shape/units.ts';
 
 /** A run more often than this tells nothing new, and takes processor time each time. */
 const TOO_OFTEN_MS = 15 * 60_000;
@@ -22,7 +22,7 @@ export function stressWarnings({ document, stress }: UncheckedConfig): readonly 
     return [
       warn(
         'at',
-        `expected at least ${durationInWords(TOO_OFTEN_MS)} between two runs, got ${durationInWords(leastMs)}: each takes processor time, and little changes in between`,
+        `expected at least ${exactSpan(TOO_OFTEN_MS)} between two runs, got ${exactSpan(leastMs)}: each takes processor time, and little changes in between`,
       ),
     ];
   }
@@ -30,7 +30,7 @@ export function stressWarnings({ document, stress }: UncheckedConfig): readonly 
   return [
     warn(
       'timeLimit',
-      `expected less than the ${durationInWords(leastMs)} between two runs, got ${durationInWords(stress.timeLimitMs)}: a run that takes as long as it may makes the next one drop out`,
+      `expected less than the ${exactSpan(leastMs)} between two runs, got ${exactSpan(stress.timeLimitMs)}: a run that takes as long as it may makes the next one drop out`,
     ),
   ];
 }

@@ -7,11 +7,12 @@ import type {
   SubjectKind,
 } from '../../core/rules/rule.ts';
 import { comparisonsOf } from '../../core/rules/rule-parts.ts';
-import { durationInWords, numberInWords, valueInWords } from '../shape/units.ts';
+import { exactSpan, grouped } from '../../core/text/formats.ts';
+import { valueInWords } from '../shape/units.ts';
 
 type FieldCondition = Extract<ConditionSpec, { kind: 'field' }>;
 
-/** A condition as the end of a sentence that starts with its subject: `is nearer than 5.0 % to liquidation`. */
+/** A condition as the end of a sentence that starts with its subject: `is nearer than 5 % to liquidation`. */
 export function conditionInWords(on: SubjectKind, condition: ConditionSpec): string {
   switch (condition.kind) {
     case 'field':
@@ -111,13 +112,13 @@ function parameterInWords(field: string, parameter: FieldParameter | undefined):
   return [
     asset,
     source === undefined ? undefined : `(${source})`,
-    windowMs === undefined ? undefined : `${direction} ${durationInWords(windowMs)}`,
+    windowMs === undefined ? undefined : `${direction} ${exactSpan(windowMs)}`,
   ]
     .filter((part) => part !== undefined)
     .join(' ');
 }
 
-/** Where its comparisons with hysteresis clear: `liquidationDistance above 7.0 %`. */
+/** Where its comparisons with hysteresis clear: `liquidationDistance above 7 %`. */
 export function clearancesInWords(rule: Pick<RuleSpec, 'on' | 'when'>): readonly string[] {
   return [...comparisonsOf(rule.when)].flatMap(({ field: name, comparison }): readonly string[] => {
     const field = findField(rule.on, name);
@@ -148,7 +149,7 @@ function exactInWords(
 }
 
 function thresholdInWords(field: FieldSpec, value: number): string {
-  return field.type === 'number' ? valueInWords(field, value) : numberInWords(value);
+  return field.type === 'number' ? valueInWords(field, value) : grouped(value);
 }
 
 /** `a`, `a and b`, `a, b and c`. */

@@ -7,15 +7,15 @@ import type {
   Rung,
   SubjectFilter,
 } from '../../core/rules/rule.ts';
-import { durationInWords, numberInWords, percentInWords } from '../shape/units.ts';
+import { exactPercent, exactSpan, grouped } from '../../core/text/formats.ts';
 import { clearancesInWords, conditionInWords, listInWords } from './conditions.ts';
 
 /**
- * What a rule does, in one sentence or a few: `when a position in *_PERP is nearer than 5.0 % to liquidation
- * for 3 s: cancel margin and futures orders in its market, then reduce until 10.0 % away ...`.
+ * What a rule does, in one sentence or a few: `when a position in *_PERP is nearer than 5 % to liquidation
+ * for 3 s: cancel margin and futures orders in its market, then reduce until 10 % away ...`.
  */
 export function ruleInWords(rule: RuleSpec): string {
-  const held = rule.forMs === 0 ? '' : ` for ${durationInWords(rule.forMs)}`;
+  const held = rule.forMs === 0 ? '' : ` for ${exactSpan(rule.forMs)}`;
   const active = rule.activeWindow === undefined ? '' : `${windowInWords(rule.activeWindow)}, `;
   const condition = conditionInWords(rule.on, rule.when);
   // "A or B for 3 s" would leave open what the 3 s belong to.
@@ -25,7 +25,7 @@ export function ruleInWords(rule: RuleSpec): string {
     actionsInWords(rule, rule.actions),
     ...rule.escalate.map(
       ({ afterMs, actions }) =>
-        `when that still holds ${durationInWords(afterMs)} after firing: ${actionsInWords(rule, actions)}`,
+        `when that still holds ${exactSpan(afterMs)} after firing: ${actionsInWords(rule, actions)}`,
     ),
   ];
   const sentence = `${active}when ${subjectInWords(rule)} ${whole}${held}: ${stages.join('; ')}`;
@@ -64,20 +64,20 @@ function actionInWords(rule: RuleSpec, action: ActionSpec): string {
       return `cancel ${listInWords(action.types)} orders ${where}`;
     }
     case 'reduce':
-      return `${targetInWords(action.target, positionsInWords(action.positions))} with a slippage of ${listInWords(action.slippageSteps.map(percentInWords), 'and')}${action.slippageSteps.length > 1 ? ' in turn' : ''}`;
+      return `${targetInWords(action.target, positionsInWords(action.positions))} with a slippage of ${listInWords(action.slippageSteps.map(exactPercent), 'and')}${action.slippageSteps.length > 1 ? ' in turn' : ''}`;
     case 'protect': {
       const what = positionsInWords(action.positions);
       const whom = what === '' ? 'it' : what.trim();
       if (action.ladder !== undefined) {
-        return `keep stops for ${whom} on the way to liquidation, ${rungsInWords(action.ladder)}, with a slippage of ${percentInWords(action.slippage)}`;
+        return `keep stops for ${whom} on the way to liquidation, ${rungsInWords(action.ladder)}, with a slippage of ${exactPercent(action.slippage)}`;
       }
-      return `keep a stop for ${whom} at ${percentInWords(action.at)} of the way to liquidation with a slippage of ${percentInWords(action.slippage)}`;
+      return `keep a stop for ${whom} at ${exactPercent(action.at)} of the way to liquidation with a slippage of ${exactPercent(action.slippage)}`;
     }
     case 'notify': {
       const cure =
         action.cure.length === 0
           ? ''
-          : ` with what cures it to an LTV of ${listInWords(action.cure.map(percentInWords), 'or')}`;
+          : ` with what cures it to an LTV of ${listInWords(action.cure.map(exactPercent), 'or')}`;
       const unit = rule.on === 'account' ? '' : cure;
       return `${channelsInWords(action.channels)}${unit}`;
     }
@@ -87,8 +87,8 @@ function actionInWords(rule: RuleSpec, action: ActionSpec): string {
 function rungsInWords(rungs: readonly Rung[]): string {
   const parts = rungs.map(({ at, leave }, index) => {
     const share = (rungs[index - 1]?.leave ?? 1) - leave;
-    const closed = leave === 0 && index > 0 ? 'the rest' : percentInWords(Number(share.toFixed(9)));
-    return `${closed} at ${percentInWords(at)}`;
+    const closed = leave === 0 && index > 0 ? 'the rest' : exactPercent(Number(share.toFixed(9)));
+    return `${closed} at ${exactPercent(at)}`;
   });
   return listInWords(parts);
 }
@@ -109,19 +109,19 @@ function targetInWords(target: ReduceTarget, positions: string): string {
     case 'by':
       return target.fraction === 1
         ? close(positions)
-        : `reduce${positions} by ${percentInWords(target.fraction)}`;
+        : `reduce${positions} by ${exactPercent(target.fraction)}`;
     case 'to':
       return target.fraction === 0
         ? close(positions)
-        : `reduce${positions} to ${percentInWords(target.fraction)} of its size`;
+        : `reduce${positions} to ${exactPercent(target.fraction)} of its size`;
     case 'toNotional':
-      return `reduce${positions} to a value of ${numberInWords(target.notional)}`;
+      return `reduce${positions} to a value of ${grouped(target.notional)}`;
     case 'untilJointDistance':
-      return `reduce${positions} until all markets together are ${percentInWords(target.distance)} away`;
+      return `reduce${positions} until all markets together are ${exactPercent(target.distance)} away`;
     case 'untilMarginUsage':
-      return `reduce${positions} until ${percentInWords(target.usage)} of the ${target.asset} funds are margin`;
+      return `reduce${positions} until ${exactPercent(target.usage)} of the ${target.asset} funds are margin`;
     case 'untilDistance':
-      return `reduce${positions} until ${percentInWords(target.distance)} away`;
+      return `reduce${positions} until ${exactPercent(target.distance)} away`;
   }
 }
 
@@ -133,16 +133,14 @@ function keptInWords(rule: RuleSpec): string {
   const clearances = clearancesInWords(rule);
   const parts = [
     ...(clearances.length === 0 ? [] : [`clears with ${listInWords(clearances)}`]),
-    ...(rule.keepFiringForMs === 0
-      ? []
-      : [`fires on for ${durationInWords(rule.keepFiringForMs)} after that`]),
+    ...(rule.keepFiringForMs === 0 ? [] : [`fires on for ${exactSpan(rule.keepFiringForMs)} after that`]),
   ];
   return parts.length === 0 ? '' : `It ${parts.join(' and ')}`;
 }
 
 function limitsInWords({ limits: { cooldownMs, perHour } }: RuleSpec): string {
   const parts = [
-    ...(cooldownMs === undefined ? [] : [`not again within ${durationInWords(cooldownMs)} of its end`]),
+    ...(cooldownMs === undefined ? [] : [`not again within ${exactSpan(cooldownMs)} of its end`]),
     ...(perHour === undefined ? [] : [`at most ${perHour} times an hour`]),
   ];
   return parts.length === 0 ? '' : `It acts ${parts.join(', ')}`;

@@ -1,3 +1,4 @@
+import { moneyText } from '../text/formats.ts';
 import { type ActionCost, type ActionFigures, costFigures } from './action-cost.ts';
 
 /** `0.4 closed at 60,012.5 for 60,050: slippage 15 USDT, fee 13.2 USDT (configured rate)`. */
@@ -27,11 +28,4 @@ function keptWords({ kept }: ActionFigures, money: string): string {
   if (kept === null) return 'price an hour later not known';
   const amount = `${moneyText(Math.abs(kept))} ${money}`;
   return kept < 0 ? `an hour later it had given up ${amount}` : `an hour later it had kept ${amount}`;
-}
-
-const DIGITS = 4;
-
-/** Four significant digits. */
-export function moneyText(value: number): string {
-  return String(Number(value.toPrecision(DIGITS)));
 }

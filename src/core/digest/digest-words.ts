@@ -1,7 +1,7 @@
 import type { CostTotal, KnownSum } from '../costs/cost-report.ts';
-import { moneyText } from '../costs/cost-words.ts';
 import { figure } from '../fields/field-words.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
+import { counted, grouped, moneyText, utcMinute } from '../text/formats.ts';
 import { orderWords } from '../view/state-of.ts';
 import {
   type AccountDigest,
@@ -28,24 +28,20 @@ export interface DigestText {
 export interface DigestForm {
   /** Of all lines together, ends included; what does not fit is counted. */
   readonly maxChars: number;
-  /** Unix milliseconds as people read them, to the minute, in UTC. */
-  readonly timeOf: TimeWords;
 }
 
-type TimeWords = (atMs: number) => string;
-
-export function digestWords(digest: Digest, { maxChars, timeOf }: DigestForm): DigestText {
-  const sections = sectionsOf(digest, timeOf).filter(({ items }) => items.length > 0);
+export function digestWords(digest: Digest, { maxChars }: DigestForm): DigestText {
+  const sections = sectionsOf(digest).filter(({ items }) => items.length > 0);
   const versions = `Breakwater ${digest.versions.breakwater}, Node ${digest.versions.node}.`;
   const around = [...digest.notes, ...(sections.length === 0 ? [QUIET] : []), versions];
   const aroundChars = around.reduce((sum, line) => sum + line.length + 1, 0);
   const listed = fitLines(sections, maxChars - aroundChars);
-  return { headline: headlineOf(digest, timeOf), lines: [...around.slice(0, -1), ...listed, versions] };
+  return { headline: headlineOf(digest), lines: [...around.slice(0, -1), ...listed, versions] };
 }
 
 const QUIET = `Nothing that was recorded came within ${figure(NEAR, 'ratio')} of liquidation or a margin call, no rule fired, and nothing was sent.`;
 
-function headlineOf({ accounts, fromMs, toMs }: Digest, timeOf: TimeWords): string {
+function headlineOf({ accounts, fromMs, toMs }: Digest): string {
   const sum = (of: (account: AccountDigest) => number): number =>
     accounts.reduce((total, account) => total + of(account), 0);
   const near = accounts.filter(({ cameNear }) => cameNear).length;
@@ -53,22 +49,22 @@ function headlineOf({ accounts, fromMs, toMs }: Digest, timeOf: TimeWords): stri
   const closed = sum(({ costs }) => costs.reduce((total, row) => total + row.orders, 0));
   const refused = sum(({ troubles }) => troubles.reduce((total, one) => total + one.times, 0));
   const parts = [
-    `${near} of ${counted(accounts.length, 'account')} came near`,
+    `${grouped(near)} of ${counted(accounts.length, 'account')} came near`,
     fired === 0 ? 'no rule fired' : `rules fired ${timesWords(fired)}`,
     closed === 0 ? 'nothing was closed' : `${counted(closed, 'order')} closed something`,
     ...(refused === 0 ? [] : [`${refused} refused or failed`]),
   ];
-  return `${timeOf(fromMs)} to ${timeOf(toMs)} UTC: ${parts.join(', ')}`;
+  return `${utcMinute(fromMs)} to ${utcMinute(toMs)} UTC: ${parts.join(', ')}`;
 }
 
-function sectionsOf({ accounts, costs, toMs }: Digest, timeOf: TimeWords): readonly ListedSection[] {
+function sectionsOf({ accounts, costs, toMs }: Digest): readonly ListedSection[] {
   const each = (of: (account: AccountDigest) => readonly string[]): readonly string[] =>
     accounts.flatMap((account) => of(account).map((words) => `${account.accountId}: ${words}`));
   const troubles = ranked(accounts, ({ troubles: own }) => own, compareTroubles);
   const rules = ranked(accounts, ({ rules: own }) => own, compareRules);
   return [
-    { title: 'Nearest calls:', items: nearestItems(accounts, timeOf) },
-    { title: 'Not read now:', items: each((account) => unreadItems(account, toMs, timeOf)) },
+    { title: 'Nearest calls:', items: nearestItems(accounts) },
+    { title: 'Not read now:', items: each((account) => unreadItems(account, toMs)) },
     { title: 'Refused or failed:', items: troubles.map(([id, one]) => `${id}: ${troubleWords(one)}`) },
     { title: 'Rules that fired:', items: rules.map(([id, one]) => `${id}: ${ruleWords(one)}`) },
     { title: 'Done:', items: [...totalItems(accounts, costs), ...each(doneItems)] },
@@ -76,7 +72,7 @@ function sectionsOf({ accounts, costs, toMs }: Digest, timeOf: TimeWords): reado
       title: 'Only observed; in enforce mode there would have been:',
       items: each(({ observed }) => observed.map(observedWords)),
     },
-    { title: 'Not known:', items: each((account) => unknownItems(account, timeOf)) },
+    { title: 'Not known:', items: each((account) => unknownItems(account)) },
   ];
 }
 
@@ -91,18 +87,18 @@ function ranked<T>(
     .toSorted(([, a], [, b]) => compare(a, b));
 }
 
-function nearestItems(accounts: readonly AccountDigest[], timeOf: TimeWords): readonly string[] {
+function nearestItems(accounts: readonly AccountDigest[]): readonly string[] {
   return accounts
     .flatMap(({ accountId, nearest, cameNear }) =>
       cameNear && nearest !== null ? [{ accountId, nearest }] : [],
     )
     .toSorted((a, b) => compareSightings(a.nearest, b.nearest))
-    .map(({ accountId, nearest }) => `${accountId}: ${sightingWords(nearest, timeOf)}`);
+    .map(({ accountId, nearest }) => `${accountId}: ${sightingWords(nearest)}`);
 }
 
 /** `BTC_PERP was 4.1 % from liquidation at 2026-01-31 03:12`. */
-function sightingWords({ of, name, distance, called, atMs }: Sighting, timeOf: TimeWords): string {
-  const at = `at ${timeOf(atMs)}`;
+function sightingWords({ of, name, distance, called, atMs }: Sighting): string {
+  const at = `at ${utcMinute(atMs)}`;
   const near = distance === null ? '' : `${figure(Math.max(0, distance), 'ratio')} from`;
   if (of === 'creditLine') {
     return called === null
@@ -209,10 +205,10 @@ function troubleWords({ kind, ruleId, market, times, words }: TroubleDigest): st
 /** The exchange switches off keys that nobody has used for 14 days; a person then has a week left. */
 const IDLE_SOON_MS = 7 * 24 * MS_PER_HOUR;
 
-function unreadItems({ unread }: AccountDigest, nowMs: number, timeOf: TimeWords): readonly string[] {
+function unreadItems({ unread }: AccountDigest, nowMs: number): readonly string[] {
   if (unread === null) return [];
   const { source, sinceMs, why } = unread;
-  const since = sinceMs === null ? 'never read yet' : `last read ${timeOf(sinceMs)}`;
+  const since = sinceMs === null ? 'never read yet' : `last read ${utcMinute(sinceMs)}`;
   return [`${source} ${since}${why === null ? '' : ` (${why})`}${idleWords(unread, nowMs)}`];
 }
 
@@ -222,15 +218,11 @@ function idleWords({ sinceMs }: UnreadDigest, nowMs: number): string {
     : '';
 }
 
-function unknownItems({ recordsFromMs, unreadable }: AccountDigest, timeOf: TimeWords): readonly string[] {
+function unknownItems({ recordsFromMs, unreadable }: AccountDigest): readonly string[] {
   return [
     ...(unreadable === null ? [] : [`what is stored cannot be read (${unreadable})`]),
-    ...(recordsFromMs === null ? [] : [`records before ${timeOf(recordsFromMs)} are pruned`]),
+    ...(recordsFromMs === null ? [] : [`records before ${utcMinute(recordsFromMs)} are pruned`]),
   ];
-}
-
-function counted(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
 function timesWords(times: number): string {

@@ -1,6 +1,6 @@
 import { UNKNOWN_WORDS } from '../quantities/quantity.ts';
-import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
+import { exactSpan } from '../text/formats.ts';
 import type { FieldSpec, FieldUnit } from './field-catalogue.ts';
 import type { FieldQuantity } from './field-values.ts';
 
@@ -28,13 +28,8 @@ export function fieldWords(spec: FieldSpec, { asset, source, windowMs }: FieldPa
     name,
     asset === undefined ? '' : ` of ${asset}`,
     source === undefined ? '' : ` (${plainWords(source)})`,
-    windowMs === undefined ? '' : ` ${isAhead ? 'within the next' : 'in the last'} ${windowWords(windowMs)}`,
+    windowMs === undefined ? '' : ` ${isAhead ? 'within the next' : 'in the last'} ${exactSpan(windowMs)}`,
   ].join('');
-}
-
-function windowWords(ms: number): string {
-  if (ms % MS_PER_HOUR === 0) return `${ms / MS_PER_HOUR} h`;
-  return ms % MS_PER_MINUTE === 0 ? `${ms / MS_PER_MINUTE} min` : `${ms / 1_000} s`;
 }
 
 /** What the catalogue or the exchange wrote in one, taken apart; names in capitals stay as they are. */

@@ -1,8 +1,9 @@
 import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
+import { MS_PER_DAY } from '../quantities/units.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
+import { utcClock } from '../text/formats.ts';
 import type { AccountFigures, OrderLine, PositionFigures, RuleLine, SourceView } from './account-view.ts';
 import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
@@ -314,13 +315,9 @@ function atLeast(severity: Severity, other: Severity | null): Severity {
   return other !== null && RANKS[other] > RANKS[severity] ? other : severity;
 }
 
-const MS_PER_DAY = 24 * MS_PER_HOUR;
-
 /** `14:30 UTC`, and in how many days, as seen from now. */
 function timeWords(ms: number, nowMs: number): string {
-  const minutes = Math.floor((ms % MS_PER_DAY) / MS_PER_MINUTE);
-  const two = (value: number): string => String(value).padStart(2, '0');
   const days = Math.floor(ms / MS_PER_DAY) - Math.floor(nowMs / MS_PER_DAY);
   const later = days <= 0 ? '' : ` in ${days} ${days === 1 ? 'day' : 'days'}`;
-  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)} UTC${later}`;
+  return `${utcClock(ms).slice(0, 5)} UTC${later}`;
 }

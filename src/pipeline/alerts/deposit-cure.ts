@@ -6,6 +6,7 @@ import { isSuccessfulDeposit } from '../../core/quantities/transfer.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import type { Transition } from '../../core/rules/decision.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
+import { utcTime } from '../../core/text/formats.ts';
 import { figure } from '../../core/view/alert-words.ts';
 
 /** A rule about a credit line that does not fire any more, and the deposits that arrived since it began to. */
@@ -58,8 +59,7 @@ const MOST_NAMED = 3;
 
 function depositWords(deposits: DepositCure['deposits']): string {
   const named = deposits.slice(0, MOST_NAMED).map(({ ticker, amount, atMs }) => {
-    const at = new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
-    return `a deposit of ${amount} ${ticker} arrived at ${at} UTC`;
+    return `a deposit of ${amount} ${ticker} arrived at ${utcTime(atMs)}`;
   });
   const more = deposits.length - named.length;
   return more === 0 ? named.join(', ') : `${named.join(', ')}, and ${more} more`;

@@ -1,7 +1,7 @@
+import { counted } from '../../core/text/formats.ts';
 import type { OutcomeTable } from '../outcome-table.ts';
 import { type Html, markup } from '../report/html.ts';
 import { renderPage } from '../report/page.ts';
-import { counted } from '../words.ts';
 import type { HistoryRecord } from './history-record.ts';
 import { coverage, episodeTable, historyTable } from './history-tables.ts';
 

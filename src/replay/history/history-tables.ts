@@ -1,5 +1,5 @@
+import { counted, span, utcTime } from '../../core/text/formats.ts';
 import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
-import { counted, moment, span } from '../words.ts';
 import type { AccountHistory, HistoryRecord, RuleHistory } from './history-record.ts';
 
 /** What each rule would have done, as a table for the terminal and the page. */
@@ -40,7 +40,7 @@ export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
         return {
           firedMs,
           row: [
-            second(firedMs),
+            utcTime(firedMs),
             account.id,
             id,
             subject,
@@ -52,26 +52,22 @@ export function episodeTable({ accounts }: HistoryRecord): OutcomeTable {
     ),
   );
   return {
-    columns: texts('FIRED (UTC)', 'ACCOUNT', 'RULE', 'FOR WHAT', 'HOW LONG', 'WHY'),
+    columns: texts('FIRED', 'ACCOUNT', 'RULE', 'FOR WHAT', 'HOW LONG', 'WHY'),
     rows: rows.toSorted((a, b) => a.firedMs - b.firedMs).map(({ row }) => row),
   };
-}
-
-function second(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 /** From when to when an account was judged, and what is missing in between, in sentences. */
 export function coverage({ id, moments, fromMs, toMs, everyMs, gaps }: AccountHistory): readonly string[] {
   const often = everyMs === 0 ? 'moments at which something changed' : `samples, one every ${span(everyMs)}`;
-  const whole = `Account ${id}: ${moments} ${often}, from ${moment(fromMs)} to ${moment(toMs)}.`;
+  const whole = `Account ${id}: ${moments} ${often}, from ${utcTime(fromMs)} to ${utcTime(toMs)}.`;
   const longest = gaps.toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))[0];
   if (longest === undefined) return [whole];
   const many = gaps.length === 1 ? 'a gap' : `${gaps.length} gaps, the longest`;
   const { fromMs: gapMs, toMs: endMs } = longest;
   return [
     whole,
-    `Account ${id}: ${many} of ${span(endMs - gapMs)} from ${moment(gapMs)}: nothing is known of that time.`,
+    `Account ${id}: ${many} of ${span(endMs - gapMs)} from ${utcTime(gapMs)}: nothing is known of that time.`,
   ];
 }
 

@@ -1,3 +1,4 @@
+import { counted, span, utcClock } from '../../core/text/formats.ts';
 import {
   type EventKind,
   OWN_CONFIG,
@@ -7,7 +8,6 @@ import {
   UNPROTECTED,
 } from '../record.ts';
 import { variantWords } from '../summary.ts';
-import { clock, counted, span } from '../words.ts';
 import { closeUpsOf } from './close-ups.ts';
 import { type Html, markup } from './html.ts';
 import { legend } from './marks.ts';
@@ -65,7 +65,7 @@ export function accountSection(
 ${lineLegend(scene)}${legend(new Set(events.map(({ kind }) => kind)))}
 <figure>${draw(whole, `${id}, the whole time`)}</figure>
 ${closeUps.map(({ window, events: count }) => {
-  const title = `${clock(window.from)} to ${clock(window.to)} UTC: ${counted(count, 'event')} within ${span(window.to - window.from)}`;
+  const title = `${utcClock(window.from)} to ${utcClock(window.to)} UTC: ${counted(count, 'event')} within ${span(window.to - window.from)}`;
   return markup`<figure><figcaption>${title}</figcaption>${draw(window, `${id}, ${title}`)}</figure>`;
 })}
 ${list(scene, listed, fromMs)}</section>`;
@@ -98,7 +98,7 @@ function list(scene: AccountScene, listed: readonly ReplayEvent[], startMs: numb
   const rows = listed.map((event) => {
     const key = eventKey(scene, event);
     const reason = event.reason === undefined ? markup`` : markup`<div class="reason">${event.reason}</div>`;
-    return markup`<tr id="e-${key}"><td class="n"><a href="#m-${key}" title="show in the picture">${clock(event.atMs)}</a></td><td class="n">${span(event.atMs - startMs)}</td><td><span class="kind ${event.kind}">${event.kind}</span></td><td>${event.words}${reason}</td></tr>`;
+    return markup`<tr id="e-${key}"><td class="n"><a href="#m-${key}" title="show in the picture">${utcClock(event.atMs)}</a></td><td class="n">${span(event.atMs - startMs)}</td><td><span class="kind ${event.kind}">${event.kind}</span></td><td>${event.words}${reason}</td></tr>`;
   });
   return markup`<h3>What was decided and done, and why</h3><p class="hint">A time leads to its mark in the picture, a mark to its line here.</p>
 <div class="wide"><table class="events"><thead><tr><th class="n">UTC</th><th class="n">after</th><th>Kind</th><th>What and why</th></tr></thead><tbody>${rows}</tbody></table></div>${unlisted(events, listed)}`;

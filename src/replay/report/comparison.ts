@@ -1,6 +1,6 @@
+import { moneyText, percent, signedPercent, span, utcClock } from '../../core/text/formats.ts';
 import { type AccountRecord, accountIds, type ReplayRecord } from '../record.ts';
 import { median, variantWords } from '../summary.ts';
-import { clock, money, percent, signedPercent, span } from '../words.ts';
 import { type Html, markup } from './html.ts';
 
 /** Every account in every variant, on the path that the pictures show, as one table. */
@@ -22,10 +22,10 @@ function row(variant: string, account: AccountRecord): Html {
   const { equityStart, equityEnd, liquidatedAtMs, closedFraction, orders, fees, slippage } = account;
   const isDead = liquidatedAtMs !== null;
   const fate = isDead
-    ? markup`<strong class="critical">at ${clock(liquidatedAtMs)} UTC</strong>`
+    ? markup`<strong class="critical">at ${utcClock(liquidatedAtMs)} UTC</strong>`
     : markup`no`;
   const change = equityStart === 0 ? '' : `(${signedPercent(equityEnd / equityStart - 1)})`;
-  return markup`<tr><td>${variantWords(variant)}</td><td class="fate">${fate}</td><td class="n">${money(equityStart)}</td><td class="n">${money(equityEnd)} ${change}</td><td class="n">${percent(closedFraction)}</td><td class="n">${String(orders)}</td><td class="n">${money(fees)} + ${money(slippage)}</td><td class="n">${reaction(account)}</td></tr>`;
+  return markup`<tr><td>${variantWords(variant)}</td><td class="fate">${fate}</td><td class="n">${moneyText(equityStart)}</td><td class="n">${moneyText(equityEnd)} ${change}</td><td class="n">${percent(closedFraction)}</td><td class="n">${String(orders)}</td><td class="n">${moneyText(fees)} + ${moneyText(slippage)}</td><td class="n">${reaction(account)}</td></tr>`;
 }
 
 function reaction({ breachToFillMs }: AccountRecord): string {
@@ -64,5 +64,5 @@ function cell(account: AccountRecord | undefined): Html {
   if (account === undefined) return markup`<td></td>`;
   const { liquidatedAtMs, equityEnd } = account;
   const fate = liquidatedAtMs === null ? markup`` : markup` <strong class="critical">liquidated</strong>`;
-  return markup`<td class="n">${money(equityEnd)}${fate}</td>`;
+  return markup`<td class="n">${moneyText(equityEnd)}${fate}</td>`;
 }

@@ -1,5 +1,5 @@
+import { utcClock, utcMinute } from '../../core/text/formats.ts';
 import type { Track } from '../record.ts';
-import { clock } from '../words.ts';
 import { type Html, markup } from './html.ts';
 import { type Frame, type Range, type Scale, scaleX, scaleY, thinned, ticksOf, timeTicks } from './scale.ts';
 
@@ -50,8 +50,8 @@ export function timeAxis({ left, top, width, height }: Frame, window: Range): Ht
   const x = scaleX({ left, top, width, height }, window);
   const isFine = window.to - window.from < 600_000;
   const ticks = timeTicks(window, 9).map((atMs) => {
-    const text = isFine ? clock(atMs) : clock(atMs).slice(0, 5);
-    const day = text === '00:00' ? new Date(atMs).toISOString().slice(5, 10) : text;
+    const text = isFine ? utcClock(atMs) : utcClock(atMs).slice(0, 5);
+    const day = text === '00:00' ? utcMinute(atMs).slice(5, 10) : text;
     return markup`<text class="tick" x="${x(atMs)}" y="${top + height + 16}" text-anchor="middle">${day}</text>`;
   });
   return markup`<g>${ticks}</g>`;

@@ -1,3 +1,4 @@
+import { exactPercent, moneyText, price, utcClock } from '../../core/text/formats.ts';
 import {
   type AccountRecord,
   OWN_CONFIG,
@@ -9,7 +10,6 @@ import {
   UNPROTECTED,
   valueAt,
 } from '../record.ts';
-import { clock, money, price, wholePercent } from '../words.ts';
 import { type Html, markup } from './html.ts';
 import { mark, otherMark } from './marks.ts';
 import { type Line, panel, timeAxis } from './panel.ts';
@@ -151,14 +151,14 @@ function distancePanel(scene: AccountScene, { window }: PictureView, frame: Fram
   const lines = [...thresholds, ...positionLines(scene, ({ distance }) => distance)];
   const seenValues = lines.flatMap(({ track }) => seen(track, window));
   const values = rangeOf([0, ...seenValues.map((value) => Math.min(value, 0.6))]);
-  return panel({ title: 'Distance to liquidation', frame, window, values, format: wholePercent, lines });
+  return panel({ title: 'Distance to liquidation', frame, window, values, format: exactPercent, lines });
 }
 
 function sizePanel(scene: AccountScene, { window }: PictureView, frame: Frame): Html {
   const lines = positionLines(scene, ({ size }) => shareOf(size), true);
   const values = rangeOf([0, 1, ...lines.flatMap(({ track }) => seen(track, window))], 0.08);
   const title = 'Size of the position, of what it was at the start';
-  return panel({ title, frame, window, values, format: wholePercent, lines });
+  return panel({ title, frame, window, values, format: exactPercent, lines });
 }
 
 function shareOf(size: Track): Track {
@@ -200,7 +200,7 @@ function equityPanel({ variants, own }: AccountScene, { window }: PictureView, f
     label: shortName(variant),
   }));
   const values = rangeOf([0, ...lines.flatMap(({ track }) => seen(track, window))]);
-  return panel({ title: `Equity, ${own.money}`, frame, window, values, format: money, lines });
+  return panel({ title: `Equity, ${own.money}`, frame, window, values, format: moneyText, lines });
 }
 
 const BAND_HEIGHT = 22;
@@ -213,7 +213,7 @@ function bandPanel(bands: readonly RuleBand[], { window }: PictureView, frame: F
       .filter(({ fromMs, toMs }) => toMs >= window.from && fromMs <= window.to)
       .map(({ fromMs, toMs, state }) => {
         const [left, right] = [x(Math.max(fromMs, window.from)), x(Math.min(toMs, window.to))];
-        const about = `${ruleId}: ${state} from ${clock(fromMs)} to ${clock(toMs)}`;
+        const about = `${ruleId}: ${state} from ${utcClock(fromMs)} to ${utcClock(toMs)}`;
         return markup`<rect class="band ${state}" x="${left}" y="${top + 4}" width="${Math.max(1.5, right - left)}" height="${BAND_HEIGHT - 8}"><title>${about}</title></rect>`;
       });
     const label = `${ruleId} (${subject})`;

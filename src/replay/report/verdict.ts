@@ -1,6 +1,6 @@
+import { counted, moneyText, percent, span, utcClock } from '../../core/text/formats.ts';
 import { type AccountRecord, OWN_CONFIG, type RunRecord, UNPROTECTED } from '../record.ts';
 import { variantWords } from '../summary.ts';
-import { clock, counted, money, percent, span } from '../words.ts';
 
 /** What a reader should take along of one account. */
 export interface Verdict {
@@ -50,14 +50,14 @@ function fate(account: AccountRecord, variant: string): string {
   if (liquidatedAtMs !== null) {
     const tried =
       orders > 0 ? `, after ${counted(orders, 'order')} that closed ${percent(closedFraction)}` : '';
-    return `${opening} it was liquidated at ${clock(liquidatedAtMs)} UTC${tried}; ${end}`;
+    return `${opening} it was liquidated at ${utcClock(liquidatedAtMs)} UTC${tried}; ${end}`;
   }
   if (orders === 0) return `${opening} it came through; ${end}`;
   const fastest =
     breachToFillMs.length === 0
       ? ''
       : `, the first fill ${span(Math.min(...breachToFillMs))} after the breach`;
-  const cost = `${money(fees)} ${account.money} in fees and ${money(slippage)} ${account.money} in slippage${nextHourWords(account)}`;
+  const cost = `${moneyText(fees)} ${account.money} in fees and ${moneyText(slippage)} ${account.money} in slippage${nextHourWords(account)}`;
   return `${opening} it came through: ${counted(orders, 'order')} closed ${percent(closedFraction)} of what it held${fastest}, for ${cost}; ${end}`;
 }
 
@@ -66,10 +66,10 @@ function nextHourWords({ nextHour, money: currency }: AccountRecord): string {
   const { known, unknown } = nextHour;
   if (unknown > 0 || known === 0) return '';
   const what = known > 0 ? 'lost' : 'gained';
-  return ` (within an hour of it, what was closed would have ${what} ${money(Math.abs(known))} ${currency})`;
+  return ` (within an hour of it, what was closed would have ${what} ${moneyText(Math.abs(known))} ${currency})`;
 }
 
 function left({ equityStart, equityEnd, money: currency }: AccountRecord): string {
   const share = equityStart === 0 ? '' : ` (${percent(equityEnd / equityStart)})`;
-  return `${money(equityEnd)} of ${money(equityStart)} ${currency} was left${share}`;
+  return `${moneyText(equityEnd)} of ${moneyText(equityStart)} ${currency} was left${share}`;
 }

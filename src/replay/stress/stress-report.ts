@@ -1,6 +1,6 @@
+import { counted, percent } from '../../core/text/formats.ts';
 import { type Html, markup } from '../report/html.ts';
 import { renderPage } from '../report/page.ts';
-import { counted, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 import { fate, gridCell, kept, totalsOf, worstCase } from './stress-tables.ts';
 

@@ -1,5 +1,5 @@
+import { moneyText, percent } from '../../core/text/formats.ts';
 import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
-import { money, percent } from '../words.ts';
 import type { StressCase, StressedAccount, StressRecord } from './stress.ts';
 
 /** What a case comes to over all accounts; what is kept, as shares of all equity at the start. */
@@ -70,7 +70,7 @@ function accountRow(
     conditions,
     fate(without.liquidated),
     fate(withRules.liquidated),
-    money(equityStart),
+    moneyText(equityStart),
     kept(equityStart, without.equityEnd),
     kept(equityStart, withRules.equityEnd),
     percent(withRules.closedFraction),

@@ -1,3 +1,4 @@
+import { configPercent } from '../../core/text/formats.ts';
 import type { Candidate } from './tune-case.ts';
 
 /** What the search goes over. Shares are fractions, times are texts of a config. */
@@ -20,7 +21,6 @@ export type CoverDraft =
 export type StepDraft = { readonly times: number } | { readonly until: number } | { readonly by: number };
 
 /** Keeps what binary fractions add from a config. */
-const PERCENT_DIGITS = 6;
 
 /** A lone standing stop near liquidation, and closing at the exchange's margin call: every table has both. */
 export const ANCHORS: readonly Candidate[] = [
@@ -110,9 +110,9 @@ function firstOf(cover: CoverDraft): number {
 }
 
 function coverName(cover: CoverDraft): string {
-  if ('at' in cover) return `stop at ${percent(cover.at)}`;
+  if ('at' in cover) return `stop at ${configPercent(cover.at)}`;
   const rungs = cover.ladder.map(
-    ({ at, close }) => `${percent(at)}: ${close === 'rest' ? close : percent(close)}`,
+    ({ at, close }) => `${configPercent(at)}: ${close === 'rest' ? close : configPercent(close)}`,
   );
   return `ladder ${rungs.join(', ')}`;
 }
@@ -120,11 +120,11 @@ function coverName(cover: CoverDraft): string {
 function coverRule(cover: CoverDraft): Candidate['rules'][number] {
   const where =
     'at' in cover
-      ? { at: percent(cover.at) }
+      ? { at: configPercent(cover.at) }
       : {
           ladder: cover.ladder.map(({ at, close }) => ({
-            at: percent(at),
-            close: close === 'rest' ? close : percent(close),
+            at: configPercent(at),
+            close: close === 'rest' ? close : configPercent(close),
           })),
         };
   return {
@@ -138,7 +138,7 @@ function coverRule(cover: CoverDraft): Candidate['rules'][number] {
 function reductionName({ threshold, step, hold }: Reduction): string {
   const held = hold === '0s' ? '' : ` for ${hold}`;
   const until = untilOf(step, threshold);
-  return `below ${percent(threshold)}${held} ${until === undefined ? `by ${percent('by' in step ? step.by : 1)}` : `until ${percent(until)}`}`;
+  return `below ${configPercent(threshold)}${held} ${until === undefined ? `by ${configPercent('by' in step ? step.by : 1)}` : `until ${configPercent(until)}`}`;
 }
 
 /** The condition clears a quarter beyond where it fires, or half way to the target where that is nearer. */
@@ -146,11 +146,13 @@ function reductionRule({ threshold, step, hold }: Reduction): Candidate['rules']
   const until = untilOf(step, threshold);
   const clear = Math.min(threshold * 1.25, until === undefined ? 1 : (threshold + until) / 2);
   const target =
-    until === undefined ? { by: percent('by' in step ? step.by : 1) } : { untilDistance: percent(until) };
+    until === undefined
+      ? { by: configPercent('by' in step ? step.by : 1) }
+      : { untilDistance: configPercent(until) };
   return {
     id: 'near-liquidation',
     on: 'position',
-    when: { liquidationDistance: { below: percent(threshold), clearAbove: percent(clear) } },
+    when: { liquidationDistance: { below: configPercent(threshold), clearAbove: configPercent(clear) } },
     ...(hold === '0s' ? {} : { for: hold }),
     do: [{ reduce: { ...target, slippage: ['2%', '3%', '5%'] } }],
     limits: { perHour: 30 },
@@ -162,9 +164,4 @@ function reductionRule({ threshold, step, hold }: Reduction): Candidate['rules']
 function untilOf(step: StepDraft, threshold: number): number | undefined {
   if ('by' in step) return undefined;
   return 'until' in step ? step.until : threshold * step.times;
-}
-
-/** `12.5%` */
-function percent(share: number): string {
-  return `${Number((share * 100).toPrecision(PERCENT_DIGITS))}%`;
 }

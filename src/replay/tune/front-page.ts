@@ -1,6 +1,6 @@
+import { percent } from '../../core/text/formats.ts';
 import { type Html, markup } from '../report/html.ts';
 import { renderPage } from '../report/page.ts';
-import { percent } from '../words.ts';
 import type { TuneRecord, TuneRow } from './search.ts';
 import { frontTable, tuneWords } from './tune-tables.ts';
 

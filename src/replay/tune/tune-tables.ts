@@ -1,5 +1,5 @@
+import { percent } from '../../core/text/formats.ts';
 import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
-import { percent } from '../words.ts';
 import type { TuneRecord } from './search.ts';
 import type { TuneFigures } from './tune-figures.ts';
 

@@ -1,4 +1,5 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
+import { exactPercent, utcMinute } from '../../core/text/formats.ts';
 import { firstPrice, type PriceSeries } from '../../simulator/prices/price-file.ts';
 import type { TunePrices } from './tune-case.ts';
 
@@ -98,8 +99,9 @@ export function windowAt(
     const cut = cutOf(series, fromMs, fromMs + durationMs);
     return cut === undefined ? [] : [{ market, series: cut, start: formatDecimal(firstPrice(cut)) }];
   });
-  const at = new Date(fromMs).toISOString().slice(0, 16);
-  return prices.length === markets.length ? { id: `${id} ${at}`, fromMs, durationMs, prices } : undefined;
+  return prices.length === markets.length
+    ? { id: `${id} ${utcMinute(fromMs)}`, fromMs, durationMs, prices }
+    : undefined;
 }
 
 function cutOf(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
@@ -127,7 +129,7 @@ export function walkWindow(
   starts: readonly { readonly market: string; readonly start: string }[],
   { dailyVolatility, durationMs, number }: WalkChoice,
 ): PriceWindow {
-  const pace = `${Math.round(dailyVolatility * 1_000) / 10} % a day`;
+  const pace = `${exactPercent(dailyVolatility)} a day`;
   return {
     id: `walk ${number} of ${pace}`,
     pace,

@@ -4,9 +4,9 @@ import { digestAccount } from '../../../src/core/digest/account-digest.ts';
 import { type AccountDigest, type Digest, digestOf } from '../../../src/core/digest/digest.ts';
 import { digestWords } from '../../../src/core/digest/digest-words.ts';
 import { fitLines } from '../../../src/core/digest/fit-lines.ts';
-import { DAY, digestOfDay, hour, sighting, timeOf } from './fixtures.ts';
+import { DAY, digestOfDay, hour, sighting } from './fixtures.ts';
 
-const ALL = { maxChars: Number.POSITIVE_INFINITY, timeOf };
+const ALL = { maxChars: Number.POSITIVE_INFINITY };
 const ABOUT = { versions: { breakwater: '1.2.3', node: 'v24.0.0' }, notes: [] };
 const QUIET = digestAccount({ accountId: 'desk-3', records: [], sightings: [] }, DAY);
 
@@ -21,12 +21,12 @@ describe('a digest in words', () => {
   test('says of two accounts and markets what a person wants to know in the morning', () => {
     const { headline, lines } = digestWords(digestOfDay(), ALL);
     expect(headline).toBe(
-      '01-30 08:00 to 01-31 08:00 UTC: 2 of 2 accounts came near, rules fired 3 times, 1 order closed something, 3 refused or failed',
+      '2026-01-30 08:00 to 2026-01-31 08:00 UTC: 2 of 2 accounts came near, rules fired 3 times, 1 order closed something, 3 refused or failed',
     );
     expect(lines).toEqual([
       'Nearest calls:',
-      '- desk-2: credit line in USDT was 2 % from its margin call at 01-30 10:00',
-      '- desk-1: BTC_PERP was 4.1 % from liquidation at 01-30 10:00',
+      '- desk-2: credit line in USDT was 2 % from its margin call at 2026-01-30 10:00',
+      '- desk-1: BTC_PERP was 4.1 % from liquidation at 2026-01-30 10:00',
       'Refused or failed:',
       '- desk-1: near in ETH_PERP, the exchange refused an order: 33: the price does not fit the market',
       '- desk-1: near in BTC_PERP, held back (twice): actions are paused',
@@ -34,7 +34,7 @@ describe('a digest in words', () => {
       '- desk-1: near (critical) twice, fires still: BTC_PERP, ETH_PERP',
       '- desk-2: early (warning, observed only) once, fires still: BTC_PERP',
       'Done:',
-      '- desk-1: near in BTC_PERP: 1 order closed something: slippage 25 USDT, fees 14.97 USDT, 525 USDT kept an hour later, the price passed the liquidation price after 1',
+      '- desk-1: near in BTC_PERP: 1 order closed something: slippage 25.00 USDT, fees 14.97 USDT, 525 USDT kept an hour later, the price passed the liquidation price after 1',
       '- desk-1: 1 order placed, 1 order refused',
       'Only observed; in enforce mode there would have been:',
       '- desk-2: early in BTC_PERP: 2 orders, 1 cancel; the largest: sell 0.5 BTC_PERP once the price is 59000 or less, limit 58700',
@@ -45,7 +45,7 @@ describe('a digest in words', () => {
   test('says that nothing happened where nothing did', () => {
     const { headline, lines } = digestWords(digest({}), ALL);
     expect(headline).toBe(
-      '01-30 08:00 to 01-31 08:00 UTC: 0 of 1 account came near, no rule fired, nothing was closed',
+      '2026-01-30 08:00 to 2026-01-31 08:00 UTC: 0 of 1 account came near, no rule fired, nothing was closed',
     );
     expect(lines).toEqual([
       'Nothing that was recorded came within 10 % of liquidation or a margin call, no rule fired, and nothing was sent.',
@@ -56,17 +56,17 @@ describe('a digest in words', () => {
   test.each([
     [
       { distance: 0.02, called: 'marginCall' },
-      'BTC_PERP had a margin call, 2 % from liquidation at 01-30 10:00',
+      'BTC_PERP had a margin call, 2 % from liquidation at 2026-01-30 10:00',
     ],
-    [{ distance: null, called: 'marginCall' }, 'BTC_PERP had a margin call at 01-30 10:00'],
-    [{ distance: -0.01, called: 'liquidation' }, 'BTC_PERP was being liquidated at 01-30 10:00'],
+    [{ distance: null, called: 'marginCall' }, 'BTC_PERP had a margin call at 2026-01-30 10:00'],
+    [{ distance: -0.01, called: 'liquidation' }, 'BTC_PERP was being liquidated at 2026-01-30 10:00'],
     [
       { distance: 0.06, of: 'allMarkets', name: '' },
-      'all markets together were 6 % from liquidation at 01-30 10:00',
+      'all markets together were 6 % from liquidation at 2026-01-30 10:00',
     ],
     [
       { distance: -0.01, called: 'marginCall', of: 'creditLine', name: 'BTC' },
-      'credit line in BTC had a margin call at 01-30 10:00',
+      'credit line in BTC had a margin call at 2026-01-30 10:00',
     ],
   ] as const)('of %j it says the call', (changes, words) => {
     const { lines } = digestWords(digest({ nearest: sighting(changes), cameNear: true }), ALL);
@@ -76,9 +76,9 @@ describe('a digest in words', () => {
   test('what is not read now is told, and after a week that the key may be switched off', () => {
     const unread = (sinceMs: number | null) =>
       digestWords(digest({ unread: { source: 'positions', sinceMs, why: '401: refused' } }), ALL).lines[1];
-    expect(unread(hour(20))).toBe('- desk-3: positions last read 01-31 04:00 (401: refused)');
+    expect(unread(hour(20))).toBe('- desk-3: positions last read 2026-01-31 04:00 (401: refused)');
     expect(unread(hour(24 - 7 * 24))).toBe(
-      '- desk-3: positions last read 01-24 08:00 (401: refused); the exchange switches off keys that are idle for 14 days',
+      '- desk-3: positions last read 2026-01-24 08:00 (401: refused); the exchange switches off keys that are idle for 14 days',
     );
     expect(unread(null)).toBe('- desk-3: positions never read yet (401: refused)');
   });
@@ -95,7 +95,7 @@ describe('a digest in words', () => {
       'Redis is lost.',
       'Not known:',
       '- desk-3: what is stored cannot be read (a newer form)',
-      '- desk-3: records before 01-30 13:00 are pruned',
+      '- desk-3: records before 2026-01-30 13:00 are pruned',
       'Breakwater 1.2.3, Node v24.0.0.',
     ]);
   });
@@ -118,9 +118,9 @@ describe('a digest in words', () => {
         },
       ],
     }));
-    const { lines } = digestWords(digest(...many.toReversed()), { maxChars: 1_000, timeOf });
+    const { lines } = digestWords(digest(...many.toReversed()), { maxChars: 1_000 });
     expect(lines.join('\n').length).toBeLessThanOrEqual(1_000);
-    expect(lines[1]).toBe('- desk-0: BTC_PERP was 0.001 % from liquidation at 01-30 10:00');
+    expect(lines[1]).toBe('- desk-0: BTC_PERP was 0.001 % from liquidation at 2026-01-30 10:00');
     expect(lines).toContain('- desk-700: near, held back: actions are paused');
     const rests = lines.filter((line) => line.startsWith('- and '));
     expect(rests).toHaveLength(2);

@@ -12,8 +12,6 @@ export const FROM_MS = Date.UTC(2026, 0, 30, 8);
 export const DAY: Period = { fromMs: FROM_MS, toMs: FROM_MS + 24 * 3_600_000 };
 export const hour = (hours: number): number => FROM_MS + hours * 3_600_000;
 
-export const timeOf = (atMs: number): string => new Date(atMs).toISOString().slice(5, 16).replace('T', ' ');
-
 export const ORDER: ReduceOnlyStopRequest = {
   market: 'BTC_PERP',
   side: 'sell',

@@ -108,7 +108,7 @@ describe('what a rule says of a figure', () => {
       above(10),
       atLeast(4),
       { ...usdt, windowMs: 90_000 },
-      'spot fees of USDT in the last 90 s is at least 4, which may or may not be above 10',
+      'spot fees of USDT in the last 1 min 30 s is at least 4, which may or may not be above 10',
     ],
     [
       'account',
