@@ -7,6 +7,7 @@ import type { RunningSimulator } from '../../src/simulator/start-simulated-excha
 import { type ChildDaemon, startChild } from '../daemon/child.ts';
 import { drift, move, openScene, ours, sizeOf } from '../daemon/scene.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
+import { sliceOf } from '../support/slice.ts';
 
 const RULES = `  - id: rule
     on: position
@@ -41,11 +42,15 @@ interface Played {
   readonly exitCode: number | NodeJS.Signals | null;
 }
 
+/** A scene takes seconds of processor time: a run plays some of them, `FULL=1` all. */
+const SHARE = 3;
+
 /**
  * Kills the daemon at each point in a scene of its own, starts it again, and looks at how it ends. The scenes play
  * before the tests, several at a time; each test judges one of them.
  */
-export function killAndRestart(cases: readonly KillCase[]): void {
+export function killAndRestart(all: readonly KillCase[]): void {
+  const cases = sliceOf(all, SHARE);
   const played = new Map<KillCase, PromiseSettledResult<Played>>();
 
   beforeAll(async () => {
