@@ -74,5 +74,11 @@ async function examinedInThread(input: ExaminedInput, signal: AbortSignal): Prom
 
 function unexamined(file: string, got: string): Problem {
   const message = `expected a config file here, got ${got}`;
-  return { severity: 'error', code: 'file-unreadable', place: { file, line: 1, column: 1 }, path: '', message };
+  return {
+    severity: 'error',
+    code: 'file-unreadable',
+    place: { file, line: 1, column: 1 },
+    path: '',
+    message,
+  };
 }

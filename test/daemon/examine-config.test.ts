@@ -16,7 +16,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const ENV = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`K${index}`, `a-key-${index}-of-it`]));
+const ENV = Object.fromEntries(
+  Array.from({ length: 400 }, (_, index) => [`K${index}`, `a-key-${index}-of-it`]),
+);
 const account = (index: number): string =>
   `  - { id: desk-${index}, apiKey: { env: K${index} }, apiSecret: { env: K0 }, watch: { positions: true } }`;
 const accounts = (count: number): string =>

@@ -3,8 +3,8 @@ import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { FILE, surroundings } from '../config/support.ts';
 import { type JsonSchema, valueOf } from './from-schema.ts';
-import { below, type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import { boundsOf } from './long-texts.ts';
+import { below, type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary, FuzzInput } from './target.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');

@@ -113,5 +113,7 @@ export const POSITIONS: Boundary = {
 
 function holdingsText(draw: Draw): string {
   const value = oneOf(draw, HOLDINGS);
-  return draw() < 0.7 ? mutatedJson(draw, value) : mutatedText(draw, stringify(value), '{}[]:,-&*!|>#"\n a1.');
+  return draw() < 0.7
+    ? mutatedJson(draw, value)
+    : mutatedText(draw, stringify(value), '{}[]:,-&*!|>#"\n a1.');
 }

@@ -87,8 +87,16 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     call: (exchange) => exchange.spotOrders(),
   },
   reduceOnlyStop: { id: 'stopLimit', valid: [ORDER], call: (exchange) => exchange.reduceOnlyStop(STOP) },
-  cancelAll: { id: 'cancelAll', valid: [{}, [], [ORDER]], call: (exchange) => exchange.cancelAll({ market: 'BTC_PERP' }) },
-  setHedgeMode: { id: 'hedgeMode', valid: [{ hedgeMode: true }, {}], call: (exchange) => exchange.setHedgeMode(true) },
+  cancelAll: {
+    id: 'cancelAll',
+    valid: [{}, [], [ORDER]],
+    call: (exchange) => exchange.cancelAll({ market: 'BTC_PERP' }),
+  },
+  setHedgeMode: {
+    id: 'hedgeMode',
+    valid: [{ hedgeMode: true }, {}],
+    call: (exchange) => exchange.setHedgeMode(true),
+  },
   fiatDepositLink: {
     id: 'fiatDeposit',
     valid: [{ url: 'https://pay.example/1' }],
@@ -150,7 +158,9 @@ function many(draw: Draw, value: unknown, { bytes, members }: ReplyBounds): stri
 /** The list of a reply, and the key where it does not stand alone: a page of a history, orders of one market. */
 function listIn(value: unknown): readonly [key: string | undefined, list: readonly unknown[]] | undefined {
   if (Array.isArray(value)) return [undefined, value];
-  return Object.entries(value as object).find((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
+  return Object.entries(value as object).find((entry): entry is [string, unknown[]] =>
+    Array.isArray(entry[1]),
+  );
 }
 
 /** The record itself, or as long as makes both bounds meet. */

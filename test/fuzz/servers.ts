@@ -64,7 +64,8 @@ function operationsOf({ server }: Fixture, api: JsonSchema, only = ''): readonly
       const body = documented?.requestBody?.content['application/json']?.schema;
       return {
         method,
-        path: (draw) => `${pathIn(url)(draw)}${queryText(valueOf(draw, query, { root: api, known: PARAMETERS }))}`,
+        path: (draw) =>
+          `${pathIn(url)(draw)}${queryText(valueOf(draw, query, { root: api, known: PARAMETERS }))}`,
         body: body && ((draw) => valueOf(draw, body, { root: api, known: PARAMETERS })),
       };
     });

@@ -140,11 +140,7 @@ class TreeReader {
     this.#nodes += 1;
     if (this.aborted) return leaf(null);
     if (this.#nodes > this.#maxNodes) {
-      return this.#abort(
-        place,
-        path,
-        tooManyValues(this.#maxNodes),
-      );
+      return this.#abort(place, path, tooManyValues(this.#maxNodes));
     }
     if (path.length > MAX_DEPTH) return this.#abort(place, path, TOO_DEEP);
     if (node === null) return leaf(null);

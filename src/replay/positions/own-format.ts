@@ -82,7 +82,8 @@ function checkReferences(reading: PositionsReading, path: Path, seen: Set<string
   seen.add(id);
   const known = configuredAccount(reading, id, [...path, 'id']);
   if (known === undefined) return;
-  if (isAgain) refuse(reading, [...path, 'id'], `expected each account once, got ${id} again`, 'duplicate-id');
+  if (isAgain)
+    refuse(reading, [...path, 'id'], `expected each account once, got ${id} again`, 'duplicate-id');
   for (const [key, position] of nodeAt(root, [...path, 'positions'])?.children ?? []) {
     const market = position.children.get('market')?.value;
     if (typeof market === 'string' && market !== '') {
