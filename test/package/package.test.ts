@@ -188,23 +188,26 @@ simulator.exchange;
     const args = ['breakwater', 'demo', '--json', '--duration', '30s'];
     const child = spawn('npx', args, { cwd: project, env: environment(folder), detached: true });
     onTestFinished(() => end(child));
+    const exited = once(child, 'exit');
     const events: Record<string, unknown>[] = [];
-    const lines = createInterface(child.stdout);
-    const closed = once(lines, 'close');
-    for await (const line of lines) {
-      events.push(JSON.parse(line) as Record<string, unknown>);
-      const isFirstFrame = events.filter(({ event }) => event === 'frame').length === 1;
-      if (isFirstFrame && child.pid !== undefined) process.kill(-child.pid, 'SIGINT');
+    let interrupted = false;
+    for await (const line of createInterface(child.stdout)) {
+      const event = JSON.parse(line) as Record<string, unknown>;
+      events.push(event);
+      // Once only: a second Ctrl-C would end it at once.
+      if (interrupted || event['event'] !== 'frame' || child.pid === undefined) continue;
+      interrupted = true;
+      process.kill(-child.pid, 'SIGINT');
     }
-    await closed;
+    await exited;
     expect(events.find(({ event }) => event === 'frame')).toMatchObject({ twin: { id: 'unprotected' } });
-    expect(events.at(-1)).toMatchObject({ event: 'demo' });
+    expect(events.slice(-2)).toMatchObject([{ event: 'stopped' }, { event: 'demo' }]);
   });
 });
 
 /** npx, the shell that it starts, and the program. */
 async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.pid === undefined) return;
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const ended = once(child, 'exit');
   process.kill(-child.pid, 'SIGTERM');
   await ended;

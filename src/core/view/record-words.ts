@@ -44,12 +44,13 @@ export function contentWords(content: AuditContent): string {
   }
 }
 
-/** What observe mode holds back is said in full: these orders are what its reader has to judge. */
+/** Spells out what observe mode did not send: a person has to judge exactly those orders and cancels. */
 export function actionWords({ kind, order, cancel, words }: AuditEvent): string {
   if (kind === 'wouldPlace' && order !== undefined) return `${orderWords(order)}; ${words}`;
   if (kind !== 'wouldCancel' || cancel === undefined) return words;
   const where = cancel.market === undefined ? 'in every market' : `in ${cancel.market}`;
-  return `cancel all ${(cancel.types ?? []).join(', ')} orders ${where}; ${words}`;
+  const types = cancel.types === undefined ? '' : `${cancel.types.join(', ')} `;
+  return `cancel all ${types}orders ${where}; ${words}`;
 }
 
 /** `pending -> firing: liquidationDistance 4.1 % is below 5 %`. */
