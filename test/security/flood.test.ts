@@ -18,17 +18,25 @@ async function start(web: NonNullable<FixtureOptions['web']> = {}): Promise<Fixt
   return fixture;
 }
 
+/** Fewer than a listening socket queues: beyond that the kernel takes connections that no server ever sees. */
+const AT_ONCE = 100;
+
 /** Connections of one client on which nothing is said, or only the beginning of something. */
 async function crowd(port: number, count: number, from: string, said = ''): Promise<readonly Socket[]> {
-  const sockets = Array.from({ length: count }, () => {
-    const socket = connect({ port, host: '127.0.0.1', localAddress: from });
-    socket.on('error', () => undefined);
-    return socket;
-  });
+  const sockets: Socket[] = [];
   closers.push(() => {
     for (const socket of sockets) socket.destroy();
   });
-  await Promise.all(sockets.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])));
+  while (sockets.length < count) {
+    const length = Math.min(AT_ONCE, count - sockets.length);
+    const batch = Array.from({ length }, () => {
+      const socket = connect({ port, host: '127.0.0.1', localAddress: from });
+      socket.on('error', () => undefined);
+      return socket;
+    });
+    sockets.push(...batch);
+    await Promise.all(batch.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])));
+  }
   for (const socket of sockets) if (said !== '') socket.write(said);
   // Those that are closed again are seen to be.
   await pause(50);
