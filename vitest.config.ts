@@ -10,7 +10,6 @@ const LONGEST = [
   'test/crash/*.test.ts',
   'test/daemon/{actions,instances,readings,redis-lost}.test.ts',
   'test/demo/demo.test.ts',
-  'test/docs/first-hour.test.ts',
   'test/page/daemon.test.ts',
   'test/security/slow.test.ts',
 ];
@@ -26,6 +25,7 @@ const WAITING = [
 /** They compare what happens with the time that it takes: only each other run beside them. */
 const LIVE = [
   'test/daemon/{crowd,scale,stress-thread}.test.ts',
+  'test/docs/first-hour.test.ts',
   'test/exchange/call/bounds.test.ts',
   'test/world/equivalence.test.ts',
 ];
