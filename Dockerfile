@@ -12,6 +12,7 @@ COPY scripts ./scripts
 COPY src ./src
 COPY workers ./workers
 COPY config ./config
+COPY docs/glossary.md ./docs/glossary.md
 RUN npm run build \
   && npm prune --omit=dev --no-audit --no-fund --loglevel=error \
   && rm -rf node_modules/node-linux-* node_modules/node-bin-* node_modules/.bin
@@ -38,5 +39,6 @@ EXPOSE 9642
 ENV BREAKWATER_HEALTH_URL=http://127.0.0.1:9642/healthz
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(process.env.BREAKWATER_HEALTH_URL).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/opt/breakwater/dist/src/cli/main.js"]
+# What is in memory, keys among it, is never written to a file by a crash: Kubernetes has no setting of its own for that.
+ENTRYPOINT ["sh", "-c", "ulimit -c 0; exec node /opt/breakwater/dist/src/cli/main.js \"$@\"", "breakwater"]
 CMD ["run", "--config", "/etc/breakwater/breakwater.yaml"]

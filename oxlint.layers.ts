@@ -101,6 +101,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'least-joint-distance',
     'position',
     'quantity',
+    'roughly',
     'settings',
     'snapshot',
     'transfer',
@@ -177,7 +178,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   audit: ['audit-event', 'audit-record'],
   costs: ['action-cost', 'cost-report', 'cost-words', 'follow-costs', 'note-fills'],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
-  controls: ['controls'],
+  controls: ['controls', 'order-plan'],
+  lines: ['account-row', 'exchange-link', 'position-words'],
   view: [
     'account-view',
     'action-log',
@@ -185,6 +187,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'alert-words',
     'marks',
     'notice-facts',
+    'lane-lines',
     'read-failures',
     'record-words',
     'state-line',
@@ -194,7 +197,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'stress-result',
     'view-account',
   ],
-  redaction: ['conceal'],
+  redaction: ['conceal', 'foreign-words', 'redactor'],
+  text: 'all',
   ports: 'all',
 };
 

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Hundreds of the processes that tests start load the same sources; compiling them is most of a start. */
 process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modules/.cache/node-compile');
@@ -8,7 +9,8 @@ process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modul
 /** They mostly wait, for 20 s or longer, and begin first: nothing else remains to be done while the last one waits. */
 const LONGEST = [
   'test/crash/*.test.ts',
-  'test/daemon/{actions,instances,readings,redis-lost}.test.ts',
+  'test/daemon/{actions,built-in-notices,instances,readings,redis-lost,scheduled-stress,sentinel}.test.ts',
+  'test/daemon/{telemetry,without-redis}.test.ts',
   'test/demo/demo.test.ts',
   'test/page/daemon.test.ts',
   'test/security/slow.test.ts',
@@ -31,6 +33,48 @@ const LIVE = [
 ];
 /** So do these, and they keep a core busy meanwhile. */
 const LIVE_AND_BUSY = ['test/fuzz/fuzz.test.ts', 'test/grafana/*.test.ts'];
+
+/**
+ * The longest of their groups, longest first. Vitest begins with the files that took longest before; on a clone that has
+ * run none it goes by their size, and would begin with these last, when nothing is left to run beside them.
+ */
+const FIRST = [
+  'docs/first-hour',
+  'crash/step-points',
+  'crash/poll-points',
+  'daemon/instances',
+  'crash/account-points',
+  'demo/demo',
+  'daemon/sentinel',
+  'daemon/scheduled-stress',
+  'daemon/built-in-notices',
+  'daemon/telemetry',
+  'daemon/without-redis',
+  'scripts/release',
+  'field/command',
+  'world/determinism',
+  'world/contended',
+  'field/field',
+  'rulesets/slice',
+  'config/fuzz',
+  'package/package',
+  'core/lanes/histories',
+  'calibration/calibration',
+  'scripts/start',
+].map((name) => path.join(import.meta.dirname, 'test', `${name}.test.ts`));
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    if (files.some((file) => this.ctx.cache.getTestSpecificationResult(file) !== undefined)) return sorted;
+    const groups = [...new Set(sorted.map(({ project }) => project.name))];
+    const placeOf = ({ project, moduleId }: TestSpecification): number => {
+      const rank = FIRST.indexOf(moduleId);
+      return groups.indexOf(project.name) + (rank === -1 ? FIRST.length : rank) / (FIRST.length + 1);
+    };
+    return sorted.toSorted((a, b) => placeOf(a) - placeOf(b));
+  }
+}
 
 interface Group {
   readonly name: string;
@@ -79,6 +123,7 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
+    sequence: { sequencer: LongestFirst },
     pool: 'forks',
     // For hangs. A test that works for seconds has a longer one of its own.
     testTimeout: 30_000,

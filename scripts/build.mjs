@@ -1,4 +1,13 @@
-import { chmodSync, copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +15,10 @@ import { copyDeclarations } from './lib/declarations.mjs';
 import { sbomOf } from './lib/sbom.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
-/** Behind `npm run build`: JavaScript in dist/, with nothing left from before, and the program executable. */
+/**
+ * Behind `npm run build`: JavaScript in dist/, with nothing left from before, and the program executable. It does not
+ * check types: `npm run check:types` does.
+ */
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dist = path.join(ROOT, 'dist');
 
@@ -21,6 +33,8 @@ if (exitCode === 0) {
   // What the program reads lies as far from dist/src as from src.
   copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
+  mkdirSync(path.join(dist, 'docs'));
+  copyFileSync(path.join(ROOT, 'docs', 'glossary.md'), path.join(dist, 'docs', 'glossary.md'));
   // The page goes to browsers as it is.
   cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), {
     recursive: true,

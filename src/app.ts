@@ -27,6 +27,8 @@ export { type OpenStress, type StressOptions } from './app/replay/open-stress.ts
 export { parseLatency, parseMoment } from './app/replay/replay-values.ts';
 export type { ChannelTest } from './app/test-channels.ts';
 export { type TuneOptions } from './app/tune/open-tune.ts';
+export type { ChannelKey } from './config/channel-keys.ts';
+export type { ChannelType } from './config/channels.ts';
 export type { CheckReport } from './config/check-report.ts';
 export { readRedisAddress } from './config/redis-address.ts';
 export type { PositionSetName } from './config/rules/fitting-set.ts';
@@ -132,6 +134,9 @@ export async function shippedSet(of: number | PositionSetName): Promise<Proposed
   ]);
   return proposedSet(typeof of === 'number' ? fittingSet(of) : of, nodeSurroundings({}));
 }
+
+/** What a channel of a type is configured with. */
+export const channelKeys = lazy(async () => (await import('./config/channel-keys.ts')).channelKeys);
 
 /** Reads and checks what a replay needs. @throws ReplayInputError, SimulatorError */
 export const openReplay = lazy(async () => (await import('./app/replay/open-replay.ts')).openReplay);

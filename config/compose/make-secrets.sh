@@ -8,7 +8,7 @@ daemon=$1
 prometheus=$2
 grafana=$3
 redis=$4
-for file in "$daemon/read-token" "$daemon/control-token" "$grafana/grafana-admin-password"; do
+for file in "$daemon/read-token" "$daemon/control-token" "$daemon/operators-key" "$grafana/grafana-admin-password"; do
   if [ ! -s "$file" ]; then
     od -An -N24 -tx1 /dev/urandom | tr -d ' \n' >"$file.new"
     mv "$file.new" "$file"

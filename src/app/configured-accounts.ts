@@ -11,6 +11,7 @@ import type { ConditionSpec } from '../core/rules/rule.ts';
 import type { ExchangeObserver } from '../exchange/call/observer.ts';
 import { Connections, systemWays } from '../exchange/call/transport.ts';
 import { createExchangeClient, createSharedLimiter, type ExchangeClient } from '../exchange/client.ts';
+import { ENDPOINTS } from '../exchange/endpoints.ts';
 import { fiatDeposit } from '../exchange/fiat-deposit.ts';
 import { guard } from '../exchange/guarded-exchange.ts';
 import type { Limiter } from '../exchange/limits/limiter.ts';
@@ -93,6 +94,11 @@ export class ConfiguredAccounts implements AccountBook {
   /** Assets of the main balance that are shown. */
   balancesOf(accountId: string): readonly string[] | undefined {
     return this.#entries.get(accountId)?.compiled.watch.balances;
+  }
+
+  /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
+  gapOf(accountId: string, market: string): number | undefined {
+    return this.#entries.get(accountId)?.compiled.settings.marketSettings(market)?.basisAllowance;
   }
 
   /** For deposit links, which the guarded exchange does not offer. */
@@ -343,10 +349,7 @@ function windowsOf(condition: ConditionSpec): readonly number[] {
   }
 }
 
-const PATHS = {
-  positions: '/api/v4/collateral-account/positions/open',
-  creditLine: '/api/v4/credit-line/loans/info',
-} as const;
+const PATHS = { positions: ENDPOINTS.openPositions.path, creditLine: ENDPOINTS.creditLines.path } as const;
 
 type EveryPoll = keyof typeof PATHS;
 

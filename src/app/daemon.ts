@@ -5,12 +5,12 @@ import type { Clock, Random } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { currentConcealer } from '../core/redaction/conceal.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
 import type { Queues } from '../queues/producers.ts';
 import type { RunningWorker } from '../queues/worker.ts';
-import { redactor } from '../state/canonical.ts';
 import type { State } from '../state/state.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
@@ -227,7 +227,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
   standby?.start(pipeline.context);
   await digest?.adopt(config.digest);
-  const conceal = redactor(() => base.process.secrets.current);
+  const conceal = currentConcealer(() => base.process.secrets.current);
   const heartbeat = roles.includes('poll')
     ? startHeartbeat({
         ...base,

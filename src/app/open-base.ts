@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
+import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
+import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
@@ -35,6 +37,8 @@ export interface Surroundings {
 /** Everything that runs by itself and is closed last. */
 export interface Base extends Surroundings {
   readonly instance: string;
+  /** What makes other daemons believe an order by hand that is made here. */
+  readonly orderProof: OrderProof;
   readonly target: RedisTarget;
   readonly prefix: string;
   readonly redis: Redis;
@@ -43,6 +47,7 @@ export interface Base extends Surroundings {
   readonly nonces: RedisNonceStore;
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
+  readonly operators: OperatorTrust;
   readonly memory: ReadMemory;
   readonly time: SharedTime;
   close(): Promise<void>;
@@ -70,9 +75,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
   };
   try {
-    const isGuarded = await checkRedis(redis, config, surroundings);
-    const key = config.operators.key?.reveal();
-    const operators = createOperatorTrust({ key: () => key, isGuarded });
+    const { operators, orderProof } = trustOf(config, await checkRedis(redis, config, surroundings));
     const time = new SharedTime(clock, instance);
     const state = createRedisState({
       ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
@@ -108,15 +111,38 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const queues = openQueues({
       target,
       prefix,
+      sealOf: (notice) => operators.noticeSeal(notice),
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
-    const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
+    const parts = {
+      instance,
+      orderProof,
+      target,
+      prefix,
+      redis,
+      state,
+      receipts,
+      nonces,
+      accounts,
+      queues,
+      operators,
+      time,
+    };
     return { ...surroundings, ...parts, memory: new ReadMemory(), close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function trustOf({ operators }: CompiledConfig, isGuarded: boolean) {
+  const key = operators.key?.reveal();
+  const { maxSlippage } = operators;
+  return {
+    operators: createOperatorTrust({ key: () => key, isGuarded, maxSlippage }),
+    orderProof: orderProofOf(key !== undefined, isGuarded),
+  };
 }
 
 /** Resolves to whether it is known to ask for a password. */

@@ -4,6 +4,7 @@ import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
 import { Secret, secretValues } from '../config/secret.ts';
 import type { ChainedRecord } from '../core/audit/audit-record.ts';
+import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
@@ -66,8 +67,9 @@ export interface Operations extends Desk {
   readonly history: HistoryReader;
   /** All accounts within a time; absent without a config. */
   readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
-  /** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
-  readonly orderProof: 'seal' | 'password' | 'none';
+  readonly orderProof: OrderProof;
+  /** `operators.maxSlippage`; absent without a config. */
+  readonly maxSlippage?: number;
 }
 
 const DEFAULT_PREFIX = 'breakwater';
@@ -92,7 +94,8 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     prefix,
     audit: state.audit,
     controls: state.controls,
-    orderProof: key !== undefined ? 'seal' : isGuarded ? 'password' : 'none',
+    orderProof: orderProofOf(key !== undefined, isGuarded),
+    ...(config === undefined ? {} : { maxSlippage: config.operators.maxSlippage }),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),

@@ -24,7 +24,7 @@ export function startWorkers(
   { base, pipeline: { context, near }, deliverer, roles, guard }: WorkersParts,
   signal: AbortSignal,
 ): readonly RunningWorker[] {
-  const { target, prefix, telemetry } = base;
+  const { target, prefix, telemetry, operators } = base;
   const settings = (role: keyof typeof CONCURRENCY): WorkerSettings => ({
     target,
     prefix,
@@ -35,7 +35,7 @@ export function startWorkers(
     ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
     ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
     ...(roles.includes('notify')
-      ? [startNotifyWorker(settings('notify'), () => deliverer.current, signal)]
+      ? [startNotifyWorker(settings('notify'), { deliverer: () => deliverer.current, operators, signal })]
       : []),
   ];
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { compileGlobs } from '../core/rules/filter.ts';
 import { withExamples, withJson } from './help.ts';
 import type { CliIo } from './io.ts';
 import { type OrderFlags, orderByHand, withOrderOptions } from './operate/order.ts';
@@ -31,16 +30,10 @@ export function registerFlatten(program: Command, io: CliIo): void {
     'some markets': 'flatten --account desk-1 --market "ETH_*" --reason "event risk" --slippage 1%,3%',
   });
   command.action(async (flags: Flags) => {
-    const markets = flags.market ?? ['*'];
-    const isMeant = compileGlobs(markets);
-    const where = flags.market === undefined ? 'in every market' : `in ${markets.join(', ')}`;
     await orderByHand(io, flags, {
-      of: { markets },
+      markets: flags.market ?? ['*'],
       target: { kind: 'to', fraction: 0 },
       flatten: true,
-      words: `close every open position ${where}`,
-      // A position whose market was not noted may be meant.
-      concerns: ({ market }) => isMeant(market),
     });
   });
 }

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { percentInWords } from '../app.ts';
 import type { ReduceTarget } from '../core/rules/rule.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
@@ -57,40 +56,23 @@ export function registerReduce(program: Command, io: CliIo): void {
     }
     const { position } = flags;
     if (position === undefined) throw new UsageError('name the position.', 'Add --position ID (see status).');
-    const { target, words } = targetOf(flags);
-    await orderByHand(io, flags, {
-      of: { positionId: position },
-      target,
-      flatten: false,
-      words: `reduce ${words}`,
-      concerns: ({ positionId }) => positionId === position,
-    });
+    await orderByHand(io, flags, { positionId: position, target: targetOf(flags), flatten: false });
   });
 }
 
-interface Worded {
-  readonly target: ReduceTarget;
-  readonly words: string;
-}
-
 /** @throws UsageError unless exactly one is given */
-function targetOf(flags: Flags): Worded {
+function targetOf(flags: Flags): ReduceTarget {
   const [target, ...more] = targetsOf(flags);
   if (target !== undefined && more.length === 0) return target;
   const what = target === undefined ? 'say how far to reduce' : 'say how far to reduce in one way only';
   throw new UsageError(`${what}.`, 'One of --by, --to, --to-notional, --until-distance.');
 }
 
-function targetsOf({ by, to, toNotional, untilDistance }: Flags): readonly Worded[] {
-  const targets: Worded[] = [];
-  const add = (target: ReduceTarget, words: string): void => void targets.push({ target, words });
-  if (by !== undefined) add({ kind: 'by', fraction: by }, `by ${percentInWords(by)} of its size`);
-  if (to !== undefined) add({ kind: 'to', fraction: to }, `to ${percentInWords(to)} of its size`);
-  if (toNotional !== undefined)
-    add({ kind: 'toNotional', notional: toNotional }, `to a worth of ${toNotional}`);
-  if (untilDistance !== undefined) {
-    const words = `until liquidation is ${percentInWords(untilDistance)} away`;
-    add({ kind: 'untilDistance', distance: untilDistance }, words);
-  }
+function targetsOf({ by, to, toNotional, untilDistance }: Flags): readonly ReduceTarget[] {
+  const targets: ReduceTarget[] = [];
+  if (by !== undefined) targets.push({ kind: 'by', fraction: by });
+  if (to !== undefined) targets.push({ kind: 'to', fraction: to });
+  if (toNotional !== undefined) targets.push({ kind: 'toNotional', notional: toNotional });
+  if (untilDistance !== undefined) targets.push({ kind: 'untilDistance', distance: untilDistance });
   return targets;
 }

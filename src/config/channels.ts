@@ -11,7 +11,7 @@ import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
 /** Ways to reach people: what each kind of channel is configured with. `src/notify` has a sender for each. */
-const CHANNELS = {
+export const CHANNELS = {
   webhook: channel('webhook', 'Signed JSON to an address of your own.', {
     url: urlOrRef('https:', 'http:').describe('Where to; as a reference when the address is a secret.'),
     secret: secretRef()
@@ -104,7 +104,7 @@ const CHANNELS = {
   ),
 } as const;
 
-type ChannelType = keyof typeof CHANNELS;
+export type ChannelType = keyof typeof CHANNELS;
 type WrittenChannel = { [T in ChannelType]: z.output<(typeof CHANNELS)[T]> }[ChannelType];
 
 export type CompiledChannel = Resolved<WrittenChannel> & { readonly name: string };

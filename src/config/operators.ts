@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { slippage } from './acting.ts';
 import { type Resolved, resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
 import { secretRef } from './shape/references.ts';
@@ -11,8 +12,11 @@ export const operatorsSchema = section(
       .describe(
         'A secret of at least 32 characters, the same for every daemon and command: orders, pauses and silences bear a seal made with it, and audit records are chained with it. What lacks the seal is not obeyed. Without it orders by hand are taken only from a Redis with a password.',
       ),
+    maxSlippage: slippage().describe(
+      'Orders by hand (`reduce`, `flatten`) with a larger slippage are refused, sealed or not.',
+    ),
   },
-  {},
+  { maxSlippage: '5%' },
 );
 
 /** Absent `key`: nothing is sealed. */

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
+import { REDACTED } from '../core/redaction/conceal.ts';
 
 /**
- * A value that must not be seen. It shows as `[secret]` in logs, JSON, templates and `util.inspect`;
+ * A value that must not be seen. It shows as `[redacted]` in logs, JSON, templates and `util.inspect`;
  * only `reveal` gives it away, for a signature or a connection.
  */
 export class Secret {
@@ -20,22 +21,20 @@ export class Secret {
   }
 
   toString(): string {
-    return HIDDEN;
+    return REDACTED;
   }
 
   toJSON(): string {
-    return HIDDEN;
+    return REDACTED;
   }
 
   [inspect.custom](): string {
-    return HIDDEN;
+    return REDACTED;
   }
 }
 
 /** A word about a person, such as a city: hidden like a secret, but not in texts that have it by chance. */
 export class Personal extends Secret {}
-
-const HIDDEN = '[secret]';
 
 /**
  * Every secret of a config in the clear, each once: for hiding them wherever something is written. A password

@@ -3,10 +3,11 @@ import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { FullExchange } from '../core/ports/exchange.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
+import { foreignWords } from '../core/redaction/foreign-words.ts';
 import { BaseUrls } from './call/base-urls.ts';
 import type { ScopeTime } from './call/call-scope.ts';
 import { Caller, type RetrySettings } from './call/caller.ts';
-import { redactor } from './call/errors.ts';
+import { SHOWN_OF_ERRORS } from './call/errors.ts';
 import { type ExchangeObserver, safely } from './call/observer.ts';
 import { signingKey } from './call/signer.ts';
 import { type Connections, createTransport } from './call/transport.ts';
@@ -111,7 +112,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const { credentials, random = Math.random, observer = {}, timeouts = {}, pool = {} } = options;
   const { connections = 128, maxReplyBytes = 16 * 1024 * 1024 } = pool;
   const time = timeOf(options);
-  const redact = redactor([credentials.apiKey, credentials.apiSecret]);
+  const redact = foreignWords([credentials.apiKey, credentials.apiSecret], SHOWN_OF_ERRORS);
   const nonces = createNonces(options, time, observer);
   const transport = createTransport(
     {

@@ -13,9 +13,10 @@ import type {
   StopLimitRequest,
 } from '../core/ports/exchange.ts';
 import { parseDecimal, ZERO } from '../core/quantities/decimal.ts';
-import type { Conceal } from '../core/redaction/conceal.ts';
+import { type Conceal, REDACTED } from '../core/redaction/conceal.ts';
+import { foreignWords } from '../core/redaction/foreign-words.ts';
 import type { Caller } from './call/caller.ts';
-import { finding, redactor } from './call/errors.ts';
+import { finding, SHOWN_OF_ERRORS } from './call/errors.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
 import {
   type Dialect,
@@ -250,14 +251,14 @@ async function depositLink(
 ): Promise<CommandOutcome<FiatDepositLink>> {
   const prepared = prepareFiatDeposit(request, settings);
   if (!prepared.ok) return refusedCommand(prepared.error);
-  const personal = redactor(personalTexts(request));
+  const personal = foreignWords(personalTexts(request), SHOWN_OF_ERRORS);
   const outcome = await caller.command({
     endpoint: ENDPOINTS.fiatDeposit,
     params: prepared.params,
     options,
     read: readDepositLink,
     // Dates of birth and postal codes may come back written differently: no number is shown.
-    redact: (text) => settings.redact(personal(text)).replace(/\d[\d.,/-]+/g, '[redacted]'),
+    redact: (text) => settings.redact(personal(text)).replace(/\d[\d.,/-]+/g, REDACTED),
   });
   return outcome.kind === 'accepted' ? { ...outcome, value: { url: outcome.value } } : outcome;
 }

@@ -1,3 +1,6 @@
+/** What the paths of all endpoints begin with. */
+export const API_ROOT = '/api/v4';
+
 /** The endpoints of specification 4 and the public liveness check of specification 1. */
 const ROWS = {
   ping: ['read', 'public/ping', '1'],
@@ -26,7 +29,7 @@ export interface Endpoint {
 export const ENDPOINTS = Object.fromEntries(
   Object.entries(ROWS).map(([id, [kind, path, section]]) => [
     id,
-    { id, method: id === 'ping' ? 'GET' : 'POST', path: `/api/v4/${path}`, kind, section },
+    { id, method: id === 'ping' ? 'GET' : 'POST', path: `${API_ROOT}/${path}`, kind, section },
   ]),
 ) as Readonly<Record<EndpointId, Endpoint>>;
 

@@ -1,4 +1,5 @@
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+import { foreignWords } from '../core/redaction/foreign-words.ts';
 import type { DeliveryAttempt } from './channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 
@@ -192,14 +193,5 @@ const SECRET_PART = 8;
 
 /** A receiver's words for a log line: one short line, without the secrets given and what could be one. */
 export function safeWords(text: string, secrets: readonly string[] = []): string {
-  return (
-    secrets
-      .reduce((shown, secret) => (secret === '' ? shown : shown.replaceAll(secret, '[secret]')), text)
-      .replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
-      // Tried at the start of a word only: at every letter of a long one it would take quadratic time.
-      .replaceAll(/(?<!\w)\w+:\/\/\S+/g, '[address]')
-      .replaceAll(/[\w+/=:-]{20,}/g, '[...]')
-      .trim()
-      .slice(0, 160)
-  );
+  return foreignWords(secrets, { maxLength: 160, opaqueLength: 20 })(text);
 }

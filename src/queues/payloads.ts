@@ -93,7 +93,11 @@ const noticeSchema = z.object({
   lines: z.array(z.string()).exactOptional(),
 });
 
-export const notifyJobSchema = z.object({ version: z.literal(1), notice: noticeSchema });
+export const notifyJobSchema = z.object({
+  version: z.literal(1),
+  notice: noticeSchema,
+  seal: z.string().max(64).exactOptional(),
+});
 
 export type PollJob = z.output<typeof pollJobSchema>;
 export type ActJob = z.output<typeof actJobSchema>;
@@ -101,6 +105,8 @@ export type ActJob = z.output<typeof actJobSchema>;
 export interface NotifyJob {
   readonly version: 1;
   readonly notice: Notice;
+  /** See `OperatorTrust.noticeSeal`; absent: there is no key. */
+  readonly seal?: string;
 }
 
 /** A long list whose every entry is wrong must not fill the log. */

@@ -19,6 +19,8 @@ export interface Queues {
 export interface QueuesOptions {
   readonly target: RedisTarget;
   readonly prefix: string;
+  /** The seal of a notice; absent, or undefined: none is made. */
+  readonly sealOf?: (notice: Notice) => string | undefined;
   readonly onError: (queue: QueueName, error: unknown) => void;
 }
 
@@ -26,7 +28,7 @@ export interface QueuesOptions {
 const KEPT_EVENTS = 1_000;
 
 /** The producer side of the queues. */
-export function openQueues({ target, prefix, onError }: QueuesOptions): Queues {
+export function openQueues({ target, prefix, sealOf = () => undefined, onError }: QueuesOptions): Queues {
   const open = <T>(name: QueueName): Queue<T> => {
     const queue = new Queue<T>(name, {
       connection: producerConnection(target),
@@ -43,7 +45,7 @@ export function openQueues({ target, prefix, onError }: QueuesOptions): Queues {
   return {
     poll,
     lanes: { dispatch: (lanes) => dispatch(act, lanes) },
-    notifier: { hand: (notices) => hand(notify, notices) },
+    notifier: { hand: (notices) => hand(notify, notices, sealOf) },
     all,
     async close() {
       await Promise.all(all.map(closeQueue));
@@ -81,18 +83,25 @@ const KEPT_FAILED = { age: 7 * 86_400, count: 1_000 };
 const ATTEMPTS = 10;
 const FIRST_PAUSE_MS = 500;
 
-async function hand(queue: Queue<NotifyJob>, notices: readonly Notice[]): Promise<void> {
+async function hand(
+  queue: Queue<NotifyJob>,
+  notices: readonly Notice[],
+  sealOf: NonNullable<QueuesOptions['sealOf']>,
+): Promise<void> {
   await queue.addBulk(
-    notices.map((notice) => ({
-      name: notice.kind,
-      data: { version: 1 as const, notice },
-      opts: {
-        jobId: `notice-${createHash('sha256').update(notice.id).digest('hex').slice(0, 40)}`,
-        attempts: ATTEMPTS,
-        backoff: { type: 'exponential', delay: FIRST_PAUSE_MS, jitter: 0.5 },
-        removeOnComplete: KEPT_NOTICES,
-        removeOnFail: KEPT_FAILED,
-      },
-    })),
+    notices.map((notice) => {
+      const seal = sealOf(notice);
+      return {
+        name: notice.kind,
+        data: { version: 1 as const, notice, ...(seal === undefined ? {} : { seal }) },
+        opts: {
+          jobId: `notice-${createHash('sha256').update(notice.id).digest('hex').slice(0, 40)}`,
+          attempts: ATTEMPTS,
+          backoff: { type: 'exponential', delay: FIRST_PAUSE_MS, jitter: 0.5 },
+          removeOnComplete: KEPT_NOTICES,
+          removeOnFail: KEPT_FAILED,
+        },
+      };
+    }),
   );
 }

@@ -6,6 +6,7 @@ import type { HistoryPoint, HistoryReader } from '../core/ports/history-reader.t
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
+import { currentConcealer } from '../core/redaction/conceal.ts';
 import type { Backend } from './account/account-backend.ts';
 import { AccountStore } from './account/account-store.ts';
 import { MemoryBackend } from './account/backend-memory.ts';
@@ -13,7 +14,6 @@ import { RedisBackend } from './account/backend-redis.ts';
 import { StandbyBackend } from './account/backend-standby.ts';
 import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
-import { redactor } from './canonical.ts';
 import { StoredControls } from './controls/operator-controls.ts';
 
 export interface StateOptions {
@@ -107,7 +107,7 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
   const { clock, secrets = () => NO_SECRETS, randomText = systemRandomText } = options;
   const { historyEveryMs = 10_000, remembered = 20_000, maxAuditRecords = 10_000 } = options;
   const maxRecords = Math.max(10, maxAuditRecords);
-  const redact = redactor(secrets);
+  const redact = currentConcealer(secrets);
   const reader = { trust: options.operators ?? TRUSTING, onRefused: options.onRefusedControl ?? ignored };
   const store = new AccountStore({
     backend,

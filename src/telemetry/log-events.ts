@@ -187,6 +187,8 @@ const WRITERS: Writers = {
     });
   },
   controlRefused: ({ words }, { rarely }) => rarely('control refused')('error', 'controlRefused', words, {}),
+  noticeUnproven: ({ words }, { rarely }) =>
+    rarely('notice unproven')('error', 'noticeUnproven', `a notice may be somebody else's: ${words}`, {}),
   queueResumed: ({ queue }, { line }) =>
     line('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),
   schedulesAsserted({ buckets, why }, { line }) {

@@ -1,8 +1,9 @@
 import type { Writable } from 'node:stream';
 import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+import { createRedactor, type Redactor } from '../core/redaction/redactor.ts';
 import { createLogSink, type LogLoss } from './log-sink.ts';
+import { loggedValue } from './logged-value.ts';
 import { prettyLine } from './pretty-line.ts';
-import { createRedactor, type Redactor } from './redactor.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
@@ -93,7 +94,7 @@ const RESERVED = new Set(['level', 'time', 'words', 'event', 'pid', 'hostname'])
 function plain(redactor: Redactor, fields: LogFields): Readonly<Record<string, unknown>> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   if (entries.every(([, value]) => typeof value === 'number')) return Object.fromEntries(entries);
-  const shown = redactor.value(Object.fromEntries(entries));
+  const shown = loggedValue(Object.fromEntries(entries), redactor);
   if (typeof shown !== 'object' || shown === null) return { fields: shown };
   const renamed = Object.entries(shown).map(([key, value]) => [RESERVED.has(key) ? `${key}_` : key, value]);
   return Object.fromEntries(renamed) as Record<string, unknown>;

@@ -249,6 +249,7 @@ const HANDLERS: Handlers = {
   jobRefused: problem('refused'),
   auditHead: () => undefined,
   controlRefused: (_event, { metrics }) => metrics.controls_refused_total.inc(),
+  noticeUnproven: problem('unproven'),
   queueResumed: problem('paused'),
   schedulesAsserted: ({ why, buckets }, { metrics }) =>
     metrics.schedules_asserted_total.inc({ why }, buckets.length),

@@ -12,10 +12,11 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-/** The page: its own scripts and styles, its own server, nothing else. */
+/** The page: its own scripts and styles, its own server, nothing else; only its templates become markup. */
 export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+  "require-trusted-types-for 'script'; trusted-types lit-html";
 
 /** The queues' page sets styles in place and has a `base`. Its web font stays away: no other host is allowed. */
 export const BOARD_POLICY =

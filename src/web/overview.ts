@@ -1,4 +1,5 @@
 import type { Control } from '../core/controls/controls.ts';
+import { exchangeLinkOf } from '../core/lines/exchange-link.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { headlineOf } from '../core/view/state-line.ts';
 import type { Scope } from './access.ts';
@@ -51,8 +52,10 @@ export function createOverview(
         silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
         health: found,
         degraded: process.degraded(),
+        exchange: exchangeLinkOf(accounts),
+        oldestJudgedAtMs: oldestOf(accounts),
         queues: lines,
-        may: { control: can('control'), topUp: can('operate') && offers },
+        may: { control: can('control'), operate: can('operate'), topUp: can('operate') && offers },
       };
     },
   };
@@ -62,6 +65,11 @@ const UNKNOWN_HEALTH: Readiness = {
   ready: false,
   checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }],
 };
+
+function oldestOf(accounts: readonly AccountView[]): number | null {
+  const times = accounts.map(({ judgedAtMs }) => judgedAtMs).filter((atMs) => atMs !== null);
+  return times.length === 0 ? null : Math.min(...times);
+}
 
 function modeOf(accounts: readonly AccountView[]): Overview['mode'] {
   const modes = new Set(accounts.flatMap(({ mode }) => (mode === null ? [] : [mode])));

@@ -8,17 +8,34 @@ import { PAGE_POLICY } from './headers.ts';
 /** The page's own addresses; which of its views is shown, it tells by the address itself. */
 const PAGE_PATHS = [
   '/',
+  '/glossary',
   '/accounts/:id',
   '/accounts/:id/positions/:positionId',
   '/accounts/:id/credit-lines/:subject',
 ] as const;
 
-/** The plotting library as its package has it. */
-const PLOT_FILES: Readonly<Record<string, readonly [file: string, type: string]>> = {
-  '/assets/uplot.js': ['uPlot.esm.js', 'text/javascript; charset=utf-8'],
-  '/assets/uplot.iife.js': ['uPlot.iife.min.js', 'text/javascript; charset=utf-8'],
-  '/assets/uplot.css': ['uPlot.min.css', 'text/css; charset=utf-8'],
+const SCRIPT = 'text/javascript; charset=utf-8';
+const STYLE = 'text/css; charset=utf-8';
+
+/** What packages resolve to for Node. */
+const ENTRIES = { uplot: import.meta.resolve('uplot'), 'lit-html': import.meta.resolve('lit-html') };
+
+/** Files of the libraries that the page uses, as their packages have them: no build step. */
+const LIBRARY_FILES: Readonly<
+  Record<string, readonly [name: keyof typeof ENTRIES, file: string, type: string]>
+> = {
+  '/assets/uplot.js': ['uplot', 'dist/uPlot.esm.js', SCRIPT],
+  '/assets/uplot.iife.js': ['uplot', 'dist/uPlot.iife.min.js', SCRIPT],
+  '/assets/uplot.css': ['uplot', 'dist/uPlot.min.css', STYLE],
+  '/assets/lit-html/lit-html.js': ['lit-html', 'lit-html.js', SCRIPT],
+  '/assets/lit-html/directive.js': ['lit-html', 'directive.js', SCRIPT],
+  '/assets/lit-html/directive-helpers.js': ['lit-html', 'directive-helpers.js', SCRIPT],
+  '/assets/lit-html/directives/guard.js': ['lit-html', 'directives/guard.js', SCRIPT],
+  '/assets/lit-html/directives/repeat.js': ['lit-html', 'directives/repeat.js', SCRIPT],
 };
+
+/** As far from here in the sources as in the built program. */
+const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
 
 /** The folder has type declarations too, which are not served. */
 const SERVED = /^\/?[\w-]+\.(js|css|svg|png|html)$/;
@@ -54,13 +71,20 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
       },
     });
     for (const url of PAGE_PATHS) scope.get(url, (_request, reply) => reply.sendFile('index.html'));
-    for (const [url, [file, type]] of Object.entries(PLOT_FILES)) {
-      const content = await readFile(path.join(plotDirectory(), file));
+    const glossary = await readFile(GLOSSARY);
+    scope.get('/assets/glossary.md', (_request, reply) =>
+      reply.header('cache-control', REVALIDATE).type('text/markdown; charset=utf-8').send(glossary),
+    );
+    for (const [url, [name, file, type]] of Object.entries(LIBRARY_FILES)) {
+      const content = await readFile(path.join(packageDirectory(name), file));
       scope.get(url, (_request, reply) => reply.header('cache-control', REVALIDATE).type(type).send(content));
     }
   });
 }
 
-function plotDirectory(): string {
-  return path.dirname(fileURLToPath(import.meta.resolve('uplot')));
+/** It lies somewhere below the folder of the package. */
+function packageDirectory(name: keyof typeof ENTRIES): string {
+  const entry = fileURLToPath(ENTRIES[name]);
+  const folder = path.join('node_modules', name);
+  return entry.slice(0, entry.lastIndexOf(folder) + folder.length);
 }

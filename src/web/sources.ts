@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { OrderProof } from '../core/controls/order-plan.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -15,6 +16,7 @@ export interface WebSources {
   readonly audit: Pick<AuditReader, 'read' | 'tail' | 'show' | 'inputs'>;
   readonly history: Pick<HistoryReader, 'read'>;
   readonly controls: OperatorControls;
+  readonly orders: OrderDesk;
   /** The newest stress test on a schedule; rejects while the store is lost. */
   readonly stress: () => Promise<StressStatus>;
   readonly process: ProcessSource;
@@ -56,6 +58,13 @@ export type Readiness = Immutable<z.output<typeof readiness>>;
 export type QueueLine = Immutable<z.output<typeof queueLine>>;
 
 export type StressStatus = Immutable<z.output<typeof stressReply>>;
+
+/** What has to be known of an order by hand before it is made. */
+export interface OrderDesk {
+  readonly proof: () => OrderProof;
+  /** How far from the mark an activation is placed, a fraction; undefined: the market has no entry. */
+  gapOf(accountId: string, market: string): number | undefined;
+}
 
 /** Makes links at which a person pays money in (specification 4.1). */
 export interface DepositDesk {

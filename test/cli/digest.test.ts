@@ -62,6 +62,8 @@ test('digest sums up all accounts for a time, in words and JSON, and sends nothi
     '- long: near in BTC_PERP, held back: actions are paused',
     'Rules that fired:',
     '- long: near (critical) once, fires still: BTC_PERP',
+    'Audit chains ended with (for audit verify --head):',
+    expect.stringMatching(/^- long \d+:[0-9a-f]{64}$/),
   ]);
   const found = json(await world.cli(['digest', ...PERIOD, '--json']));
   expect(found).toMatchObject({
@@ -96,7 +98,7 @@ test('digest reads a trail of many pages, and says where its beginning was prune
   const shown = async (...more: readonly string[]) =>
     (await world.cli(['digest', ...PERIOD, ...more])).stdout
       .split('\n')
-      .filter((line) => line.startsWith('- long'));
+      .filter((line) => line.startsWith('- long:'));
   expect((await shown()).length).toBeLessThan(50);
   expect(await shown('--all')).toHaveLength(50);
   await world.state.audit.prune('long', {

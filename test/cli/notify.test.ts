@@ -61,7 +61,7 @@ describe('notify test', () => {
       type: 'slack',
       outcome: 'failed',
       reason: 'notFound',
-      words: 'HTTP 404: no_service [secret]',
+      words: 'HTTP 404: no_service [redacted]',
       attempts: 1,
     });
     expect(`${stdout}${stderr}`).not.toContain('private-part');

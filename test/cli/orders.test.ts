@@ -54,7 +54,7 @@ test('reduce puts exactly one order into the inbox while no daemon runs, and sho
   expect(order?.id).toMatch(/^[a-z0-9]+$/);
   expect((order?.expiresAtMs ?? 0) - (order?.atMs ?? 0)).toBeLessThanOrEqual(300_000);
   expect(said['obstacles']).toEqual([expect.stringMatching(/^No daemon has ever polled/)]);
-  expect(run.stderr).toMatch(/^ *order +reduce by 50.0 % of its size$/m);
+  expect(run.stderr).toMatch(/^ *order +reduce by 50 % of its size$/m);
   expect(run.stderr).toMatch(/^position +none that the daemon has seen$/m);
   expect(world.simulator.requestLog()).toEqual([]);
 });

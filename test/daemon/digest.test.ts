@@ -1,10 +1,13 @@
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
+import { openState } from '../cli/operator.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { configText } from './config.ts';
 import { drift, hasFilled, openScene, polls } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -41,6 +44,8 @@ function clockAhead(aheadMs: number): TestClock {
 const CATCH_UP_MS = 20_000;
 /** Everything that was done by then was done before the minute at which the digest is due. */
 const AHEAD_MS = 120_000;
+
+const HEADS = 'Audit chains ended with';
 
 const timeOf = (atMs: number): string => new Date(atMs).toISOString().slice(11, 16);
 
@@ -127,8 +132,60 @@ test('two instances send one digest of what both accounts did, and the command l
   const printed = await runCommandLine(['digest', ...period, '--config', world.configFile], {
     env: world.env,
   });
-  expect(printed.stdout.trimEnd().split('\n')).toEqual([json['words'], ...lines]);
+  // Chains go on meanwhile.
+  const upToHeads = (all: readonly string[]) =>
+    all.slice(
+      0,
+      all.findIndex((line) => line.startsWith(HEADS)),
+    );
+  const said = upToHeads(printed.stdout.trimEnd().split('\n'));
+  expect(said).toEqual([json['words'], ...upToHeads(lines)]);
   expect(receiver.received).toHaveLength(1);
+});
+
+test('an audit trail that somebody rewrote in Redis is whole in itself: the head in the digest finds it', {
+  timeout: 120_000,
+}, async () => {
+  const simulator = await openScene();
+  const receiver = await openReceiver();
+  const parts = { accounts: { long: { rules: ['halve'], more: '    mode: observe\n' } }, rules: RULES };
+  const world = await openDaemonWorld(simulator, parts);
+  const ahead = clockAhead(AHEAD_MS);
+  const redis = { url: world.redisUrl, prefix: world.prefix };
+  const text = configText(simulator, { ...parts, redis, more: sections(receiver, timeOf(ahead.nowMs())) });
+  // Without a key nothing else tells.
+  await world.write(text.replace(/^operators:.*\n/m, ''));
+  const state = openState(world);
+  const pause = async () => {
+    const by = { author: 'ann', reason: 'lunch', expiresAtMs: null };
+    await state.controls.put({ kind: 'pause', accountId: 'long', ...by });
+  };
+  await pause();
+  const daemon = await world.start({ clock: ahead });
+  await eventuallySent(world);
+  const lines = receiver.received[0]?.json['lines'] as readonly string[];
+  const [, seq = '', hash = ''] =
+    lines.map((line) => /^- long (\d+):([0-9a-f]{64})$/.exec(line)).find((match) => match !== null) ??
+    expect.fail(lines.join('\n'));
+  await daemon.stop('its trail is rewritten', 10_000);
+  const verify = (...more: readonly string[]) =>
+    runCommandLine(['audit', 'verify', '--account', 'long', ...more, '--config', world.configFile], {
+      env: world.env,
+    });
+  expect(await verify('--head', `${seq}:${hash}`)).toMatchObject({ exitCode: 0 });
+
+  const client = new Redis(world.redisUrl);
+  closeAfterTest(async () => client.disconnect());
+  const keys = await client.keys(`${world.prefix}:*:long`);
+  expect(await client.del(...keys)).toBeGreaterThanOrEqual(2);
+  for (let count = 0; count < Number(seq); count += 1) await pause();
+  expect(await verify()).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/^long: intact/) as string,
+  });
+  const found = await verify('--head', `${seq}:${hash}`);
+  expect(found).toMatchObject({ exitCode: 1 });
+  expect(found.stdout).toContain('the chain was made anew');
 });
 
 test('a process that starts when the day has its digest sends none, and another time of the day is another one', {

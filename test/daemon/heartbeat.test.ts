@@ -62,7 +62,7 @@ describe('the heartbeat', () => {
         looks += 1;
         return now.readiness;
       },
-      conceal: (text) => text.replaceAll(HIDDEN, '[secret]'),
+      conceal: (text) => text.replaceAll(HIDDEN, '[redacted]'),
       clock,
       telemetry: { emit: (event) => void events.push(event) },
     });
@@ -80,7 +80,7 @@ describe('the heartbeat', () => {
     expect(pings.at(-1)).toEqual({
       method: 'POST',
       path: `/${HIDDEN}/fail`,
-      body: 'dataFresh: desk-1 is old [secret]',
+      body: 'dataFresh: desk-1 is old [redacted]',
     });
     now.readiness = READY;
     await eventually(() => paths().at(-1) === `/${HIDDEN}/`, 'success again');

@@ -238,9 +238,7 @@ describe('the configs that it mounts', () => {
     )?.[1];
     expect(made.get('redis-secrets')?.['users.acl']).toContain(` >${password} `);
     const texts = [...made.values()].flatMap((files) =>
-      Object.entries(files).flatMap(([name, text]) =>
-        name.endsWith('-token') || name.endsWith('-password') ? [text] : [],
-      ),
+      Object.entries(files).flatMap(([name, text]) => (/-(token|password|key)$/.test(name) ? [text] : [])),
     );
     for (const text of texts) expect(text).toMatch(/^[0-9a-f]{48}$/);
     // The token that Prometheus sends is the daemon's; the others have nothing in common.
@@ -274,6 +272,15 @@ describe('the configs that it mounts', () => {
     expect(exitCode).toBe(0);
     const warnings = `${stdout}${stderr}`.split('\n').filter((line) => line.includes(': warning: '));
     expect(warnings.filter((line) => !line.endsWith('got no such file'))).toEqual([]);
+  });
+
+  test('the daemon’s config has a key of operators, which Redis does not have', () => {
+    const { operators } = parse(read('config/compose/breakwater.yaml')) as {
+      operators: { key: { file: string } };
+    };
+    const { target } = mountsOf(serviceOf('breakwater')).find(({ source }) => source === 'secrets') ?? {};
+    expect(operators.key.file).toBe(`${target}/operators-key`);
+    expect(mountsOf(serviceOf('redis')).map(({ source }) => source)).not.toContain('secrets');
   });
 
   test('the daemon’s config names the accounts that the exchange has', () => {

@@ -120,13 +120,16 @@ interface Contained {
   readonly ended: () => Promise<number | null>;
 }
 
+/** The image's own Node is found by its name, too. */
+const PATH = `${path.dirname(process.execPath)}:/usr/bin:/bin`;
+
 /** Starts the image with a command, as nobody, with nothing in its environment but what the image gives. */
 function start(command: readonly string[], environment: Readonly<Record<string, string>> = {}): Contained {
   const [program = '', ...entry] = words('ENTRYPOINT').map(here);
-  const child = spawn(program === 'node' ? process.execPath : program, [...entry, ...command.map(here)], {
+  const child = spawn(program, [...entry, ...command.map(here)], {
     ...NOBODY,
     cwd: image,
-    env: { NODE_ENV: 'production', TMPDIR: image, ...marked(), ...environment },
+    env: { NODE_ENV: 'production', PATH, TMPDIR: image, ...marked(), ...environment },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output += String(chunk)));
@@ -237,6 +240,8 @@ describe('the image', () => {
 async function checkDaemon(file: string, health: readonly string[]): Promise<void> {
   const daemon = start(words('CMD').map((word) => word.replace('/etc/breakwater/breakwater.yaml', file)));
   try {
+    const limits = await readFile(`/proc/${daemon.child.pid}/limits`, 'utf8');
+    expect(limits).toMatch(/^Max core file size +0 +0 /m);
     const url = (): string | undefined => /"url":"(http:[^"]+)"/.exec(daemon.output())?.[1];
     await until(() => url() !== undefined, daemon);
     await until(async () => (await fetch(`${url()}/readyz`)).ok, daemon);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { examineRedis, isRedisGuarded } from '../../src/queues/redis-sanity.ts';
-import { json, openOperatorWorld } from '../cli/operator.ts';
+import { json, openOperatorWorld, openState } from '../cli/operator.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { configText } from '../daemon/config.ts';
 import { drift, openScene, ours, polls, sizeOf } from '../daemon/scene.ts';
@@ -93,6 +93,35 @@ test.skipIf(!hasRedisServer()).each([
     expect([refused(), sent()]).toEqual([!isGuarded, isGuarded]);
   },
 );
+
+test('the password of Redis alone does not make a daemon sell at any price', async ({ skip }) => {
+  if (!hasRedisServer()) skip(NOT_HERE);
+  const { world, env } = await unsealed(true);
+  await world.start({ env });
+  await polls(world, 'long', 1);
+  await openState(world).controls.submit('long', {
+    kind: 'reduce',
+    markets: ['*'],
+    target: { kind: 'to', fraction: 0 },
+    slippageSteps: [0.5],
+    flatten: true,
+    author: 'ann',
+    reason: 'sell everything at any price',
+    expiresAtMs: Date.now() + 60_000,
+  });
+  await eventually(
+    () =>
+      world.events.some(
+        (event) =>
+          event.kind === 'audited' &&
+          event.event.kind === 'operatorOrderRefused' &&
+          event.event.words.includes('operators.maxSlippage'),
+      ),
+    'a refusal',
+  );
+  await polls(world, 'long', 2);
+  expect(world.simulator.requestLog().filter(({ path: asked }) => asked.includes('order'))).toEqual([]);
+});
 
 test('a Redis that does not say whether it asks for a password is not taken for guarded', async ({
   skip,

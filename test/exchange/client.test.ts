@@ -425,6 +425,32 @@ describe('histories', () => {
     expect(await client.transfers()).toMatchObject({ kind: 'ok', value: { complete: false } });
   });
 
+  test('that repeated one page were asked for two hundred times', async () => {
+    const page = transfers(500);
+    const { server, client } = await clientOf((_request, response) =>
+      send(response, 200, { limit: 500, offset: 0, total: 100_000, records: page }),
+    );
+    const outcome = await client.transfers();
+    expect(outcome).toMatchObject({ kind: 'ok', value: { complete: false } });
+    expect(outcome.kind === 'ok' && outcome.value.records).toHaveLength(500);
+    expect(server.received).toHaveLength(2);
+  });
+
+  test('of longer pages than asked for are read up to a bound', async () => {
+    let count = 0;
+    const { server, client } = await clientOf(
+      (_request, response) => {
+        const records = Array.from({ length: 900 }, () => ({ ...TRANSFER, transaction_id: `t${count++}` }));
+        return send(response, 200, { limit: 500, offset: 0, total: 1_000_000, records });
+      },
+      { dialect: 'camel' },
+    );
+    const outcome = await client.transfers();
+    expect(outcome).toMatchObject({ kind: 'ok', value: { complete: false, cut: 'limit' } });
+    expect(outcome.kind === 'ok' && outcome.value.records).toHaveLength(10_000);
+    expect(server.received).toHaveLength(12);
+  });
+
   test('stop at the time asked for, and at the number asked for', async () => {
     const all = transfers(1500);
     const { server, client } = await clientOf(pages(() => all));

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { DepositCustomer, FiatDepositRequest } from '../../src/core/ports/exchange.ts';
-import { errorOfReply, redactor } from '../../src/exchange/call/errors.ts';
+import { foreignWords } from '../../src/core/redaction/foreign-words.ts';
+import { errorOfReply, SHOWN_OF_ERRORS } from '../../src/exchange/call/errors.ts';
 import type { ExchangeClientOptions } from '../../src/exchange/client.ts';
 import type { EndpointId } from '../../src/exchange/endpoints.ts';
 import { prepareFiatDeposit, prepareTransfers } from '../../src/exchange/requests.ts';
@@ -111,7 +112,7 @@ test('errors of public endpoints keep their params (specification 7)', async () 
 
 describe('codes of the live service', () => {
   const nameOf = (endpoint: EndpointId, status: number, body: object) =>
-    errorOfReply({ endpoint, redact: redactor([]) }, status, body)?.name;
+    errorOfReply({ endpoint, redact: foreignWords([], SHOWN_OF_ERRORS) }, status, body)?.name;
 
   test.each<EndpointId>(['spotOrders', 'cancelAll', 'openPositions', 'stopLimit'])(
     '31 is a market that is not available (%s)',

@@ -1,6 +1,4 @@
-import process from 'node:process';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { allocatedBytes, settledBytes } from './memory.ts';
 import { drawFrom } from './mutate.ts';
 import { countedTime, longestTurn } from './processor-time.ts';
 import type { Boundary, FuzzInput, FuzzTarget } from './target.ts';
@@ -8,7 +6,7 @@ import type { Boundary, FuzzInput, FuzzTarget } from './target.ts';
 interface FuzzFinding {
   /** `npm run fuzz -- --target NAME --input SEED` tries it again. */
   readonly seed: number;
-  readonly what: 'crash' | 'slow' | 'hang';
+  readonly what: 'crash' | 'slow' | 'hang' | 'hungry' | 'grown';
   readonly words: string;
   readonly input: string;
 }
@@ -18,13 +16,19 @@ interface FuzzReport {
   readonly inputs: number;
   /** Processor time of the slowest input, milliseconds, the least of several tries. */
   readonly slowestMs: number;
-  /** Of the heap after collection, from a tenth of the inputs to the last one. */
+  /** What the hungriest input allocated, the least of several tries. */
+  readonly hungriestBytes: number;
+  /** Of memory after collection, from a tenth of the inputs to the last one. */
   readonly heapGrowthBytes: number;
   readonly findings: readonly FuzzFinding[];
 }
 
 /** Processor time that one input may take. */
 const LONGEST_MS = 50;
+/** What one input may allocate: a reply of 4 MiB, the longest that is read, takes half of it. */
+const MOST_BYTES = 64 * 2 ** 20;
+/** Of the whole run. What inputs leave behind must not add up; compiled code and caches with a bound stay far below. */
+const MOST_GROWTH_BYTES = 8 * 2 ** 20;
 const HANG_MS = 20_000;
 const TRIES = 12;
 /** Of processor time, for compiling what inputs are judged on later. */
@@ -41,8 +45,7 @@ export async function fuzz(
 ): Promise<FuzzReport> {
   const target = await boundary.open();
   const findings: FuzzFinding[] = [];
-  let slowestMs = 0;
-  let [inputs, settledBytes] = [0, 0];
+  let [inputs, slowestMs, hungriestBytes, beforeBytes] = [0, 0, 0, 0];
   try {
     await warmUp(target, from);
     for (let seed = from; seed < from + count && findings.length < MOST_FINDINGS; seed += 1) {
@@ -51,12 +54,17 @@ export async function fuzz(
       const found = await tried(input);
       inputs += 1;
       slowestMs = Math.max(slowestMs, found.ms);
+      hungriestBytes = Math.max(hungriestBytes, found.bytes);
       if (found.what !== undefined)
         findings.push({ seed, what: found.what, words: found.words, input: input.text });
-      if (inputs === Math.ceil(count / 10)) settledBytes = heapBytes();
+      if (inputs === Math.ceil(count / 10)) beforeBytes = await restedBytes(target);
     }
-    const heapGrowthBytes = heapBytes() - settledBytes;
-    return { target: boundary.name, inputs, slowestMs, heapGrowthBytes, findings };
+    const heapGrowthBytes = beforeBytes === 0 ? 0 : (await restedBytes(target)) - beforeBytes;
+    if (heapGrowthBytes > MOST_GROWTH_BYTES) {
+      const words = `${mib(heapGrowthBytes)} more in use after ${inputs} inputs`;
+      findings.push({ seed: from, what: 'grown', words, input: 'all of them, from this one on' });
+    }
+    return { target: boundary.name, inputs, slowestMs, hungriestBytes, heapGrowthBytes, findings };
   } finally {
     await target.close();
   }
@@ -76,32 +84,42 @@ async function warmUp(target: FuzzTarget, from: number): Promise<void> {
   }
 }
 
+async function restedBytes(target: FuzzTarget): Promise<number> {
+  await target.rest?.();
+  return await settledBytes();
+}
+
+const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+
 interface Tried {
   readonly ms: number;
+  readonly bytes: number;
   readonly what?: FuzzFinding['what'];
   readonly words: string;
 }
 
 async function tried(input: FuzzInput): Promise<Tried> {
-  const { longestMs = LONGEST_MS } = input;
-  let ms = Number.POSITIVE_INFINITY;
+  const { longestMs = LONGEST_MS, mostBytes = MOST_BYTES } = input;
+  let [ms, bytes] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   // Collecting garbage may fall into some tries, not into all, and what is compiled late is so after some.
-  for (let attempt = 0; attempt < TRIES && ms > longestMs; attempt += 1) {
+  for (let attempt = 0; attempt < TRIES && (ms > longestMs || bytes > mostBytes); attempt += 1) {
+    const allocated = allocatedBytes();
     // Most take little altogether. Of others it counts how long they hold the loop at a time.
     const measure = attempt === 0 ? countedTime() : longestTurn();
     try {
       if ((await inTime(input.run())) === 'hang')
-        return { ms: 0, what: 'hang', words: `no end within ${HANG_MS} ms` };
+        return { ms: 0, bytes: 0, what: 'hang', words: `no end within ${HANG_MS} ms` };
     } catch (error) {
       const words = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      return { ms: 0, what: 'crash', words: words.slice(0, 2_000) };
+      return { ms: 0, bytes: 0, what: 'crash', words: words.slice(0, 2_000) };
     } finally {
       ms = Math.min(ms, measure());
+      bytes = Math.min(bytes, allocated());
     }
   }
-  return ms > longestMs
-    ? { ms, what: 'slow', words: `${Math.round(ms)} ms of processor time` }
-    : { ms, words: '' };
+  if (ms > longestMs) return { ms, bytes, what: 'slow', words: `${Math.round(ms)} ms of processor time` };
+  if (bytes > mostBytes) return { ms, bytes, what: 'hungry', words: `${mib(bytes)} allocated` };
+  return { ms, bytes, words: '' };
 }
 
 async function inTime(running: void | Promise<void>): Promise<'done' | 'hang'> {
@@ -115,12 +133,4 @@ async function inTime(running: void | Promise<void>): Promise<'done' | 'hang'> {
   } finally {
     clearTimeout(timer);
   }
-}
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-function heapBytes(): number {
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
 }

@@ -1,23 +1,29 @@
 import { Agent, request } from 'undici';
-import {
-  type RunningSimulator,
-  startSimulatedExchange,
-} from '../../src/simulator/start-simulated-exchange.ts';
-import { CONTROL_TOKEN, type Fixture, startFixture } from '../web/fixture.ts';
 import { type Draw, mutatedJson, mutatedText, oneOf } from './mutate.ts';
 import type { Boundary } from './target.ts';
+
+/** One operation, and requests for it as they should be. */
+export interface Operation {
+  readonly method: string;
+  readonly path: (draw: Draw) => string;
+  readonly body?: ((draw: Draw) => unknown) | undefined;
+}
+
+/** A server that was started for a while. */
+export interface Served {
+  readonly url: string;
+  readonly operations: readonly Operation[];
+  readonly token?: string;
+  /** Takes away the next error inside of it, which nobody who asks may cause. */
+  readonly nextError: () => unknown;
+  close(): Promise<void>;
+}
 
 interface Request {
   readonly method: string;
   readonly path: string;
   readonly headers: Record<string, string>;
   readonly body: string;
-}
-
-interface Known {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: unknown;
 }
 
 const PATH = 'abcxyz0129-_.~%/?&=:+ ';
@@ -32,8 +38,10 @@ const HEADER_NAMES = [
   'last-event-id',
 ];
 
-function requestOf(draw: Draw, known: readonly Known[], token: string | undefined): Request {
-  const { method, path, body } = oneOf(draw, known);
+function requestOf(draw: Draw, { operations, token }: Pick<Served, 'operations' | 'token'>): Request {
+  const operation = oneOf(draw, operations);
+  const { method } = operation;
+  const [path, body] = [operation.path(draw), operation.body?.(draw)];
   const headers: Record<string, string> = {};
   if (token !== undefined && draw() < 0.8) headers['authorization'] = `Bearer ${token}`;
   if (draw() < 0.9)
@@ -49,12 +57,15 @@ function requestOf(draw: Draw, known: readonly Known[], token: string | undefine
       6_000,
     );
   const changedPath = draw() < 0.75 ? path : mutatedText(draw, path, PATH);
+  const kind = draw();
   const text =
     body === undefined && draw() < 0.7
       ? ''
-      : draw() < 0.8
-        ? mutatedJson(draw, body ?? {})
-        : mutatedText(draw, JSON.stringify(body ?? {}), '{}[]":,0123456789eE+-. ');
+      : kind < 0.2
+        ? JSON.stringify(body ?? {})
+        : kind < 0.8
+          ? mutatedJson(draw, body ?? {})
+          : mutatedText(draw, JSON.stringify(body ?? {}), '{}[]":,0123456789eE+-. ');
   const changedMethod =
     draw() < 0.9 ? method : oneOf(draw, ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']);
   return {
@@ -95,121 +106,44 @@ function judge(asked: Request, { status, text }: { readonly status: number; read
     throw new Error(`HTTP ${status} without a word`);
 }
 
-const BY = { author: 'me', reason: 'a reason' };
-const WEB_REQUESTS: readonly Known[] = [
-  ...[
-    '/',
-    '/healthz',
-    '/readyz',
-    '/metrics',
-    '/openapi.json',
-    '/api/v1/overview',
-    '/api/v1/accounts?query=desk&firing=true&limit=10&offset=0',
-    '/api/v1/accounts/desk-1',
-    '/api/v1/accounts/desk-1/history?subject=position:42&fromMs=1&limit=5',
-    '/api/v1/accounts/desk-1/story?subject=position:42&limit=5&beforeSeq=9',
-    '/api/v1/accounts/desk-1/audit/1',
-    '/api/v1/actions?limit=5',
-    '/api/v1/stress',
-    '/api/v1/events?accounts=desk-1',
-  ].map((path) => ({ method: 'GET', path })),
-  { method: 'POST', path: '/api/v1/pauses', body: { ...BY, accountId: 'desk-1', forMs: 60_000 } },
-  { method: 'DELETE', path: '/api/v1/pauses/1', body: BY },
-  {
-    method: 'POST',
-    path: '/api/v1/silences',
-    body: { ...BY, accountId: 'desk-1', ruleId: 'near', subject: 'position:42', forMs: 60_000 },
-  },
-  {
-    method: 'POST',
-    path: '/api/v1/accounts/desk-1/top-ups',
-    body: { subject: 'creditLine:USDT@1700000000', amount: '10', ticker: 'USD', author: 'me' },
-  },
-];
+/** What was accepted adds up in a server: a new one now and then keeps each input cheap. */
+const INPUTS_EACH = 2_000;
 
-/** Whatever is asked of the daemon's own server, it answers with a status and a word, never with a defect. */
-export const WEB: Boundary = {
-  name: 'web',
-  async open() {
-    const fixture: Fixture = await startFixture();
-    const agent = new Agent({ connections: 1 });
-    return {
-      make(draw) {
-        const asked = requestOf(draw, WEB_REQUESTS, CONTROL_TOKEN);
-        return {
-          text: JSON.stringify(asked).slice(0, 3_000),
-          async run() {
-            judge(asked, await answered(agent, fixture.server.url, asked));
-            if (fixture.errors.length > 0) throw fixture.errors.shift();
-          },
-        };
-      },
-      async close() {
+/** Whatever is asked of a server, it answers with a status and a word, never with a defect. */
+export function httpBoundary(name: string, start: () => Promise<Served>): Boundary {
+  return {
+    name,
+    async open() {
+      let served = await start();
+      let agent = new Agent({ connections: 1 });
+      const { operations, token } = served;
+      let count = 0;
+      const close = async (): Promise<void> => {
         await agent.close();
-        await fixture.close();
-      },
-    };
-  },
-};
-
-const PARAMETERS: Readonly<Record<string, string>> = {
-  account: 'account-1',
-  market: 'BTC_PERP',
-  name: 'crash',
-  index: '0',
-  id: '1',
-  order: '1',
-  loan: '1',
-  token: 'x',
-};
-
-/** What the second port says of itself, with its own examples. */
-async function documented(controlUrl: string): Promise<readonly Known[]> {
-  const reply = await fetch(`${controlUrl}/`);
-  const { endpoints } = (await reply.json()) as {
-    readonly endpoints: readonly {
-      readonly method: string;
-      readonly path: string;
-      readonly example?: unknown;
-    }[];
+        await served.close();
+      };
+      const renew = async (): Promise<void> => {
+        await close();
+        served = await start();
+        agent = new Agent({ connections: 1 });
+      };
+      return {
+        make(draw) {
+          const asked = requestOf(draw, { operations, ...(token === undefined ? {} : { token }) });
+          return {
+            text: JSON.stringify(asked).slice(0, 3_000),
+            async run() {
+              count += 1;
+              if (count % INPUTS_EACH === 0) await renew();
+              judge(asked, await answered(agent, served.url, asked));
+              const error = served.nextError();
+              if (error !== undefined) throw new Error('inside the server', { cause: error });
+            },
+          };
+        },
+        rest: renew,
+        close,
+      };
+    },
   };
-  return endpoints.map(({ method, path, example: body }) => ({
-    method,
-    path: path.replaceAll(/:(\w+)/g, (_, name: string) => PARAMETERS[name] ?? 'x'),
-    body,
-  }));
 }
-
-/** The simulator's second port takes what it documents, and says what it expected instead of anything else. */
-export const CONTROL: Boundary = {
-  name: 'control',
-  async open() {
-    let simulator: RunningSimulator = await startSimulatedExchange({ speed: 0, limits: [] });
-    const known = await documented(simulator.controlUrl);
-    const agent = new Agent({ connections: 1 });
-    let count = 0;
-    return {
-      make(draw) {
-        const asked = requestOf(draw, known, undefined);
-        return {
-          text: JSON.stringify(asked).slice(0, 3_000),
-          async run() {
-            count += 1;
-            // What was accepted adds up: a new exchange now and then keeps each input cheap.
-            if (count % 2_000 === 0) {
-              await simulator.close();
-              simulator = await startSimulatedExchange({ speed: 0, limits: [] });
-            }
-            judge(asked, await answered(agent, simulator.controlUrl, asked));
-            const [error] = simulator.internalErrors;
-            if (error !== undefined) throw new Error('inside the exchange', { cause: error });
-          },
-        };
-      },
-      async close() {
-        await agent.close();
-        await simulator.close();
-      },
-    };
-  },
-};

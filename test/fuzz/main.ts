@@ -54,6 +54,10 @@ async function tryOne(seed: number): Promise<void> {
   }
 }
 
+function mib(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}
+
 async function run(seed: number, inputs: number): Promise<void> {
   const controller = new AbortController();
   process.once('SIGINT', () => controller.abort());
@@ -63,9 +67,9 @@ async function run(seed: number, inputs: number): Promise<void> {
     if (report.findings.length > 0) process.exitCode = 1;
     if (values.json) process.stdout.write(`${JSON.stringify({ event: 'fuzz', ...report })}\n`);
     else {
-      const grownMib = (report.heapGrowthBytes / 2 ** 20).toFixed(1);
+      const { target, slowestMs, hungriestBytes, heapGrowthBytes, findings } = report;
       process.stdout.write(
-        `${report.target}: ${report.inputs} inputs, slowest ${report.slowestMs.toFixed(0)} ms, heap ${grownMib} MiB, ${report.findings.length} found\n`,
+        `${target}: ${report.inputs} inputs, slowest ${slowestMs.toFixed(0)} ms, hungriest ${mib(hungriestBytes)}, grown by ${mib(heapGrowthBytes)}, ${findings.length} found\n`,
       );
       for (const { seed: at, what, words, input } of report.findings)
         process.stdout.write(`  ${what} at --input ${at}: ${words}\n    ${input.slice(0, 400)}\n`);

@@ -2,6 +2,7 @@ import { createAlertmanager } from '../../src/notify/alertmanager.ts';
 import type { DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import { createDiscord } from '../../src/notify/discord.ts';
 import type { HttpReply, HttpSender } from '../../src/notify/http-sender.ts';
+import { createNtfy } from '../../src/notify/ntfy.ts';
 import { createOpsgenie } from '../../src/notify/opsgenie.ts';
 import { createPagerduty } from '../../src/notify/pagerduty.ts';
 import { createSlack } from '../../src/notify/slack.ts';
@@ -28,6 +29,7 @@ const REPLIES = [
   { error: { code: 'WorkflowNotFound', message: 'The workflow could not be found.' } },
   { result: 'Request will be processed', took: 0.302, requestId: '43a29c5c' },
   { message: 'Request body is not processable', errors: { message: 'too long' } },
+  { code: 40_301, http: 403, error: 'forbidden', link: 'https://ntfy.example/docs/publish/#authentication' },
 ];
 const WORDS = [
   'ok',
@@ -39,6 +41,26 @@ const WORDS = [
   'a:'.repeat(8_000),
   '://'.repeat(5_000),
 ];
+
+export const OUTGOING: Outgoing = {
+  message: message(),
+  along: [],
+  receipts: {},
+  insteadOf: [],
+  beginningUntold: false,
+};
+
+/** A receiver may ask for patience, not for silence. */
+const LONGEST_PAUSE_MS = 300_000;
+
+export function judgeAttempt(attempt: DeliveryAttempt): void {
+  if (attempt.kind === 'delivered') return;
+  const { words, retryAfterMs = 0 } = attempt;
+  if (words === '' || words.length > 300) throw new Error(`words of ${words.length} characters`);
+  if (words.includes('SECRETSECRET')) throw new Error(`a secret in its words: ${words}`);
+  if (!(retryAfterMs >= 0 && retryAfterMs <= LONGEST_PAUSE_MS))
+    throw new Error(`a pause of ${retryAfterMs} ms`);
+}
 
 /** Receivers may answer anything: the attempt ends with a short word about it, and a bounded pause. */
 export const RECEIVERS: Boundary = {
@@ -55,15 +77,9 @@ export const RECEIVERS: Boundary = {
       createDiscord({ url: 'https://discord.example/api/webhooks/1/SECRETSECRET' }, parts),
       createPagerduty({ apiUrl: 'https://events.example', routingKey: 'k'.repeat(32) }, parts),
       createOpsgenie({ apiUrl: 'https://api.example', apiKey: 'k'.repeat(32) }, parts),
+      createNtfy({ serverUrl: 'https://ntfy.example', topic: 'desk', token: 'SECRETSECRET' }, parts),
       createTeams({ url: 'https://flow.example/workflows/1/paths/invoke?sig=SECRETSECRET' }, parts),
     ];
-    const outgoing: Outgoing = {
-      message: message(),
-      along: [],
-      receipts: {},
-      insteadOf: [],
-      beginningUntold: false,
-    };
     return {
       make(draw) {
         const channel = oneOf(draw, channels);
@@ -81,12 +97,7 @@ export const RECEIVERS: Boundary = {
           text: `${channel.type} ${status} ${body.slice(0, 2_000)}`,
           async run() {
             reply = next;
-            const attempt: DeliveryAttempt = await channel.send(outgoing);
-            if (attempt.kind === 'delivered') return;
-            const { words, retryAfterMs = 0 } = attempt;
-            if (words === '' || words.length > 300) throw new Error(`words of ${words.length} characters`);
-            if (!(retryAfterMs >= 0 && retryAfterMs <= LONGEST_PAUSE_MS))
-              throw new Error(`a pause of ${retryAfterMs} ms`);
+            judgeAttempt(await channel.send(OUTGOING));
           },
         };
       },
@@ -94,6 +105,3 @@ export const RECEIVERS: Boundary = {
     };
   },
 };
-
-/** A receiver may ask for patience, not for silence. */
-const LONGEST_PAUSE_MS = 300_000;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
+import { createRedisDigestClaims } from '../../src/state/digest/digest-claims.ts';
 import { createRedisRateLimitStore } from '../../src/state/limits/limiter-redis.ts';
 import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
 import { createRedisReceiptStore } from '../../src/state/receipts/receipts-redis.ts';
@@ -124,6 +125,7 @@ export function openStores(redis: Redis, prefix: string) {
     limits: createRedisRateLimitStore({ redis, prefix }),
     receipts: createRedisReceiptStore({ redis, prefix }),
     stress: createRedisStressStore({ redis, prefix }),
+    digests: createRedisDigestClaims({ redis, prefix }),
   };
 }
 
@@ -132,6 +134,8 @@ export type Stores = ReturnType<typeof openStores>;
 export const NONCES = 'key';
 export const SCOPE = 'office/orders';
 export const THREAD = 'ops desk/near/position:1/1';
+export const DIGEST = '2026-01-31T08:00';
+export const SENT_DIGEST = '2026-01-30T08:00';
 export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, count: 3 } as const;
 
 const CASE = { scenario: 'crash', conditions: 'calm', keptWithout: 0.1, keptWith: 0.6 };
@@ -139,7 +143,7 @@ const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
 /** Fills a Redis with everything that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
-  const { state, nonces, limits, receipts, stress } = openStores(redis, prefix);
+  const { state, nonces, limits, receipts, stress, digests } = openStores(redis, prefix);
   await writeAccount(state);
   await writeOperators(state);
   await state.store.leases.acquire(ACCOUNT, MARKET, 'somebody', 3_000);
@@ -169,6 +173,8 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
     nextAtMs: 3,
   });
   await stress.claim('1', 'somebody');
+  await digests.claim(DIGEST, 'somebody');
+  await digests.finish(SENT_DIGEST);
   state.close();
   await nonces.close();
 }

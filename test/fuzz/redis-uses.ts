@@ -1,7 +1,17 @@
 import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-record.ts';
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
-import { ACCOUNT, BUDGET, MARKET, NONCES, SCOPE, type Stores, THREAD } from './redis-seed.ts';
+import {
+  ACCOUNT,
+  BUDGET,
+  DIGEST,
+  MARKET,
+  NONCES,
+  SCOPE,
+  SENT_DIGEST,
+  type Stores,
+  THREAD,
+} from './redis-seed.ts';
 
 type Use = (stores: Stores) => Promise<void>;
 
@@ -137,6 +147,13 @@ export const USES: Readonly<Record<string, Use>> = {
     const stored = await stress.read();
     if (stored !== undefined) within('nextAtMs', stored.nextAtMs, -8.64e15, 8.64e15);
     await stress.claim('1', 'me');
+  },
+  async digests({ digests }) {
+    for (const name of [DIGEST, SENT_DIGEST]) {
+      const outcome = await digests.claim(name, 'me');
+      if (!['mine', 'busy', 'sent'].includes(outcome)) throw new OutOfBounds(`a claim that is ${outcome}`);
+    }
+    await digests.release(DIGEST);
   },
 };
 

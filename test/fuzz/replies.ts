@@ -1,6 +1,8 @@
 import type { Dispatcher } from 'undici';
 import type { CommandOutcome, FullExchange, ReadOutcome } from '../../src/core/ports/exchange.ts';
+import { REPLY_BOUNDS, type ReplyBounds } from '../../src/exchange/call/reply-bounds.ts';
 import { Connections } from '../../src/exchange/call/transport.ts';
+import type { EndpointId } from '../../src/exchange/endpoints.ts';
 import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import { CREDIT_LINE, decimalText, openClient, POSITION, TRANSFER } from '../exchange/fixtures.ts';
 import { below, type Draw, mutatedJson, mutatedText, oneOf, serialized } from './mutate.ts';
@@ -9,6 +11,7 @@ import type { Boundary } from './target.ts';
 type Call = (exchange: FullExchange) => Promise<ReadOutcome<unknown> | CommandOutcome<unknown>>;
 
 interface Endpoint {
+  readonly id: EndpointId;
   readonly valid: readonly unknown[];
   readonly call: Call;
 }
@@ -59,29 +62,43 @@ const STOP = {
 
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   openPositions: {
+    id: 'openPositions',
     valid: [[POSITION, { ...POSITION, positionId: 2, market: 'ETH_PERP', amount: '-1' }], [], {}],
     call: (exchange) => exchange.openPositions(),
   },
   creditLines: {
+    id: 'creditLines',
     valid: [[CREDIT_LINE], CREDIT_LINE, [], { loans: [CREDIT_LINE] }],
     call: (exchange) => exchange.creditLines(),
   },
   mainBalance: {
+    id: 'mainBalance',
     valid: [{ BTC: { main_balance: '0.5' }, USDT: { main_balance: '100' } }, {}],
     call: (exchange) => exchange.mainBalance(),
   },
   transfers: {
+    id: 'transfers',
     valid: [{ limit: 100, offset: 0, total: 1, records: [TRANSFER] }],
     call: (exchange) => exchange.transfers(),
   },
   spotOrders: {
+    id: 'spotOrders',
     valid: [{ BTC_USDT: [SPOT_ORDER] }, [], {}],
     call: (exchange) => exchange.spotOrders(),
   },
-  reduceOnlyStop: { valid: [ORDER], call: (exchange) => exchange.reduceOnlyStop(STOP) },
-  cancelAll: { valid: [{}, [], [ORDER]], call: (exchange) => exchange.cancelAll({ market: 'BTC_PERP' }) },
-  setHedgeMode: { valid: [{ hedgeMode: true }, {}], call: (exchange) => exchange.setHedgeMode(true) },
+  reduceOnlyStop: { id: 'stopLimit', valid: [ORDER], call: (exchange) => exchange.reduceOnlyStop(STOP) },
+  cancelAll: {
+    id: 'cancelAll',
+    valid: [{}, [], [ORDER]],
+    call: (exchange) => exchange.cancelAll({ market: 'BTC_PERP' }),
+  },
+  setHedgeMode: {
+    id: 'hedgeMode',
+    valid: [{ hedgeMode: true }, {}],
+    call: (exchange) => exchange.setHedgeMode(true),
+  },
   fiatDepositLink: {
+    id: 'fiatDeposit',
     valid: [{ url: 'https://pay.example/1' }],
     call: (exchange) =>
       exchange.fiatDepositLink({ ticker: 'UAH', provider: 'X', amount: decimalText('100'), uniqueId: 'u1' }),
@@ -105,7 +122,7 @@ interface Wire {
   readonly body: Buffer;
 }
 
-function wireOf(draw: Draw, { valid }: Endpoint): Wire {
+function wireOf(draw: Draw, { id, valid }: Endpoint): Wire {
   const status = oneOf(draw, STATUSES);
   const value = status < 300 || draw() < 0.2 ? oneOf(draw, valid) : oneOf(draw, ERRORS);
   const kind = below(draw, 10);
@@ -114,7 +131,7 @@ function wireOf(draw: Draw, { valid }: Endpoint): Wire {
       ? mutatedJson(draw, value)
       : kind < 9
         ? mutatedText(draw, serialized(value), '{}[]":,0123456789eE+-. \\u\u0000ntf')
-        : many(draw, value);
+        : many(draw, value, REPLY_BOUNDS[id]);
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (draw() < 0.05) headers['content-encoding'] = oneOf(draw, ENCODINGS);
   if (draw() < 0.1)
@@ -124,13 +141,37 @@ function wireOf(draw: Draw, { valid }: Endpoint): Wire {
   return { status, headers, body: Buffer.from(text) };
 }
 
-/** Long lists and long records, up to beyond every bound. */
-function many(draw: Draw, value: unknown): string {
-  const one = serialized(Array.isArray(value) ? (value[0] ?? 0) : value);
-  const count = oneOf(draw, [10, 300, 3_000, 20_000]);
-  const list = Array.from({ length: Math.min(count, Math.ceil(3_000_000 / one.length)) }, () => one);
-  return `[${list.join(',')}]`;
+/** Long lists, at each bound of the endpoint and a little beyond. */
+function many(draw: Draw, value: unknown, { bytes, members }: ReplyBounds): string {
+  const [key, list] = listIn(value) ?? [];
+  const record: unknown = list?.[0] ?? Object.values(value as object)[0] ?? 0;
+  const one = draw() < 0.2 ? mutatedJson(draw, record) : padded(draw, record, bytes / members);
+  const fitting = Math.floor(bytes / (one.length + 1));
+  const count = Math.min(oneOf(draw, [10, 300, members, members + 1, fitting, fitting + 2]), fitting + 2);
+  const isKeyed = list === undefined && draw() < 0.9;
+  const text = Array.from({ length: count }, (_, index) => (isKeyed ? `"K${index}":${one}` : one)).join(',');
+  if (isKeyed) return `{${text}}`;
+  if (key === undefined) return `[${text}]`;
+  return serialized({ ...(value as object), [key]: 0 }).replace(`"${key}":0`, () => `"${key}":[${text}]`);
 }
+
+/** The list of a reply, and the key where it does not stand alone: a page of a history, orders of one market. */
+function listIn(value: unknown): readonly [key: string | undefined, list: readonly unknown[]] | undefined {
+  if (Array.isArray(value)) return [undefined, value];
+  return Object.entries(value as object).find((entry): entry is [string, unknown[]] =>
+    Array.isArray(entry[1]),
+  );
+}
+
+/** The record itself, or as long as makes both bounds meet. */
+function padded(draw: Draw, record: unknown, length: number): string {
+  const text = serialized(record);
+  if (draw() < 0.5 || !text.endsWith('}')) return text;
+  return `${text.slice(0, -1)},"padding":"${'x'.repeat(Math.max(0, length - text.length - 15))}"}`;
+}
+
+/** Of two pages as long as allowed: a history is read on until a page brings nothing new. */
+const MOST_BYTES = 160 * 2 ** 20;
 
 const CONTROLLER = {
   aborted: false,
@@ -141,6 +182,13 @@ const CONTROLLER = {
   resume: () => undefined,
 } satisfies Dispatcher.DispatchController;
 
+function answer(handler: Dispatcher.DispatchHandler, { status, headers, body }: Wire): void {
+  handler.onRequestStart?.(CONTROLLER, undefined);
+  handler.onResponseStart?.(CONTROLLER, status, { ...headers });
+  handler.onResponseData?.(CONTROLLER, body);
+  handler.onResponseEnd?.(CONTROLLER, {});
+}
+
 /** The whole client, with replies that come at once, from below HTTP. */
 export const REPLIES: Boundary = {
   name: 'replies',
@@ -150,11 +198,8 @@ export const REPLIES: Boundary = {
       timers: systemTimers,
       open: () => ({
         dispatch: (_options, handler) => {
-          const { status, headers, body } = wire;
-          handler.onRequestStart?.(CONTROLLER, undefined);
-          handler.onResponseStart?.(CONTROLLER, status, { ...headers });
-          handler.onResponseData?.(CONTROLLER, body);
-          handler.onResponseEnd?.(CONTROLLER, {});
+          // In a turn of its own, as from a socket: of a history each page holds the loop for itself.
+          setImmediate(() => answer(handler, wire));
           return true;
         },
         close: () => Promise.resolve(),
@@ -177,6 +222,7 @@ export const REPLIES: Boundary = {
         const next = wireOf(draw, endpoint);
         return {
           text: `${name} ${next.status} ${JSON.stringify(next.headers)} ${next.body.toString().slice(0, 2_000)}`,
+          mostBytes: MOST_BYTES,
           async run() {
             wire = next;
             aheadMs += HOUR_MS;

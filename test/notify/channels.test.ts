@@ -615,7 +615,11 @@ describe('a daily digest', () => {
       nearest: sighting({ name: 'R&D_PERP', distance: (index + 1) / 100_000 }),
     }),
   );
-  const about = { versions: { breakwater: '1.2.3', node: 'v24.0.0' }, notes: [] };
+  const heads = accounts.map(({ accountId: chain }, seq) => ({
+    chain,
+    head: { seq, hash: 'a1'.repeat(32) },
+  }));
+  const about = { versions: { breakwater: '1.2.3', node: 'v24.0.0' }, notes: [], heads };
   const due = { name: '2026-01-31T08:00', atMs: DAY.toMs };
   const notice = digestNotice(digestOf(accounts, DAY, about), due, { channels: [] });
 
@@ -636,6 +640,8 @@ describe('a daily digest', () => {
         ),
       );
       expect(shown).toMatch(/- and 9\d\d more\n/);
+      const [, chain] = /^- desk-(\d+) \1:(?:a1){32}$/m.exec(shown) ?? [];
+      expect(chain).toBe(String(Math.floor(DAY.toMs / 86_400_000) % 1_000));
       expect(shown).toContain('Breakwater 1.2.3, Node v24.0.0.');
       expect(raw).not.toContain('…');
       expect(shown).not.toMatch(/observe mode:|firing|subject/i);

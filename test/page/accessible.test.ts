@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { account, creditLine, rule } from '../support/account-view.ts';
@@ -8,11 +10,37 @@ import { endangered, type Fixture, overview, startFixture, stressed } from './fi
 
 const LOAN = 'creditLine:USDT@1700000000';
 
+const COSTS = {
+  fromMs: 0,
+  isComplete: false,
+  totals: [
+    {
+      money: 'USDT',
+      orders: 2,
+      slippage: { known: 50, unknown: 0 },
+      fees: { known: 29.95, unknown: 0 },
+      kept: { known: -500, unknown: 1 },
+      slippageAtMost: { known: 350, unknown: 0 },
+      averted: 1,
+    },
+  ],
+};
+
+const PREVIEW = {
+  plan: [
+    { label: 'account', text: 'desk' },
+    { label: 'will send', text: `BTC_PERP: a reduce-only sell stop ${'and so on '.repeat(12)}` },
+  ],
+  closesWhen: 'To be flat now use the exchange.',
+  obstacles: ['The account is in observe mode: the order is recorded, and nothing is sent.'],
+};
+
 const VIEWS = {
   list: '/',
   account: '/accounts/desk',
   position: '/accounts/desk/positions/1',
   'credit line': `/accounts/borrower/credit-lines/${encodeURIComponent(LOAN)}`,
+  glossary: '/glossary',
 } as const;
 
 /** In the page: everything that is wrong with it, in words. */
@@ -76,6 +104,15 @@ const CUT_OFF = `(() => {
   return [...out.map(words), ...small.map((node) => 'small: ' + words(node)), ...(document.documentElement.scrollWidth > width ? ['scrolls'] : [])];
 })()`;
 
+const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+/** What axe-core says is wrong, and where. The debugger puts it in, which the page's own policy does not hold back. */
+async function axeFindings(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  return (await page.evaluate(`axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ': ' + failureSummary)))`)) as string[];
+}
+
 describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
   let browser: Browser;
   let fixture: Fixture;
@@ -115,6 +152,8 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
         }),
       ],
       stress: stressed(),
+      costs: COSTS,
+      preview: PREVIEW,
       history: [1, 2, 3]
         .map((step) => ({
           atMs: atMs - step * 60_000,
@@ -160,7 +199,11 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
     const { page } = await openPage(browser, { viewport: { width, height: 844 } });
     try {
       await page.goto(fixture.url + path);
-      await page.getByText('Firing, critical').first().waitFor();
+      for (const index of path === '/' ? [0, 1] : []) await page.locator('.row-toggle').nth(index).click();
+      await page
+        .getByText(path === '/glossary' ? 'waiting for its trigger' : 'Firing, critical')
+        .first()
+        .waitFor();
       await run(page);
     } finally {
       await page.context().close();
@@ -176,12 +219,35 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
     },
   );
 
+  it.each(
+    Object.entries(VIEWS).flatMap(([name, path]) =>
+      (['light', 'dark'] as const).map((colorScheme) => ({ name, path, colorScheme })),
+    ),
+  )('has nothing that axe-core finds, $colorScheme: $name', async ({ path, colorScheme }) => {
+    await open(path, 390, async (page) => {
+      await page.emulateMedia({ colorScheme });
+      expect(await axeFindings(page)).toEqual([]);
+    });
+  });
+
   it('has them in its dialogs too', async () => {
     await open('/', 390, async (page) => {
       await page.getByRole('button', { name: 'Pause actions' }).click();
       await page.getByRole('dialog', { name: 'Pause all actions' }).waitFor();
       expect(await page.evaluate(FLAWS)).toEqual([]);
       expect(await page.evaluate(CUT_OFF)).toEqual([]);
+      expect(await axeFindings(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Reduce or close' }).first().click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Reason').fill('event risk');
+      await dialog.getByLabel('Your name').fill('ann');
+      await dialog.getByLabel('Control token').fill('the-control-token');
+      await dialog.getByRole('button', { name: 'Show the order' }).click();
+      await dialog.getByText('To be flat now use the exchange.').waitFor();
+      expect(await page.evaluate(FLAWS)).toEqual([]);
+      expect(await page.evaluate(CUT_OFF)).toEqual([]);
+      expect(await axeFindings(page)).toEqual([]);
     });
   });
 

@@ -87,6 +87,8 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     closeAfterTest(() => watched.page.context().close());
     await watched.page.goto(url);
     await sees(watched.page, CALM);
+    await watched.page.locator('.row-toggle').click();
+    await watched.page.locator('.subject').waitFor();
     await watched.page.evaluate(REMEMBER);
     return { ...watched, simulator, world, daemon, url };
   }
@@ -181,6 +183,39 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     await fired.getByText('Details and inputs').click();
     await fired.getByText('"inputs"').waitFor();
     await sees(page, 'Distance to liquidation, last hour');
+    await expectClean(scene);
+  });
+
+  it('reduces by hand what was shown before, as the ledger has it', async () => {
+    const scene = await open();
+    const { page, simulator, world } = scene;
+    const before = sizeOf(simulator, 'long');
+    await page.getByRole('button', { name: 'Reduce or close' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('How far').selectOption('Take away a part of its size');
+    await dialog.getByLabel('Part in percent').fill('50');
+    await dialog.getByLabel('Reason').fill('event risk');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);
+    await dialog.getByRole('button', { name: 'Show the order' }).click();
+    await dialog
+      .getByText(/a reduce-only sell stop at about \d+(\.\d+)?; it closes only when the price falls/)
+      .waitFor();
+    expect(ours(simulator, 'long')).toEqual([]);
+    await dialog.getByRole('button', { name: 'Order it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await patiently(
+      () => {
+        if (sizeOf(simulator, 'long') <= before / 2) return true;
+        move(simulator, -0.0005);
+        return false;
+      },
+      'half of the position',
+      () => troubles(world.events),
+      150,
+    );
+    expect(sizeOf(simulator, 'long')).toBeGreaterThan(before / 2 - 0.001);
+    await page.locator('.action', { hasText: 'accepted' }).first().waitFor();
     await expectClean(scene);
   });
 

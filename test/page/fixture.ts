@@ -2,9 +2,18 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import path from 'node:path';
+import { accountRow } from '../../src/core/lines/account-row.ts';
 import type { AccountView } from '../../src/core/view/account-view.ts';
 import { headlineOf } from '../../src/core/view/state-line.ts';
-import type { PageAction, PageOverview, PageStoryEntry, PageStress } from '../../src/web/page/contract.d.ts';
+import { PAGE_POLICY } from '../../src/web/headers.ts';
+import type {
+  CostsReply,
+  OrderPreview,
+  PageAction,
+  PageOverview,
+  PageStoryEntry,
+  PageStress,
+} from '../../src/web/page/contract.d.ts';
 import { account, position, rule, text } from '../support/account-view.ts';
 
 /**
@@ -14,11 +23,7 @@ import { account, position, rule, text } from '../support/account-view.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const PAGE = path.join(ROOT, 'src/web/page');
-const UPLOT = path.join(ROOT, 'node_modules/uplot/dist');
-
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const PACKAGES = path.join(ROOT, 'node_modules');
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -41,6 +46,8 @@ export interface FixtureState {
   stories: Record<string, PageStoryEntry[]>;
   history: { atMs: number; values: Record<string, number | string> }[];
   stress: PageStress;
+  costs: CostsReply;
+  preview: OrderPreview;
   readToken: string | undefined;
   controlToken: string;
   /** Whose token the read token is. */
@@ -73,6 +80,8 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
     stories: {},
     history: [],
     stress: { scheduled: false, stored: null },
+    costs: { fromMs: 0, isComplete: true, totals: [] },
+    preview: { plan: [], closesWhen: '', obstacles: [] },
     readToken: undefined,
     controlToken: 'the-control-token',
     knownAs: null,
@@ -104,6 +113,7 @@ export async function startFixture(state: Partial<FixtureState> = {}): Promise<F
         account.accountId === accountId ? { ...account, ...changed } : account,
       );
       emit('account', { accountId, changed });
+      emit('rows', { rows: full.accounts.filter((one) => one.accountId === accountId).map(accountRow) });
       emit('overview', { changed: { headline: headlineOf(full.accounts) } });
     },
     changeOverview(changed) {
@@ -159,12 +169,15 @@ function page(pathname: string, response: ServerResponse): void {
   const isAsset = pathname.startsWith('/assets/');
   const name = isAsset ? pathname.slice('/assets/'.length) : 'index.html';
   const vendored = { 'uplot.js': 'uPlot.esm.js', 'uplot.css': 'uPlot.min.css' }[name];
-  const file = vendored === undefined ? path.join(PAGE, name) : path.join(UPLOT, vendored);
+  const library = name.startsWith('lit-html/') ? name : `uplot/dist/${vendored}`;
+  const isOwn = vendored === undefined && !name.startsWith('lit-html/');
+  const own = path.join(name === 'glossary.md' ? path.join(ROOT, 'docs') : PAGE, name);
+  const file = isOwn ? own : path.join(PACKAGES, library);
   try {
     const text = readFileSync(file);
     response.writeHead(200, {
       'content-type': TYPES[path.extname(name)] ?? 'application/octet-stream',
-      'content-security-policy': POLICY,
+      'content-security-policy': PAGE_POLICY,
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'same-origin',
       'cross-origin-opener-policy': 'same-origin',
@@ -186,6 +199,10 @@ function stream({ query }: Asked, response: ServerResponse, { state, streams }: 
   response.on('close', () => streams.delete(response));
   send(response, 'hello', { version: 'test', atMs: Date.now() });
   send(response, 'overview', { changed: { ...state.overview, headline: headlineOf(state.accounts) } });
+  if (query.get('rows') !== null) {
+    const rows = state.accounts.map(accountRow);
+    send(response, 'rows', { rows, ids: rows.map(({ accountId }) => accountId), cursor: 'a.1' });
+  }
   for (const account of state.accounts.filter(({ accountId }) => ids.has(accountId))) {
     send(response, 'account', { accountId: account.accountId, changed: account });
   }
@@ -201,12 +218,13 @@ function read({ path: asked, query }: Asked, rawPath: string, state: FixtureStat
     return [200, { ...state.overview, headline: headlineOf(state.accounts), atMs: Date.now() }];
   if (asked === '/actions') return [200, { actions: state.actions }];
   if (asked === '/stress') return [200, state.stress];
-  if (asked === '/accounts') return [200, accountsPage(query, state)];
+  if (asked === '/rows') return [200, { atMs: Date.now(), rows: state.accounts.map(accountRow) }];
   const [, segment = '', rest = ''] = /^\/accounts\/([^/]+)(.*)$/.exec(rawPath) ?? [];
   const accountId = decodeURIComponent(segment);
   const account = state.accounts.find((found) => found.accountId === accountId);
   if (account === undefined) return [404, { error: { code: 'notFound', message: 'no such account' } }];
   if (rest === '') return [200, account];
+  if (rest === '/costs') return [200, state.costs];
   if (rest === '/history') return [200, { subject: query.get('subject'), points: state.history }];
   if (rest === '/top-ups') return [200, { offer: { tickers: ['USD'], minAmount: '20', maxAmount: '5000' } }];
   if (rest === '/story') {
@@ -222,23 +240,6 @@ function read({ path: asked, query }: Asked, rawPath: string, state: FixtureStat
     : [200, { hash: 'abc', record: { seq }, inputs: { liquidationDistance: 0.041 } }];
 }
 
-function accountsPage(query: URLSearchParams, { accounts }: FixtureState): unknown {
-  const text = (query.get('query') ?? '').toLowerCase();
-  const offset = Number(query.get('offset') ?? 0);
-  const limit = Number(query.get('limit') ?? 25);
-  const found = accounts
-    .filter((account) => JSON.stringify([account.accountId, account.labels]).toLowerCase().includes(text))
-    .filter((account) => query.get('firing') !== 'true' || account.worst !== null)
-    .toSorted((a, b) => b.danger - a.danger);
-  return {
-    atMs: Date.now(),
-    total: found.length,
-    offset,
-    limit,
-    accounts: found.slice(offset, offset + limit),
-  };
-}
-
 function change({ method, path: asked, body }: Asked, state: FixtureState): [number, unknown] {
   const given = body as { accountId: string | null; reason: string; author: string; forMs: number | null };
   if (method === 'POST' && asked === '/pauses') {
@@ -251,6 +252,9 @@ function change({ method, path: asked, body }: Asked, state: FixtureState): [num
     state.overview = { ...state.overview, pauses: [] };
     return [200, { lifted: [] }];
   }
+  if (method === 'POST' && asked.endsWith('/orders/preview')) return [200, state.preview];
+  if (method === 'POST' && asked.endsWith('/orders')) return [201, { order: { id: 'o1' }, ...state.preview }];
+  if (method === 'DELETE' && asked.includes('/orders/')) return [200, { order: { id: 'o2' } }];
   if (method === 'POST' && asked.endsWith('/top-ups')) {
     return [201, { url: 'https://pay.example/deposit?x=1', uniqueId: 'u-1', opensWith: 'referrer' }];
   }
@@ -282,7 +286,9 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     queues: [
       { queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null, isPaused: false },
     ],
-    may: { control: true, topUp: true },
+    exchange: { ok: true, words: 'it answers' },
+    oldestJudgedAtMs: atMs - 2_000,
+    may: { control: true, operate: true, topUp: true },
     ...changed,
   };
 }
@@ -351,6 +357,8 @@ export function endangered(accountId: string): AccountView {
     },
     worst: 'critical',
     danger: 1_000,
+    nearest: 0.0412,
+    jointDistance: 0.0412,
     positions: [
       position('1', { liquidationDistance: 0.0412, markPrice: text('26074.5'), unrealizedPnl: -5888.25 }),
     ],

@@ -26,6 +26,8 @@ async function shoot(browser: Browser, url: string): Promise<void> {
         .nth(ACCOUNTS.length - 1)
         .waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
+      await page.locator('.row-toggle').first().click();
+      await page.locator('.subject').first().waitFor();
       const file = path.join(FOLDER, `page-${device}-${colorScheme}.png`);
       await writeFile(file, withPalette(await page.screenshot()));
       await page.context().close();

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { account, creditLine, position, rule } from '../support/account-view.ts';
+import { accountRow } from '../../src/core/lines/account-row.ts';
+import { account, CALM, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import { endangered, type Fixture, type FixtureState, overview, startFixture } from './fixture.ts';
 
@@ -34,6 +35,15 @@ async function evaluate<T>(page: Page, expression: string): Promise<T> {
   return (await page.evaluate(expression)) as T;
 }
 
+/** Shows everything about an account of the list. */
+async function expand(page: Page, accountId: string): Promise<void> {
+  const row = page.locator('.account', { has: page.getByText(accountId, { exact: true }) });
+  await row.locator('.row-toggle').click();
+  await row.locator('.subject').first().waitFor();
+}
+
+const namesOf = (page: Page) => page.locator('.row-id').allTextContents();
+
 const lastSent = (asked: Fixture['asked'], method = 'POST') => asked.findLast((one) => one.method === method);
 
 describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
@@ -63,7 +73,11 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     const { page, complaints } = await open(two());
     await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     // The sentence is there before the list.
-    await becomes(() => page.locator('.account h3').allTextContents(), ['hot-desk', 'calm-desk']);
+    await becomes(() => namesOf(page), ['hot-desk', 'calm-desk']);
+    expect(await page.locator('.row .state-words').first().textContent()).toContain(
+      'Acting: reducing BTC_PERP until 10 % away',
+    );
+    await expand(page, 'hot-desk');
     const hot = page.locator('.account').first();
     const text = (await hot.textContent()) ?? '';
     for (const words of [
@@ -81,7 +95,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     ]) {
       expect(text).toContain(words);
     }
-    const bar = hot.getByRole('meter');
+    const bar = hot.locator('.subject').getByRole('meter');
     expect(await bar.getAttribute('aria-valuetext')).toContain('Thresholds: thin-cushion 10');
     expect(await page.title()).toBe('(1!) Breakwater');
     expect(complaints).toEqual([]);
@@ -90,8 +104,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   it('follows what happens without a reload, in the very same nodes', async () => {
     const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });
     await sees(page, 'desk calm: 15.25 % from liquidation (BTC_PERP).');
-    // The sentence is there before the list.
-    await page.locator('.subject').first().waitFor();
+    await expand(page, 'desk');
     await evaluate(page, 'document.querySelector(".subject").isTheSame = true; window.isTheSame = true');
     const hot = endangered('desk');
     server.changeOverview({ firing: { critical: 1, warning: 0, info: 0 } });
@@ -125,20 +138,28 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
   });
 
   it('keeps the focus and what is open when the order changes', async () => {
-    const accounts = ['a', 'b', 'c'].map((id, index) => account(id, { danger: 3 - index }));
-    const { fixture: server, page } = await open({ overview: overview({ accounts: 3 }), accounts });
-    await sees(page, '3 accounts');
-    const link = page.locator('.account h3 a', { hasText: /^c$/ });
-    await link.focus();
-    server.state.accounts = [...accounts.slice(0, 2), account('c', { danger: 9 })];
-    server.changeOverview({ firing: { critical: 0, warning: 1, info: 0 } });
-    await becomes(() => page.locator('.account h3').allTextContents(), ['c', 'a', 'b']);
-    expect(await evaluate(page, 'document.activeElement.textContent')).toBe('c');
-    const dangers = { a: 1, b: 3, c: 2 };
-    server.state.accounts = Object.entries(dangers).map(([id, danger]) => account(id, { danger }));
-    server.changeOverview({ firing: { critical: 0, warning: 0, info: 0 } });
-    await becomes(() => page.locator('.account h3').allTextContents(), ['b', 'c', 'a']);
-    expect(await evaluate(page, 'document.activeElement.textContent')).toBe('c');
+    const distances = (of: Readonly<Record<string, number>>) =>
+      Object.entries(of).map(([id, nearest]) => account(id, { nearest }));
+    const first = distances({ a: 0.1, b: 0.2, c: 0.3 });
+    const { fixture: server, page } = await open({ overview: overview({ accounts: 3 }), accounts: first });
+    await becomes(() => namesOf(page), ['a', 'b', 'c']);
+    await expand(page, 'c');
+    const toggle = page.locator('.row-toggle', { hasText: /: c$/ });
+    const focused = () => evaluate<string>(page, 'document.activeElement.textContent');
+    const watching = { ...CALM, kind: 'watching', cause: 'rulePending', severity: 'info' } as const;
+    for (const [order, state] of [
+      [{ c: 0.1, a: 0.2, b: 0.3 }, watching],
+      [{ b: 0.1, c: 0.2, a: 0.3 }, CALM],
+    ] as const) {
+      await toggle.focus();
+      server.state.accounts = distances(order);
+      server.emit('rows', { rows: server.state.accounts.map(accountRow) });
+      // The order is found anew where the count of a state changes.
+      server.changeAccount(Object.keys(order)[0] ?? '', { state });
+      await becomes(() => namesOf(page), Object.keys(order));
+      expect(await focused()).toMatch(/^\w+: c$/);
+      expect(await page.locator('.subject').count()).toBe(1);
+    }
   });
 
   it('says loudly that it is not live any more, and comes back by itself', async () => {
@@ -157,6 +178,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     server.state.overview = overview({ firing: { critical: 1, warning: 0, info: 0 } });
     await sees(page, 'acting: reducing BTC_PERP until 10 % away');
     await becomes(() => alert.isVisible(), false);
+    await expand(page, 'desk');
     await sees(page, 'liquidationDistance 4.12 % is below 5 %');
   });
 
@@ -177,8 +199,8 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       ],
       stories: { [evil]: [{ seq: 1, part: 0, atMs: 0, kind: evil, words: evil, outcome: evil, detail: {} }] },
     });
-    await page.getByRole('heading', { name: evil }).first().waitFor();
-    await page.getByRole('link', { name: evil, exact: true }).first().click();
+    await expand(page, evil);
+    await page.getByRole('link', { name: 'Rules, orders, data and story' }).click();
     await page.getByRole('heading', { level: 1, name: evil }).waitFor();
     await sees(page, 'Details and inputs');
     await page.goto(
@@ -235,6 +257,65 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await evaluate(page, 'sessionStorage.getItem("breakwater.controlToken")')).toBeNull();
   });
 
+  it('shows the order before it is made, makes it once, and takes it back', async () => {
+    const preview = {
+      plan: [{ label: 'will send', text: 'a reduce-only sell stop at about 29471' }],
+      closesWhen: 'To be flat now use the exchange.',
+      obstacles: ['The account is paused.'],
+    };
+    const { fixture: server, page } = await open({ accounts: [account('desk')], preview });
+    await expand(page, 'desk');
+    await page.getByRole('button', { name: 'Reduce or close' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Reduce or close in desk' });
+    await dialog.getByLabel('How far').selectOption('Take away a part of its size');
+    await dialog.getByLabel('Part in percent').fill('12.5');
+    await dialog.getByLabel('Slippage').fill('1 %, 3');
+    await dialog.getByLabel('Reason').fill('event risk');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill('the-control-token');
+    await dialog.getByRole('button', { name: 'Show the order' }).click();
+    for (const words of [
+      'a reduce-only sell stop at about 29471',
+      preview.closesWhen,
+      ...preview.obstacles,
+    ]) {
+      await dialog.getByText(words).waitFor();
+    }
+    const made = () => server.asked.filter(({ path }) => path === '/accounts/desk/orders');
+    expect(made()).toEqual([]);
+    // Back leads to what was typed.
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    expect(await dialog.getByLabel('Part in percent').inputValue()).toBe('12.5');
+    await dialog.getByRole('button', { name: 'Show the order' }).click();
+    await dialog.getByRole('button', { name: 'Order it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const order = {
+      kind: 'reduce',
+      positionId: '1',
+      target: { kind: 'by', fraction: 0.125 },
+      slippageSteps: [0.01, 0.03],
+    };
+    expect(made().map(({ body }) => body)).toEqual([
+      { order, reason: 'event risk', author: 'ann', key: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    ]);
+    const said = { author: 'ann', reason: 'event risk', atMs: 0, expiresAtMs: 0 };
+    const inbox = [
+      { kind: 'withdraw', id: 'o0', orderId: 'x', ...said },
+      { kind: 'reduce', id: 'o1', ...said },
+    ];
+    server.changeAccount('desk', { inbox: inbox as never });
+    await sees(page, 'not begun, by ann: event risk');
+    await page.getByRole('button', { name: 'Withdraw the order o1' }).click();
+    const back = page.getByRole('dialog', { name: 'Withdraw the order o1' });
+    await back.getByLabel('Reason').fill('over');
+    await back.getByRole('button', { name: 'Withdraw it' }).click();
+    await back.waitFor({ state: 'detached' });
+    expect(lastSent(server.asked, 'DELETE')).toMatchObject({
+      path: '/accounts/desk/orders/o1',
+      body: { reason: 'over', author: 'ann' },
+    });
+  });
+
   it('silences a rule for one subject, and offers nothing where changing is off', async () => {
     const { fixture: server, page } = await open({ accounts: [endangered('desk')] }, '/accounts/desk');
     await page.getByRole('button', { name: 'Silence near-liquidation' }).click();
@@ -252,7 +333,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       author: 'ann',
       forMs: 3_600_000,
     });
-    server.changeOverview({ may: { control: false, topUp: false } });
+    server.changeOverview({ may: { control: false, operate: false, topUp: false } });
     await becomes(() => page.getByRole('button', { name: 'Silence near-liquidation' }).isDisabled(), true);
     expect(await page.getByRole('button', { name: 'Pause actions' }).isDisabled()).toBe(true);
   });
@@ -283,6 +364,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       rules: [rule('ltv-high', LOAN, { phase: 'firing', reason: 'currentLtv 74 % is above 70 %' })],
     });
     const { page, complaints } = await open({ accounts: [borrower] });
+    await expand(page, 'borrower');
     await page.getByRole('link', { name: 'Credit line' }).click();
     await page.getByRole('heading', { level: 1, name: 'Credit line 50' }).waitFor();
     const cure = 'To 60.0\u00a0%: repay 9\u202f462\u00a0USDT, or add collateral worth 15\u202f771\u00a0USDT';
@@ -358,24 +440,46 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it('pages and filters, and watches only what it shows', async () => {
+  it('shows a part of many accounts, filters, sorts and groups them, and watches only what is open', async () => {
     const accounts = Array.from({ length: 60 }, (_, index) =>
-      account(`desk-${index}`, { danger: 60 - index }),
+      account(`desk-${index}`, {
+        nearest: 0.5 - index / 1_000,
+        labels: { desk: index % 3 === 0 ? 'arb' : 'macro' },
+        atRisk: [{ money: 'USDT', worth: 1_000 + index }],
+        ...(index === 7
+          ? { state: { ...CALM, severity: 'warning', kind: 'watching', cause: 'ruleFiring' } }
+          : {}),
+      }),
     );
     const { fixture: server, page } = await open({ overview: overview({ accounts: 60 }), accounts });
-    await sees(page, '1 to 25 of 60 accounts');
+    await sees(page, '60 accounts, worst first');
+    expect((await namesOf(page)).slice(0, 2)).toEqual(['desk-7', 'desk-59']);
+    expect(await page.locator('.account').count()).toBe(50);
+    await page.getByRole('button', { name: 'Show 10 more of 60 accounts' }).click();
+    await becomes(() => page.locator('.account').count(), 60);
     const watching = () => server.streams().map((ids) => ids.length);
-    await becomes(watching, [25]);
-    await page.getByRole('button', { name: 'Next page' }).click();
-    await sees(page, '26 to 50 of 60 accounts');
-    expect(await page.locator('.account').count()).toBe(25);
+    await becomes(watching, [0]);
+    await expand(page, 'desk-59');
+    await becomes(watching, [1]);
+    // Changing what is watched is no loss of the connection.
+    expect(await page.getByText(NOT_LIVE).isVisible()).toBe(false);
+    await page.getByLabel('Order').selectOption('name');
+    await becomes(async () => (await namesOf(page)).slice(0, 3), ['desk-0', 'desk-1', 'desk-2']);
+    await page.getByLabel('Group').selectOption('desk');
+    await sees(page, 'desk=arb: 20 accounts, none needs attention');
+    await sees(page, 'desk=macro: 40 accounts, 1 needs attention');
+    expect(await page.locator('.account').count()).toBe(0);
+    await page.getByText('desk=arb: 20').click();
+    await becomes(() => page.locator('.account').count(), 20);
+    await page.getByLabel('Group').selectOption('');
     await page.getByLabel('Filter').fill('desk-5');
     await sees(page, '11 accounts of 60');
     await becomes(() => page.locator('.account').count(), 11);
-    await becomes(watching, [11]);
-    // Changing what is watched is no loss of the connection.
-    expect(await page.getByText(NOT_LIVE).isVisible()).toBe(false);
-    await page.getByLabel('Only firing').check();
+    await page.getByLabel('Filter').fill('');
+    await page.getByRole('button', { name: 'desk-7' }).first().click();
+    await becomes(() => namesOf(page), ['desk-7']);
+    await page.getByLabel('Needs attention').check();
+    await page.getByLabel('Filter').fill('desk-8');
     await sees(page, 'No account matches.');
   });
 
@@ -403,7 +507,10 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await focused()).toBe('Pause actions');
-    await page.locator('.account h3 a').first().focus();
+    await page.locator('.row-toggle').first().focus();
+    await page.keyboard.press('Enter');
+    const story = page.getByRole('link', { name: 'story of hot-desk' });
+    await story.focus();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'hot-desk' }).waitFor();
     await becomes(() => evaluate<string>(page, 'document.activeElement.id'), 'content');
@@ -431,6 +538,8 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await sees(page, 'There is no account other.');
     await page.goto(`${server.url}/nowhere/at/all`);
     await sees(page, 'There is no such page here.');
+    await page.getByRole('link', { name: 'What the words mean' }).click();
+    await sees(page, 'an accepted order waits for its price');
     await page.getByRole('main').getByRole('link', { name: 'All accounts' }).click();
     await sees(page, 'calm: 15.25 % from liquidation');
   });

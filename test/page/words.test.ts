@@ -1,13 +1,19 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { accountRow } from '../../src/core/lines/account-row.ts';
 import { headlineOf } from '../../src/core/view/state-line.ts';
 import { lostView } from '../../src/core/view/view-account.ts';
+import { costWords } from '../../src/web/page/account-words.js';
 import { levelOfAccount, verdictOf } from '../../src/web/page/danger.js';
 import { doingLines } from '../../src/web/page/doing-words.js';
 import { EventParser, type ServerEvent } from '../../src/web/page/event-stream.js';
 import * as format from '../../src/web/page/format.js';
+import { chaptersOf } from '../../src/web/page/glossary-text.js';
 import { EMPTY, withActions, withAsked, withEvent } from '../../src/web/page/page-state.js';
 import { accountPath, routeOf, subjectPath } from '../../src/web/page/route.js';
+import { groupedRows, type ListChoice, labelNames, listedRows } from '../../src/web/page/row-order.js';
+import { atRiskWords, doingWords, nearestWords, rowScale } from '../../src/web/page/row-words.js';
 import {
   creditScale,
   distanceWords,
@@ -232,6 +238,95 @@ describe('what is being done', () => {
   });
 });
 
+describe('the list', () => {
+  const rows = [
+    account('far', { nearest: 'none', atRisk: [] }),
+    account('near', { nearest: 0.05, atRisk: [{ money: 'USDT', worth: 10 }] }),
+    account('unknown', { nearest: null, atRisk: [{ money: 'USDT', worth: null }] }),
+    account('blind', { nearest: 0.5, labels: {}, state: lostView('blind').state }),
+  ].map(accountRow);
+  const choice = { query: '', isAttentionOnly: false, cause: '', sort: 'danger', group: '' } as const;
+  const ids = (changed: Partial<ListChoice>) =>
+    listedRows(rows, { ...choice, ...changed }).map(({ accountId }) => accountId);
+
+  it('has the worst state first, then what is unknown, then the nearest', () => {
+    expect(ids({})).toEqual(['blind', 'unknown', 'near', 'far']);
+    expect(ids({ sort: 'distance' })).toEqual(['unknown', 'near', 'blind', 'far']);
+    expect(ids({ sort: 'worth' })).toEqual(['unknown', 'blind', 'near', 'far']);
+    expect(ids({ sort: 'name' })).toEqual(['blind', 'far', 'near', 'unknown']);
+  });
+
+  it('finds by id, label, market and state, and what needs somebody', () => {
+    expect(ids({ query: 'DESK=arb' })).toEqual(['unknown', 'near', 'far']);
+    expect(ids({ query: 'redis is down' })).toEqual(['blind']);
+    expect(ids({ query: 'btc_perp' })).toHaveLength(4);
+    expect(ids({ isAttentionOnly: true })).toEqual(['blind']);
+    expect(ids({ cause: 'blind storeLost' })).toEqual(['blind']);
+  });
+
+  it('groups by a label in the order of its first account, those without it too', () => {
+    const groups = groupedRows(listedRows(rows, choice), 'desk');
+    expect(groups.map(({ title, rows: { length } }) => [title, length])).toEqual([
+      ['desk=none', 1],
+      ['desk=arb', 3],
+    ]);
+    expect(labelNames(rows)).toEqual(['desk']);
+  });
+
+  it('has bars that can be compared, and never calls unknown far', () => {
+    expect(rowScale({ nearest: 0.05, worst: 'critical' })).toEqual({ fill: 0.8, zone: 'critical' });
+    expect(rowScale({ nearest: 'none', worst: null })).toEqual({ fill: 0, zone: 'calm' });
+    expect(rowScale({ nearest: null, worst: null })).toEqual({ fill: null, zone: 'unknown' });
+    expect(nearestWords({ nearest: null })).toBe('unknown');
+    expect(
+      atRiskWords({
+        atRisk: [
+          { money: 'USDT', worth: 32_100 },
+          { money: 'BTC', worth: null },
+        ],
+      }),
+    ).toBe('32.1K\u00a0USDT + ?\u00a0BTC');
+  });
+
+  it('says what is being done', () => {
+    expect(doingWords(accountRow(endangered('a')))).toBe('1 order out');
+    expect(doingWords(accountRow(account('a')))).toBe('');
+  });
+
+  it('keeps what it shows apart from what is not there any more', () => {
+    const first = withEvent(EMPTY, { name: 'rows', data: { rows, ids: rows.map((row) => row.accountId) } });
+    expect([first.rows.size, first.isListKnown]).toEqual([4, false]);
+    const all = withEvent(first, { name: 'rows', data: { rows: [], cursor: 'x.1' } });
+    expect([all.isListKnown, all.rowsCursor]).toEqual([true, 'x.1']);
+    const fewer = withEvent(all, { name: 'rows', data: { rows: [], ids: ['near'], cursor: 'x.2' } });
+    expect([...fewer.rows.keys()]).toEqual(['near']);
+    expect(fewer.rows.get('near')).toBe(first.rows.get('near'));
+  });
+
+  it('says what protection cost, and what is not known of it', () => {
+    const sum = (known: number, unknown = 0) => ({ known, unknown });
+    const total = {
+      money: 'USDT',
+      orders: 2,
+      slippage: sum(50),
+      fees: sum(29.95),
+      kept: sum(500),
+      slippageAtMost: sum(350),
+      averted: 1,
+    };
+    expect(costWords(total)).toBe(
+      'USDT: 2 orders cost 50.00 by slippage and 29.95 in fees; within the hour after, 500.00 was kept. ' +
+        'After 1 order the price passed the liquidation price.',
+    );
+    expect(costWords({ ...total, kept: sum(-20, 1), averted: 0 })).toContain(
+      '20.00 was given up. Not all is known of 1 order.',
+    );
+    expect(costWords({ ...total, kept: sum(0, 2), fees: sum(0, 2) })).toContain(
+      'and an unknown amount in fees; what it kept within the hour after is not known yet.',
+    );
+  });
+});
+
 describe('the sentence', () => {
   const headline = headlineOf([endangered('desk-1'), account('desk-2')]);
 
@@ -258,6 +353,22 @@ describe('the sentence', () => {
     const state = { ...CALM, kind: 'blind', cause: 'notPolled', severity: 'info' } as const;
     expect(levelOfAccount(account('a', { state }))).toBe('unknown');
     expect(levelOfAccount(account('a'))).toBe('ok');
+  });
+});
+
+describe('the glossary', () => {
+  it('is read from the documents, every word of it', () => {
+    const text = readFileSync(new URL('../../docs/glossary.md', import.meta.url), 'utf8');
+    const chapters = chaptersOf(text);
+    const words = chapters.flatMap(({ entries }) => entries.map(({ word }) => word));
+    expect(words).toHaveLength(
+      text.split('\n').filter((line) => line.startsWith('| ')).length - chapters.length,
+    );
+    expect(words).toContain('waiting for its trigger');
+    for (const { title, entries } of chapters) {
+      expect(title).not.toBe('');
+      for (const { word, meaning } of entries) expect([word, meaning].join()).toMatch(/^[^|`[]+,[^|`[]+$/);
+    }
   });
 });
 

@@ -133,9 +133,16 @@ describe('the routes', () => {
         '/accounts/:id/credit-lines/:subject',
         '/accounts/:id/positions/:positionId',
         '/assets/*',
+        '/assets/glossary.md',
+        '/assets/lit-html/directive-helpers.js',
+        '/assets/lit-html/directive.js',
+        '/assets/lit-html/directives/guard.js',
+        '/assets/lit-html/directives/repeat.js',
+        '/assets/lit-html/lit-html.js',
         '/assets/uplot.css',
         '/assets/uplot.iife.js',
         '/assets/uplot.js',
+        '/glossary',
         '/healthz',
         '/readyz',
       ].map((url) => `GET ${url}`),
@@ -146,7 +153,12 @@ describe('the routes', () => {
       'POST /api/v1/pauses',
       'POST /api/v1/silences',
     ]);
-    expect(of('operate')).toEqual(['POST /api/v1/accounts/:id/top-ups']);
+    expect(of('operate').sort()).toEqual([
+      'DELETE /api/v1/accounts/:id/orders/:orderId',
+      'POST /api/v1/accounts/:id/orders',
+      'POST /api/v1/accounts/:id/orders/preview',
+      'POST /api/v1/accounts/:id/top-ups',
+    ]);
     const unsafe = routes.filter(
       ({ method, access }) =>
         method !== 'GET' && method !== 'HEAD' && access !== 'control' && access !== 'operate',
@@ -368,7 +380,8 @@ describe('the page', () => {
     expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(page.headers['content-security-policy']).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+        "require-trusted-types-for 'script'; trusted-types lit-html",
     );
   });
 

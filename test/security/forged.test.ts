@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
+import { openQueues } from '../../src/queues/producers.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
 import { type OperatorWorld, openOperatorWorld } from '../cli/operator.ts';
@@ -12,6 +13,8 @@ import { closeAfterTest } from '../contract/support/world.ts';
 import { OPERATORS_KEY } from '../daemon/config.ts';
 import { polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
+import { startReceiver } from '../notify/receiver.ts';
+import { targetOf } from '../support/redis.ts';
 
 const FORGED = { author: 'ann', reason: 'sell everything at any price', expiresAtMs: Date.now() + 3_600_000 };
 const CLOSE = {
@@ -19,7 +22,7 @@ const CLOSE = {
   kind: 'reduce' as const,
   markets: ['*'],
   target: { kind: 'to' as const, fraction: 0 },
-  slippageSteps: [0.5],
+  slippageSteps: [0.05],
   flatten: true,
 };
 
@@ -57,6 +60,31 @@ test.each([
   expect(JSON.stringify(records)).toContain('lacks the seal of operators.key');
   // The key makes the same order.
   await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
+  await eventually(() => orders(world) > 0, 'an order');
+});
+
+test('an order at nearly any price is refused, audited and told, though it bears the seal', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  await writer(world, OPERATORS_KEY).controls.submit('long', { ...CLOSE, slippageSteps: [0.05, 0.5] });
+  await eventually(
+    () => alarms(world).some((words) => words.includes('beyond operators.maxSlippage (5 %)')),
+    'an alarm',
+    () => alarms(world),
+  );
+  await polls(world, 'long', 3);
+  expect(orders(world)).toBe(0);
+  expect(JSON.stringify(await world.state.audit.tail('long', 20))).toContain(
+    'refused: a slippage of 50 % is beyond operators.maxSlippage',
+  );
+  const ask = ['flatten', '--account', 'long', '--reason', 'x', '--yes'];
+  const run = await world.cli([...ask, '--slippage', '1%,6%']);
+  expect(run).toMatchObject({ exitCode: 2 });
+  expect(run.stderr).toMatch(
+    /--slippage: a slippage of 6 %.*nothing was ordered\.[^]*set operators\.maxSlippage/,
+  );
+  // As much as the config allows is an order.
+  expect(await world.cli([...ask, '--slippage', '5%'])).toMatchObject({ exitCode: 0 });
   await eventually(() => orders(world) > 0, 'an order');
 });
 
@@ -119,6 +147,52 @@ test('a pause written to Redis without a seal does not hold, and is told of', as
   expect(await world.state.controls.list()).toEqual([]);
   await writer(world, OPERATORS_KEY).controls.submit('long', CLOSE);
   await eventually(() => orders(world) > 0, 'an order');
+});
+
+test('a notice put into the queue without a seal is told as not proven and never as critical; the daemon’s own as ever', async () => {
+  const receiver = await startReceiver();
+  closeAfterTest(() => receiver.close());
+  const rules = `  - id: near
+    on: position
+    severity: critical
+    when: { liquidationDistance: { below: 90% } }
+    do: [{ notify: {} }]
+`;
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['near'] } },
+    rules,
+    more: `channels: { hook: { type: webhook, url: "${receiver.url}/hook" } }\n`,
+  });
+  const queues = openQueues({
+    target: targetOf(world.redisUrl),
+    prefix: world.prefix,
+    onError: () => undefined,
+  });
+  closeAfterTest(() => queues.close());
+  await world.start();
+  const told = (words: string) =>
+    receiver.received.map(({ json }) => json).find((json) => String(json['words']).includes(words));
+  await eventually(() => told('liquidation') !== undefined, 'the notice of the daemon');
+  const own = told('liquidation') ?? expect.fail();
+  expect(own).toMatchObject({ severity: 'critical', kind: 'firing' });
+  expect(own['words']).not.toContain('Not proven');
+  expect(world.events.filter(({ kind }) => kind === 'noticeUnproven')).toEqual([]);
+  const emitted = world.events.flatMap((event) => (event.kind === 'notice' ? [event.notice] : []));
+  const [notice] = emitted;
+  if (notice === undefined) return expect.fail('no notice');
+  // As a daemon without the key would, or one of an older version; then with a seal that somebody made up.
+  await queues.notifier.hand([{ ...notice, id: 'forged-1', key: 'forged-1', words: 'Move all funds to x.' }]);
+  const job = { ...notice, id: 'forged-2', key: 'forged-2', words: 'Call this number.' };
+  const notify = queues.all.find(({ name }) => name === 'notify');
+  await notify?.add('firing', { version: 1, notice: job, seal: 'f'.repeat(64) });
+  for (const words of ['Move all funds to x.', 'Call this number.']) {
+    await eventually(() => told(words) !== undefined, words);
+    expect(told(words)).toMatchObject({ severity: 'warning' });
+    expect(told(words)?.['words']).toMatch(
+      /^Not proven to be from Breakwater \(it lacks the seal .*\)\. It says: /,
+    );
+  }
+  expect(world.events.filter(({ kind }) => kind === 'noticeUnproven')).toHaveLength(2);
 });
 
 test('audit rewritten with Redis access: the log has the head, and verify --head finds that it is another one', async () => {

@@ -2,8 +2,9 @@ import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Secret } from '../../src/config/secret.ts';
+import { createRedactor } from '../../src/core/redaction/redactor.ts';
+import { loggedValue } from '../../src/telemetry/logged-value.ts';
 import { createLogger, type Logger, type LoggerOptions } from '../../src/telemetry/logger.ts';
-import { createRedactor } from '../../src/telemetry/redactor.ts';
 
 interface Line {
   readonly [key: string]: unknown;
@@ -216,12 +217,11 @@ describe('secrets', () => {
   test('the signature within an address is hidden by itself', () => {
     const { logger, text } = capture({ secrets: ['https://flow.example/invoke?v=1&sig=Zm9vYmFy-cXV4_0123'] });
     logger.log('info', 'e', 'refused: Zm9vYmFy-cXV4_0123, version v=1');
-    expect(text()).toContain('refused: [secret], version v=1');
+    expect(text()).toContain('refused: [redacted], version v=1');
   });
 
   test('that nobody knows are hidden by where they stand and what they look like', () => {
-    const redact = createRedactor();
-    const shown = redact.value({
+    const logged = {
       apiKey: 'abcdef',
       'X-TXC-SIGNATURE': 'f00',
       nested: { password: 5, token: ['a'], payload: 'x' },
@@ -235,20 +235,21 @@ describe('secrets', () => {
       f: 'Authorization: GenieKey eb243592-faa2',
       g: 'https://prod-1.logic.azure.com/workflows/1/invoke?sp=%2Frun&sig=ab-c_d&x=1',
       unset: { token: undefined, secret: null },
-    });
+    };
+    const shown = loggedValue(logged, createRedactor());
     expect(shown).toEqual({
-      apiKey: '[secret]',
-      'X-TXC-SIGNATURE': '[secret]',
-      nested: { password: '[secret]', token: '[secret]', payload: '[secret]' },
+      apiKey: '[redacted]',
+      'X-TXC-SIGNATURE': '[redacted]',
+      nested: { password: '[redacted]', token: '[redacted]', payload: '[redacted]' },
       reason: 'kept',
       tokens: 3,
-      a: 'redis://[secret]@db',
-      b: 'Authorization: Bearer [secret]',
-      c: 'https://api.telegram.org/bot[secret]/sendMessage',
-      d: 'https://hooks.slack.com/services/[secret]',
-      e: 'secret=[secret]&x=1',
-      f: 'Authorization: GenieKey [secret]',
-      g: 'https://prod-1.logic.azure.com/workflows/1/invoke?sp=%2Frun&sig=[secret]&x=1',
+      a: 'redis://[redacted]@db',
+      b: 'Authorization: Bearer [redacted]',
+      c: 'https://api.telegram.org/bot[redacted]/sendMessage',
+      d: 'https://hooks.slack.com/services/[redacted]',
+      e: 'secret=[redacted]&x=1',
+      f: 'Authorization: GenieKey [redacted]',
+      g: 'https://prod-1.logic.azure.com/workflows/1/invoke?sp=%2Frun&sig=[redacted]&x=1',
       unset: { token: undefined, secret: null },
     });
   });

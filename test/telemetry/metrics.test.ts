@@ -176,6 +176,7 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'jobStalled', queue: 'act', job: 'j' },
   { kind: 'jobRefused', queue: 'notify', job: 'j', why: 'form' },
   { kind: 'auditHead', accountId: 'a', head: { seq: 1, hash: 'f' } },
+  { kind: 'noticeUnproven', queue: 'notify', words: 'it lacks the seal' },
   { kind: 'controlRefused', words: 'the pause x does not hold' },
   { kind: 'schedulesAsserted', buckets: [1, 2], why: 'repair' },
   { kind: 'started', roles: ['poll'], accounts: 7, instance: 'i' },

@@ -52,6 +52,35 @@ describe('listening', () => {
     expect(listener.events.filter(about('account', 'desk-2'))).toEqual([]);
   });
 
+  test('has a row of every account for those who want them, then what changed, and after a break only what is new', async () => {
+    const { server, set, views } = await start();
+    const other = await listen(server);
+    const listener = await listen(server, '?rows=true');
+    const rowsOf = ({ data }: SentEvent) =>
+      (data['rows'] as readonly { accountId: string }[]).map((row) => row.accountId);
+    const first = await listener.until(about('rows'));
+    expect(first.data).toMatchObject({ ids: ['desk-1', 'desk-2'], cursor: expect.any(String) });
+    expect(rowsOf(first)).toEqual(['desk-1', 'desk-2']);
+    set(accountView('desk-2', { nearest: 0.3 }));
+    const next = await listener.until((sent) => about('rows')(sent) && sent !== first);
+    expect(rowsOf(next)).toEqual(['desk-2']);
+    expect(next.data).not.toHaveProperty('ids');
+    // Figures that nobody would see change no row.
+    set(accountView('desk-2', { nearest: 0.300_001, judgedAtMs: 7 }));
+    set(accountView('desk-1', { nearest: 0.2 }));
+    const third = await listener.until((sent) => about('rows')(sent) && sent !== first && sent !== next);
+    expect(rowsOf(third)).toEqual(['desk-1']);
+    const back = await listen(server, `?rows=${String(third.data['cursor'])}`);
+    expect((await back.until(about('rows'))).data).toMatchObject({ rows: [], ids: ['desk-1', 'desk-2'] });
+    const stranger = await listen(server, '?rows=0123456789ab.3');
+    expect(rowsOf(await stranger.until(about('rows'))).sort()).toEqual(['desk-1', 'desk-2']);
+    views.delete('desk-1');
+    const gone = await listener.until(({ data }) => (data['ids'] as string[] | undefined)?.length === 1);
+    expect(gone.data).toMatchObject({ rows: [], ids: ['desk-2'] });
+    expect(other.events.filter(about('rows'))).toEqual([]);
+    expect((await ask(server, '/api/v1/events?rows=%22')).status).toBe(400);
+  });
+
   test('the overview comes again with what changed, and not because time passes', async () => {
     const { server, set, state, reads } = await start();
     const listener = await listen(server);

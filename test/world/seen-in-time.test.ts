@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { FaultEffect } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedFault, WorldSpec } from '../../src/world/spec.ts';
 
@@ -124,6 +125,19 @@ test('the same while the account is far from everything: polls keep to the minut
   const world = openWorld(sceneOf({ speed: 0.001, roundTripMs: 100, faults: [fault], isRich: true }));
   await world.run(FALL_MS);
   expect(times(world, 'openPositions', 13_000)).toEqual([]);
+});
+
+test.each<[string, Omit<Extract<FaultEffect, { kind: 'gatewayStatus' }>, 'kind' | 'status'>]>([
+  ['999,999 seconds', { retryAfterMs: 999_999_000 }],
+  ['a date in 2099', { retryAfterMs: 73 * 365 * 86_400_000, retryAfterAs: 'date' }],
+])('one 429 of the gateway that asks for %s: hardly anybody looked until then', async (_what, asks) => {
+  const refusal = { kind: 'gatewayStatus', status: 429, ...asks } as const;
+  const fault: TimedFault = { atMs: 1_000, untilMs: 12_000, fault: { effect: refusal } };
+  const scene = sceneOf({ speed: 0.001, roundTripMs: 100, faults: [fault], isRich: true });
+  const world = openWorld({ ...scene, prices: [], durationMs: 200_000 });
+  await world.run();
+  expect(times(world, 'openPositions', 140_000).length).toBeGreaterThanOrEqual(5);
+  expect(world.errors).toEqual([]);
 });
 
 test('a rule that held its second after the last read that came: its order waited for another read', async () => {

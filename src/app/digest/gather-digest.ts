@@ -1,7 +1,18 @@
 import process from 'node:process';
-import { AuditInputsError, type AuditRecord, type ChainedRecord } from '../../core/audit/audit-record.ts';
+import {
+  AuditInputsError,
+  type AuditRecord,
+  type ChainedRecord,
+  OPERATOR_CHAIN,
+} from '../../core/audit/audit-record.ts';
 import { type DigestRecord, digestAccount } from '../../core/digest/account-digest.ts';
-import { type AccountDigest, type Digest, digestOf, type Period } from '../../core/digest/digest.ts';
+import {
+  type AccountDigest,
+  type Digest,
+  type DigestHead,
+  digestOf,
+  type Period,
+} from '../../core/digest/digest.ts';
 import { NearestSightings, sightingsInDecision, sightingsInHistory } from '../../core/digest/sighting.ts';
 import type { AuditReader } from '../../core/ports/audit-reader.ts';
 import type { HistoryMoment, HistoryReader } from '../../core/ports/history-reader.ts';
@@ -11,7 +22,7 @@ import { viewAccount } from '../../core/view/view-account.ts';
 import { readVersion } from '../read-version.ts';
 
 export interface DigestPlace {
-  readonly audit: Pick<AuditReader, 'read' | 'inputs'>;
+  readonly audit: Pick<AuditReader, 'read' | 'inputs' | 'head'>;
   readonly history: Pick<HistoryReader, 'readAll'>;
   readonly store: Pick<StateStore, 'read'>;
   /** As configured now. */
@@ -39,7 +50,21 @@ export async function gatherDigest(place: DigestPlace, period: Period): Promise<
     accounts.push(await gatherOrSayWhy(account, place, period));
   }
   const versions = { breakwater: readVersion(), node: process.version };
-  return digestOf(accounts, period, { versions, notes: place.notes ?? [] });
+  const heads = await headsOf(place);
+  return digestOf(accounts, period, { versions, notes: place.notes ?? [], heads });
+}
+
+/** As they are now: a head that left with a notice is out of reach for who rewrites a chain later. */
+async function headsOf({ audit, accounts, signal }: DigestPlace): Promise<readonly DigestHead[]> {
+  const heads: DigestHead[] = [];
+  for (const chain of [...accounts.map(({ id }) => id), OPERATOR_CHAIN]) {
+    signal.throwIfAborted();
+    const head = await audit.head(chain).catch((error: unknown) => {
+      if (error instanceof StoreLostError) throw error;
+    });
+    if (head !== undefined) heads.push({ chain, head });
+  }
+  return heads;
 }
 
 /** What is stored of one account, by another version or by somebody else, must not silence the others. */

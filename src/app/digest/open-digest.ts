@@ -11,7 +11,9 @@ export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
   return new DigestSchedule({
     claims: orAlone(createRedisDigestClaims({ redis, prefix }), { isAlone, isFirst: ordinal === 0 }),
     async gather(period, signal) {
-      const { audit, history, store } = state;
+      const { history, store } = state;
+      // What one process writes down for itself gets other numbers when Redis is back.
+      const audit = isAlone() ? { ...state.audit, head: async () => undefined } : state.audit;
       const notes = isAlone() ? [ALONE] : [];
       const nowMs = clock.nowMs();
       return await gatherDigest(

@@ -46,6 +46,10 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
       history: state.history,
       stress: async () => ({ scheduled: stress.isScheduled, stored: (await stressed()) ?? null }),
       controls: state.controls,
+      orders: {
+        proof: () => base.orderProof,
+        gapOf: (accountId, market) => accounts.gapOf(accountId, market),
+      },
       process: {
         version: readVersion(),
         instance: base.instance,

@@ -132,7 +132,7 @@ export function registerVerify(audit: Command, io: CliIo): void {
     .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
     .option(
       '--head <seq:hash>',
-      'of one account: a head from the log (auditHead), which has to be in its chain',
+      'of one account: a head from the log (auditHead) or a daily digest, which has to be in its chain',
       headOf,
     )
     .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty);

@@ -1,4 +1,5 @@
 import { isWebAddress } from '../../app.ts';
+import { concealer } from '../../core/redaction/conceal.ts';
 import { UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
@@ -50,7 +51,7 @@ export async function chooseAccess(
     place,
     prompter,
   );
-  io.hide?.((text) => concealed(text, [apiKey.value, apiSecret.value]));
+  io.hide?.(concealer([apiKey.value, apiSecret.value]));
   return { baseUrls, nonce: flags.nonce, account, apiKey, apiSecret, redis };
 }
 
@@ -117,11 +118,4 @@ function redisOf(io: CliIo, { redis, out }: InitFlags): string | WrittenReferenc
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(redis) ?? [];
   if (kind === 'env') return { env: name };
   return kind === 'file' ? { file: pathFrom(out, name) } : redisAddress(redis, io.env);
-}
-
-function concealed(text: string, secrets: readonly string[]): string {
-  return secrets.reduce(
-    (shown, secret) => (secret === '' ? shown : shown.replaceAll(secret, '[secret]')),
-    text,
-  );
 }

@@ -1,38 +1,29 @@
+import { type ChannelKey, type ChannelType, channelKeys } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import type { ChosenChannel, SecretSource } from './decisions.ts';
 import type { Prompter } from './prompter.ts';
 import { type SecretPlace, secretSource } from './secret-sources.ts';
 
-/** `secret`: only as a reference. `address`: also in place. `text`: only in place. */
-type KeyKind = 'secret' | 'address' | 'text';
-
-interface ChannelKind {
-  readonly needs: Readonly<Record<string, KeyKind>>;
-  readonly takes?: Readonly<Record<string, KeyKind>>;
-  /** The kind in words, for a question. */
-  readonly about: string;
-}
-
-/** What each type of channel has to be told; the config knows more keys. */
-export const CHANNEL_KINDS: Readonly<Record<string, ChannelKind>> = {
-  slack: { about: 'Slack, Mattermost', needs: { url: 'secret' } },
-  telegram: { about: 'a bot of Telegram', needs: { token: 'secret', chat: 'text' } },
-  ntfy: { about: 'phones', needs: { topic: 'secret' }, takes: { token: 'secret', server: 'text' } },
-  email: {
-    about: 'e-mail',
-    needs: { server: 'text', from: 'text', to: 'text' },
-    takes: { user: 'text', password: 'secret' },
-  },
-  discord: { about: 'a webhook of Discord', needs: { url: 'secret' } },
-  teams: { about: 'a workflow of Microsoft Teams', needs: { url: 'secret' } },
-  pagerduty: { about: 'on-call', needs: { routingKey: 'secret' }, takes: { api: 'text' } },
-  opsgenie: { about: 'on-call', needs: { apiKey: 'secret' }, takes: { api: 'text' } },
-  webhook: { about: 'an address of your own', needs: { url: 'address' }, takes: { secret: 'secret' } },
-  alertmanager: { about: "Prometheus' Alertmanager", needs: { urls: 'text' } },
+/** Each type of channel in words, for a question. */
+const ABOUT: Readonly<Record<ChannelType, string>> = {
+  slack: 'Slack, Mattermost',
+  telegram: 'a bot of Telegram',
+  ntfy: 'phones',
+  email: 'e-mail',
+  discord: 'a webhook of Discord',
+  teams: 'a workflow of Microsoft Teams',
+  pagerduty: 'on-call',
+  opsgenie: 'on-call',
+  webhook: 'an address of your own',
+  alertmanager: "Prometheus' Alertmanager",
 };
 
 const LOG = 'log';
-export const CHANNEL_TYPES: readonly string[] = [LOG, ...Object.keys(CHANNEL_KINDS)];
+export const CHANNEL_TYPES: readonly string[] = [LOG, ...Object.keys(ABOUT)];
+
+function isChannelType(text: string): text is ChannelType {
+  return Object.hasOwn(ABOUT, text);
+}
 
 /** As `--channel` says it, completed and else asked for; undefined: only the log. @throws UsageError */
 export async function chooseChannel(
@@ -42,24 +33,23 @@ export async function chooseChannel(
 ): Promise<ChosenChannel | undefined> {
   const [type = LOG, ...settings] = written === undefined ? [await askType(prompter)] : written.split(',');
   if (type === LOG && settings.length === 0) return undefined;
-  const kind = Object.hasOwn(CHANNEL_KINDS, type) ? CHANNEL_KINDS[type] : undefined;
-  if (kind === undefined) {
+  if (!isChannelType(type)) {
     throw new UsageError(`--channel ${type}: expected one of ${CHANNEL_TYPES.join(', ')}.`);
   }
-  const given = new Map(settings.map((text) => readSetting(type, kind, text)));
-  const keys: [string, string | SecretSource][] = [];
-  const wanted = { ...kind.needs, ...kind.takes };
-  for (const [key, keyKind] of Object.entries(wanted)) {
+  const known = await channelKeys(type);
+  const given = new Map(settings.map((text) => readSetting(type, Object.keys(known), text)));
+  const keys: [string, string | number | SecretSource][] = [];
+  for (const [key, { isNeeded, kind }] of Object.entries(known)) {
     const value = given.get(key);
-    if (value === undefined && !(key in kind.needs)) continue;
-    keys.push([key, await valueOf({ type, key, kind: keyKind, value }, place, prompter)]);
+    if (value === undefined && !isNeeded) continue;
+    keys.push([key, await valueOf({ type, key, kind, value }, place, prompter)]);
   }
   return { type, keys };
 }
 
 async function askType(prompter: Prompter | undefined): Promise<string> {
   if (prompter === undefined) return LOG;
-  const kinds = Object.entries(CHANNEL_KINDS).map(([type, { about }]) => `${type} (${about})`);
+  const kinds = Object.entries(ABOUT).map(([type, about]) => `${type} (${about})`);
   return await prompter.ask({
     text: `Where to tell people: ${kinds.join(', ')}, or only the log`,
     fallback: LOG,
@@ -71,10 +61,9 @@ async function askType(prompter: Prompter | undefined): Promise<string> {
 }
 
 /** No error repeats a value, which may be a secret. @throws UsageError */
-function readSetting(type: string, { needs, takes }: ChannelKind, text: string): readonly [string, string] {
+function readSetting(type: string, known: readonly string[], text: string): readonly [string, string] {
   const equals = text.indexOf('=');
   const key = equals < 1 ? '' : text.slice(0, equals);
-  const known = Object.keys({ ...needs, ...takes });
   if (known.includes(key)) return [key, text.slice(equals + 1)];
   throw new UsageError(`--channel ${type}: expected KEY=VALUE, with one of ${known.join(', ')}.`);
 }
@@ -82,7 +71,7 @@ function readSetting(type: string, { needs, takes }: ChannelKind, text: string):
 interface WantedValue {
   readonly type: string;
   readonly key: string;
-  readonly kind: KeyKind;
+  readonly kind: ChannelKey['kind'];
   readonly value: string | undefined;
 }
 
@@ -90,20 +79,20 @@ async function valueOf(
   { type, key, kind, value }: WantedValue,
   place: SecretPlace,
   prompter: Prompter | undefined,
-): Promise<string | SecretSource> {
+): Promise<string | number | SecretSource> {
   const flag = `--channel ${type},${key}=`;
   const [, from, name = ''] = /^(env|file):(.+)$/.exec(value ?? '') ?? [];
   if (value !== undefined && from === undefined) {
-    if (kind !== 'secret') return value;
+    if (kind !== 'secret') return written(kind, value);
     throw new UsageError(
       `${flag}: a secret is not taken from the command line.`,
       `Say ${key}=env:NAME or ${key}=file:PATH.`,
     );
   }
-  if (kind === 'text' && value === undefined && prompter !== undefined) {
+  if ((kind === 'text' || kind === 'number') && value === undefined && prompter !== undefined) {
     const read = (text: string) =>
       text === '' ? ({ ok: false, expected: 'a text' } as const) : ({ ok: true, value: text } as const);
-    return await prompter.ask({ text: `${type}: ${key}`, read });
+    return written(kind, await prompter.ask({ text: `${type}: ${key}`, read }));
   }
   if (value === undefined && prompter === undefined) {
     throw new UsageError(
@@ -125,8 +114,14 @@ async function valueOf(
   );
 }
 
-const EXAMPLES: Readonly<Record<KeyKind, string>> = {
+/** A text that is no number is left to the check of the config. */
+function written(kind: ChannelKey['kind'], value: string): string | number {
+  return kind === 'number' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+}
+
+const EXAMPLES: Readonly<Record<ChannelKey['kind'], string>> = {
   secret: 'file:PATH, or env:NAME instead',
   address: 'https://...',
+  number: '...',
   text: '...',
 };

@@ -1,4 +1,4 @@
-import type { ProposedSet } from '../../app.ts';
+import type { ChannelType, ProposedSet } from '../../app.ts';
 import type { HeldPosition } from './account-figures.ts';
 import type { ProposedMarket } from './propose-markets.ts';
 
@@ -15,9 +15,9 @@ export interface SecretSource {
 
 /** A channel but for `log`, which is always there. */
 export interface ChosenChannel {
-  readonly type: string;
+  readonly type: ChannelType;
   /** What its keys are set to, in the order in which they are written. */
-  readonly keys: readonly (readonly [key: string, value: string | SecretSource])[];
+  readonly keys: readonly (readonly [key: string, value: string | number | SecretSource])[];
 }
 
 export interface ChosenSet extends ProposedSet {

@@ -166,8 +166,8 @@ const ABOUT_RULES: Readonly<Record<string, string>> = {
   'credit-line': ' # tells in time what to repay or to add',
 };
 
-function valueOf(value: string | SecretSource): string {
-  return typeof value === 'string' ? JSON.stringify(value) : reference(value.written);
+function valueOf(value: string | number | SecretSource): string {
+  return typeof value !== 'object' ? JSON.stringify(value) : reference(value.written);
 }
 
 function reference(written: WrittenReference): string {

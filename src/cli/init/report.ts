@@ -110,7 +110,7 @@ function marketJson({ money, referencePrice, ...market }: ProposedMarket): objec
 function channelJson(channel: ChosenChannel | undefined): object | null {
   if (channel === undefined) return null;
   const keys = channel.keys.map(
-    ([key, value]) => [key, typeof value === 'string' ? value : value.written] as const,
+    ([key, value]) => [key, typeof value === 'object' ? value.written : value] as const,
   );
   return { type: channel.type, ...Object.fromEntries(keys) };
 }

@@ -56,7 +56,7 @@ function newSecrets({
   channel,
 }: InitDecisions): readonly { path: string; value: string }[] {
   const ofChannel = (channel?.keys ?? []).flatMap(([, value]): readonly SecretSource[] =>
-    typeof value === 'string' ? [] : [value],
+    typeof value === 'object' ? [value] : [],
   );
   return [apiKey, apiSecret, ...ofChannel].flatMap(({ newFile, value }) =>
     newFile === undefined ? [] : [{ path: newFile, value }],

@@ -1,9 +1,10 @@
 import type { Control } from '../../core/controls/controls.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
 import { tableLines } from '../table.ts';
 import type { PlaceFlags } from './place.ts';
-import { roughly, timeOf } from './values.ts';
+import { timeOf } from './values.ts';
 
 /** Flags of the commands that hold something back or let it go. */
 export interface ControlFlags extends PlaceFlags {

@@ -1,17 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
-import type { OperatorOrder } from '../../core/controls/controls.ts';
+import { type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
+import {
+  CLOSES_WHEN,
+  type MeantOrder,
+  missingPosition,
+  orderObstacles,
+  type PlanLine,
+  planLines,
+} from '../../core/controls/order-plan.ts';
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
-import type { ReduceTarget } from '../../core/rules/rule.ts';
-import type { AccountView, PositionLine } from '../../core/view/account-view.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
-import { positionWords } from './position-words.ts';
-import { authorOf, durationMs, nonEmpty, roughly, slippageSteps } from './values.ts';
+import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
 /** What `reduce` and `flatten` have in common: an operator's own order, put into the account's inbox. */
 export interface OrderFlags extends PlaceFlags {
@@ -26,14 +32,12 @@ export interface OrderFlags extends PlaceFlags {
 
 /** As the config's default for `reduce`. */
 const DEFAULT_SLIPPAGE: readonly number[] = [0.005, 0.01, 0.02];
-/** As the config's default for a market. */
-const DEFAULT_GAP = 0.001;
 const DEFAULT_WITHIN_MS = 600_000;
 
 export function withOrderOptions(command: Command): Command {
   return withPlace(command)
     .addOption(
-      new Option('--slippage <steps>', 'of each attempt in turn')
+      new Option('--slippage <steps>', 'of each attempt in turn, up to operators.maxSlippage')
         .argParser(slippageSteps)
         .default(DEFAULT_SLIPPAGE, '0.5%,1%,2%'),
     )
@@ -48,15 +52,8 @@ export function withOrderOptions(command: Command): Command {
     .option('-y, --yes', 'do not ask');
 }
 
-export interface Wanted {
-  /** `positions` or `markets`, as the inbox has it. */
-  readonly of: { readonly positionId: string } | { readonly markets: readonly string[] };
-  readonly target: ReduceTarget;
-  readonly flatten: boolean;
-  /** For people: `reduce by 50 %`. */
-  readonly words: string;
-  concerns(position: PositionLine): boolean;
-}
+/** What is meant; slippage is a flag of its own. */
+export type Wanted = Omit<MeantOrder, 'slippageSteps'>;
 
 type ReduceDraft = Extract<OperatorOrderDraft, { kind: 'reduce' }>;
 
@@ -66,20 +63,31 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   const author = authorOf(flags.author, io);
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, flags.account);
+    const fault = slippageFault(flags.slippage, operations.maxSlippage);
+    if (fault !== undefined) {
+      throw new UsageError(
+        `--slippage: ${fault}: nothing was ordered.`,
+        'Say less, or set operators.maxSlippage in the config and restart the daemon.',
+      );
+    }
     const view = await operations.view(flags.account);
     if (view.refused !== null) throw new CliError('account-refused', `not done: ${view.refused.message}.`);
-    requirePosition(flags, wanted, view);
+    const meant = { ...wanted, slippageSteps: flags.slippage };
+    const missing = missingPosition(meant, view);
+    if (missing !== undefined) throw new UsageError(missing.words, missing.cure);
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
-    showPlan(io, flags, wanted, { view, key, gapOf: (market) => gaps?.(market) ?? DEFAULT_GAP });
-    const obstacles = obstaclesOf(view, Date.now(), operations.orderProof);
+    showPlan(
+      io,
+      flags,
+      planLines(meant, view, (market) => gaps?.(market)),
+      key,
+    );
+    const obstacles = orderObstacles(view, Date.now(), operations.orderProof);
     for (const obstacle of obstacles) printWarning(io, obstacle);
     if (flags.yes !== true) await confirm(io, 'Order it?', 'nothing was ordered');
     const draft: ReduceDraft = {
       kind: 'reduce',
-      ...wanted.of,
-      target: wanted.target,
-      slippageSteps: flags.slippage,
-      flatten: wanted.flatten,
+      ...meant,
       author,
       reason: flags.reason,
       expiresAtMs: Date.now() + flags.within,
@@ -89,89 +97,16 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   });
 }
 
-/** What is not there cannot be reduced; before the first poll nobody knows what is there. */
-function requirePosition(
-  { account }: OrderFlags,
-  { of }: Wanted,
-  { judgedAtMs, positions }: AccountView,
-): void {
-  if (judgedAtMs === null || !('positionId' in of)) return;
-  if (positions.some(({ positionId }) => positionId === of.positionId)) return;
-  const known = positions.map(({ positionId, market }) => `${positionId} (${market})`);
-  throw new UsageError(
-    `account ${account} has no position ${JSON.stringify(of.positionId)}: nothing was ordered.`,
-    known.length === 0 ? 'It has no position at all.' : `Its positions: ${known.join(', ')}.`,
-  );
-}
-
-/** What is sent, and what has to happen before it closes anything: it is a stop, not a market order. */
-function howWords(position: PositionLine, gap: number): string {
-  const { direction, markPrice, market } = position;
-  if (direction === null || markPrice === null)
-    return `${market}: nothing before direction and mark are known`;
-  const [side, way, sign] = direction === 'long' ? ['sell', 'falls', -1] : ['buy', 'rises', 1];
-  const at = Number((Number(markPrice) * (1 + sign * gap)).toPrecision(PRICE_DIGITS));
-  const share = `${Number((gap * 100).toPrecision(3))} %`;
-  return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
-}
-
-const PRICE_DIGITS = 6;
-const AT_ONCE =
-  'In a market that stands still or moves the other way nothing closes. To be flat now use the exchange.';
-
-function showPlan(io: CliIo, flags: OrderFlags, wanted: Wanted, { view, key, gapOf }: Plan): void {
-  const meant = view.positions.filter((position) => wanted.concerns(position));
+function showPlan(io: CliIo, flags: OrderFlags, lines: readonly PlanLine[], key: string): void {
   const fields: [string, string][] = [
-    ['account', flags.account],
-    ['order', wanted.words],
-    ...meant.map((position): [string, string] => [
-      'position',
-      `${position.positionId} ${positionWords(position, view)}`,
-    ]),
-    ...(meant.length === 0 ? [['position', 'none that the daemon has seen'] as [string, string]] : []),
-    ...meant.map((position): [string, string] => ['will send', howWords(position, gapOf(position.market))]),
-    ['slippage', flags.slippage.map((step) => `${Number((step * 100).toPrecision(6))} %`).join(', then ')],
+    ...lines.map(({ label, text }): [string, string] => [label, text]),
     ['not begun', `later than in ${roughly(flags.within)}`],
     ['reason', flags.reason],
     ['key', key],
   ];
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
-  printNote(io, AT_ONCE);
+  printNote(io, CLOSES_WHEN);
 }
-
-interface Plan {
-  readonly view: AccountView;
-  readonly key: string;
-  /** How far from the mark an activation is placed, a fraction. */
-  readonly gapOf: (market: string) => number;
-}
-
-/** Why nothing may happen, as far as it can be seen now. */
-function obstaclesOf(view: AccountView, nowMs: number, proof: Operations['orderProof']): readonly string[] {
-  const { mode, pause, judgedAtMs } = view;
-  const obstacles: string[] = [];
-  if (proof !== 'seal') obstacles.push(UNSEALED[proof]);
-  if (mode === 'observe') {
-    obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
-  }
-  if (pause !== null) {
-    const where = pause.accountId === null ? 'Everything' : 'The account';
-    const by = `${pause.author}: ${pause.reason}`;
-    obstacles.push(`${where} is paused (${by}): nothing is sent before it is resumed.`);
-  }
-  if (judgedAtMs === null) obstacles.push('No daemon has ever polled this account: the order waits for one.');
-  else if (nowMs - judgedAtMs > LONG_AGO_MS) {
-    const ago = roughly(nowMs - judgedAtMs);
-    obstacles.push(`The last poll was ${ago} ago: is a daemon running? The order waits for one.`);
-  }
-  return obstacles;
-}
-
-const UNSEALED = {
-  password: 'The order has no seal (operators.key in the config): a daemon with a key refuses it.',
-  none: 'No daemon carries this order out: it has no seal (operators.key in the config), and Redis asks for no password.',
-} as const;
-const LONG_AGO_MS = 60_000;
 
 async function submitted(
   { controls }: Operations,

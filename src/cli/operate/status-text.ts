@@ -1,11 +1,12 @@
 import type { Control } from '../../core/controls/controls.ts';
+import { creditLineWords, jointWords, positionWords } from '../../core/lines/position-words.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
 import { type CliIo, paint, type Style } from '../io.ts';
 import { printable, type Table, tableLines, wrapped } from '../table.ts';
 import { controlWords } from './controls.ts';
-import { creditLineWords, jointWords, positionWords } from './position-words.ts';
-import { roughly, timeOf } from './values.ts';
+import { timeOf } from './values.ts';
 
 /** What `status` knows; with `--json` one of these in one line. */
 export interface StatusReport {

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
+import { sha256Hex } from '../../core/orders/sha256.ts';
 import type { ActionSpec, RuleSpec } from '../../core/rules/rule.ts';
+import { canonicalJson } from '../../core/text/canonical-json.ts';
 import type { ActionDraft } from './actions.ts';
 import type { RuleDraft } from './rule.ts';
 
@@ -54,18 +55,9 @@ function checksumOf(rule: Omit<RuleSpec, 'checksum'>): string {
       actions: actions.map(withoutChannels),
     })),
   };
-  return createHash('sha256').update(canonicalJson(untold)).digest('hex').slice(0, 16);
+  return sha256Hex(canonicalJson(untold)).slice(0, 16);
 }
 
 function withoutChannels(action: ActionSpec): unknown {
   return action.kind === 'notify' ? { kind: action.kind } : action;
-}
-
-/** The same text for the same data: keys sorted, `undefined` left out. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
 }

@@ -1,3 +1,4 @@
+import { figure } from '../fields/field-words.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 
@@ -109,6 +110,13 @@ export type OperatorOrder = Authored & {
         readonly orderId: string;
       }
   );
+
+/** Why an order by hand is refused for its slippage; undefined: it is within the bound, or none is known. */
+export function slippageFault(steps: readonly number[], maxSlippage: number | undefined): string | undefined {
+  const largest = Math.max(0, ...steps);
+  if (maxSlippage === undefined || largest <= maxSlippage) return undefined;
+  return `a slippage of ${figure(largest, 'ratio')} is beyond operators.maxSlippage (${figure(maxSlippage, 'ratio')})`;
+}
 
 /** Orders that wait to be turned into intents: a document of the account, emptied by the commit that does so. */
 export interface Inbox {

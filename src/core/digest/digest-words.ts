@@ -1,7 +1,7 @@
 import type { CostTotal, KnownSum } from '../costs/cost-report.ts';
 import { moneyText } from '../costs/cost-words.ts';
 import { figure } from '../fields/field-words.ts';
-import { MS_PER_HOUR } from '../quantities/units.ts';
+import { MS_PER_DAY } from '../quantities/units.ts';
 import { orderWords } from '../view/state-of.ts';
 import {
   type AccountDigest,
@@ -13,7 +13,7 @@ import {
   type TroubleKind,
   type UnreadDigest,
 } from './digest.ts';
-import { fitLines, type ListedSection } from './fit-lines.ts';
+import { fitLines, type ListedSection, leastOf } from './fit-lines.ts';
 import { compareRules } from './rules-fired.ts';
 import { compareSightings, type Sighting } from './sighting.ts';
 import { compareTroubles } from './troubles.ts';
@@ -39,8 +39,24 @@ export function digestWords(digest: Digest, { maxChars, timeOf }: DigestForm): D
   const versions = `Breakwater ${digest.versions.breakwater}, Node ${digest.versions.node}.`;
   const around = [...digest.notes, ...(sections.length === 0 ? [QUIET] : []), versions];
   const aroundChars = around.reduce((sum, line) => sum + line.length + 1, 0);
-  const listed = fitLines(sections, maxChars - aroundChars);
-  return { headline: headlineOf(digest, timeOf), lines: [...around.slice(0, -1), ...listed, versions] };
+  const heads = headsOf(digest);
+  const room = maxChars - aroundChars;
+  const listed = fitLines(sections, room - leastOf(heads));
+  const left = room - listed.reduce((sum, line) => sum + line.length + 1, 0);
+  const lines = [...around.slice(0, -1), ...listed, ...fitLines(heads, left), versions];
+  return { headline: headlineOf(digest, timeOf), lines };
+}
+
+/**
+ * As `audit verify --head` takes them. Where not all fit what is left of a message, each day begins with another chain, so
+ * that every one has its turn.
+ */
+function headsOf({ heads, toMs }: Digest): readonly ListedSection[] {
+  if (heads.length === 0) return [];
+  const first = Math.floor(toMs / MS_PER_DAY) % heads.length;
+  const inTurn = [...heads.slice(first), ...heads.slice(0, first)];
+  const items = inTurn.map(({ chain, head: { seq, hash } }) => `${chain} ${seq}:${hash}`);
+  return [{ title: 'Audit chains ended with (for audit verify --head):', items }];
 }
 
 const QUIET = `Nothing that was recorded came within ${figure(NEAR, 'ratio')} of liquidation or a margin call, no rule fired, and nothing was sent.`;
@@ -207,7 +223,7 @@ function troubleWords({ kind, ruleId, market, times, words }: TroubleDigest): st
 }
 
 /** The exchange switches off keys that nobody has used for 14 days; a person then has a week left. */
-const IDLE_SOON_MS = 7 * 24 * MS_PER_HOUR;
+const IDLE_SOON_MS = 7 * MS_PER_DAY;
 
 function unreadItems({ unread }: AccountDigest, nowMs: number, timeOf: TimeWords): readonly string[] {
   if (unread === null) return [];

@@ -1,3 +1,4 @@
+import type { ChainHead } from '../audit/audit-record.ts';
 import { type CostRow, type CostTotal, totalsOfRows } from '../costs/cost-report.ts';
 import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
@@ -18,6 +19,14 @@ export interface Digest extends Period {
   readonly accounts: readonly AccountDigest[];
   /** All orders that closed something, by money currency. */
   readonly costs: readonly CostTotal[];
+  /** Where the audit chains ended when it was made, for `audit verify --head`; those without a record are left out. */
+  readonly heads: readonly DigestHead[];
+}
+
+export interface DigestHead {
+  /** The account whose chain it is, or `OPERATOR_CHAIN`. */
+  readonly chain: string;
+  readonly head: ChainHead;
 }
 
 export interface AccountDigest {
@@ -108,9 +117,9 @@ export const NEAR = 0.1;
 export function digestOf(
   accounts: readonly AccountDigest[],
   { fromMs, toMs }: Period,
-  about: Pick<Digest, 'versions' | 'notes'>,
+  about: Pick<Digest, 'versions' | 'notes'> & Partial<Pick<Digest, 'heads'>>,
 ): Digest {
-  const { versions, notes } = about;
+  const { versions, notes, heads = [] } = about;
   return {
     fromMs,
     toMs,
@@ -118,5 +127,6 @@ export function digestOf(
     notes,
     accounts,
     costs: totalsOfRows(accounts.flatMap(({ costs }) => costs)),
+    heads,
   };
 }

@@ -36,6 +36,14 @@ export function fitLines(sections: readonly ListedSection[], maxChars: number): 
   );
 }
 
+/** What the titles and first items of sections need. */
+export function leastOf(sections: readonly ListedSection[]): number {
+  return sections.reduce(
+    (sum, { title, items: [first = ''] }) => sum + title.length + 1 + REST + itemLine(first).length + 1,
+    0,
+  );
+}
+
 function itemLine(item: string): string {
   const text = item.length > LONGEST_ITEM - 2 ? `${item.slice(0, LONGEST_ITEM - 3)}…` : item;
   return `- ${text}`;

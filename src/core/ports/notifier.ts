@@ -73,6 +73,16 @@ export interface NoticeDoing {
   readonly next: string;
 }
 
+/** A notice that may be somebody else's, as people get it: it says so first, and nobody is got up for it. */
+export function asUnproven(notice: Notice, fault: string): Notice {
+  const severity = notice.severity === 'critical' ? 'warning' : notice.severity;
+  return {
+    ...notice,
+    severity,
+    words: `Not proven to be from Breakwater (${fault}). It says: ${notice.words}`,
+  };
+}
+
 /** `words` of a resolved notice when there is no more to say. */
 export const RESOLVED = 'resolved';
 

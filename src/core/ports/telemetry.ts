@@ -169,6 +169,8 @@ export type QueueEvent =
     }
   /** A stored pause or silence does not hold: nobody with the operators' key has said it. */
   | { readonly kind: 'controlRefused'; readonly words: string }
+  /** A notice without the seal of the operators' key came through the queue, and is delivered with a mark. */
+  | { readonly kind: 'noticeUnproven'; readonly queue: 'notify'; readonly words: string }
   /** Somebody had paused the whole queue. */
   | { readonly kind: 'queueResumed'; readonly queue: QueueName }
   /** Schedules that had stopped or were missing and were set up again. */

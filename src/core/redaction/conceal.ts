@@ -4,11 +4,14 @@ const SHORTEST = 6;
 const FILTER_BITS = 16;
 const MULTIPLIER = 31;
 
+/** What stands wherever a secret or a word about a person was. */
+export const REDACTED = '[redacted]';
+
 /** The text with every value in it that must not be shown, overlapping ones together, replaced. */
 export type Conceal = (text: string) => string;
 
 /** Finds all values in one pass. Those shorter than six characters are left out: they would hide half of the text. */
-export function concealer(values: Iterable<string>, instead: string): Conceal {
+export function concealer(values: Iterable<string>): Conceal {
   const byHash = new Map<number, string[]>();
   const filter = new Uint8Array(1 << FILTER_BITS);
   for (const value of new Set(values)) {
@@ -21,17 +24,30 @@ export function concealer(values: Iterable<string>, instead: string): Conceal {
   }
   // The first that matches has to be the longest: one value may begin with another.
   for (const same of byHash.values()) same.sort((a, b) => b.length - a.length);
-  return (text) => (byHash.size === 0 ? text : conceal(text, { byHash, filter, instead }));
+  return (text) => (byHash.size === 0 ? text : conceal(text, { byHash, filter }));
+}
+
+/** The same for secrets that may rotate: they are asked for anew. */
+export function currentConcealer(secrets: () => readonly string[]): Conceal {
+  let known: readonly string[] = [];
+  let conceal = concealer(known);
+  return (text) => {
+    const current = secrets();
+    if (current !== known) {
+      known = current;
+      conceal = concealer(known);
+    }
+    return conceal(text);
+  };
 }
 
 interface Known {
   readonly byHash: ReadonlyMap<number, readonly string[]>;
   readonly filter: Uint8Array;
-  readonly instead: string;
 }
 
 /** A hash that rolls along the text (Rabin and Karp); what it finds is compared. */
-function conceal(text: string, { byHash, filter, instead }: Known): string {
+function conceal(text: string, { byHash, filter }: Known): string {
   let shown = '';
   let shownTo = 0;
   let from = -1;
@@ -44,7 +60,7 @@ function conceal(text: string, { byHash, filter, instead }: Known): string {
       if (value !== undefined) {
         if (at >= to) {
           if (to > 0) {
-            shown += text.slice(shownTo, from) + instead;
+            shown += text.slice(shownTo, from) + REDACTED;
             shownTo = to;
           }
           from = at;
@@ -54,7 +70,7 @@ function conceal(text: string, { byHash, filter, instead }: Known): string {
     }
     hash = rolled(hash, text.charCodeAt(at), text.charCodeAt(at + SHORTEST));
   }
-  return to < 0 ? text : shown + text.slice(shownTo, from) + instead + text.slice(to);
+  return to < 0 ? text : shown + text.slice(shownTo, from) + REDACTED + text.slice(to);
 }
 
 function hashAt(text: string, at: number): number {

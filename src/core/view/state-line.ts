@@ -88,6 +88,8 @@ export const KIND_WORDS: Readonly<Record<StateKind, string>> = {
 export interface StateGroup {
   readonly kind: StateKind;
   readonly cause: StateCause;
+  /** Of the worst of them. */
+  readonly severity: Severity | null;
   readonly words: string;
   readonly count: number;
   /** The first of them. */
@@ -114,8 +116,12 @@ interface InState {
 
 /** Orders accounts: what matters most to a person first, then the worse kind. */
 export function worseFirst(a: Pick<StateLine, 'kind' | 'severity'>, b: typeof a): number {
-  const bySeverity = SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity);
-  return bySeverity || STATE_KINDS.indexOf(a.kind) - STATE_KINDS.indexOf(b.kind);
+  return rankOf(a) - rankOf(b);
+}
+
+/** Smaller matters more to a person. */
+export function rankOf({ severity, kind }: Pick<StateLine, 'kind' | 'severity'>): number {
+  return SEVERITIES.indexOf(severity) * STATE_KINDS.length + STATE_KINDS.indexOf(kind);
 }
 
 export function headlineOf(accounts: readonly InState[]): Headline {
@@ -140,9 +146,10 @@ function groupsOf(accounts: readonly InState[]): readonly StateGroup[] {
   const groups = [...byCause.values()].flatMap((members) => {
     const [worst] = members.map(({ state }) => state).toSorted(worseFirst);
     if (worst === undefined) return [];
-    const { kind, cause } = worst;
+    const { kind, cause, severity } = worst;
     const accountIds = members.slice(0, MOST_NAMED).map(({ accountId }) => accountId);
-    const group: StateGroup = { kind, cause, words: groupWords(members), count: members.length, accountIds };
+    const words = groupWords(members);
+    const group: StateGroup = { kind, cause, severity, words, count: members.length, accountIds };
     return [{ worst, group }];
   });
   return groups

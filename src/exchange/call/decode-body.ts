@@ -14,6 +14,9 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
   ['identity', (bytes) => bytes],
 ]);
 
+/** Each takes time for all of the bytes, and a header has room for thousands. */
+const MOST_STEPS = 3;
+
 /**
  * The body of a reply without its compression, or why there is none. Some gateways compress although none was asked for.
  * @param encoding Content-Encoding as received: names in the order in which they were applied
@@ -24,7 +27,8 @@ export function decodeBody(
   encoding: string,
   maxBytes: number,
 ): Buffer | 'replyTooLarge' | 'replyUndecodable' {
-  const names = encoding.toLowerCase().split(',');
+  const names = encoding.toLowerCase().split(',', MOST_STEPS + 1);
+  if (names.length > MOST_STEPS) return 'replyUndecodable';
   let body = bytes;
   for (const name of names.map((text) => text.trim()).toReversed()) {
     if (name === '' || body.length === 0) continue;

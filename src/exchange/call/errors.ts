@@ -1,5 +1,6 @@
 import type { ExchangeError, PossibleEffect } from '../../core/ports/exchange.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
+import type { ForeignWordsLimits } from '../../core/redaction/foreign-words.ts';
 import type { EndpointId } from '../endpoints.ts';
 import {
   type CatalogueEntry,
@@ -11,34 +12,10 @@ import {
 } from './error-catalogue.ts';
 import { isObject } from './parse-json.ts';
 
-/** Texts of the exchange that may be shown: without secrets and personal data, bounded, one line. */
-const MAX_MESSAGE = 300;
+/** A client order id has at most 32 characters, and is shown. */
+export const SHOWN_OF_ERRORS: ForeignWordsLimits = { maxLength: 300, opaqueLength: 40 };
 const MAX_FIELDS = 50;
 const MAX_FIELD_MESSAGES = 10;
-
-/** Payloads, signatures, keys and tokens: nothing that a person needs to read is one run this long. */
-const OPAQUE_RUN = /[A-Za-z0-9+/=_-]{40,}/g;
-const MAX_READ = 10_000;
-/** At the end of a text that was cut there may stand a part of a secret that is not recognised. */
-const CUT_MARGIN = 500;
-
-/** Takes out every occurrence of the given secrets, in any letter case, and whatever looks like a token. */
-export function redactor(secrets: readonly string[]): Conceal {
-  const patterns = [...new Set(secrets)]
-    .filter((secret) => secret.length > 1)
-    .sort((a, b) => b.length - a.length)
-    .map((secret) => secret.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'));
-  const pattern = patterns.length === 0 ? undefined : new RegExp(patterns.join('|'), 'gi');
-  return (text) => {
-    const bounded = text.length > MAX_READ ? text.slice(0, MAX_READ - CUT_MARGIN) : text;
-    const known = pattern === undefined ? bounded : bounded.replace(pattern, REDACTED);
-    const clean = known.replace(OPAQUE_RUN, REDACTED);
-    // oxlint-disable-next-line no-control-regex -- these are what must not get into a log line
-    return clean.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').slice(0, MAX_MESSAGE);
-  };
-}
-
-const REDACTED = '[redacted]';
 
 /** A failure that the client found itself. */
 export function finding(
@@ -202,14 +179,22 @@ function texts(value: unknown, most: number, redact: Conceal): readonly string[]
   return strings.slice(0, most).map(redact);
 }
 
+/** A reply that asks for days, or for a date in 2099, is not obeyed: nothing would be watched meanwhile. */
+const LONGEST_RETRY_AFTER_MS = 120_000;
+
 /**
- * Seconds or a date (RFC 9110, 10.2.3) as a delay; `undefined` when neither. Some gateways write decimals.
+ * Seconds or a date (RFC 9110, 10.2.3) as a delay of two minutes at most; `undefined` when neither. Some gateways write
+ * decimals.
  * @param nowMs Unix milliseconds by the clock of whoever wrote the date
  */
 export function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
-  if (header === undefined) return undefined;
+  const askedMs = header === undefined ? undefined : askedFor(header, nowMs);
+  return askedMs === undefined ? undefined : Math.min(Math.max(0, askedMs), LONGEST_RETRY_AFTER_MS);
+}
+
+function askedFor(header: string, nowMs: number): number | undefined {
   if (/^(\d{1,6}(\.\d*)?|\.\d+)$/.test(header.trim())) return Math.ceil(Number(header) * 1000);
   if (/^[\s\d.,+-]*$/.test(header)) return undefined;
   const atMs = Date.parse(header);
-  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+  return Number.isNaN(atMs) ? undefined : atMs - nowMs;
 }

@@ -36,9 +36,14 @@ export class GatewayPause {
     return pauseMs;
   }
 
-  /** Something else than a refusal for the limit came back: the limit does not hold any more. */
+  /**
+   * Something else than a refusal for the limit came back: the limit does not hold any more. Polls keep to what was asked
+   * for, up to a minute.
+   */
   passed(sentAtMs: number): void {
-    if (sentAtMs > this.#beganMs) this.#refusals = 0;
+    if (sentAtMs <= this.#beganMs) return;
+    this.#refusals = 0;
+    this.#pollsUntilMs = Math.min(this.#pollsUntilMs, this.#beganMs + MOST_POLL_MS);
   }
 
   /** Whether polls stop. */

@@ -1,3 +1,5 @@
+import { API_ROOT, ENDPOINTS } from '../endpoints.ts';
+
 /** One request budget of the exchange, per IP address. A path may fall under several: each one counts it. */
 export interface RateLimit {
   readonly limit: number;
@@ -12,14 +14,14 @@ const per10s = (limit: number, ...paths: string[]): RateLimit => ({ limit, perio
 
 /** Specification 8 and 4.1, and for paths it leaves out the publicly documented live limits. */
 export const DEFAULT_RATE_LIMITS: RateLimitTable = {
-  public: per10s(20_000, '/api/v4/public/*'),
-  'trade-account': per10s(12_000, '/api/v4/trade-account/*'),
-  'main-account': per10s(1000, '/api/v4/main-account/*'),
-  transfers: per10s(200, '/api/v4/main-account/history'),
-  positions: per10s(12_000, '/api/v4/collateral-account/positions/open'),
-  'credit-line': per10s(1000, '/api/v4/credit-line/*'),
-  'hedge-mode': per10s(1000, '/api/v4/collateral-account/hedge-mode/update'),
-  order: per10s(10_000, '/api/v4/order/*'),
+  public: per10s(20_000, `${API_ROOT}/public/*`),
+  'trade-account': per10s(12_000, `${API_ROOT}/trade-account/*`),
+  'main-account': per10s(1000, `${API_ROOT}/main-account/*`),
+  transfers: per10s(200, ENDPOINTS.transfers.path),
+  positions: per10s(12_000, ENDPOINTS.openPositions.path),
+  'credit-line': per10s(1000, `${API_ROOT}/credit-line/*`),
+  'hedge-mode': per10s(1000, ENDPOINTS.hedgeMode.path),
+  order: per10s(10_000, `${API_ROOT}/order/*`),
 };
 
 /** The budgets that a request to `path` counts in. */

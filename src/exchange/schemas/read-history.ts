@@ -46,7 +46,8 @@ export async function readHistory<T>(
   const collected: Collected<T> = { byId: new Map(), aside: new SetAside(), complete: true, cut: false };
   const deadlineMs = caller.clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
   const { maxReach, query } = plan;
-  const { maxRecords: wanted = Infinity } = query;
+  // An exchange that sends longer pages than asked for must not fill the memory.
+  const wanted = Math.min(query.maxRecords ?? Infinity, maxReach);
   let timing: ReplyTiming | undefined;
   let offset = 0;
   let leastTotal = 0;
@@ -68,6 +69,7 @@ export async function readHistory<T>(
     // More than the limit in all: it counts for each market.
     countsPerList ||= page.received > limit;
     const bounded = countsPerList ? page.longest : page.received;
+    const known = collected.byId.size;
     const ids = collect(collected, plan, page);
     const overlaps = lastIds === undefined || [...ids].some((id) => lastIds?.has(id));
     if (!overlaps && page.setAside.length === 0) collected.complete = false;
@@ -78,6 +80,11 @@ export async function readHistory<T>(
     if (isLast) {
       // Fewer than there are in all: pages repeated records instead of going on.
       if (collected.byId.size + collected.aside.count < leastTotal) collected.complete = false;
+      break;
+    }
+    if (offset > 0 && collected.byId.size === known) {
+      // Pages that repeat records would be asked for up to the last one.
+      collected.complete = false;
       break;
     }
     const next = offset + Math.max(1, Math.min(bounded, limit) - OVERLAP);

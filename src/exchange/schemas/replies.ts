@@ -10,7 +10,7 @@ import type {
 } from '../../core/ports/exchange.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import { isObject, parseJsonKeepingDigits, shapeOf } from '../call/parse-json.ts';
-import { asCount, asDecimal, asId, asName, decimalField, isNone } from './fields.ts';
+import { asCount, asDecimal, asId, asName, isNone } from './fields.ts';
 import {
   creditLineReader,
   placedOrderReader,
@@ -198,14 +198,15 @@ export function readMainBalance(value: unknown): Parsed<MainBalance> {
   const entries: [string, DecimalString][] = [];
   for (const [asset, balance] of Object.entries(value)) {
     const amount = child(balance, 'main_balance') ?? child(balance, 'mainBalance');
-    const parsed = decimalField.safeParse(amount);
-    if (isObject(balance) && parsed.success) entries.push([asset, parsed.data]);
+    const decimal = asDecimal(amount);
+    if (isObject(balance) && decimal !== undefined) entries.push([asset, decimal]);
     else {
       const path = `.${pathKey(asset)}.main_balance`;
       problems.push({ path, expected: 'a decimal string', got: shapeOf(amount) });
+      if (problems.length === MAX_ISSUES) break;
     }
   }
-  if (problems.length > 0) return { ok: false, problems: problems.slice(0, MAX_ISSUES) };
+  if (problems.length > 0) return { ok: false, problems };
   return ok(Object.fromEntries(entries));
 }
 

@@ -62,9 +62,10 @@ export function readOwnFormat(reading: PositionsReading): readonly StartingBook[
   const { document, report } = reading;
   const file = readShape(fileSchema, document, [], report);
   const indices = [...(file?.accounts.keys() ?? [])];
+  const seen = new Set<string>();
   return indices.flatMap((index) => {
     const path = ['accounts', index];
-    checkReferences(reading, path);
+    checkReferences(reading, path, seen);
     const account = readShape(accountSchema, document, path, report);
     if (account === undefined) return [];
     checkHoldings(reading, account, path);
@@ -72,18 +73,17 @@ export function readOwnFormat(reading: PositionsReading): readonly StartingBook[
   });
 }
 
-/** Ids and markets as they stand in the file, whatever else is wrong there. */
-function checkReferences(reading: PositionsReading, path: Path): void {
+/** Ids and markets as they stand in the file, whatever else is wrong there. `seen`: the ids before it. */
+function checkReferences(reading: PositionsReading, path: Path, seen: Set<string>): void {
   const { root } = reading.document;
   const id = nodeAt(root, [...path, 'id'])?.value;
   if (typeof id !== 'string') return;
-  const index = Number(path.at(-1));
-  const before = Array.from({ length: index }, (_, other) => nodeAt(root, ['accounts', other, 'id'])?.value);
-  if (before.includes(id)) {
-    refuse(reading, [...path, 'id'], `expected each account once, got ${id} again`, 'duplicate-id');
-  }
+  const isAgain = seen.has(id);
+  seen.add(id);
   const known = configuredAccount(reading, id, [...path, 'id']);
   if (known === undefined) return;
+  if (isAgain)
+    refuse(reading, [...path, 'id'], `expected each account once, got ${id} again`, 'duplicate-id');
   for (const [key, position] of nodeAt(root, [...path, 'positions'])?.children ?? []) {
     const market = position.children.get('market')?.value;
     if (typeof market === 'string' && market !== '') {

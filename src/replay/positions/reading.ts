@@ -2,6 +2,7 @@ import type { Path, ProblemCode } from '../../config/problem.ts';
 import { didYouMean, problemAt, type Report } from '../../config/shape/read.ts';
 import { suggest } from '../../config/suggest.ts';
 import type { YamlDocument } from '../../config/yaml/document.ts';
+import { describeValue } from '../../config/yaml/value.ts';
 import type { MarketSettings } from '../../core/quantities/settings.ts';
 import { moneyOf } from '../../core/quantities/units.ts';
 import { collateralOf, poolEquity, type ReportedPosition } from './pool-equity.ts';
@@ -40,7 +41,7 @@ export function configuredAccount(
   const found = configured.find((account) => account.id === id);
   if (found !== undefined) return found;
   const ids = configured.map((account) => account.id);
-  const message = `expected an account of the config (${ids.join(', ')}), got ${JSON.stringify(id)}`;
+  const message = `expected an account of the config (${ids.join(', ')}), got ${describeValue(id)}`;
   const meant = didYouMean(suggest(id, ids));
   return refuse(reading, path, `${message}${meant}`, 'unknown-reference');
 }
@@ -54,7 +55,7 @@ export function configuredMarket(
 ): MarketSettings | undefined {
   const settings = account.settings.marketSettings(market);
   if (settings !== undefined) return settings;
-  const message = `expected a market that the config's markets cover, got ${JSON.stringify(market)}: add an entry for it`;
+  const message = `expected a market that the config's markets cover, got ${describeValue(market)}: add an entry for it`;
   return refuse(reading, path, message, 'unknown-reference');
 }
 

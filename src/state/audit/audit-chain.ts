@@ -12,8 +12,9 @@ import type { TransferRecord } from '../../core/ports/exchange.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
+import { canonicalJson, orderedJson } from '../../core/text/canonical-json.ts';
 import type { RawRecord, RawText } from '../account/account-backend.ts';
-import { canonicalJson, orderedJson, sha256Hex } from '../canonical.ts';
+import { sha256Hex } from '../sha256.ts';
 
 /** Where a chain ends, and what has been counted since. */
 export interface ChainEnd {

@@ -1,7 +1,7 @@
 import type { AuditRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
-import { sha256Hex } from '../canonical.ts';
+import { sha256Hex } from '../sha256.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
 

@@ -7,7 +7,7 @@ import {
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import type { RawText } from '../account/account-backend.ts';
-import { sha256Hex } from '../canonical.ts';
+import { sha256Hex } from '../sha256.ts';
 import { strangeForm } from './audit-chain.ts';
 
 /** Where the chains of an account have to end, according to its state. */

@@ -18,11 +18,12 @@ import {
 } from '../../core/ports/operator-controls.ts';
 import { BUCKETS, bucketOf, type CommitResult, type StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
+import { canonicalJson } from '../../core/text/canonical-json.ts';
 import { type Backend, STAMP_LENGTH } from '../account/account-backend.ts';
 import type { AccountStore } from '../account/account-store.ts';
 import { readRecord } from '../audit/audit-chain.ts';
 import { recordsBetween } from '../audit/audit-prune.ts';
-import { canonicalJson, sha256Hex } from '../canonical.ts';
+import { sha256Hex } from '../sha256.ts';
 import { type ControlsReader, readControls, writeControls } from './controls-text.ts';
 import { controlSchema, operatorOrderSchema } from './operator-schemas.ts';
 

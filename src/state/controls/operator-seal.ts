@@ -1,17 +1,21 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Authored } from '../../core/controls/controls.ts';
+import { type Authored, slippageFault } from '../../core/controls/controls.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
-import { canonicalJson } from '../canonical.ts';
+import { canonicalJson } from '../../core/text/canonical-json.ts';
 
 export interface SealOptions {
   /** `operators.key` of the config as it is now; undefined: there is none. */
   readonly key: () => string | undefined;
   /** Redis asks for a password, as far as it could be asked. */
   readonly isGuarded: boolean;
+  /** `operators.maxSlippage` of the config; undefined: it is not known here, and orders are not judged by it. */
+  readonly maxSlippage?: number;
 }
 
 const UNSEALED =
   'it lacks the seal of operators.key: it was written by somebody without the key, or by a command without --config';
+const UNSEALED_NOTICE =
+  'it lacks the seal of operators.key: it was put into the queue by somebody without the key, or by another version';
 const UNGUARDED =
   'Redis asks for no password and the config has no operators.key: anybody could have written it';
 
@@ -19,7 +23,7 @@ const UNGUARDED =
  * A seal is an HMAC-SHA256, in hex, of canonical JSON: of account and what was said, or of an audit record. Pauses and
  * silences need none where there is no key: they only hold back, and have to work when nothing else does.
  */
-export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTrust {
+export function createOperatorTrust({ key, isGuarded, maxSlippage }: SealOptions): OperatorTrust {
   const isSealed = (secret: string, accountId: string | null, { seal, ...said }: Authored): boolean =>
     seal !== undefined && isSame(sealOf(secret, canonicalJson([accountId, said])), seal);
   return {
@@ -31,12 +35,25 @@ export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTr
     },
     orderFault(accountId, order) {
       const secret = key();
-      if (secret !== undefined) return isSealed(secret, accountId, order) ? undefined : UNSEALED;
-      return isGuarded ? undefined : UNGUARDED;
+      if (secret !== undefined && !isSealed(secret, accountId, order)) return UNSEALED;
+      if (secret === undefined && !isGuarded) return UNGUARDED;
+      const steps = order.kind === 'reduce' ? order.slippageSteps : [];
+      return slippageFault(steps, maxSlippage);
     },
     controlFault(accountId, control) {
       const secret = key();
       return secret === undefined || isSealed(secret, accountId, control) ? undefined : UNSEALED;
+    },
+    noticeSeal(notice) {
+      const secret = key();
+      return secret === undefined ? undefined : sealOf(secret, noticeText(notice));
+    },
+    noticeFault(notice, seal) {
+      const secret = key();
+      if (secret === undefined) return undefined;
+      return seal !== undefined && isSame(sealOf(secret, noticeText(notice)), seal)
+        ? undefined
+        : UNSEALED_NOTICE;
     },
     recordSeal(text) {
       const secret = key();
@@ -49,6 +66,11 @@ export function createOperatorTrust({ key, isGuarded }: SealOptions): OperatorTr
       return isSame(sealOf(secret, canonicalJson(record)), seal) ? 'sealed' : 'forged';
     },
   };
+}
+
+/** As it is after it was JSON; no order and no record has the same text. */
+function noticeText(notice: unknown): string {
+  return canonicalJson(['notice', null, JSON.parse(JSON.stringify(notice))]);
 }
 
 function sealOf(secret: string, text: string): string {

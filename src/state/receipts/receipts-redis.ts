@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { sha256Hex } from '../../core/orders/sha256.ts';
 import {
   DELIVERY_FAILURES,
   type Receipt,
@@ -9,6 +8,7 @@ import {
   type ThreadHold,
 } from '../../core/ports/delivery.ts';
 import { LUA_NOW, pairsOf, prepareScripts, type RedisScript, wholeNumber } from '../redis-scripts.ts';
+import { sha256Hex } from '../sha256.ts';
 import { KEEP_RECEIPTS_MS } from './receipts-memory.ts';
 
 /** No hold lasts longer: one that ends later was written by somebody else, and would silence its thread. */

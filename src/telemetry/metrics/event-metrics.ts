@@ -115,7 +115,7 @@ export const EVENT_GROUPS = {
     }),
     ...counters(['queue', 'problem'], {
       queue_problems_total:
-        'Jobs that failed, stalled or were refused, errors of workers, and queues that somebody had paused.',
+        'Jobs that failed, stalled or were refused, errors of workers, queues that somebody had paused, and notices without the seal of `operators.key`.',
     }),
     ...counters([], {
       controls_refused_total:

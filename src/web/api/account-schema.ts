@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { OperatorOrder } from '../../core/controls/controls.ts';
 import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
+import type { AccountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
 import { decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
@@ -115,7 +116,7 @@ const order = named('Order', {
   clientOrderId: z.string(),
 });
 
-const operatorOrder = z
+export const operatorOrder = z
   .looseObject({
     kind: z.enum(['reduce', 'withdraw']),
     id: z.string(),
@@ -126,15 +127,19 @@ const operatorOrder = z
   })
   .meta({ id: 'OperatorOrder' }) as unknown as z.ZodType<OperatorOrder>;
 
+const state = named('State', {
+  kind: z.enum(STATE_KINDS),
+  cause: z.enum(STATE_CAUSES).describe('What accounts are counted by.'),
+  words: z.string(),
+  severity: severity().nullable().describe('How much it matters to a person; null: not at all.'),
+  sinceMs: z.number().nullable().describe('Unix milliseconds; null: not known.'),
+});
+
+const worth = named('Worth', { money: z.string(), worth: z.number().nullable() });
+
 export const account = named('Account', {
   accountId: z.string(),
-  state: named('State', {
-    kind: z.enum(STATE_KINDS),
-    cause: z.enum(STATE_CAUSES).describe('What accounts are counted by.'),
-    words: z.string(),
-    severity: severity().nullable().describe('How much it matters to a person; null: not at all.'),
-    sinceMs: z.number().nullable().describe('Unix milliseconds; null: not known.'),
-  }),
+  state,
   labels: z.record(z.string(), z.string()),
   mode: mode().nullable(),
   pause: pause.nullable(),
@@ -156,7 +161,7 @@ export const account = named('Account', {
     'How far prices may move before the first liquidation or margin call, a fraction.',
   ),
   atRisk: z
-    .array(named('Worth', { money: z.string(), worth: z.number().nullable() }))
+    .array(worth)
     .describe('What stands to be liquidated: positions and collateral, by money currency.'),
   sources: z.array(source),
   failures: z
@@ -180,6 +185,34 @@ export const account = named('Account', {
   doubts: z.array(z.strictObject({ market: z.string(), why: z.string(), sinceMs: timeMs() })),
   refused: z.strictObject({ document: z.string(), message: z.string() }).nullable(),
 }) satisfies z.ZodType<AccountView>;
+
+export const accountRow = named(
+  { id: 'Row', description: 'One account in one line; figures are rounded.' },
+  {
+    accountId: z.string(),
+    state,
+    labels: z.record(z.string(), z.string()),
+    mode: mode().nullable(),
+    worst: severity().nullable(),
+    nearest: figure(),
+    atRisk: z.array(worth),
+    holds: z.array(z.string()).describe('Markets of positions and assets of credit lines.'),
+    firing: z.array(z.string()).describe('Ids of the rules that fire.'),
+    doing: z.strictObject({
+      reductions: z.number().int(),
+      orders: z.number().int().describe('At the exchange, or on their way.'),
+      stops: z.number().int().describe('Standing ones.'),
+      byHand: z.number().int().describe('Orders by hand that have not begun.'),
+    }),
+    silences: z.number().int(),
+    rank: z.number().int().describe('Smaller matters more to a person.'),
+  },
+) satisfies z.ZodType<AccountRow>;
+
+export const rowsReply = named('Rows', {
+  atMs: timeMs(),
+  rows: z.array(accountRow).describe('Of every account, in no particular order.'),
+});
 
 export const accountsReply = named('Accounts', {
   atMs: timeMs(),

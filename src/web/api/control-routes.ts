@@ -1,33 +1,11 @@
 import { z } from 'zod';
 import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
-import { ControlError } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
-import { type Asker, authorWords } from '../access.ts';
+import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import { liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
-
-const line = (max: number) =>
-  z
-    .string()
-    .trim()
-    .min(1)
-    .max(max)
-    // Nothing that could forge a line in a log or a terminal.
-    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line');
-const by = {
-  author: line(80)
-    .optional()
-    .describe('Who; with a token of your own, or named by a proxy, you are who that says.'),
-  reason: line(300).describe('Why; goes into the audit trail.'),
-};
-
-function authorOf(caller: Asker, said: string | undefined): string {
-  if (caller.identity?.isOwn !== true && said === undefined)
-    throw new ApiError(400, 'badRequest', 'author: say who you are');
-  return authorWords(caller, said);
-}
 
 const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
@@ -96,18 +74,6 @@ const lift = (kind: Control['kind'], id: string, path: string, summary: string):
       return { lifted };
     },
   });
-
-/** Resolves when the change is in force wherever it concerns somebody, before the next step there. */
-async function inForce<T>(change: () => Promise<T>): Promise<T> {
-  try {
-    return await change();
-  } catch (error) {
-    if (error instanceof ControlError) throw new ApiError(409, 'refused', error.message);
-    const message =
-      'the state store did not answer: the change may have been made in part or not at all. Repeating it is harmless';
-    throw Object.assign(new ApiError(503, 'stateLost', message), { cause: error });
-  }
-}
 
 const amount = z
   .string()

@@ -1,11 +1,18 @@
 import { z } from 'zod';
 import { CONTROL_ROUTES } from './control-routes.ts';
+import { COST_ROUTES } from './cost-routes.ts';
+import { ORDER_ROUTES } from './order-routes.ts';
 import { READ_ROUTES } from './read-routes.ts';
 import type { ApiRoute } from './route.ts';
 import { actionLine, errorReply } from './schemas.ts';
 
 /** Every operation of the API that answers with one JSON document. */
-export const API_ROUTES: readonly ApiRoute[] = [...READ_ROUTES, ...CONTROL_ROUTES];
+export const API_ROUTES: readonly ApiRoute[] = [
+  ...READ_ROUTES,
+  ...COST_ROUTES,
+  ...CONTROL_ROUTES,
+  ...ORDER_ROUTES,
+];
 
 const REF = '#/components/schemas/';
 const JSON_TYPE = 'application/json';
@@ -43,7 +50,7 @@ const SECURITY: Json = {
     '`web.token`, or that of one of `web.users`; needed where there are any. The control token is taken as well.',
   ),
   controlToken: bearer(
-    '`web.controlToken`, or that of one of `web.users` with the scope control (deposit links: operate). Without one ' +
+    '`web.controlToken`, or that of one of `web.users` with the scope control (deposit links and orders: operate). Without one ' +
       'nothing can be changed.',
   ),
 };
@@ -113,7 +120,9 @@ const EVENTS: Json = {
   description:
     'Events: `hello` {version, atMs}; `overview` {changed}: the keys of Overview that changed, the first one ' +
     'complete; `account` {accountId, changed}: the same of Account; `gone` {accountId}: not in the config any more; ' +
-    '`action`: an Action, again with the same id when its outcome is known. A comment line is sent every 15 s. ' +
+    '`action`: an Action, again with the same id when its outcome is known; with `rows=true` also `rows` {rows, ids, cursor}: ' +
+    'the Rows that changed, all at first; the ids of all accounts, when they changed; and with the last part a cursor. ' +
+    'Who comes back with that cursor gets only what changed since. A comment line is sent every 15 s. ' +
     'A client that does not read is closed; on coming back it gets everything anew. With a token, read it with ' +
     '`fetch`, as `EventSource` sends no headers.',
   parameters: [
@@ -122,6 +131,13 @@ const EVENTS: Json = {
       in: 'query',
       required: false,
       description: 'Ids, separated by commas, at most 100; without it only the overview and actions.',
+      schema: { type: 'string' },
+    },
+    {
+      name: 'rows',
+      in: 'query',
+      required: false,
+      description: '`true`: a Row of every account is sent, too. Or the cursor of those that came before.',
       schema: { type: 'string' },
     },
   ],

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { ChainedRecord } from '../../core/audit/audit-record.ts';
+import { accountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
-import { account, accountsReply } from './account-schema.ts';
+import { account, accountsReply, rowsReply } from './account-schema.ts';
 import { ApiError } from './errors.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import {
@@ -91,6 +92,17 @@ function matches(
   );
 }
 
+const listRows = route({
+  id: 'listRows',
+  path: '/api/v1/rows',
+  summary: 'Every account in one line.',
+  reply: rowsReply,
+  answer: async ({ views, nowMs }) => ({
+    atMs: nowMs(),
+    rows: (await views.read()).map(({ view }) => accountRow(view)),
+  }),
+});
+
 const getAccount = route({
   id: 'getAccount',
   path: '/api/v1/accounts/:id',
@@ -100,7 +112,7 @@ const getAccount = route({
   answer: async (context, { params: { id } }) => await viewOf(context, id),
 });
 
-async function viewOf({ views }: ApiContext, id: string): Promise<AccountView> {
+export async function viewOf({ views }: ApiContext, id: string): Promise<AccountView> {
   requireAccount(views, id);
   const [found] = await views.read([id]);
   if (found === undefined) throw new ApiError(404, 'notFound', 'nothing is known of this account yet');
@@ -273,6 +285,7 @@ export const READ_ROUTES: readonly ApiRoute[] = [
   getMe,
   getOverview,
   listAccounts,
+  listRows,
   getAccount,
   getHistory,
   getStory,

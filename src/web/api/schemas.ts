@@ -95,6 +95,7 @@ export const overview = named('Overview', {
         z.strictObject({
           kind: z.enum(STATE_KINDS),
           cause: z.enum(STATE_CAUSES),
+          severity: severity().nullable().describe('Of the worst of them.'),
           words: z.string(),
           count: z.number().int(),
           accountIds: z.array(z.string()).describe('The first of them.'),
@@ -106,9 +107,15 @@ export const overview = named('Overview', {
   silences: z.array(silence),
   health: readiness,
   degraded: z.array(z.string()).describe('What works only in part.'),
+  exchange: z
+    .strictObject({ ok: z.boolean().nullable(), words: z.string() })
+    .describe('Whether the exchange answers, as the newest polls found; null: not known.'),
+  oldestJudgedAtMs: timeMs()
+    .nullable()
+    .describe('Of the account that was judged longest ago; null: none was.'),
   queues: z.array(queueLine),
   may: z
-    .strictObject({ control: z.boolean(), topUp: z.boolean() })
+    .strictObject({ control: z.boolean(), operate: z.boolean(), topUp: z.boolean() })
     .describe('What this server is set up to do for those who have the scope or the control token.'),
 });
 

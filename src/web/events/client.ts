@@ -8,6 +8,8 @@ export interface EventClientOptions {
   readonly feed: StateFeed;
   readonly actions: ActionFeed;
   readonly accountIds: readonly string[];
+  /** `true`, or the cursor of rows that it has; undefined: it wants none. */
+  readonly rows?: string | undefined;
   readonly hello: { readonly version: string; readonly atMs: number };
   readonly times?: EventTimes;
 }
@@ -18,6 +20,10 @@ export interface EventTimes {
   readonly stalledMs: number;
 }
 
+/** How often at most times are told that alone have changed. */
+const TIMES_EVERY_MS = 5_000;
+const ROWS_AT_ONCE = 200;
+
 const TIMES: EventTimes = { heartbeatMs: 15_000, stalledMs: 20_000 };
 
 /**
@@ -26,10 +32,15 @@ const TIMES: EventTimes = { heartbeatMs: 15_000, stalledMs: 20_000 };
  */
 export class EventClient {
   readonly accountIds: readonly string[];
+  readonly wantsRows: boolean;
   readonly #options: EventClientOptions;
   readonly #times: EventTimes;
   readonly #sent = new Map<string, Encoded | null>();
+  /** The newest change of rows that it has; undefined: nothing was sent yet. */
+  #change: number | undefined;
+  #ids = '';
   #overview: Encoded | undefined;
+  #overviewAtMs = Number.NEGATIVE_INFINITY;
   #cursor: number;
   #pumping = false;
   #again = false;
@@ -41,6 +52,7 @@ export class EventClient {
     this.#options = options;
     this.#times = options.times ?? TIMES;
     this.accountIds = options.accountIds;
+    this.wantsRows = options.rows !== undefined;
     this.#cursor = options.actions.cursor;
   }
 
@@ -79,6 +91,7 @@ export class EventClient {
     while (this.#again && !this.#closed) {
       this.#again = false;
       await this.#writeOverview();
+      if (this.wantsRows) await this.#writeRows();
       for (const accountId of this.accountIds) await this.#writeAccount(accountId);
       await this.#writeActions();
     }
@@ -88,10 +101,39 @@ export class EventClient {
   async #writeOverview(): Promise<void> {
     const now = this.#options.feed.overview;
     if (now === undefined) return;
-    const changed = changedText(this.#overview, now, OVERVIEW_TIMES);
+    const atMs = performance.now();
+    const isDue = atMs - this.#overviewAtMs >= TIMES_EVERY_MS;
+    const changed = changedText(this.#overview, now, isDue ? ['atMs'] : OVERVIEW_TIMES);
     if (changed === undefined) return;
     this.#overview = now;
+    this.#overviewAtMs = atMs;
     await this.#write(frame('overview', `{"changed":${changed}}`));
+  }
+
+  /** A part at a time: a slow connection is not handed everything at once. */
+  async #writeRows(): Promise<void> {
+    const { feed, rows: cursor = '' } = this.#options;
+    if (feed.rows.size === 0) return;
+    const after = this.#change ?? feed.changeAt(cursor) ?? -1;
+    const changed = [...feed.rows.values()]
+      .filter(({ change }) => change > after)
+      .toSorted((a, b) => a.change - b.change);
+    const ids = JSON.stringify([...feed.rows.keys()]);
+    const isFresh = ids !== this.#ids;
+    const all = feed.rowsCursor;
+    this.#ids = ids;
+    this.#change = feed.changeAt(all);
+    const parts = Math.max(Math.ceil(changed.length / ROWS_AT_ONCE), isFresh ? 1 : 0);
+    for (let part = 0; part < parts; part += 1) {
+      const rows = changed.slice(part * ROWS_AT_ONCE, (part + 1) * ROWS_AT_ONCE);
+      const more = [
+        ...(part === 0 && isFresh ? [`"ids":${ids}`] : []),
+        ...(part === parts - 1 ? [`"cursor":"${all}"`] : []),
+      ];
+      const texts = rows.map(({ text }) => text).join(',');
+      await this.#write(frame('rows', `{${[`"rows":[${texts}]`, ...more].join(',')}}`));
+      if (this.#closed) return;
+    }
   }
 
   async #writeAccount(accountId: string): Promise<void> {

@@ -17,11 +17,12 @@ export function registerEvents(
   const { views, overview, actions, process, nowMs } = context;
   const feed = new StateFeed({ views, overview, actions, onError });
   const clients = new Set<EventClient>();
-  app.get<{ Querystring: { readonly accounts?: unknown } }>(
+  app.get<{ Querystring: { readonly accounts?: unknown; readonly rows?: unknown } }>(
     '/api/v1/events',
     { config: { access: 'read' }, exposeHeadRoute: false },
     (request, reply) => {
       const accountIds = readIds(request.query.accounts);
+      const rows = readRows(request.query.rows);
       if (clients.size >= MOST_CLIENTS) {
         throw new ApiError(503, 'tooManyListeners', `${MOST_CLIENTS} listen already: try again later`);
       }
@@ -35,7 +36,7 @@ export function registerEvents(
         'x-accel-buffering': 'no',
       });
       const hello = { version: process.version, atMs: nowMs() };
-      const client = new EventClient({ response, feed, actions, accountIds, hello });
+      const client = new EventClient({ response, feed, actions, accountIds, rows, hello });
       clients.add(client);
       response.once('close', () => clients.delete(client));
       client.start();
@@ -46,6 +47,12 @@ export function registerEvents(
       for (const client of clients) client.close();
     },
   };
+}
+
+function readRows(given: unknown): string | undefined {
+  if (given === undefined || given === 'false') return undefined;
+  if (typeof given === 'string' && /^(true|[\w.]{1,64})$/.test(given)) return given;
+  throw new ApiError(400, 'badRequest', 'rows: must be true, or the cursor of the rows that came before');
 }
 
 function readIds(given: unknown): readonly string[] {

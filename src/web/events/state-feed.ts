@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { accountRow } from '../../core/lines/account-row.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
 import type { OverviewSource } from '../overview.ts';
 import type { ViewSource } from '../sources.ts';
 import type { ActionFeed } from './action-feed.ts';
@@ -14,8 +17,18 @@ export interface StateFeedOptions {
 export interface Listener {
   /** Accounts that it listens to. */
   readonly accountIds: readonly string[];
+  /** Whether it wants a row of every account. */
+  readonly wantsRows: boolean;
   /** Something may have changed. */
   wake(): void;
+}
+
+interface FeedRow {
+  readonly view: object;
+  /** JSON. */
+  readonly text: string;
+  /** Number of the change that made it so. */
+  readonly change: number;
 }
 
 const TICK_MS = 500;
@@ -25,7 +38,7 @@ const ALL_EVERY = 4;
 const FEW = 200;
 
 /** `onlyWhen` of the overview. */
-export const OVERVIEW_TIMES: readonly string[] = ['atMs'];
+export const OVERVIEW_TIMES: readonly string[] = ['atMs', 'oldestJudgedAtMs'];
 
 /**
  * The state as it changes, read once for all listeners, and only while there are any. A listener compares it with what
@@ -35,6 +48,10 @@ export class StateFeed {
   readonly #options: StateFeedOptions;
   readonly #listeners = new Set<Listener>();
   readonly #accounts = new Map<string, { readonly view: object; readonly encoded: Encoded }>();
+  readonly #rows = new Map<string, FeedRow>();
+  #rowChanges = 0;
+  /** Another one wherever rows begin anew. */
+  #rowsId = '';
   #overview: Encoded | undefined;
   #over: AbortController | undefined;
 
@@ -44,6 +61,22 @@ export class StateFeed {
 
   get overview(): Encoded | undefined {
     return this.#overview;
+  }
+
+  /** The rows of all accounts, by id; empty: not read yet. */
+  get rows(): ReadonlyMap<string, FeedRow> {
+    return this.#rows;
+  }
+
+  /** What a listener that has all rows as they are now can come back with. */
+  get rowsCursor(): string {
+    return `${this.#rowsId}.${this.#rowChanges}`;
+  }
+
+  /** The newest change that a listener with this cursor has; undefined: it has nothing of these. */
+  changeAt(cursor: string): number | undefined {
+    const [id, change = ''] = cursor.split('.');
+    return id === this.#rowsId && /^\d+$/.test(change) ? Number(change) : undefined;
   }
 
   /** `null`: not in the config; undefined: not read yet. */
@@ -69,6 +102,7 @@ export class StateFeed {
     this.#over?.abort();
     this.#over = undefined;
     this.#accounts.clear();
+    this.#rows.clear();
     this.#overview = undefined;
   }
 
@@ -100,12 +134,31 @@ export class StateFeed {
     for (const id of this.#accounts.keys()) {
       if (!wantedNow.has(id) || !configured.has(id)) this.#accounts.delete(id);
     }
+    if (all) this.#readRows(found.map(({ view }) => view));
     this.#wake();
     if (!all) return;
     const [now] = await Promise.all([overview.now(), actions.refresh(found)]);
     if (signal.aborted) return;
     this.#overview = encode(now, this.#overview);
     this.#wake();
+  }
+
+  #readRows(views: readonly AccountView[]): void {
+    if (![...this.#listeners].some(({ wantsRows }) => wantsRows)) {
+      this.#rows.clear();
+      return;
+    }
+    if (this.#rows.size === 0) this.#rowsId = randomBytes(6).toString('hex');
+    for (const view of views) {
+      const before = this.#rows.get(view.accountId);
+      if (before?.view === view) continue;
+      const text = JSON.stringify(accountRow(view));
+      if (text !== before?.text) this.#rowChanges += 1;
+      const change = text === before?.text ? before.change : this.#rowChanges;
+      this.#rows.set(view.accountId, { view, text, change });
+    }
+    const ids = new Set(views.map(({ accountId }) => accountId));
+    for (const id of this.#rows.keys()) if (!ids.has(id)) this.#rows.delete(id);
   }
 
   #wake(): void {

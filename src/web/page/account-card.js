@@ -1,152 +1,106 @@
-import { chip, levelChip, modeWords } from './chips.js';
-import { LEVELS, levelOfAccount, levelOfSubject } from './danger.js';
-import { h, keyedList, setAttribute, setText, show } from './dom.js';
-import { capital, listed } from './format.js';
+import { blindWords, startedWords, subjectsOf } from './account-words.js';
+import { chip, modeChip } from './chips.js';
+import { openPause } from './controls.js';
+import { costPart } from './costs.js';
+import { listed } from './format.js';
+import { textLines } from './layout.js';
 import { doings, notableRules } from './lines.js';
+import { repeat } from './lit-html/directives/repeat.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { openOrder, openWithdraw } from './order-dialog.js';
 import { accountPath } from './route.js';
+import { jointWords } from './scale.js';
+import { accountStress } from './stress.js';
 import { subjectCard } from './subject-card.js';
-import { setTime, timeNode } from './time.js';
+import { time } from './time.js';
+
+/** What there is to say of one account below its line in the list. */
 
 /** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @typedef {import('./contract.d.ts').PageOverview['may']} May */
 
-/** Its positions and credit lines, most endangered first. @param {AccountView} account */
-export function subjectsOf(account) {
-  return [...account.positions, ...account.creditLines]
-    .map(({ subject }) => ({ account, subject, level: levelOfSubject(account, subject) }))
-    .sort((a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level));
+/** Chips that say how an account is run. @param {AccountView} account */
+export function accountChips({ mode, pause, silences, labels }) {
+  const why = pause === null ? '' : `${pause.author}: ${pause.reason}`;
+  const rules = listed(silences.map(({ ruleId }) => ruleId));
+  const words = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return html`<span class="chips">${modeChip(mode)}
+    ${pause === null ? nothing : chip({ text: 'paused', title: why, look: 'paused' })}
+    ${silences.length === 0 ? nothing : chip({ text: `silenced: ${rules}`, look: 'paused' })}
+    ${words.length === 0 ? nothing : chip({ text: words.join(' '), look: 'label' })}</span>`;
 }
 
-/** Chips that say how an account is run. */
-export function accountChips() {
-  const mode = chip();
-  const paused = chip();
-  const silenced = chip();
-  const labels = chip();
-  const node = h('span', { class: 'chips' }, mode.node, paused.node, silenced.node, labels.node);
-  return {
-    node,
-    /** @param {AccountView} account */
-    update(account) {
-      const { pause, silences } = account;
-      mode.update(modeWords(account.mode));
-      const why = pause === null ? '' : `${pause.author}: ${pause.reason}`;
-      paused.update(pause === null ? null : { text: 'paused', title: why, look: 'paused' });
-      const rules = listed(silences.map(({ ruleId }) => ruleId));
-      silenced.update(silences.length === 0 ? null : { text: `silenced: ${rules}`, look: 'paused' });
-      const words = Object.entries(account.labels).map(([name, value]) => `${name}=${value}`);
-      labels.update(words.length === 0 ? null : { text: words.join(' '), look: 'label' });
-    },
-  };
+/** What a person can do about an account. @param {AccountView} account @param {May} may */
+export function accountDeeds(account, may) {
+  const { accountId } = account;
+  const off = (/** @type {boolean} */ is) =>
+    is ? nothing : 'Changing things from here is off: set web.controlToken, or web.users';
+  return html`<div class="deeds">
+    <button type="button" class="button" ?disabled=${!may.operate} title=${off(may.operate)}
+      @click=${() => openOrder(account)}>Reduce or close</button>
+    <button type="button" class="button" ?disabled=${!may.control} title=${off(may.control)}
+      @click=${() => openPause(accountId)}>Pause this account</button>
+  </div>`;
 }
 
-/** What keeps an account from being judged, in words; empty: nothing. @param {AccountView} account */
-export function blindWords(account) {
-  const { refused, judgedAtMs, sources, doubts } = account;
-  if (refused !== null) return [`Its stored state cannot be read (${refused.document}): ${refused.message}`];
-  const words = [];
-  if (judgedAtMs === null) words.push('Not polled yet.');
-  const old = sources.filter(({ tooOld }) => tooOld).map(({ source }) => source);
-  if (old.length > 0) words.push(`Data too old: ${listed(old)}. Rules that need it are frozen.`);
-  const partial = sources.filter(({ setAside }) => setAside > 0);
-  if (partial.length > 0) {
-    words.push(
-      `Records that cannot be read were set aside: ${listed(partial.map(({ source, setAside }) => `${setAside} of ${source}`))}.`,
-    );
-  }
-  for (const { market, why } of doubts) if (why !== 'newStore') words.push(`${market}: ${doubtWords(why)}`);
-  return words;
+/** What keeps it from being judged, and what a person may want to know. @param {AccountView} account */
+export function accountNotes(account) {
+  const [blind, started, together] = [blindWords(account), startedWords(account), jointWords(account)];
+  return html`${together === '' ? nothing : html`<p>${together}</p>`}
+    ${blind.length === 0 ? nothing : textLines(blind, 'blind')}
+    ${started === '' ? nothing : html`<p class="muted">${started}</p>`}`;
 }
 
-/** @type {Readonly<Record<string, string>>} */
-const DOUBTS = {
-  unknownOutcome: 'not known whether the last request took effect; orders are cleared before the next one.',
-  processDied: 'a daemon died in the middle of a request; orders are cleared before the next one.',
-  duplicateUnexpected:
-    'the exchange knows an order that was not sent; orders are cleared before the next one.',
-};
-
-/** @param {string} why */
-function doubtWords(why) {
-  return DOUBTS[why] ?? `orders are not confirmed (${why}); they are cleared before the next one.`;
+/** Orders by hand that have not begun, or have and are not over. @param {AccountView} account @param {May} may */
+export function ordersByHand({ accountId, inbox, intents }, may) {
+  const begun = intents
+    .filter(({ ruleId, ended }) => !ended && ruleId.startsWith(OPERATOR))
+    .map(({ ruleId, target, market }) => ({
+      id: ruleId.slice(OPERATOR.length),
+      words: `${target} in ${market}`,
+    }));
+  const waiting = inbox
+    .filter(({ kind }) => kind === 'reduce')
+    .map(({ id, author, reason }) => ({ id, words: `not begun, by ${author}: ${reason}` }));
+  const all = [...new Map([...begun, ...waiting].map((one) => [one.id, one])).values()];
+  if (all.length === 0) return nothing;
+  const line = (/** @type {{ id: string, words: string }} */ { id, words }) => html`<li class="doing">
+    <b>By hand</b> <span>${words}</span>
+    <button type="button" class="button button-small" ?disabled=${!may.operate} aria-label=${`Withdraw the order ${id}`}
+      @click=${() => openWithdraw(accountId, id)}>Withdraw</button></li>`;
+  return html`<ul class="doings" aria-label="Orders by hand">${repeat(all, ({ id }) => id, line)}</ul>`;
 }
 
-/** What a person may want to know and need not act on. @param {AccountView} account */
-export function startedWords({ doubts }) {
-  const markets = doubts.filter(({ why }) => why === 'newStore').map(({ market }) => market);
-  if (markets.length === 0) return '';
-  return `Just started: orders in ${listed(markets)} are not confirmed yet; they are cleared before the first action there.`;
-}
+const OPERATOR = 'operator:';
 
-/** One account in the list. @returns {import('./contract.d.ts').Part<AccountView>} */
-export function accountCard() {
-  const level = levelChip();
-  const link = h('a', { class: 'title-link' });
-  const chips = accountChips();
-  const judged = timeNode('ago');
-  const state = h('p', { class: 'state-words' });
-  const started = h('p', { class: 'muted' });
-  const blind = h('ul', { class: 'blind' });
-  const rules = notableRules();
-  const others = doings({ ended: false });
-  const subjects = h('div', { class: 'subjects' });
-  const nothing = h('p', { class: 'muted' }, 'No position and no credit line.');
-  const node = h(
-    'article',
-    { class: 'account' },
-    h(
-      'header',
-      { class: 'account-head' },
-      level.node,
-      h('h3', {}, link),
-      chips.node,
-      h('span', { class: 'muted account-age' }, 'judged ', judged),
-    ),
-    state,
-    blind,
-    started,
-    rules.node,
-    others.node,
-    subjects,
-    nothing,
-  );
-  const setBlind = keyedList(blind, (words) => words, textLine);
-  const setSubjects = keyedList(
-    subjects,
-    ({ subject }) => subject,
-    () => subjectCard({ heading: 'h4', linked: true, endedIntents: false }),
-  );
-  return {
-    node,
-    update(account) {
-      const own = levelOfAccount(account);
-      setAttribute(node, 'data-level', own);
-      level.update({ level: own });
-      setText(link, account.accountId);
-      setAttribute(link, 'href', accountPath(account.accountId));
-      chips.update(account);
-      setTime(judged, account.judgedAtMs);
-      setText(state, capital(account.state.words));
-      const note = startedWords(account);
-      show(started, note !== '');
-      setText(started, note);
-      const words = blindWords(account);
-      show(blind, words.length > 0);
-      setBlind(words);
-      rules.update(account.rules.filter(({ subject }) => subject === 'account'));
-      const shown = new Set(account.positions.map(({ positionId }) => positionId));
-      others.update(
-        account.intents.filter(({ positionId }) => !shown.has(positionId)),
-        account.orders.filter(({ positionId }) => !shown.has(positionId)),
-      );
-      const list = subjectsOf(account);
-      show(nothing, list.length === 0 && account.refused === null && account.judgedAtMs !== null);
-      setSubjects(list);
-    },
-  };
-}
-
-/** @returns {import('./contract.d.ts').Part<string>} */
-export function textLine() {
-  const node = h('li');
-  return { node, update: (text) => setText(node, text) };
+/**
+ * @param {AccountView} account
+ * @param {{ may: May, stress: import('./contract.d.ts').PageStress | undefined, costs: import('./contract.d.ts').CostsReply | undefined }} beside
+ */
+export function accountCard(account, { may, stress, costs }) {
+  const { accountId, rules, intents, orders, positions, judgedAtMs, refused } = account;
+  const shown = new Set(positions.map(({ positionId }) => positionId));
+  const subjects = subjectsOf(account);
+  const isEmpty = subjects.length === 0 && refused === null && judgedAtMs !== null;
+  return html`<div class="account-card">
+    <p class="account-about">${accountChips(account)}
+      <span class="muted account-age">judged ${time('ago', judgedAtMs)}</span></p>
+    ${accountNotes(account)}
+    ${notableRules(rules.filter(({ subject }) => subject === 'account'))}
+    ${doings(
+      intents.filter(({ positionId }) => !shown.has(positionId)),
+      orders.filter(({ positionId }) => !shown.has(positionId)),
+      { ended: false },
+    )}
+    ${ordersByHand(account, may)}
+    <div class="subjects">${repeat(
+      subjects,
+      ({ subject }) => subject,
+      ({ subject }) => subjectCard(account, subject, { heading: 'h4', endedIntents: false }),
+    )}</div>
+    ${isEmpty ? html`<p class="muted">No position and no credit line.</p>` : nothing}
+    ${accountStress(stress, accountId, 'h4')}${costPart(costs, 'h4')}
+    ${accountDeeds(account, may)}
+    <p><a href=${accountPath(accountId)}>Rules, orders, data and story of ${accountId}</a></p>
+  </div>`;
 }

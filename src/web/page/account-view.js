@@ -1,163 +1,141 @@
-import { accountChips, blindWords, startedWords, subjectsOf, textLine } from './account-card.js';
+import { accountChips, accountDeeds, accountNotes, ordersByHand } from './account-card.js';
+import { subjectsOf } from './account-words.js';
 import { actionList } from './action-list.js';
+import { get, segment } from './api.js';
 import { levelChip } from './chips.js';
-import { openPause } from './controls.js';
+import { costPart } from './costs.js';
 import { levelOfAccount } from './danger.js';
-import { h, keyedList, onChange, setText, show } from './dom.js';
 import { amount, capital } from './format.js';
 import { breadcrumb, columns, section } from './layout.js';
 import { doings } from './lines.js';
+import { repeat } from './lit-html/directives/repeat.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { Resource } from './resource.js';
 import { ruleTable } from './rule-table.js';
-import { jointWords } from './scale.js';
-import { story } from './story.js';
+import { Story } from './story.js';
+import { accountStress, stressResource } from './stress.js';
 import { subjectCard } from './subject-card.js';
-import { setTime, timeNode } from './time.js';
+import { time } from './time.js';
 
 /** Everything about one account. */
 
 /** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @typedef {import('./contract.d.ts').PageState} PageState */
+/** @typedef {import('./contract.d.ts').CostsReply} CostsReply */
+/** @typedef {import('./contract.d.ts').PageStress} PageStress */
 
-/** @param {string} accountId @returns {import('./contract.d.ts').PageView} */
-export function accountView(accountId) {
-  const now = nowPart(accountId);
-  const rules = ruleTable({ withSubject: true });
-  const orders = ordersPart();
-  const data = dataPart();
-  const actions = actionList();
-  const past = story(accountId, undefined);
-  const onNews = onChange(() => past.look());
-  const onAccount = onChange((/** @type {AccountView} */ account) => {
-    now.update(account);
-    orders.update(account);
-    data.update(account);
-  });
+const COSTS_EVERY_MS = 60_000;
+const NOTHING = { control: false, operate: false, topUp: false };
+
+/** @param {string} accountId @param {() => void} changed @returns {import('./contract.d.ts').PageView} */
+export function accountView(accountId, changed) {
+  const past = new Story(accountId, undefined, changed);
+  const stress = stressResource(changed);
+  /** @type {Resource<CostsReply>} */
+  const costs = new Resource(() => get(`/accounts/${segment(accountId)}/costs`), changed, COSTS_EVERY_MS);
+  let heard = 0;
   return {
-    node: columns({
-      now: [...now.nodes, section('Rules', rules.node)],
-      side: [orders.node, section('Recent actions', actions.node), data.node],
-      story: past.node,
-    }),
     title: `${accountId} - Breakwater`,
+    wantsRows: false,
     watched: () => [accountId],
-    update({ accounts, overview, actions: all, happened }) {
-      const account = accounts.get(accountId);
-      now.allow(overview?.may.control === true);
-      onNews(happened.get(accountId) ?? 0);
-      actions.update(all.filter((action) => action.accountId === accountId));
-      if (account === undefined) return;
-      onAccount(account);
-      rules.update(accountId, account.rules, overview?.may.control === true);
+    template(state) {
+      const news = state.happened.get(accountId) ?? 0;
+      if (news !== heard) past.look();
+      heard = news;
+      return viewTemplate(accountId, state, { past, stress: stress.value, costs: costs.value });
     },
-    refresh: () => past.look(),
-    close: () => past.close(),
+    refresh() {
+      past.look();
+      void stress.look();
+    },
+    close() {
+      past.close();
+      stress.close();
+      costs.close();
+    },
   };
 }
 
-/** @param {string} accountId */
-function nowPart(accountId) {
-  const level = levelChip();
-  const chips = accountChips();
-  const [judged, due] = [timeNode('ago'), timeNode('until')];
-  const pause = h('button', { type: 'button', class: 'button' }, 'Pause this account');
-  const joint = h('p', { hidden: true });
-  const state = h('p', { class: 'state-words' });
-  const started = h('p', { class: 'muted' });
-  const blind = h('ul', { class: 'blind' });
-  const subjects = h('div', { class: 'subjects' });
-  const nothing = h('p', { class: 'muted', hidden: true }, 'No position and no credit line.');
-  const setBlind = keyedList(blind, (words) => words, textLine);
-  const setSubjects = keyedList(
+/**
+ * @param {string} accountId
+ * @param {PageState} state
+ * @param {{ past: Story, stress: PageStress | undefined, costs: CostsReply | undefined }} beside
+ */
+function viewTemplate(accountId, { accounts, overview, actions }, { past, stress, costs }) {
+  const account = accounts.get(accountId);
+  const may = overview?.may ?? NOTHING;
+  const done = actions.filter((action) => action.accountId === accountId);
+  const recent = section('Recent actions', actionList(done));
+  if (account === undefined) {
+    const now = [breadcrumb([]), html`<h1>${accountId}</h1><p class="muted">Reading ...</p>`];
+    return columns({ now, side: recent, story: past.template() });
+  }
+  const { rules, judgedAtMs, nextDueAtMs, state: is } = account;
+  const subjects = subjectsOf(account);
+  const cards = repeat(
     subjects,
     ({ subject }) => subject,
-    () => subjectCard({ heading: 'h3', linked: true, endedIntents: false }),
+    ({ subject }) => subjectCard(account, subject, { heading: 'h3', endedIntents: false }),
   );
-  pause.addEventListener('click', () => openPause(accountId));
-  return {
-    nodes: [
+  const none = html`<p class="muted">No position and no credit line.</p>`;
+  return columns({
+    now: [
       breadcrumb([]),
-      h('div', { class: 'page-title' }, level.node, h('h1', {}, accountId), chips.node, pause),
-      h('p', { class: 'muted' }, 'Judged ', judged, ', next ', due, '.'),
-      state,
-      joint,
-      blind,
-      started,
-      section('Positions and credit lines', subjects, nothing),
+      html`<div class="page-title">${levelChip(levelOfAccount(account))}<h1>${accountId}</h1>${accountChips(account)}</div>
+        <p class="muted">Judged ${time('ago', judgedAtMs)}, next ${time('until', nextDueAtMs)}.</p>
+        <p class="state-words">${capital(is.words)}</p>${accountNotes(account)}${accountDeeds(account, may)}`,
+      section(
+        'Positions and credit lines',
+        html`<div class="subjects">${cards}</div>${subjects.length === 0 ? none : nothing}`,
+      ),
+      section('Rules', ruleTable(accountId, rules, { withSubject: true, mayControl: may.control })),
     ],
-    /** @param {boolean} mayControl */
-    allow(mayControl) {
-      pause.disabled = !mayControl;
-    },
-    /** @param {AccountView} account */
-    update(account) {
-      level.update({ level: levelOfAccount(account) });
-      chips.update(account);
-      setTime(judged, account.judgedAtMs);
-      setTime(due, account.nextDueAtMs);
-      const together = jointWords(account);
-      setText(joint, together);
-      show(joint, together !== '');
-      setText(state, capital(account.state.words));
-      const note = startedWords(account);
-      show(started, note !== '');
-      setText(started, note);
-      const words = blindWords(account);
-      show(blind, words.length > 0);
-      setBlind(words);
-      const list = subjectsOf(account);
-      show(nothing, list.length === 0);
-      setSubjects(list);
-    },
-  };
+    side: [
+      section('Intents and orders', ordersTemplate(account, may)),
+      recent,
+      besideTemplate(accountStress(stress, accountId, 'h3'), costPart(costs, 'h3')),
+      section('Data', sourceTable(account), balanceList(account)),
+    ],
+    story: past.template(),
+  });
 }
 
-/** @returns {import('./contract.d.ts').Part<AccountView>} */
-function ordersPart() {
-  const doing = doings({ ended: true });
-  const idle = h('p', { class: 'muted' }, 'No intent and no order of ours.');
-  return {
-    node: section('Intents and orders', doing.node, idle),
-    update({ intents, orders }) {
-      doing.update(intents, orders);
-      show(idle, intents.length + orders.length === 0);
-    },
-  };
+/** @param {AccountView} account @param {import('./contract.d.ts').PageOverview['may']} may */
+function ordersTemplate(account, may) {
+  const { intents, orders } = account;
+  const idle = html`<p class="muted">No intent and no order of ours.</p>`;
+  return html`${ordersByHand(account, may)}${doings(intents, orders, { ended: true })}${
+    intents.length + orders.length === 0 ? idle : nothing
+  }`;
 }
 
-/** @returns {import('./contract.d.ts').Part<AccountView>} */
-function dataPart() {
-  const body = h('tbody');
-  const heads = ['Read', 'Last good', 'State'].map((name) => h('th', { scope: 'col' }, name));
-  const balances = h('ul', { class: 'balances' });
-  const setSources = keyedList(body, ({ source }) => source, sourceRow);
-  const setBalances = keyedList(balances, (words) => words, textLine);
-  return {
-    node: section('Data', h('table', {}, h('thead', {}, h('tr', {}, ...heads)), body), balances),
-    update(account) {
-      setSources(account.sources);
-      setBalances(
-        account.balances.map(({ asset, available }) => `${amount(available)}\u00a0${asset} available`),
-      );
-    },
-  };
+/** @param {import('./contract.d.ts').Drawn} stress @param {import('./contract.d.ts').Drawn} costs */
+function besideTemplate(stress, costs) {
+  if (stress === nothing && costs === nothing) return nothing;
+  return section('Stress and costs', stress, costs);
 }
 
-/** @returns {import('./contract.d.ts').Part<AccountView['sources'][number]>} */
-function sourceRow() {
-  const name = h('th', { scope: 'row' });
-  const age = timeNode('ago');
-  const state = h('td');
-  const node = h('tr', {}, name, h('td', {}, age), state);
-  return {
-    node,
-    update({ source, readAtMs, complete, setAside, tooOld }) {
-      setText(name, source);
-      setTime(age, readAtMs);
-      const words = [
-        ...(tooOld ? ['too old'] : []),
-        ...(complete ? [] : ['incomplete']),
-        ...(setAside > 0 ? [`${setAside} set aside`] : []),
-      ];
-      setText(state, words.length === 0 ? 'good' : words.join(', '));
-    },
-  };
+/** @param {AccountView} account */
+function sourceTable({ sources }) {
+  const heads = ['Read', 'Last good', 'State'].map((name) => html`<th scope="col">${name}</th>`);
+  return html`<table><thead><tr>${heads}</tr></thead><tbody>${sources.map(sourceRow)}</tbody></table>`;
+}
+
+/** @param {AccountView['sources'][number]} source */
+function sourceRow({ source, readAtMs, complete, setAside, tooOld }) {
+  const words = [
+    ...(tooOld ? ['too old'] : []),
+    ...(complete ? [] : ['incomplete']),
+    ...(setAside > 0 ? [`${setAside} set aside`] : []),
+  ];
+  return html`<tr><th scope="row">${source}</th><td>${time('ago', readAtMs)}</td
+    ><td>${words.length === 0 ? 'good' : words.join(', ')}</td></tr>`;
+}
+
+/** @param {AccountView} account */
+function balanceList({ balances }) {
+  if (balances.length === 0) return nothing;
+  return html`<ul class="balances">${balances.map(
+    ({ asset, available }) => html`<li>${`${amount(available)}\u00a0${asset} available`}</li>`,
+  )}</ul>`;
 }

@@ -1,27 +1,18 @@
-import { h, keyedList, setAttribute, setText, show } from './dom.js';
 import { duration } from './format.js';
+import { repeat } from './lit-html/directives/repeat.js';
+import { html, nothing } from './lit-html/lit-html.js';
 import { accountPath, subjectPath } from './route.js';
-import { setTime, timeNode } from './time.js';
+import { time } from './time.js';
 
 /** @typedef {import('./contract.d.ts').PageAction} ActionLine */
 
 /** @type {Readonly<Record<string, string>>} */
 const KINDS = { place: 'Order', cancelAll: 'Cancel all' };
 
-/** What was done lately, newest first. */
-export function actionList() {
-  const list = h('ol', { class: 'actions', 'aria-live': 'off' });
-  const nothing = h('p', { class: 'muted' }, 'Nothing has been done yet.');
-  const node = h('div', {}, nothing, list);
-  const set = keyedList(list, ({ id }) => id, actionLine);
-  return {
-    node,
-    /** @param {readonly ActionLine[]} actions */
-    update(actions) {
-      show(nothing, actions.length === 0);
-      set(actions);
-    },
-  };
+/** What was done lately, newest first. @param {readonly ActionLine[]} actions */
+export function actionList(actions) {
+  if (actions.length === 0) return html`<p class="muted">Nothing has been done yet.</p>`;
+  return html`<ol class="actions" aria-live="off">${repeat(actions, ({ id }) => id, actionLine)}</ol>`;
 }
 
 /** @type {Readonly<Record<string, string>>} */
@@ -34,41 +25,16 @@ export function toneOf(outcome) {
   return /accept|reached|done|filled/i.test(outcome) ? 'good' : 'plain';
 }
 
-/** @returns {import('./contract.d.ts').Part<ActionLine>} */
-function actionLine() {
-  const time = timeNode('clock');
-  const outcome = h('span', { class: 'outcome' });
-  const kind = h('b');
-  const link = h('a');
-  const words = h('span', { class: 'action-words' });
-  const took = h('span', { class: 'muted' });
-  const reason = h('span', { class: 'reason' });
-  const node = h(
-    'li',
-    { class: 'action' },
-    h('div', { class: 'action-head' }, time, kind, outcome, took),
-    h('div', {}, link, ' ', words),
-    reason,
-  );
-  return {
-    node,
-    update(action) {
-      setTime(time, action.atMs);
-      setText(kind, KINDS[action.kind] ?? action.kind);
-      setText(outcome, OUTCOMES[action.outcome] ?? action.outcome);
-      setAttribute(outcome, 'data-tone', toneOf(action.outcome));
-      const place = action.market === null ? action.accountId : `${action.accountId} ${action.market}`;
-      setText(link, place);
-      const { positionId, accountId } = action;
-      setAttribute(
-        link,
-        'href',
-        positionId === null ? accountPath(accountId) : subjectPath(accountId, `position:${positionId}`),
-      );
-      setText(words, action.words);
-      setText(took, action.tookMs === null ? '' : `took ${duration(action.tookMs)}`);
-      setText(reason, action.reason);
-      show(reason, action.outcome !== 'accepted' && action.reason !== '');
-    },
-  };
+/** @param {ActionLine} action */
+function actionLine({ accountId, market, positionId, kind, outcome, atMs, tookMs, words, reason }) {
+  const place = market === null ? accountId : `${accountId} ${market}`;
+  const href =
+    positionId === null ? accountPath(accountId) : subjectPath(accountId, `position:${positionId}`);
+  return html`<li class="action">
+    <div class="action-head">${time('clock', atMs)} <b>${KINDS[kind] ?? kind}</b>
+      <span class="outcome" data-tone=${toneOf(outcome)}>${OUTCOMES[outcome] ?? outcome}</span>
+      ${tookMs === null ? nothing : html`<span class="muted">took ${duration(tookMs)}</span>`}</div>
+    <div><a href=${href}>${place}</a> <span class="action-words">${words}</span></div>
+    ${outcome !== 'accepted' && reason !== '' ? html`<span class="reason">${reason}</span>` : nothing}
+  </li>`;
 }

@@ -1,4 +1,4 @@
-import { h, keyedList, onChange, setAttribute, setText, show } from './dom.js';
+import { html, nothing } from './lit-html/lit-html.js';
 import { labelName, scaleWords, sideOf } from './scale.js';
 
 /**
@@ -9,81 +9,53 @@ import { labelName, scaleWords, sideOf } from './scale.js';
 /** @typedef {import('./scale.js').Scale} Scale */
 /** @typedef {import('./scale.js').Mark} Mark */
 
-/** @returns {import('./contract.d.ts').Part<{ scale: Scale, figure: string }>} */
-export function bar() {
-  const fill = h('div', { class: 'bar-fill' });
-  const ticks = h('div', { class: 'bar-ticks' });
-  const track = h('div', { class: 'bar-track' }, fill, ticks);
-  const left = h('span', { class: 'bar-end' });
-  const right = h('span', { class: 'bar-end bar-end-harm' });
-  const labels = h('div', { class: 'bar-labels' });
-  const node = h(
-    'div',
-    { class: 'bar', role: 'meter', 'aria-valuemin': 0, 'aria-valuemax': 100 },
-    track,
-    labels,
-    h('div', { class: 'bar-ends' }, left, right),
-  );
-  const setTicks = keyedList(ticks, keyOf, tick);
-  const setLabels = keyedList(labels, keyOf, label);
-  return {
-    node,
-    update({ scale, figure }) {
-      const isKnown = scale.fill !== null;
-      const percent = Math.round((scale.fill ?? 0) * 1_000) / 10;
-      setAttribute(node, 'data-zone', scale.zone);
-      fill.style.setProperty('--fill', isKnown ? `${percent}%` : '100%');
-      setAttribute(node, 'aria-valuenow', isKnown ? percent : null);
-      setAttribute(node, 'aria-label', 'Way to liquidation that is used up');
-      setAttribute(node, 'aria-valuetext', scaleWords(scale, figure));
-      setTicks(scale.marks);
-      setLabels(scale.marks);
-      const rows = Math.max(0, ...scale.marks.map(({ row }) => row + 1));
-      labels.style.setProperty('--rows', String(rows));
-      show(labels, rows > 0);
-      setText(left, scale.left);
-      setText(right, scale.right);
-    },
-  };
+const NAME = 'Way to liquidation that is used up';
+
+/** @param {Scale} scale @param {string} figure */
+export function bar(scale, figure) {
+  const { marks } = scale;
+  const rows = Math.max(0, ...marks.map(({ row }) => row + 1));
+  const labels = html`<div class="bar-labels" .style=${`--rows: ${rows}`}>${marks.map(label)}</div>`;
+  return html`<div class="bar" role="meter" aria-valuemin="0" aria-valuemax="100" data-zone=${scale.zone}
+      aria-valuenow=${percentOf(scale.fill) ?? nothing} aria-label=${NAME} aria-valuetext=${scaleWords(scale, figure)}>
+    <div class="bar-track">${fill(scale.fill)}<div class="bar-ticks">${marks.map(tick)}</div></div>
+    ${rows > 0 ? labels : nothing}
+    <div class="bar-ends"><span class="bar-end">${scale.left}</span
+      ><span class="bar-end bar-end-harm">${scale.right}</span></div>
+  </div>`;
+}
+
+/** The same without thresholds, in the one line of an account. @param {Pick<Scale, 'fill' | 'zone'>} scale @param {string} figure */
+export function thinBar(scale, figure) {
+  return html`<div class="bar bar-thin" role="meter" aria-valuemin="0" aria-valuemax="100" data-zone=${scale.zone}
+      aria-valuenow=${percentOf(scale.fill) ?? nothing} aria-label=${NAME} aria-valuetext=${figure}>
+    <div class="bar-track">${fill(scale.fill)}</div>
+  </div>`;
+}
+
+/** @param {number | null} share null: not known */
+function percentOf(share) {
+  return share === null ? undefined : Math.round(share * 1_000) / 10;
+}
+
+/** @param {number | null} share */
+function fill(share) {
+  return html`<div class="bar-fill" .style=${`--fill: ${percentOf(share) ?? 100}%`}></div>`;
 }
 
 /** @param {Mark} mark */
-function keyOf({ label, name, at }) {
-  return `${at} ${label} ${name}`;
+function placeOf({ at, row }) {
+  return `--at: ${at * 100}%; --row: ${row}`;
 }
 
-/** @param {HTMLElement} node @param {Mark} mark */
-function place(node, { at, row, kind }) {
-  node.style.setProperty('--at', `${at * 100}%`);
-  node.style.setProperty('--row', String(row));
-  setAttribute(node, 'data-kind', kind);
-  setAttribute(node, 'data-side', sideOf(at));
+/** @param {Mark} mark */
+function tick(mark) {
+  return html`<i class="bar-tick" .style=${placeOf(mark)} data-kind=${mark.kind} data-side=${sideOf(mark.at)}
+    title=${`${mark.name}: ${mark.label}`}></i>`;
 }
 
-/** @returns {import('./contract.d.ts').Part<Mark>} */
-function tick() {
-  const node = h('i', { class: 'bar-tick' });
-  return {
-    node,
-    update(mark) {
-      place(node, mark);
-      setAttribute(node, 'title', `${mark.name}: ${mark.label}`);
-    },
-  };
-}
-
-/** @returns {import('./contract.d.ts').Part<Mark>} */
-function label() {
-  const figure = h('b');
-  const name = h('span', { class: 'bar-label-name' });
-  const node = h('span', { class: 'bar-label' }, figure, ' ', name);
-  return {
-    node,
-    update: onChange((mark) => {
-      place(node, mark);
-      setText(figure, mark.label);
-      setText(name, labelName(mark.name));
-      setAttribute(node, 'title', `${mark.name}: ${mark.label}`);
-    }),
-  };
+/** @param {Mark} mark */
+function label(mark) {
+  return html`<span class="bar-label" .style=${placeOf(mark)} data-kind=${mark.kind} data-side=${sideOf(mark.at)}
+    title=${`${mark.name}: ${mark.label}`}><b>${mark.label}</b> <span class="bar-label-name">${labelName(mark.name)}</span></span>`;
 }

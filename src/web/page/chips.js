@@ -1,37 +1,17 @@
 import { LEVEL_WORDS } from './danger.js';
-import { h, setAttribute, setText, show } from './dom.js';
-import { drawIcon, icon } from './icons.js';
+import { icon } from './icons.js';
+import { html, nothing } from './lit-html/lit-html.js';
 
 /** @typedef {import('./contract.d.ts').Level} Level */
 
-/** A level as shape and word. @returns {import('./contract.d.ts').Part<{ level: Level, words?: string }>} */
-export function levelChip() {
-  const shape = icon('ok');
-  const word = h('span');
-  const node = h('span', { class: 'chip chip-level' }, shape, word);
-  return {
-    node,
-    update({ level, words = LEVEL_WORDS[level] }) {
-      drawIcon(shape, level);
-      setAttribute(node, 'data-level', level);
-      setText(word, words);
-    },
-  };
+/** A level as shape and word. @param {Level} level @param {string} [words] */
+export function levelChip(level, words = LEVEL_WORDS[level]) {
+  return html`<span class="chip chip-level" data-level=${level}>${icon(level)}<span>${words}</span></span>`;
 }
 
-/** A short word in a frame; nothing for null. @returns {import('./contract.d.ts').Part<{ text: string, title?: string, look?: string } | null>} */
-export function chip() {
-  const node = h('span', { class: 'chip' });
-  return {
-    node,
-    update(value) {
-      show(node, value !== null);
-      if (value === null) return;
-      setText(node, value.text);
-      setAttribute(node, 'title', value.title);
-      setAttribute(node, 'data-look', value.look);
-    },
-  };
+/** A short word in a frame. @param {{ text: string, title?: string, look?: string }} chip */
+export function chip({ text, title, look }) {
+  return html`<span class="chip" title=${title ?? nothing} data-look=${look ?? nothing}>${text}</span>`;
 }
 
 /** @type {Readonly<Record<string, { text: string, title: string }>>} */
@@ -42,7 +22,7 @@ const MODES = {
 };
 
 /** @param {string | null} mode */
-export function modeWords(mode) {
-  if (mode === null) return { text: 'mode unknown', look: 'mode-mixed' };
-  return { ...(MODES[mode] ?? { text: mode, title: mode }), look: `mode-${mode}` };
+export function modeChip(mode) {
+  if (mode === null) return chip({ text: 'mode unknown', look: 'mode-mixed' });
+  return chip({ ...(MODES[mode] ?? { text: mode, title: mode }), look: `mode-${mode}` });
 }

@@ -1,59 +1,44 @@
 import { segment } from './api.js';
-import { changeOrExplain, field, openForm, signature } from './dialog.js';
-import { h } from './dom.js';
+import { openForm } from './dialog.js';
+import { reasonField, reasonOf, selectField, textOf } from './form-fields.js';
+import { changeOrExplain, signature } from './signature.js';
 
 /** Pause, resume, silence: dialogs. */
 
 const MINUTE_MS = 60_000;
 const DURATIONS = [
-  { label: '15 minutes', ms: 15 * MINUTE_MS },
-  { label: '1 hour', ms: 60 * MINUTE_MS },
-  { label: '4 hours', ms: 240 * MINUTE_MS },
-  { label: '12 hours', ms: 720 * MINUTE_MS },
+  { label: '15 minutes', value: String(15 * MINUTE_MS) },
+  { label: '1 hour', value: String(60 * MINUTE_MS) },
+  { label: '4 hours', value: String(240 * MINUTE_MS) },
+  { label: '12 hours', value: String(720 * MINUTE_MS) },
 ];
-const ONE_HOUR = String(60 * MINUTE_MS);
+const OPEN = { label: 'Until it is lifted', value: 'null' };
 
 /** @param {boolean} mayBeOpen whether "until it is lifted" is offered */
-function durationSelect(mayBeOpen) {
-  const options = DURATIONS.map(({ label, ms }) => h('option', { value: ms }, label));
-  const open = mayBeOpen ? [h('option', { value: 'null' }, 'Until it is lifted')] : [];
-  const select = h('select', { name: 'duration' }, ...options, ...open);
-  select.value = ONE_HOUR;
-  return select;
+function durationField(mayBeOpen) {
+  const options = mayBeOpen ? [...DURATIONS, OPEN] : DURATIONS;
+  return selectField({ name: 'duration', label: 'For how long', options, value: String(60 * MINUTE_MS) });
 }
 
-/** @param {HTMLSelectElement} select */
-function durationOf(select) {
-  return select.value === 'null' ? null : Number(select.value);
-}
-
-function reasonInput() {
-  return h('textarea', { name: 'reason', required: true, rows: 2, maxlength: 300 });
-}
-
-/** @param {HTMLTextAreaElement} input */
-function reasonOf(input) {
-  const reason = input.value.replace(/\s+/g, ' ').trim();
-  if (reason === '') throw new Error('Say why: it goes into the audit trail.');
-  return reason;
+/** @param {FormData} given */
+function durationOf(given) {
+  const value = textOf(given, 'duration');
+  return value === OPEN.value ? null : Number(value);
 }
 
 /** @param {string | null} accountId null: everything */
 export function openPause(accountId) {
-  const reason = reasonInput();
-  const duration = durationSelect(true);
   const who = signature();
   openForm({
     title: accountId === null ? 'Pause all actions' : `Pause actions of ${accountId}`,
     text:
       'No order and no cancel is sent while paused; a step that has begun is completed. ' +
       'Watching, rules and notifications go on.',
-    fields: [field('Reason', reason), field('For how long', duration), ...who.fields],
+    fields: () => [reasonField(), durationField(true), who.fields()],
     action: 'Pause',
-    onTrouble: who.arrange,
-    async send() {
-      const body = { accountId, reason: reasonOf(reason), forMs: durationOf(duration) };
-      await changeOrExplain('POST', '/pauses', { ...body, ...who.sign() });
+    async send(given) {
+      const body = { accountId, reason: reasonOf(given), forMs: durationOf(given) };
+      await changeOrExplain('POST', '/pauses', { ...body, ...who.sign(given) });
     },
   });
 }
@@ -64,15 +49,13 @@ export function openPause(accountId) {
  * @param {string} title
  */
 export function openLift(kind, id, title) {
-  const reason = reasonInput();
   const who = signature();
   openForm({
     title,
-    fields: [field('Reason', reason), ...who.fields],
+    fields: () => [reasonField(), who.fields()],
     action: kind === 'pauses' ? 'Resume' : 'Lift the silence',
-    onTrouble: who.arrange,
-    async send() {
-      const body = { reason: reasonOf(reason), ...who.sign() };
+    async send(given) {
+      const body = { reason: reasonOf(given), ...who.sign(given) };
       await changeOrExplain('DELETE', `/${kind}/${segment(id)}`, body);
     },
   });
@@ -84,30 +67,29 @@ export function openLift(kind, id, title) {
  * @param {string} subject
  */
 export function openSilence(accountId, ruleId, subject) {
-  const reason = reasonInput();
-  const duration = durationSelect(false);
-  const scope = h(
-    'select',
-    { name: 'scope' },
-    h('option', { value: 'subject' }, `Only for ${subject}`),
-    h('option', { value: 'account' }, `For everything in ${accountId}`),
-  );
   const who = signature();
+  const scope = {
+    name: 'scope',
+    label: 'What',
+    options: [
+      { value: 'subject', label: `Only for ${subject}` },
+      { value: 'account', label: `For everything in ${accountId}` },
+    ],
+  };
   openForm({
     title: `Silence ${ruleId}`,
     text: 'This rule neither acts nor notifies while it is silent.',
-    fields: [field('What', scope), field('Reason', reason), field('For how long', duration), ...who.fields],
+    fields: () => [selectField(scope), reasonField(), durationField(false), who.fields()],
     action: 'Silence',
-    onTrouble: who.arrange,
-    async send() {
+    async send(given) {
       const body = {
         accountId,
         ruleId,
-        subject: scope.value === 'subject' ? subject : null,
-        reason: reasonOf(reason),
-        forMs: durationOf(duration),
+        subject: textOf(given, 'scope') === 'subject' ? subject : null,
+        reason: reasonOf(given),
+        forMs: durationOf(given),
       };
-      await changeOrExplain('POST', '/silences', { ...body, ...who.sign() });
+      await changeOrExplain('POST', '/silences', { ...body, ...who.sign(given) });
     },
   });
 }

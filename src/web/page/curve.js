@@ -1,7 +1,6 @@
 import { get, segment, wordsOf } from './api.js';
-import { h, setText, show } from './dom.js';
+import { nowMs } from './clock.js';
 import { counted, percent, shortPercent } from './format.js';
-import { nowMs } from './time.js';
 import uPlot from './uplot.js';
 
 /**
@@ -27,43 +26,70 @@ import uPlot from './uplot.js';
 const HOUR_MS = 3_600_000;
 const HEIGHT = 260;
 
-/** @param {CurveOptions} options */
-export function curve({ accountId, subject, field, label }) {
-  const canvas = h('div', { class: 'curve' });
-  const words = h('p', { class: 'muted curve-words' });
-  const node = h('figure', { class: 'curve-frame', role: 'group', 'aria-label': label }, canvas, words);
+/** A node of its own: what draws on a canvas is told when something has changed. */
+export class Curve {
+  node = document.createElement('figure');
+  #options;
+  #canvas = document.createElement('div');
+  #words = document.createElement('p');
   /** @type {{ atMs: number, value: number | null }[]} */
-  let points = [];
+  #points = [];
   /** @type {readonly Line[]} */
-  let lines = [];
+  #lines = [];
   /** @type {uPlot | undefined} */
-  let plot;
-
-  const draw = () => {
-    const from = nowMs() - HOUR_MS;
-    points = points.filter(({ atMs }) => atMs >= from);
-    const [data, text] = [dataOf(points), curveWords(label, points)];
-    setText(words, text);
-    show(canvas, points.length > 1);
-    if (points.length < 2) return;
-    plot ??= new uPlot(
-      optionsOf(canvas, field, () => lines),
-      data,
-      canvas,
-    );
-    plot.setData(data);
-  };
-  const resize = new ResizeObserver(() => {
-    const width = canvas.clientWidth;
-    if (width > 0) plot?.setSize({ width, height: HEIGHT });
+  #plot;
+  #resize = new ResizeObserver(() => {
+    const width = this.#canvas.clientWidth;
+    if (this.#plot === undefined) this.#draw();
+    else if (width > 0) this.#plot.setSize({ width, height: HEIGHT });
   });
-  resize.observe(canvas);
-  const recolour = () => plot?.redraw(false, true);
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  dark.addEventListener('change', recolour);
-  document.addEventListener('themechange', recolour);
+  #dark = matchMedia('(prefers-color-scheme: dark)');
+  #recolour = () => this.#plot?.redraw(false, true);
 
-  const read = async () => {
+  /** @param {CurveOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.node.className = 'curve-frame';
+    this.node.setAttribute('role', 'group');
+    this.node.setAttribute('aria-label', options.label);
+    this.#canvas.className = 'curve';
+    this.#words.className = 'muted curve-words';
+    this.node.append(this.#canvas, this.#words);
+    this.#resize.observe(this.#canvas);
+    this.#dark.addEventListener('change', this.#recolour);
+    document.addEventListener('themechange', this.#recolour);
+    void this.#read();
+  }
+
+  refresh() {
+    void this.#read();
+  }
+
+  /**
+   * A figure as it is now; earlier ones are not drawn again.
+   * @param {number | null} atMs
+   * @param {number | 'none' | null} value
+   * @param {readonly Line[]} thresholds
+   */
+  add(atMs, value, thresholds) {
+    const isNew = JSON.stringify(thresholds) !== JSON.stringify(this.#lines);
+    this.#lines = thresholds;
+    const last = this.#points.at(-1)?.atMs ?? 0;
+    if (atMs !== null && atMs > last)
+      this.#points.push({ atMs, value: typeof value === 'number' ? value : null });
+    else if (!isNew) return;
+    this.#draw();
+  }
+
+  close() {
+    this.#resize.disconnect();
+    this.#dark.removeEventListener('change', this.#recolour);
+    document.removeEventListener('themechange', this.#recolour);
+    this.#plot?.destroy();
+  }
+
+  async #read() {
+    const { accountId, subject, field } = this.#options;
     try {
       /** @type {{ points: readonly import('./contract.d.ts').HistoryPointLine[] }} */
       const history = await get(`/accounts/${segment(accountId)}/history`, {
@@ -73,38 +99,28 @@ export function curve({ accountId, subject, field, label }) {
       });
       const read = history.points.map(({ atMs, values }) => ({ atMs, value: numberOf(values[field]) }));
       const last = read.at(-1)?.atMs ?? 0;
-      points = [...read, ...points.filter(({ atMs }) => atMs > last)];
-      draw();
+      this.#points = [...read, ...this.#points.filter(({ atMs }) => atMs > last)];
+      this.#draw();
     } catch (error) {
-      setText(words, `The curve could not be read: ${wordsOf(error)}.`);
+      this.#words.textContent = `The curve could not be read: ${wordsOf(error)}.`;
     }
-  };
-  void read();
-  return {
-    node,
-    refresh: () => void read(),
-    /**
-     * A figure as it is now; earlier ones are not drawn again.
-     * @param {number | null} atMs
-     * @param {number | 'none' | null} value
-     * @param {readonly Line[]} thresholds
-     */
-    add(atMs, value, thresholds) {
-      const isNew = JSON.stringify(thresholds) !== JSON.stringify(lines);
-      lines = thresholds;
-      const last = points.at(-1)?.atMs ?? 0;
-      if (atMs !== null && atMs > last)
-        points.push({ atMs, value: typeof value === 'number' ? value : null });
-      else if (!isNew) return;
-      draw();
-    },
-    close() {
-      resize.disconnect();
-      dark.removeEventListener('change', recolour);
-      document.removeEventListener('themechange', recolour);
-      plot?.destroy();
-    },
-  };
+  }
+
+  #draw() {
+    const from = nowMs() - HOUR_MS;
+    this.#points = this.#points.filter(({ atMs }) => atMs >= from);
+    this.#words.textContent = curveWords(this.#options.label, this.#points);
+    this.#canvas.hidden = this.#points.length < 2;
+    // Its colours and its width are those of the page that it is in.
+    if (this.#points.length < 2 || !this.node.isConnected) return;
+    const data = dataOf(this.#points);
+    this.#plot ??= new uPlot(
+      optionsOf(this.#canvas, this.#options.field, () => this.#lines),
+      data,
+      this.#canvas,
+    );
+    this.#plot.setData(data);
+  }
 }
 
 /** @param {unknown} value */
@@ -226,7 +242,8 @@ let probe;
 /** A colour of the style sheet as the canvas takes it, in the theme that is on. @param {string} name */
 function colour(name) {
   if (probe === undefined) {
-    probe = h('span', { hidden: true });
+    probe = document.createElement('span');
+    probe.hidden = true;
     document.body.append(probe);
   }
   probe.style.color = `var(${name})`;

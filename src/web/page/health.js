@@ -1,92 +1,50 @@
 import { levelChip } from './chips.js';
 import { degradedWords } from './danger.js';
-import { h, keyedList, setText, show } from './dom.js';
-import { setTime, timeNode } from './time.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { time } from './time.js';
 
-/** Whether the daemon itself is well: its checks, what works only in part, its queues. */
+/** Whether the daemon itself is well: its checks, the exchange, what works only in part, its queues. */
 
 /** @typedef {import('./contract.d.ts').PageOverview} Overview */
 /** @typedef {import('./contract.d.ts').QueueLine} QueueLine */
 
 /** @type {Readonly<Record<string, string>>} */
 const CHECKS = { redis: 'Redis', firstEvaluation: 'Every account judged', dataFresh: 'Data fresh' };
+const HEADS = ['Queue', 'Waiting', 'Active', 'Failed', 'Oldest'];
 
-export function healthPart() {
-  const checks = h('ul', { class: 'checks' });
-  const queues = h('tbody');
-  const table = h(
-    'table',
-    { class: 'queues' },
-    h(
-      'thead',
-      {},
-      h(
-        'tr',
-        {},
-        ...['Queue', 'Waiting', 'Active', 'Failed', 'Oldest'].map((name) => h('th', { scope: 'col' }, name)),
-      ),
-    ),
-    queues,
-  );
-  const about = h('p', { class: 'muted' });
-  const started = timeNode('ago');
-  const node = h('div', {}, checks, table, h('p', { class: 'muted' }, 'Started ', started, '.'), about);
-  const setChecks = keyedList(checks, ({ name }) => name, checkLine);
-  const setQueues = keyedList(queues, ({ queue }) => queue, queueRow);
-  return {
-    node,
-    /** @param {Overview | null} overview */
-    update(overview) {
-      if (overview === null) return;
-      setChecks([
-        ...overview.health.checks,
-        ...overview.degraded.map((name) => ({
-          name: `degraded: ${name}`,
-          ok: false,
-          why: degradedWords(name),
-        })),
-      ]);
-      show(table, overview.queues.length > 0);
-      setQueues(overview.queues);
-      setTime(started, overview.startedAtMs);
-      setText(about, `Version ${overview.version}, instance ${overview.instance}`);
-    },
-  };
+/** @param {Overview | null} overview */
+export function healthPart(overview) {
+  if (overview === null) return html`<p class="muted">Reading ...</p>`;
+  const { health, exchange, degraded, queues, startedAtMs, version, instance } = overview;
+  const lines = [
+    { name: 'Exchange', ok: exchange.ok, why: exchange.words },
+    ...health.checks.map(({ name, ok, why }) => ({ name: CHECKS[name] ?? name, ok, why })),
+    ...degraded.map((name) => ({ name: `degraded: ${name}`, ok: false, why: degradedWords(name) })),
+  ];
+  return html`<ul class="checks">${lines.map(checkLine)}</ul>
+    ${queues.length === 0 ? nothing : queueTable(queues)}
+    <p class="muted">Started ${time('ago', startedAtMs)}.</p>
+    <p class="muted">Version ${version}, instance ${instance}</p>`;
 }
 
-/** @returns {import('./contract.d.ts').Part<Overview['health']['checks'][number]>} */
-function checkLine() {
-  const level = levelChip();
-  const name = h('span');
-  const why = h('span', { class: 'muted' });
-  const node = h('li', {}, level.node, name, why);
-  return {
-    node,
-    update(check) {
-      level.update({ level: check.ok ? 'ok' : 'critical', words: check.ok ? 'Well' : 'Not well' });
-      setText(name, CHECKS[check.name] ?? check.name);
-      setText(why, check.why);
-    },
-  };
+/** @param {{ name: string, ok: boolean | null, why: string }} check */
+function checkLine({ name, ok, why }) {
+  const chip =
+    ok === null ? levelChip('unknown') : levelChip(ok ? 'ok' : 'critical', ok ? 'Well' : 'Not well');
+  return html`<li>${chip} <span>${name}</span> <span class="muted">${why}</span></li>`;
 }
 
-/** @returns {import('./contract.d.ts').Part<QueueLine>} */
-function queueRow() {
-  const name = h('th', { scope: 'row' });
-  const cells = [h('td'), h('td'), h('td')];
-  const oldest = timeNode('for');
-  const age = h('td', {}, oldest);
-  const node = h('tr', {}, name, ...cells, age);
-  return {
-    node,
-    update({ queue, waiting, active, failed, oldestMs, isPaused }) {
-      setText(name, isPaused ? `${queue} (paused)` : queue);
-      for (const [index, count] of [waiting, active, failed].entries()) {
-        const cell = cells[index];
-        if (cell !== undefined) setText(cell, String(count));
-      }
-      show(oldest, oldestMs !== null);
-      setTime(oldest, oldestMs);
-    },
-  };
+/** @param {readonly QueueLine[]} queues */
+function queueTable(queues) {
+  return html`<table class="queues">
+    <thead><tr>${HEADS.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+    <tbody>${queues.map(queueRow)}</tbody>
+  </table>`;
+}
+
+/** @param {QueueLine} line */
+function queueRow({ queue, waiting, active, failed, oldestMs, isPaused }) {
+  return html`<tr><th scope="row">${isPaused ? `${queue} (paused)` : queue}</th>
+    <td>${waiting}</td><td>${active}</td><td>${failed}</td>
+    <td>${oldestMs === null ? nothing : time('for', oldestMs)}</td></tr>`;
 }

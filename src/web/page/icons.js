@@ -1,4 +1,4 @@
-import { svg } from './dom.js';
+import { html } from './lit-html/lit-html.js';
 
 /**
  * Shapes that differ from each other without their colour: an octagon, a triangle, a question mark in a square,
@@ -21,23 +21,10 @@ const SHAPES = {
 
 /** @param {keyof typeof SHAPES} name */
 export function icon(name) {
-  const node = svg('svg', { viewBox: '0 0 24 24', class: 'icon', 'aria-hidden': 'true', focusable: 'false' });
-  return drawIcon(node, name);
-}
-
-/**
- * @param {Element} node
- * @param {keyof typeof SHAPES} name
- */
-export function drawIcon(node, name) {
-  if (node.getAttribute('data-icon') === name) return node;
-  node.setAttribute('data-icon', name);
   const { solid, mark } = SHAPES[name];
-  node.replaceChildren(
-    svg('path', { d: solid, class: 'icon-solid' }),
-    svg('path', { d: mark, class: 'icon-mark' }),
-  );
-  return node;
+  return html`<svg viewBox="0 0 24 24" class="icon" aria-hidden="true" focusable="false"
+    ><path d=${solid} class="icon-solid"></path><path d=${mark} class="icon-mark"></path
+  ></svg>`;
 }
 
 const FAVICON = {

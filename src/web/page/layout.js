@@ -1,32 +1,39 @@
-import { h } from './dom.js';
+import { html } from './lit-html/lit-html.js';
 
 /** What the pages of an account and of its subjects are laid out with. */
+
+/** @typedef {import('./contract.d.ts').Drawn} Drawn */
 
 /** The way back. @param {readonly { text: string, href: string }[]} steps */
 export function breadcrumb(steps) {
   const links = [{ text: 'All accounts', href: '/' }, ...steps];
-  return h(
-    'nav',
-    { class: 'breadcrumb', 'aria-label': 'Way back' },
-    h('ol', {}, ...links.map(({ text, href }) => h('li', {}, h('a', { href }, text)))),
-  );
+  return html`<nav class="breadcrumb" aria-label="Way back"
+    ><ol>${links.map(({ text, href }) => html`<li><a href=${href}>${text}</a></li>`)}</ol></nav>`;
 }
 
-/** @param {string} title @param {...Node} children */
+/** @param {string} title @param {...Drawn} children */
 export function section(title, ...children) {
-  return h('section', { class: 'panel' }, h('h2', {}, title), ...children);
+  return html`<section class="panel"><h2>${title}</h2>${children}</section>`;
 }
 
 /**
  * What matters now, what stands beside it, and below both the story, which is long.
- * @param {{ now: readonly Node[], side: readonly Node[], story: Node }} parts
+ * @param {{ now: Drawn, side: Drawn, story: Drawn }} parts
  */
 export function columns({ now, side, story }) {
-  return h(
-    'main',
-    { id: 'content', class: 'columns', tabindex: -1 },
-    h('div', { class: 'column-main' }, ...now),
-    h('aside', { class: 'column-side', 'aria-label': 'Rules, orders and actions' }, ...side),
-    h('div', { class: 'column-story' }, section('Story', story)),
-  );
+  return html`<main id="content" class="columns" tabindex="-1">
+    <div class="column-main">${now}</div>
+    <aside class="column-side" aria-label="Rules, orders and actions">${side}</aside>
+    <div class="column-story">${section('Story', story)}</div>
+  </main>`;
+}
+
+/** @param {'h3' | 'h4'} level @param {string} words */
+export function heading(level, words) {
+  return level === 'h3' ? html`<h3>${words}</h3>` : html`<h4>${words}</h4>`;
+}
+
+/** @param {readonly string[]} lines @param {string} look */
+export function textLines(lines, look) {
+  return html`<ul class=${look}>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
 }

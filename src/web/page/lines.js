@@ -1,8 +1,9 @@
 import { levelChip } from './chips.js';
 import { isNotable, LEVELS, levelOfRule } from './danger.js';
 import { doingLines } from './doing-words.js';
-import { h, keyedList, setAttribute, setText, show } from './dom.js';
-import { setTime, timeNode } from './time.js';
+import { repeat } from './lit-html/directives/repeat.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { time } from './time.js';
 
 /** Lines about what the rules say and what is being done, for lists and pages alike. */
 
@@ -11,19 +12,11 @@ import { setTime, timeNode } from './time.js';
 /** @typedef {import('../../core/view/account-view.ts').OrderLine} OrderLine */
 /** @typedef {import('./doing-words.js').DoingLine} DoingLine */
 
-/** Rules that fire, are about to, or cannot be judged; nothing while there are none. */
-export function notableRules() {
-  const node = h('ul', { class: 'rule-lines', 'aria-label': 'Rules' });
-  const set = keyedList(node, ruleKey, ruleLine);
-  return {
-    node,
-    /** @param {readonly RuleLine[]} rules */
-    update(rules) {
-      const notable = sortedRules(rules.filter(isNotable));
-      show(node, notable.length > 0);
-      set(notable);
-    },
-  };
+/** Rules that fire, are about to, or cannot be judged. @param {readonly RuleLine[]} rules */
+export function notableRules(rules) {
+  const notable = sortedRules(rules.filter(isNotable));
+  if (notable.length === 0) return nothing;
+  return html`<ul class="rule-lines" aria-label="Rules">${repeat(notable, ruleKey, ruleLine)}</ul>`;
 }
 
 /** @param {readonly RuleLine[]} rules */
@@ -45,66 +38,35 @@ export function phaseWords({ phase, frozen, severity }) {
   return phase === 'inactive' ? 'Not known' : `${known}, frozen`;
 }
 
-/** @returns {import('./contract.d.ts').Part<RuleLine>} */
-function ruleLine() {
-  const level = levelChip();
-  const name = h('b', { class: 'id' });
-  const since = timeNode('for');
-  const sinceWords = h('span', { class: 'muted' }, 'for ', since);
-  const silenced = h('span', { class: 'chip' }, 'silenced');
-  const observed = h('span', { class: 'chip' }, 'observe only');
-  const reason = h('span', { class: 'reason' });
-  const node = h('li', { class: 'rule-line' }, level.node, name, sinceWords, silenced, observed, reason);
-  return {
-    node,
-    update(rule) {
-      level.update({ level: levelOfRule(rule), words: phaseWords(rule) });
-      setText(name, rule.ruleId);
-      show(sinceWords, rule.sinceMs !== null && rule.phase !== 'inactive');
-      setTime(since, rule.sinceMs);
-      show(silenced, rule.silenced);
-      show(observed, rule.mode === 'observe' && rule.phase === 'firing');
-      setText(reason, rule.reason);
-    },
-  };
+/** @param {number | null} sinceMs */
+export function sinceWords(sinceMs) {
+  return sinceMs === null ? nothing : html`<span class="muted">for ${time('for', sinceMs)}</span>`;
+}
+
+/** @param {RuleLine} rule */
+function ruleLine(rule) {
+  const { ruleId, phase, sinceMs, silenced, mode, reason } = rule;
+  return html`<li class="rule-line">${levelChip(levelOfRule(rule), phaseWords(rule))} <b class="id">${ruleId}</b>
+    ${phase === 'inactive' ? nothing : sinceWords(sinceMs)}
+    ${silenced ? html`<span class="chip">silenced</span>` : nothing}
+    ${mode === 'observe' && phase === 'firing' ? html`<span class="chip">observe only</span>` : nothing}
+    <span class="reason">${reason}</span></li>`;
 }
 
 /**
- * What is being done: open intents, and the orders of ours that are out.
+ * What is being done: open intents, and orders of the daemon that are out.
+ * @param {readonly IntentLine[]} intents
+ * @param {readonly OrderLine[]} orders
  * @param {{ ended: boolean }} options whether intents that have ended, and orders that count as filled, are shown too
  */
-export function doings({ ended }) {
-  const list = h('ul', { class: 'doings', 'aria-label': 'What is being done' });
-  const set = keyedList(list, (line) => line.key, doing);
-  return {
-    node: list,
-    /**
-     * @param {readonly IntentLine[]} intents
-     * @param {readonly OrderLine[]} orders
-     */
-    update(intents, orders) {
-      const lines = doingLines(intents, orders).filter(({ isOver }) => ended || !isOver);
-      show(list, lines.length > 0);
-      set(lines);
-    },
-  };
+export function doings(intents, orders, { ended }) {
+  const lines = doingLines(intents, orders).filter(({ isOver }) => ended || !isOver);
+  if (lines.length === 0) return nothing;
+  return html`<ul class="doings" aria-label="What is being done">${repeat(lines, ({ key }) => key, doing)}</ul>`;
 }
 
-/** @returns {import('./contract.d.ts').Part<DoingLine>} */
-function doing() {
-  const label = h('b');
-  const words = h('span');
-  const since = timeNode('ago');
-  const node = h('li', { class: 'doing' }, label, words, since);
-  return {
-    node,
-    update({ label: name, words: text, title, sinceMs, isOver }) {
-      setText(label, name);
-      setText(words, text);
-      setAttribute(node, 'title', title);
-      setAttribute(node, 'data-over', isOver);
-      show(since, sinceMs !== null);
-      setTime(since, sinceMs);
-    },
-  };
+/** @param {DoingLine} line */
+function doing({ label, words, title, sinceMs, isOver }) {
+  return html`<li class="doing" ?data-over=${isOver} title=${title}><b>${label}</b> <span>${words}</span>
+    ${sinceMs === null ? nothing : time('ago', sinceMs)}</li>`;
 }

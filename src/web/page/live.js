@@ -1,6 +1,6 @@
 import { errorOf, readHeaders } from './api.js';
+import { nowMs } from './clock.js';
 import { EventParser } from './event-stream.js';
-import { nowMs } from './time.js';
 
 /**
  * The live stream: one request that does not end. It is taken up again with growing pauses when it breaks, and
@@ -20,6 +20,7 @@ const MAX_WATCHED = 100;
  * @typedef {object} LiveHandlers
  * @property {(event: { name: string, data: unknown }) => void} onEvent
  * @property {(connection: Connection) => void} onConnection
+ * @property {() => string | undefined} rowsCursor of the rows that came before
  */
 
 export class Live {
@@ -27,6 +28,7 @@ export class Live {
   #handlers;
   /** @type {readonly string[]} */
   #watched = [];
+  #wantsRows = false;
   #attempt = 0;
   /** @type {number | null} */
   #lastByteMs = null;
@@ -49,13 +51,18 @@ export class Live {
   /**
    * Changes what the stream carries; the present one goes on until the new one is there.
    * @param {readonly string[]} accountIds
+   * @param {boolean} wantsRows
    */
-  watch(accountIds) {
+  watch(accountIds, wantsRows) {
     const wanted = [...new Set(accountIds)].sort().slice(0, MAX_WATCHED);
-    const isSame = wanted.length === this.#watched.length && wanted.every((id, i) => id === this.#watched[i]);
+    const isSame =
+      wantsRows === this.#wantsRows &&
+      wanted.length === this.#watched.length &&
+      wanted.every((id, i) => id === this.#watched[i]);
     if (isSame && (this.#current !== undefined || this.#next !== undefined || this.#retry !== undefined))
       return;
     this.#watched = wanted;
+    this.#wantsRows = wantsRows;
     this.#open();
   }
 
@@ -86,8 +93,10 @@ export class Live {
   async #run(controller) {
     const guard = new Guard(controller, CONNECT_MS);
     try {
-      const search = this.#watched.map(encodeURIComponent).join(',');
-      const response = await fetch(`/api/v1/events${search === '' ? '' : `?accounts=${search}`}`, {
+      const search = new URLSearchParams();
+      if (this.#watched.length > 0) search.set('accounts', this.#watched.join(','));
+      if (this.#wantsRows) search.set('rows', this.#handlers.rowsCursor() ?? 'true');
+      const response = await fetch(`/api/v1/events?${search}`, {
         headers: { ...readHeaders(), accept: 'text/event-stream' },
         cache: 'no-store',
         credentials: 'same-origin',

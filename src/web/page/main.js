@@ -1,30 +1,43 @@
 import { accountView } from './account-view.js';
 import { ApiError, get, segment, wordsOf } from './api.js';
-import { field, openForm } from './dialog.js';
-import { h } from './dom.js';
-import { header } from './header.js';
-import { listView } from './list-view.js';
+import { nowMs, setServerTime } from './clock.js';
+import { openForm } from './dialog.js';
+import { textField, textOf } from './form-fields.js';
+import { glossaryView } from './glossary-view.js';
+import { header, showFavicon } from './header.js';
+import { ListState, listView } from './list-view.js';
+import { html, render } from './lit-html/lit-html.js';
 import { Live } from './live.js';
-import { EMPTY, onlyAccounts, withActions, withAsked, withEvent } from './page-state.js';
+import { onlyAccounts, withActions, withAllRows, withAsked, withEvent } from './page-state.js';
 import { routeOf } from './route.js';
-import { keep, kept, setKnownAs } from './session.js';
+import { keep, kept, onKeptChange, setKnownAs } from './session.js';
 import { Store } from './store.js';
 import { subjectView } from './subject-view.js';
-import { setServerTime, startTicking } from './time.js';
+import { applyTheme } from './theme.js';
+import { startTicking } from './time.js';
 
 /** Puts the parts together: addresses, state, stream, and the view that is shown. */
 
 /** @typedef {import('./contract.d.ts').PageView} View */
 
-/** @type {View | undefined} */
-let view;
+/** Before this nobody waits for the stream to bring the list. */
+const LIST_AFTER_MS = 1_500;
+
+const FOOTER = html`<footer class="page-footer"><a href="/glossary">What the words mean</a></footer>`;
+
+const root = /** @type {HTMLElement} */ (document.querySelector('#page'));
+const listState = new ListState();
 let isAsking = false;
 let routed = '';
+let focusContent = false;
 
 const store = new Store((state) => {
-  top.update(state);
-  view?.update(state);
+  const focused = document.activeElement;
+  render(html`${header(state, deeds)}${view.template(state)}${FOOTER}`, root);
+  keepFocus(focused);
+  showFavicon(state);
   document.title = titleOf(state);
+  document.body.toggleAttribute('data-stale', ['lost', 'refused'].includes(state.connection.kind));
 });
 
 const live = new Live({
@@ -37,25 +50,37 @@ const live = new Live({
     const before = store.state.connection.kind;
     store.change((state) => ({ ...state, connection }));
     if (connection.kind === 'live' && before === 'lost') readAnew();
+    if (connection.kind === 'lost') void readRows();
     if (connection.kind === 'refused') askReadToken();
   },
+  rowsCursor: () => store.state.rowsCursor,
 });
 
-const top = header({ retryNow: () => live.retryNow(), askReadToken });
+const deeds = { retryNow: () => live.retryNow(), askReadToken, changed: () => store.tell() };
+
+/** @type {View} */
+let view = viewOf(location.pathname);
+
+/** What moves within the page keeps the focus; where it went away, the page's content has it. @param {Element | null} focused */
+function keepFocus(focused) {
+  const isLost = focused !== null && focused !== document.body && document.activeElement !== focused;
+  if (isLost && focused instanceof HTMLElement && focused.isConnected) focused.focus({ preventScroll: true });
+  else if (isLost || focusContent) document.querySelector('main')?.focus({ preventScroll: true });
+  focusContent = false;
+}
 
 /** @param {import('./contract.d.ts').PageState} state */
 function titleOf({ overview, connection }) {
-  const name = view?.title ?? 'Breakwater';
-  if (connection.kind === 'lost') return `STALE - ${name}`;
+  if (connection.kind === 'lost') return `STALE - ${view.title}`;
   const critical = overview?.firing.critical ?? 0;
-  return critical > 0 ? `(${critical}!) ${name}` : name;
+  return critical > 0 ? `(${critical}!) ${view.title}` : view.title;
 }
 
 /** What the stream does not bring by itself. */
 function readAnew() {
   void readOverview();
   void readActions();
-  view?.refresh();
+  view.refresh();
 }
 
 async function readOverview() {
@@ -78,6 +103,16 @@ async function readActions() {
   });
 }
 
+/** While the stream is not there; its own rows are as new. */
+async function readRows() {
+  if (!view.wantsRows) return;
+  await reading(async () => {
+    /** @type {import('./contract.d.ts').RowsReply} */
+    const { rows } = await get('/rows');
+    store.change((state) => withAllRows(state, rows));
+  });
+}
+
 /** A refused reading asks for the token; a lost connection says so itself. @param {() => Promise<void>} read */
 async function reading(read) {
   try {
@@ -91,15 +126,20 @@ async function reading(read) {
 function askReadToken() {
   if (isAsking) return;
   isAsking = true;
-  const token = h('input', { type: 'password', name: 'token', required: true, autocomplete: 'off' });
   const wasWrong = kept('read') !== undefined;
   openForm({
     title: 'Read token',
     text: wasWrong ? 'The read token is not right.' : 'This daemon shows nothing without its read token.',
-    fields: [field('Read token', token, 'Kept until this tab is closed')],
+    fields: () =>
+      textField({
+        name: 'token',
+        label: 'Read token',
+        type: 'password',
+        hint: 'Kept until this tab is closed',
+      }),
     action: 'Show the page',
-    async send() {
-      keep('read', token.value);
+    async send(given) {
+      keep('read', textOf(given, 'token'));
       try {
         await get('/overview');
       } catch (error) {
@@ -118,38 +158,29 @@ function askReadToken() {
 
 /** Shows what the address says. */
 function route() {
-  view?.close();
-  routed = location.pathname;
-  view = viewOf(routed);
-  const shown = /** @type {HTMLElement} */ (document.querySelector('main'));
-  shown.replaceWith(view.node);
-  const watched = view.watched();
-  if (watched !== undefined) {
-    store.change((state) => onlyAccounts(state, watched));
-    live.watch(watched);
-  }
+  view.close();
+  view = viewOf(location.pathname);
+  watch();
   store.tell();
+}
+
+/** Tells the stream what is shown. */
+function watch() {
+  const watched = view.watched();
+  store.change((state) => onlyAccounts(state, watched));
+  live.watch(watched, view.wantsRows);
 }
 
 /** @param {string} path @returns {View} */
 function viewOf(path) {
+  routed = path;
   const to = routeOf(path);
-  if (to.kind === 'list') {
-    return listView({
-      onPage(page) {
-        const ids = page.accounts.map(({ accountId }) => accountId);
-        store.change((state) => withAsked(onlyAccounts(state, ids), page.accounts));
-        live.watch(ids);
-        store.tell();
-      },
-      // Without a list there is still the state of everything, and whether it is live.
-      onTrouble: () => live.retryNow(),
-    });
-  }
+  const { changed } = deeds;
+  if (to.kind === 'list') return listView(listState, { changed, watch });
+  if (to.kind === 'glossary') return glossaryView(changed);
   if (to.kind === 'nowhere') return nowhere('There is no such page here.');
   void readAccount(to.accountId);
-  if (to.kind === 'account') return accountView(to.accountId);
-  return subjectView(to.accountId, to.subject, to.kind);
+  return to.kind === 'account' ? accountView(to.accountId, changed) : subjectView(to, changed);
 }
 
 /** The stream brings it too, but does not say when there is none. @param {string} accountId */
@@ -158,26 +189,21 @@ async function readAccount(accountId) {
     try {
       /** @type {import('../../core/view/account-view.ts').AccountView} */
       const account = await get(`/accounts/${segment(accountId)}`);
-      if (view?.watched()?.includes(accountId) === true) store.change((state) => withAsked(state, [account]));
+      if (view.watched().includes(accountId)) store.change((state) => withAsked(state, [account]));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      const shown = /** @type {HTMLElement} */ (document.querySelector('main'));
-      view?.close();
+      view.close();
       view = nowhere(`There is no account ${accountId}.`);
-      shown.replaceWith(view.node);
+      store.tell();
     }
   });
 }
 
 /** @param {string} words @returns {View} */
 function nowhere(words) {
-  const node = h(
-    'main',
-    { id: 'content', tabindex: -1 },
-    h('h1', {}, words),
-    h('p', {}, h('a', { href: '/' }, 'All accounts')),
-  );
-  return { node, title: 'Breakwater', watched: () => [], update() {}, refresh() {}, close() {} };
+  const template = () =>
+    html`<main id="content" tabindex="-1"><h1>${words}</h1><p><a href="/">All accounts</a></p></main>`;
+  return { title: 'Breakwater', wantsRows: false, watched: () => [], template, refresh() {}, close() {} };
 }
 
 /** Links of the page's own stay in it, unless asked for another tab. @param {MouseEvent} event */
@@ -191,17 +217,21 @@ function follow(event) {
   history.pushState(null, '', link.pathname);
   route();
   scrollTo(0, 0);
-  view?.node.focus({ preventScroll: true });
+  focusContent = true;
 }
 
-document.querySelector('#header')?.replaceWith(top.node);
 document.addEventListener('click', follow);
 addEventListener('popstate', () => {
   // Going to a place within the page changes no view.
   if (location.pathname !== routed) route();
 });
+onKeptChange(() => store.tell());
+applyTheme();
 startTicking();
-store.change(() => ({ ...EMPTY, connection: { kind: 'connecting', sinceMs: Date.now() } }));
+store.change((state) => ({ ...state, connection: { kind: 'connecting', sinceMs: nowMs() } }));
 void readOverview();
 void readActions();
-route();
+watch();
+setTimeout(() => {
+  if (store.state.connection.kind !== 'live') void readRows();
+}, LIST_AFTER_MS);

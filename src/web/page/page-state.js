@@ -14,6 +14,9 @@ const MAX_ACTIONS = 50;
 export const EMPTY = {
   overview: null,
   connection: { kind: 'connecting', sinceMs: 0 },
+  rows: new Map(),
+  isListKnown: false,
+  rowsCursor: undefined,
   accounts: new Map(),
   actions: [],
   happened: new Map(),
@@ -37,6 +40,7 @@ export function withEvent(state, { name, data }) {
     const account = /** @type {AccountView} */ ({ ...known, ...changed });
     return withHappened(withAccounts(state, [account]), accountId);
   }
+  if (name === 'rows') return withRows(state, /** @type {RowsEvent} */ (data));
   if (name === 'gone') {
     const { accountId } = /** @type {{ accountId: string }} */ (data);
     const accounts = new Map(state.accounts);
@@ -48,6 +52,37 @@ export function withEvent(state, { name, data }) {
     return withHappened(withActions(state, [action, ...state.actions]), action.accountId);
   }
   return state;
+}
+
+/** @typedef {import('./contract.d.ts').AccountRow} AccountRow */
+/** @typedef {{ rows: readonly AccountRow[], ids?: readonly string[], cursor?: string }} RowsEvent */
+
+/**
+ * Rows that changed. With `ids` all others are gone; with a cursor all that are there have come.
+ * @param {PageState} state
+ * @param {RowsEvent} event
+ * @returns {PageState}
+ */
+function withRows(state, { rows: changed, ids, cursor }) {
+  const rows = new Map(state.rows);
+  for (const row of changed) rows.set(row.accountId, row);
+  if (ids !== undefined) {
+    const kept = new Set(ids);
+    for (const id of rows.keys()) if (!kept.has(id)) rows.delete(id);
+  }
+  return {
+    ...state,
+    rows,
+    isListKnown: state.isListKnown || cursor !== undefined,
+    rowsCursor: cursor ?? state.rowsCursor,
+  };
+}
+
+/** All rows, read where the stream does not bring them. @param {PageState} state @param {readonly AccountRow[]} rows @returns {PageState} */
+export function withAllRows(state, rows) {
+  // What the stream has brought is newer.
+  if (state.connection.kind === 'live' && state.isListKnown) return state;
+  return { ...state, rows: new Map(rows.map((row) => [row.accountId, row])), isListKnown: true };
 }
 
 /**

@@ -1,86 +1,46 @@
 import { levelChip } from './chips.js';
 import { openSilence } from './controls.js';
 import { levelOfRule } from './danger.js';
-import { h, keyedList, setAttribute, setText, show } from './dom.js';
-import { phaseWords, ruleKey, sortedRules } from './lines.js';
+import { phaseWords, ruleKey, sinceWords, sortedRules } from './lines.js';
+import { repeat } from './lit-html/directives/repeat.js';
+import { html, nothing } from './lit-html/lit-html.js';
 import { subjectPath } from './route.js';
-import { setTime, timeNode } from './time.js';
 
 /** Every rule for an account or one of its subjects, with its state and the reason for it. */
 
 /** @typedef {import('../../core/view/account-view.ts').RuleLine} RuleLine */
-/** @typedef {{ rule: RuleLine, accountId: string, mayControl: boolean }} RuleRow */
 
-/** @param {{ withSubject: boolean }} options */
-export function ruleTable({ withSubject }) {
-  const list = h('ul', { class: 'rules' });
-  const nothing = h('p', { class: 'muted' }, 'No rule looks at this.');
-  const node = h('div', {}, nothing, list);
-  const set = keyedList(
-    list,
-    ({ rule }) => ruleKey(rule),
-    () => ruleRow(withSubject),
-  );
-  return {
-    node,
-    /** @param {string} accountId @param {readonly RuleLine[]} rules @param {boolean} mayControl */
-    update(accountId, rules, mayControl) {
-      show(nothing, rules.length === 0);
-      set(sortedRules(rules).map((rule) => ({ rule, accountId, mayControl })));
-    },
-  };
+const OFF = 'Changing things from here is off: set web.controlToken';
+
+/**
+ * @param {string} accountId
+ * @param {readonly RuleLine[]} rules
+ * @param {{ withSubject: boolean, mayControl: boolean }} options
+ */
+export function ruleTable(accountId, rules, options) {
+  if (rules.length === 0) return html`<p class="muted">No rule looks at this.</p>`;
+  const row = (/** @type {RuleLine} */ rule) => ruleRow(accountId, rule, options);
+  return html`<ul class="rules">${repeat(sortedRules(rules), ruleKey, row)}</ul>`;
 }
 
-/** @param {boolean} withSubject @returns {import('./contract.d.ts').Part<RuleRow>} */
-function ruleRow(withSubject) {
-  const level = levelChip();
-  const name = h('b', { class: 'id' });
-  const subject = h('a');
-  const since = timeNode('for');
-  const sinceWords = h('span', { class: 'muted' }, 'for ', since);
-  const silenced = h('span', { class: 'chip', 'data-look': 'paused' }, 'silenced');
-  const mode = h('span', { class: 'chip' });
-  const condition = h('code');
-  const reason = h('p', { class: 'reason' });
-  const stage = h('span', { class: 'muted' });
-  const silence = h('button', { type: 'button', class: 'button button-small' }, 'Silence');
-  const node = h(
-    'li',
-    { class: 'rule' },
-    h('div', { class: 'rule-head' }, level.node, name, subject, sinceWords, stage, silenced, mode),
-    reason,
-    h('div', { class: 'rule-foot' }, h('p', { class: 'condition muted' }, 'Fires when ', condition), silence),
-  );
-  /** @type {RuleRow | undefined} */
-  let shown;
-  silence.addEventListener('click', () => {
-    if (shown !== undefined) openSilence(shown.accountId, shown.rule.ruleId, shown.rule.subject);
-  });
-  return {
-    node,
-    update(row) {
-      shown = row;
-      const { rule, accountId, mayControl } = row;
-      level.update({ level: levelOfRule(rule), words: phaseWords(rule) });
-      setText(name, rule.ruleId);
-      show(subject, withSubject && rule.subject !== 'account');
-      setText(subject, rule.subject);
-      setAttribute(subject, 'href', subjectPath(accountId, rule.subject));
-      show(sinceWords, rule.sinceMs !== null);
-      setTime(since, rule.sinceMs);
-      setText(stage, rule.stage === null || rule.stage === 0 ? '' : `stage ${rule.stage}`);
-      show(silenced, rule.silenced);
-      setText(mode, rule.mode === 'observe' ? 'observe only' : '');
-      show(mode, rule.mode === 'observe');
-      setText(reason, rule.reason);
-      setText(condition, rule.condition);
-      silence.disabled = !mayControl;
-      setAttribute(silence, 'aria-label', `Silence ${rule.ruleId} for ${rule.subject}`);
-      setAttribute(
-        silence,
-        'title',
-        mayControl ? null : 'Changing things from here is off: set web.controlToken',
-      );
-    },
-  };
+/**
+ * @param {string} accountId
+ * @param {RuleLine} rule
+ * @param {{ withSubject: boolean, mayControl: boolean }} options
+ */
+function ruleRow(accountId, rule, { withSubject, mayControl }) {
+  const { ruleId, subject, stage, silenced, mode, reason, condition } = rule;
+  const link = html`<a href=${subjectPath(accountId, subject)}>${subject}</a>`;
+  const silence = () => openSilence(accountId, ruleId, subject);
+  return html`<li class="rule">
+    <div class="rule-head">${levelChip(levelOfRule(rule), phaseWords(rule))} <b class="id">${ruleId}</b>
+      ${withSubject && subject !== 'account' ? link : nothing} ${sinceWords(rule.sinceMs)}
+      ${stage === null || stage === 0 ? nothing : html`<span class="muted">stage ${stage}</span>`}
+      ${silenced ? html`<span class="chip" data-look="paused">silenced</span>` : nothing}
+      ${mode === 'observe' ? html`<span class="chip">observe only</span>` : nothing}</div>
+    <p class="reason">${reason}</p>
+    <div class="rule-foot"><p class="condition muted">Fires when <code>${condition}</code></p>
+      <button type="button" class="button button-small" ?disabled=${!mayControl} title=${mayControl ? nothing : OFF}
+        aria-label=${`Silence ${ruleId} for ${subject}`} @click=${silence}>Silence</button></div>
+  </li>`;
 }

@@ -1,8 +1,9 @@
 import { toneOf } from './action-list.js';
 import { get, segment, wordsOf } from './api.js';
-import { h, keyedList, setAttribute, setText, show } from './dom.js';
 import { duration } from './format.js';
-import { setTime, timeNode } from './time.js';
+import { repeat } from './lit-html/directives/repeat.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { time } from './time.js';
 
 /**
  * What has happened to an account or one of its subjects, newest first, from the audit trail. The inputs of a
@@ -26,124 +27,108 @@ const KINDS = {
   other: 'Note',
 };
 
-/**
- * @param {string} accountId
- * @param {string | undefined} subject
- */
-export function story(accountId, subject) {
-  const list = h('ol', { class: 'story' });
-  const nothing = h('p', { class: 'muted' }, 'Nothing has happened yet.');
-  const trouble = h('p', { class: 'trouble', role: 'status', hidden: true });
-  const more = h('button', { type: 'button', class: 'button', hidden: true }, 'Show older');
-  const node = h('div', {}, trouble, nothing, list, more);
-  const set = keyedList(list, keyOf, () => entryLine(accountId));
+export class Story {
+  #accountId;
+  #subject;
+  #onChange;
   /** @type {Map<string, StoryEntry>} */
-  const entries = new Map();
+  #entries = new Map();
+  /** Records that somebody opened, as text. @type {Map<number, string>} */
+  #records = new Map();
   /** @type {number | null} */
-  let olderThan = null;
+  #olderThan = null;
+  #trouble = '';
   /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  let isClosed = false;
+  #timer;
+  #isClosed = false;
+
+  /**
+   * @param {string} accountId
+   * @param {string | undefined} subject
+   * @param {() => void} onChange
+   */
+  constructor(accountId, subject, onChange) {
+    this.#accountId = accountId;
+    this.#subject = subject;
+    this.#onChange = onChange;
+    void this.#read();
+  }
+
+  /** Something happened: looks again soon. */
+  look() {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#read();
+    }, LOOK_AFTER_MS);
+  }
+
+  close() {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
 
   /** @param {number} [beforeSeq] */
-  const read = async (beforeSeq) => {
+  async #read(beforeSeq) {
     try {
+      const asked = { subject: this.#subject, limit: PART, beforeSeq };
       /** @type {import('./contract.d.ts').StoryReply} */
-      const reply = await get(`/accounts/${segment(accountId)}/story`, { subject, limit: PART, beforeSeq });
-      if (isClosed) return;
-      const isFirst = entries.size === 0;
-      for (const entry of reply.entries) entries.set(keyOf(entry), entry);
-      if (isFirst || beforeSeq !== undefined) olderThan = reply.nextBeforeSeq;
-      show(trouble, false);
+      const reply = await get(`/accounts/${segment(this.#accountId)}/story`, asked);
+      const isFirst = this.#entries.size === 0;
+      for (const entry of reply.entries) this.#entries.set(keyOf(entry), entry);
+      if (isFirst || beforeSeq !== undefined) this.#olderThan = reply.nextBeforeSeq;
+      this.#trouble = '';
     } catch (error) {
-      setText(trouble, `The story could not be read: ${wordsOf(error)}.`);
-      show(trouble, true);
+      this.#trouble = `The story could not be read: ${wordsOf(error)}.`;
     }
-    const sorted = [...entries.values()].sort((a, b) => b.seq - a.seq || b.part - a.part);
-    set(sorted);
-    show(nothing, sorted.length === 0);
-    show(more, olderThan !== null);
-  };
-  more.addEventListener('click', () => void read(olderThan ?? undefined));
-  void read();
-  return {
-    node,
-    /** Something happened: looks again soon. */
-    look() {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void read();
-      }, LOOK_AFTER_MS);
-    },
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
-    },
-  };
+    if (!this.#isClosed) this.#onChange();
+  }
+
+  template() {
+    const sorted = [...this.#entries.values()].sort((a, b) => b.seq - a.seq || b.part - a.part);
+    const older = () => void this.#read(this.#olderThan ?? undefined);
+    const more = html`<button type="button" class="button" @click=${older}>Show older</button>`;
+    const entry = (/** @type {StoryEntry} */ one) => this.#entryLine(one);
+    return html`<p class="trouble" role="status" ?hidden=${this.#trouble === ''}>${this.#trouble}</p>
+      <p class="muted" ?hidden=${sorted.length > 0}>Nothing has happened yet.</p>
+      <ol class="story">${repeat(sorted, keyOf, entry)}</ol>
+      ${this.#olderThan === null ? nothing : more}`;
+  }
+
+  /** @param {StoryEntry} entry */
+  #entryLine({ seq, atMs, kind, ruleId, outcome, alarm, tookMs, words, detail }) {
+    const open = (/** @type {Event} */ { target }) => {
+      const { open: isOpen } = /** @type {HTMLDetailsElement} */ (target);
+      if (isOpen) void this.#readRecord(seq, detail);
+    };
+    return html`<li class="story-entry" data-kind=${kind}>
+      <div class="action-head">${time('clock', atMs)} <b>${KINDS[kind] ?? kind}</b>
+        ${ruleId === undefined ? nothing : html`<span class="id">${ruleId}</span>`}
+        ${outcome === undefined ? nothing : html`<span class="outcome" data-tone=${toneOf(outcome)}>${outcome}</span>`}
+        ${alarm === true ? html`<span class="chip" data-look="alarm">alarm</span>` : nothing}
+        ${tookMs === undefined ? nothing : html`<span class="muted">took ${duration(tookMs)}</span>`}</div>
+      <p class="story-words">${words}</p>
+      <details @toggle=${open}>
+        <summary aria-label=${`Details and inputs of record ${seq}`}>Details and inputs</summary>
+        <pre class="json" tabindex="0">${this.#records.get(seq) ?? 'Reading ...'}</pre>
+      </details>
+    </li>`;
+  }
+
+  /** The record behind an entry. @param {number} seq @param {object} detail what is shown without it */
+  async #readRecord(seq, detail) {
+    if (this.#records.has(seq)) return;
+    try {
+      const record = await get(`/accounts/${segment(this.#accountId)}/audit/${seq}`);
+      this.#records.set(seq, JSON.stringify(record, null, 2));
+    } catch (error) {
+      const own = JSON.stringify(detail, null, 2);
+      this.#records.set(seq, `The record could not be read: ${wordsOf(error)}.\n\n${own}`);
+    }
+    if (!this.#isClosed) this.#onChange();
+  }
 }
 
 /** @param {StoryEntry} entry */
 function keyOf({ seq, part }) {
   return `${seq}:${part}`;
-}
-
-/** @param {string} accountId @returns {import('./contract.d.ts').Part<StoryEntry>} */
-function entryLine(accountId) {
-  const time = timeNode('clock');
-  const kind = h('b');
-  const outcome = h('span', { class: 'outcome' });
-  const alarm = h('span', { class: 'chip', 'data-look': 'alarm' }, 'alarm');
-  const rule = h('span', { class: 'id' });
-  const took = h('span', { class: 'muted' });
-  const words = h('p', { class: 'story-words' });
-  const details = detailsOf(accountId);
-  const head = h('div', { class: 'action-head' }, time, kind, rule, outcome, alarm, took);
-  const node = h('li', { class: 'story-entry' }, head, words, details.node);
-  return {
-    node,
-    update(entry) {
-      setTime(time, entry.atMs);
-      setText(kind, KINDS[entry.kind] ?? entry.kind);
-      setAttribute(node, 'data-kind', entry.kind);
-      setText(rule, entry.ruleId ?? '');
-      setText(outcome, entry.outcome ?? '');
-      setAttribute(outcome, 'data-tone', toneOf(entry.outcome ?? ''));
-      show(outcome, entry.outcome !== undefined);
-      show(alarm, entry.alarm === true);
-      setText(took, entry.tookMs === undefined ? '' : `took ${duration(entry.tookMs)}`);
-      setText(words, entry.words);
-      details.update(entry);
-    },
-  };
-}
-
-/** The record behind an entry, opened on demand. @param {string} accountId @returns {import('./contract.d.ts').Part<StoryEntry>} */
-function detailsOf(accountId) {
-  const label = h('summary', {}, 'Details and inputs');
-  const text = h('pre', { class: 'json', tabindex: 0 });
-  const node = h('details', {}, label, text);
-  /** @type {StoryEntry | undefined} */
-  let shown;
-  let isRead = false;
-  const read = async () => {
-    if (!node.open || isRead || shown === undefined) return;
-    const { seq, detail } = shown;
-    setText(text, 'Reading ...');
-    try {
-      const record = await get(`/accounts/${segment(accountId)}/audit/${seq}`);
-      isRead = true;
-      setText(text, JSON.stringify(record, null, 2));
-    } catch (error) {
-      const own = JSON.stringify(detail, null, 2);
-      setText(text, `The record could not be read: ${wordsOf(error)}.\n\n${own}`);
-    }
-  };
-  node.addEventListener('toggle', () => void read());
-  return {
-    node,
-    update(entry) {
-      shown = entry;
-      setAttribute(label, 'aria-label', `Details and inputs of record ${entry.seq}`);
-    },
-  };
 }

@@ -1,11 +1,12 @@
-import { get, wordsOf } from './api.js';
+import { get } from './api.js';
 import { levelChip } from './chips.js';
-import { h, keyedList, setAttribute, setText, show } from './dom.js';
 import { counted, percent } from './format.js';
-import { section } from './layout.js';
-import { setTime, timeNode } from './time.js';
+import { heading, section } from './layout.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { Resource } from './resource.js';
+import { time } from './time.js';
 
-/** What crashes would do if they came now: the newest stress test on a schedule. Hidden without a schedule. */
+/** What crashes would do if they came now: the newest stress test on a schedule. Nothing without a schedule. */
 
 /** @typedef {import('./contract.d.ts').PageStress} PageStress */
 /** @typedef {NonNullable<NonNullable<PageStress['stored']>['result']>} Result */
@@ -13,62 +14,35 @@ import { setTime, timeNode } from './time.js';
 
 const LOOK_EVERY_MS = 60_000;
 
-export function stressPart() {
-  const trouble = h('p', { class: 'trouble', role: 'alert', hidden: true });
-  const about = h('p', { class: 'muted' });
-  const cases = h('ul', { class: 'stress-cases' });
-  const leftOut = leftOutPart();
-  const played = timeNode('ago');
-  const next = timeNode('until');
-  const age = h('p', { class: 'muted' }, 'Played ', played, ', again ', next, '.');
-  const node = section('If it came now', trouble, about, cases, leftOut.node, age);
-  node.classList.add('stress');
-  show(node, false);
-  const setCases = keyedList(cases, ({ one }) => `${one.scenario} ${one.conditions}`, caseLine);
-  let isClosed = false;
+/** @param {() => void} onChange @returns {Resource<PageStress>} */
+export function stressResource(onChange) {
+  return new Resource(() => get('/stress'), onChange, LOOK_EVERY_MS);
+}
 
-  /** @param {PageStress} status */
-  function update({ scheduled, stored }) {
-    show(node, scheduled);
-    const result = stored?.result ?? null;
-    setText(about, aboutWords(stored));
-    setCases((result?.cases ?? []).map((one) => ({ one, accounts: result?.accounts ?? 0 })));
-    leftOut.update(result);
-    show(age, result !== null);
-    setTime(played, result?.atMs ?? null);
-    setTime(next, stored?.nextAtMs ?? null);
-    const { lastRun } = stored ?? {};
-    show(trouble, lastRun !== undefined && lastRun.outcome !== 'complete');
-    if (lastRun?.outcome === 'failed') setText(trouble, `The newest stress test failed: ${lastRun.words}.`);
-    if (lastRun?.outcome === 'partial') setText(trouble, `Not complete: ${lastRun.words}.`);
-  }
+/** @param {Resource<PageStress>} resource */
+export function stressPart({ value, trouble }) {
+  if (value?.scheduled !== true) return nothing;
+  const { stored } = value;
+  const result = stored?.result ?? null;
+  // Without an answer what was shown stays: its age is beside it.
+  const wrong = trouble === '' ? lastRunWords(stored) : `The stress test could not be read: ${trouble}.`;
+  const age = () =>
+    html`<p class="muted">Played ${time('ago', result?.atMs ?? null)}, again ${time('until', stored?.nextAtMs ?? null)}.</p>`;
+  return html`<div class="stress">${section(
+    'If it came now',
+    wrong === '' ? nothing : html`<p class="trouble" role="alert">${wrong}</p>`,
+    html`<p class="muted">${aboutWords(stored)}</p>`,
+    html`<ul class="stress-cases">${(result?.cases ?? []).map((one) => caseLine(one, result?.accounts ?? 0))}</ul>`,
+    leftOut(result),
+    result === null ? nothing : age(),
+  )}</div>`;
+}
 
-  async function read() {
-    try {
-      /** @type {PageStress} */
-      const status = await get('/stress');
-      if (!isClosed) update(status);
-    } catch (error) {
-      // Without an answer what was shown stays: its age is beside it.
-      if (!node.hidden) {
-        setText(trouble, `The stress test could not be read: ${wordsOf(error)}.`);
-        show(trouble, true);
-      }
-    }
-  }
-
-  void read();
-  const timer = setInterval(() => {
-    if (!document.hidden) void read();
-  }, LOOK_EVERY_MS);
-  return {
-    node,
-    refresh: () => void read(),
-    close() {
-      isClosed = true;
-      clearInterval(timer);
-    },
-  };
+/** @param {PageStress['stored']} stored */
+function lastRunWords(stored) {
+  const { lastRun } = stored ?? {};
+  if (lastRun?.outcome === 'failed') return `The newest stress test failed: ${lastRun.words}.`;
+  return lastRun?.outcome === 'partial' ? `Not complete: ${lastRun.words}.` : '';
 }
 
 /** @param {PageStress['stored']} stored */
@@ -81,21 +55,12 @@ function aboutWords(stored) {
     : `What crashes would do to ${counted(accounts, 'account')} as the positions were.`;
 }
 
-/** @returns {import('./contract.d.ts').Part<{ one: StressCase, accounts: number }>} */
-function caseLine() {
-  const level = levelChip();
-  const title = h('strong');
-  const words = h('p');
-  const node = h('li', {}, h('div', { class: 'stress-head' }, title, level.node), words);
-  return {
-    node,
-    update({ one, accounts }) {
-      setText(title, one.conditions === 'crash' ? one.title : `${one.title}, exchange ${one.conditions}`);
-      setAttribute(node, 'title', one.about);
-      level.update(verdictOf(one));
-      setText(words, caseWords(one, accounts));
-    },
-  };
+/** @param {StressCase} one @param {number} accounts */
+function caseLine(one, accounts) {
+  const { level, words } = verdictOf(one);
+  const title = one.conditions === 'crash' ? one.title : `${one.title}, exchange ${one.conditions}`;
+  return html`<li title=${one.about}><div class="stress-head"><strong>${title}</strong>${levelChip(level, words)}</div
+    ><p>${caseWords(one, accounts)}</p></li>`;
 }
 
 /** @param {StressCase} one @returns {{ level: import('./contract.d.ts').Level, words: string }} */
@@ -117,21 +82,40 @@ function costWords(kept) {
   return kept > 1 ? `gain ${percent(kept - 1)}` : `cost ${percent(1 - kept)}`;
 }
 
-/** @returns {import('./contract.d.ts').Part<Result | null>} */
-function leftOutPart() {
-  const summary = h('summary');
-  const list = h('ul');
-  const node = h('details', { hidden: true }, summary, list);
-  return {
-    node,
-    update(result) {
-      const count = result?.leftOutCount ?? 0;
-      show(node, count > 0);
-      if (result === null || count === 0) return;
-      setText(summary, `${count} left out`);
-      const more = count - result.leftOut.length;
-      const sentences = more > 0 ? [...result.leftOut, `And ${more} more.`] : result.leftOut;
-      list.replaceChildren(...sentences.map((sentence) => h('li', {}, sentence)));
-    },
-  };
+/** @param {Result | null} result */
+function leftOut(result) {
+  if (result === null || result.leftOutCount === 0) return nothing;
+  const more = result.leftOutCount - result.leftOut.length;
+  const sentences = more > 0 ? [...result.leftOut, `And ${more} more.`] : result.leftOut;
+  return html`<details><summary>${result.leftOutCount} left out</summary
+    ><ul>${sentences.map((sentence) => html`<li>${sentence}</li>`)}</ul></details>`;
+}
+
+/**
+ * What the newest stress test says of one account.
+ * @param {PageStress | undefined} stress
+ * @param {string} accountId
+ * @param {'h3' | 'h4'} level of its heading
+ */
+export function accountStress(stress, accountId, level) {
+  const result = stress?.stored?.result ?? null;
+  const cases = result?.accountCases.filter((one) => one.accountId === accountId) ?? [];
+  if (result === null || cases.length === 0) return nothing;
+  const titleOf = (/** @type {string} */ id) =>
+    result.cases.find(({ scenario }) => scenario === id)?.title ?? id;
+  return html`<div class="account-stress">${heading(level, 'If it came now')}<ul>${cases.map(
+    (
+      one,
+    ) => html`<li>${titleOf(one.scenario)}${one.conditions === 'crash' ? '' : `, exchange ${one.conditions}`}:
+      ${accountCaseWords(one)}</li>`,
+  )}</ul></div>`;
+}
+
+/** @param {Result['accountCases'][number]} one */
+function accountCaseWords({ liquidatedWithout, liquidatedWith, keptWithout, keptWith }) {
+  const fate = (/** @type {boolean} */ is) => (is ? 'liquidated' : 'not liquidated');
+  return (
+    `${fate(liquidatedWithout)}, ${costWords(keptWithout)} of equity; ` +
+    `with these rules ${fate(liquidatedWith)}, ${costWords(keptWith)}`
+  );
 }

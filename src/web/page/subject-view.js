@@ -1,70 +1,79 @@
-import { accountChips, blindWords, textLine } from './account-card.js';
+import { accountChips } from './account-card.js';
+import { blindWords } from './account-words.js';
 import { actionList } from './action-list.js';
-import { curve } from './curve.js';
-import { h, keyedList, onChange, setText, show } from './dom.js';
-import { breadcrumb, columns, section } from './layout.js';
+import { Curve } from './curve.js';
+import { breadcrumb, columns, section, textLines } from './layout.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { openOrder } from './order-dialog.js';
 import { accountPath } from './route.js';
 import { ruleTable } from './rule-table.js';
 import { asLtv } from './scale.js';
-import { story } from './story.js';
-import { creditTitle, cureWords, positionTitle, subjectCard } from './subject-card.js';
-import { setTime, timeNode } from './time.js';
+import { Story } from './story.js';
+import { subjectCard } from './subject-card.js';
+import { creditTitle, cureWords, positionTitle } from './subject-words.js';
+import { time } from './time.js';
 import { topUp } from './top-up.js';
 
 /** Everything about one position or one credit line: figures, curve, rules, and its whole story. */
 
 /** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
 /** @typedef {import('./curve.js').Line} Line */
+/** @typedef {import('./contract.d.ts').PageState} PageState */
+/** @typedef {import('./contract.d.ts').PageOverview['may']} May */
 
 /**
- * @param {string} accountId
- * @param {string} subject
- * @param {'position' | 'creditLine'} kind
+ * @param {{ accountId: string, subject: string, kind: 'position' | 'creditLine' }} about
+ * @param {() => void} changed
  * @returns {import('./contract.d.ts').PageView}
  */
-export function subjectView(accountId, subject, kind) {
+export function subjectView({ accountId, subject, kind }, changed) {
   const isPosition = kind === 'position';
   const name = isPosition ? subject.replace(/^position:/, 'Position ') : 'Credit line';
-  const now = nowPart({ accountId, subject, name });
-  const line = curve({
+  const line = new Curve({
     accountId,
     subject,
     field: isPosition ? 'liquidationDistance' : 'currentLtv',
     label: isPosition ? 'Distance to liquidation' : 'Loan to value',
   });
-  const rules = ruleTable({ withSubject: false });
-  const cure = isPosition ? undefined : curePart(accountId, subject);
-  const actions = actionList();
-  const past = story(accountId, subject);
-  const onNews = onChange(() => past.look());
-  const onAccount = onChange((/** @type {AccountView} */ account) => {
-    now.update(account);
-    const { position, credit } = foundIn(account, subject);
-    if (position !== undefined)
-      line.add(account.figuresAtMs, position.liquidationDistance, positionLines(position));
-    if (credit !== undefined) line.add(account.figuresAtMs, credit.currentLtv, creditLines(credit));
-  });
+  const past = new Story(accountId, subject, changed);
+  const cure = isPosition ? undefined : topUp(accountId, subject, changed);
+  let heard = 0;
   return {
-    node: columns({
-      now: [...now.nodes, ...(cure === undefined ? [] : [cure.node]), section('Last hour', line.node)],
-      side: [section('Rules', rules.node), section('Recent actions', actions.node)],
-      story: past.node,
-    }),
     title: `${name}, ${accountId} - Breakwater`,
+    wantsRows: false,
     watched: () => [accountId],
-    update({ accounts, overview, actions: all, happened }) {
+    template({ accounts, overview, actions, happened }) {
       const account = accounts.get(accountId);
-      onNews(happened.get(accountId) ?? 0);
-      if (account === undefined) return;
-      onAccount(account);
-      const own = account.rules.filter((rule) => rule.subject === subject);
-      rules.update(accountId, own, overview?.may.control === true);
-      cure?.update(account, overview);
-      const { position } = foundIn(account, subject);
-      const done = all.filter(
+      const news = happened.get(accountId) ?? 0;
+      if (news !== heard) past.look();
+      heard = news;
+      const way = breadcrumb([{ text: accountId, href: accountPath(accountId) }]);
+      if (account === undefined) {
+        const now = [way, html`<h1>${name}</h1><p class="muted">Reading ...</p>`];
+        return columns({ now, side: nothing, story: past.template() });
+      }
+      const { position, credit } = foundIn(account, subject);
+      if (position !== undefined)
+        line.add(account.figuresAtMs, position.liquidationDistance, positionLines(position));
+      if (credit !== undefined) line.add(account.figuresAtMs, credit.currentLtv, creditLines(credit));
+      const may = overview?.may ?? NOTHING;
+      const rules = account.rules.filter((rule) => rule.subject === subject);
+      const done = actions.filter(
         (action) => action.accountId === accountId && concerns(action, subject, position?.market),
       );
-      actions.update(done);
+      return columns({
+        now: [
+          way,
+          nowTemplate(account, { subject, name, may }),
+          cure === undefined ? nothing : cureTemplate(credit, cure(may.topUp)),
+          section('Last hour', line.node),
+        ],
+        side: [
+          section('Rules', ruleTable(accountId, rules, { withSubject: false, mayControl: may.control })),
+          section('Recent actions', actionList(done)),
+        ],
+        story: past.template(),
+      });
     },
     refresh() {
       past.look();
@@ -77,6 +86,8 @@ export function subjectView(accountId, subject, kind) {
   };
 }
 
+const NOTHING = { control: false, operate: false, topUp: false };
+
 /** @param {AccountView} account @param {string} subject */
 function foundIn({ positions, creditLines: lines }, subject) {
   return {
@@ -85,42 +96,24 @@ function foundIn({ positions, creditLines: lines }, subject) {
   };
 }
 
-/** @param {{ accountId: string, subject: string, name: string }} about */
-function nowPart({ accountId, subject, name }) {
-  const heading = h('h1', {}, name);
-  const chips = accountChips();
-  const judged = timeNode('ago');
-  const gone = h('p', { class: 'notice', role: 'status', hidden: true });
-  const blind = h('ul', { class: 'blind', hidden: true });
-  const card = subjectCard({ heading: 'h2', title: 'Now', linked: false, endedIntents: true });
-  const setBlind = keyedList(blind, (words) => words, textLine);
-  show(card.node, false);
-  return {
-    nodes: [
-      breadcrumb([{ text: accountId, href: accountPath(accountId) }]),
-      h('div', { class: 'page-title' }, heading, chips.node),
-      h('p', { class: 'muted' }, 'Judged ', judged, '.'),
-      gone,
-      blind,
-      card.node,
-    ],
-    /** @param {AccountView} account */
-    update(account) {
-      chips.update(account);
-      setTime(judged, account.judgedAtMs);
-      const words = blindWords(account);
-      show(blind, words.length > 0);
-      setBlind(words);
-      const { position, credit } = foundIn(account, subject);
-      const isThere = position !== undefined || credit !== undefined;
-      show(card.node, isThere);
-      show(gone, !isThere && account.judgedAtMs !== null);
-      setText(gone, `${name} is not open any more, as far as is known; its story remains.`);
-      card.update({ account, subject });
-      if (position !== undefined) setText(heading, positionTitle(position));
-      if (credit !== undefined) setText(heading, creditTitle(credit));
-    },
-  };
+/** @param {AccountView} account @param {{ subject: string, name: string, may: May }} about */
+function nowTemplate(account, { subject, name, may }) {
+  const { position, credit } = foundIn(account, subject);
+  const isThere = position !== undefined || credit !== undefined;
+  const isGone = !isThere && account.judgedAtMs !== null;
+  const title =
+    position !== undefined ? positionTitle(position) : credit !== undefined ? creditTitle(credit) : name;
+  const blind = blindWords(account);
+  const reduce = html`<div class="deeds"><button type="button" class="button" ?disabled=${!may.operate}
+    @click=${() => openOrder(account, position?.positionId)}>Reduce or close</button></div>`;
+  return html`<div class="page-title"><h1>${title}</h1>${accountChips(account)}</div>
+    <p class="muted">Judged ${time('ago', account.judgedAtMs)}.</p>
+    <p class="notice" role="status" ?hidden=${!isGone}>${
+      isGone ? `${name} is not open any more, as far as is known; its story remains.` : ''
+    }</p>
+    ${blind.length === 0 ? nothing : textLines(blind, 'blind')}
+    ${subjectCard(account, subject, { heading: 'now', endedIntents: true })}
+    ${position === undefined ? nothing : reduce}`;
 }
 
 /**
@@ -157,28 +150,18 @@ function creditLines(line) {
   return lines;
 }
 
-/** @param {string} accountId @param {string} subject */
-function curePart(accountId, subject) {
-  const list = h('ul', { class: 'cures' });
-  const none = h('p', { class: 'muted' }, 'Nothing is needed to reach the targets of the rules.');
-  const form = topUp(accountId, subject);
-  const hint = h(
-    'p',
-    { class: 'muted' },
-    'Either one is enough. The daemon cannot repay or add collateral: this is for a person to do.',
+/**
+ * @param {import('../../core/view/account-view.ts').CreditLineLine | undefined} line
+ * @param {import('./contract.d.ts').Drawn} deposit
+ */
+function cureTemplate(line, deposit) {
+  const words = line === undefined ? [] : cureWords(line);
+  const hint = 'Either one is enough. The daemon cannot repay or add collateral: this is for a person to do.';
+  return section(
+    'What cures it',
+    words.length === 0
+      ? html`<p class="muted">Nothing is needed to reach the targets of the rules.</p>`
+      : html`${textLines(words, 'cures')}<p class="muted">${hint}</p>`,
+    deposit,
   );
-  const node = section('What cures it', list, none, hint, form.node);
-  const set = keyedList(list, (words) => words, textLine);
-  return {
-    node,
-    /** @param {AccountView} account @param {import('./contract.d.ts').PageOverview | null} overview */
-    update(account, overview) {
-      const line = account.creditLines.find((found) => found.subject === subject);
-      const words = line === undefined ? [] : cureWords(line);
-      set(words);
-      show(none, words.length === 0);
-      show(hint, words.length > 0);
-      form.update(overview?.may.topUp === true);
-    },
-  };
 }

@@ -1,4 +1,4 @@
-import { h, setAttribute, setText } from './dom.js';
+import { html } from './lit-html/lit-html.js';
 
 /** Light or dark as the device says, or as it is switched here; kept on this device. */
 
@@ -14,23 +14,20 @@ function stored() {
   return ORDER.find((theme) => theme === found) ?? 'auto';
 }
 
-/** @param {Theme} theme */
-function apply(theme) {
-  setAttribute(document.documentElement, 'data-theme', theme === 'auto' ? null : theme);
+export function applyTheme() {
+  const theme = stored();
+  if (theme === 'auto') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = theme;
   document.dispatchEvent(new Event('themechange'));
 }
 
-export function themeSwitch() {
-  const node = h('button', { type: 'button', class: 'button button-quiet' });
-  const showTheme = (/** @type {Theme} */ theme) => {
-    apply(theme);
-    setText(node, WORDS[theme]);
-  };
-  showTheme(stored());
-  node.addEventListener('click', () => {
+/** @param {() => void} changed */
+export function themeSwitch(changed) {
+  const switched = () => {
     const next = ORDER[(ORDER.indexOf(stored()) + 1) % ORDER.length] ?? 'auto';
     localStorage.setItem(KEY, next);
-    showTheme(next);
-  });
-  return node;
+    applyTheme();
+    changed();
+  };
+  return html`<button type="button" class="button button-quiet" @click=${switched}>${WORDS[stored()]}</button>`;
 }

@@ -1,56 +1,66 @@
-import { h, setAttribute, setText } from './dom.js';
+import { nowMs } from './clock.js';
 import { ago, localTime, longDuration, until, utcTime } from './format.js';
+import { Directive, directive } from './lit-html/directive.js';
+import { html, noChange } from './lit-html/lit-html.js';
 
-/**
- * Times that go on while one looks. They are told by the server's clock: that of a phone may be wrong by hours.
- */
-
-let skewMs = 0;
-
-/** @param {number} serverMs the server's time, just received */
-export function setServerTime(serverMs) {
-  const next = serverMs - Date.now();
-  // What a message takes to arrive is not worth a jump of every age on the page.
-  if (Math.abs(next - skewMs) > 2_000 || skewMs === 0) skewMs = next;
-}
-
-export function nowMs() {
-  return Date.now() + skewMs;
-}
+/** Times that go on while one looks. */
 
 /** @typedef {'ago' | 'until' | 'for' | 'clock'} TimeForm `for`: how long since; `clock`: the time of day */
 
-/**
- * @param {TimeForm} form
- * @param {number | null} [atMs]
- */
-export function timeNode(form, atMs = null) {
-  const node = h('time', { 'data-form': form });
-  setTime(node, atMs);
-  return node;
+/** Puts a moment into a `time` element, whose text is brought up to date every second. */
+class Ticking extends Directive {
+  /** @param {TimeForm} _form @param {number | null} _atMs */
+  render(_form, _atMs) {
+    return noChange;
+  }
+
+  /**
+   * @param {import('./lit-html/directive.js').Part} part
+   * @param {[TimeForm, number | null]} values
+   * @override
+   */
+  update(part, [form, atMs]) {
+    const { element } = /** @type {import('./lit-html/directive.js').ElementPart} */ (part);
+    const node = /** @type {HTMLTimeElement} */ (element);
+    const at = atMs === null ? undefined : String(atMs);
+    if (node.dataset['form'] === form && node.dataset['at'] === at) return noChange;
+    node.dataset['form'] = form;
+    if (atMs === null) {
+      for (const name of ['data-at', 'datetime', 'title']) node.removeAttribute(name);
+    } else {
+      node.dataset['at'] = String(atMs);
+      node.dateTime = new Date(atMs).toISOString();
+      node.title = utcTime(atMs);
+    }
+    tell(node);
+    return noChange;
+  }
 }
 
+const ticking = directive(Ticking);
+
 /**
- * @param {HTMLTimeElement} node
+ * @param {TimeForm} form
  * @param {number | null} atMs null: it is not known
  */
-export function setTime(node, atMs) {
-  setAttribute(node, 'data-at', atMs);
-  setAttribute(node, 'datetime', atMs === null ? null : new Date(atMs).toISOString());
-  setAttribute(node, 'title', atMs === null ? null : utcTime(atMs));
-  tell(node);
+export function time(form, atMs) {
+  return html`<time ${ticking(form, atMs)}></time>`;
 }
 
 /** @param {HTMLTimeElement} node */
 function tell(node) {
-  const at = node.dataset['at'];
-  if (at === undefined) return setText(node, 'never');
-  const atMs = Number(at);
-  const now = nowMs();
-  if (node.dataset['form'] === 'ago') setText(node, ago(atMs, now));
-  else if (node.dataset['form'] === 'until') setText(node, until(atMs, now));
-  else if (node.dataset['form'] === 'for') setText(node, longDuration(now - atMs));
-  else setText(node, localTime(atMs, now));
+  const text = textOf(node.dataset);
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** @param {DOMStringMap} data */
+function textOf(data) {
+  const at = data['at'];
+  if (at === undefined) return 'never';
+  const [atMs, now] = [Number(at), nowMs()];
+  if (data['form'] === 'ago') return ago(atMs, now);
+  if (data['form'] === 'until') return until(atMs, now);
+  return data['form'] === 'for' ? longDuration(now - atMs) : localTime(atMs, now);
 }
 
 export function startTicking() {

@@ -1,6 +1,8 @@
 import { get, segment } from './api.js';
-import { changeOrExplain, field, openForm, signature } from './dialog.js';
-import { h, show } from './dom.js';
+import { openForm } from './dialog.js';
+import { selectField, textField, textOf } from './form-fields.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { changeOrExplain, signature } from './signature.js';
 
 /**
  * A link at which money is paid in. It is good for one use and opened by whoever pays, with a Referer header, as
@@ -10,22 +12,29 @@ import { h, show } from './dom.js';
 /** @typedef {import('./contract.d.ts').TopUpOffer} TopUpOffer */
 /** @typedef {import('./contract.d.ts').TopUpLink} TopUpLink */
 
-/** @param {string} accountId @param {string} subject */
-export function topUp(accountId, subject) {
-  const open = h('button', { type: 'button', class: 'button button-main' }, 'Make a deposit link');
-  const place = h('div', { class: 'deposit', 'aria-live': 'polite' });
-  const node = h('div', { hidden: true }, open, place);
+/** @param {string} accountId @param {string} subject @param {() => void} onChange */
+export function topUp(accountId, subject, onChange) {
+  /** @type {TopUpLink | undefined} */
+  let made;
   const ask = async () => {
     const offer = await offerOf(accountId);
-    openTopUp({ accountId, subject, offer, onLink: (link) => place.replaceChildren(linkNode(link)) });
+    openTopUp({
+      accountId,
+      subject,
+      offer,
+      onLink(link) {
+        made = link;
+        onChange();
+      },
+    });
   };
-  open.addEventListener('click', () => void ask());
-  return {
-    node,
-    /** @param {boolean} isOffered */
-    update(isOffered) {
-      show(node, isOffered);
-    },
+  /** @param {boolean} isOffered */
+  return (isOffered) => {
+    if (!isOffered) return nothing;
+    return html`<div>
+      <button type="button" class="button button-main" @click=${() => void ask()}>Make a deposit link</button>
+      <div class="deposit" aria-live="polite">${made === undefined ? nothing : linkTemplate(made)}</div>
+    </div>`;
   };
 }
 
@@ -42,39 +51,35 @@ async function offerOf(accountId) {
 
 /** @param {{ accountId: string, subject: string, offer: TopUpOffer | null, onLink: (link: TopUpLink) => void }} options */
 function openTopUp({ accountId, subject, offer, onLink }) {
-  const amount = h('input', {
-    name: 'amount',
-    required: true,
-    inputmode: 'decimal',
-    pattern: '\\d+(\\.\\d+)?',
-  });
   const tickers = offer?.tickers ?? [];
-  const ticker = h(
-    'select',
-    { name: 'ticker' },
-    ...tickers.map((name) => h('option', { value: name }, name)),
-  );
+  const options = tickers.map((name) => ({ value: name, label: name }));
+  const amount = {
+    name: 'amount',
+    label: 'Amount',
+    hint: boundsWords(offer),
+    inputmode: /** @type {const} */ ('decimal'),
+    pattern: '\\d+(\\.\\d+)?',
+  };
   const who = signature();
   openForm({
     title: 'Make a deposit link',
     text: 'A fresh link is made with the exchange. Nothing is paid before you pay at the page that it opens.',
-    fields: [
-      field('Amount', amount, boundsWords(offer)),
-      ...(tickers.length > 0 ? [field('Currency', ticker)] : []),
-      ...who.fields,
+    fields: () => [
+      textField(amount),
+      options.length > 0 ? selectField({ name: 'ticker', label: 'Currency', options }) : nothing,
+      who.fields(),
     ],
     action: 'Make the link',
-    onTrouble: who.arrange,
-    async send() {
+    async send(given) {
       const body = {
         subject,
-        amount: amount.value.trim(),
-        ...(tickers.length > 0 ? { ticker: ticker.value } : {}),
+        amount: textOf(given, 'amount'),
+        ...(options.length > 0 ? { ticker: textOf(given, 'ticker') } : {}),
       };
       /** @type {TopUpLink} */
       const link = await changeOrExplain('POST', `/accounts/${segment(accountId)}/top-ups`, {
         ...body,
-        ...who.sign(),
+        ...who.sign(given),
       });
       if (!isWebAddress(link.url)) throw new Error('The link that came is no web address; it is not shown.');
       onLink(link);
@@ -97,20 +102,8 @@ function isWebAddress(url) {
 }
 
 /** @param {TopUpLink} link */
-function linkNode({ url, uniqueId }) {
-  const link = h(
-    'a',
-    { href: url, target: '_blank', rel: 'noopener', referrerpolicy: 'origin', class: 'button button-main' },
-    'Open the deposit page (new tab)',
-  );
-  return h(
-    'p',
-    {},
-    link,
-    h(
-      'span',
-      { class: 'muted' },
-      ` At ${new URL(url).host}, id ${uniqueId}. Good for one use; it is not kept here.`,
-    ),
-  );
+function linkTemplate({ url, uniqueId }) {
+  return html`<p><a href=${url} target="_blank" rel="noopener" referrerpolicy="origin" class="button button-main"
+    >Open the deposit page (new tab)</a
+    ><span class="muted"> At ${new URL(url).host}, id ${uniqueId}. Good for one use; it is not kept here.</span></p>`;
 }

@@ -42,6 +42,20 @@ describe('a digest in words', () => {
     ]);
   });
 
+  test('ends with the heads of the audit chains; where not all fit, each has its turn as days go by', () => {
+    const chains = Array.from({ length: 40 }, (_, index) => `desk-${index}`);
+    const heads = chains.map((chain, seq) => ({ chain, head: { seq, hash: 'b'.repeat(64) } }));
+    const on = (day: number, maxChars: number) => {
+      const period = { fromMs: DAY.fromMs + day * 86_400_000, toMs: DAY.toMs + day * 86_400_000 };
+      const { lines } = digestWords(digestOf([QUIET], period, { ...ABOUT, heads }), { maxChars, timeOf });
+      expect(lines.join('\n').length).toBeLessThanOrEqual(maxChars);
+      return lines.filter((line) => /^- desk-(\d+) \1:b{64}$/.test(line));
+    };
+    expect(on(0, Number.POSITIVE_INFINITY)).toHaveLength(40);
+    const seen = new Set(Array.from({ length: 40 }, (_, day) => on(day, 400)).flat());
+    expect([on(0, 400).length, seen.size]).toEqual([2, 40]);
+  });
+
   test('says that nothing happened where nothing did', () => {
     const { headline, lines } = digestWords(digest({}), ALL);
     expect(headline).toBe(

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { foreignWords } from '../../../src/core/redaction/foreign-words.ts';
 import { CODES, entryForCode, FINDINGS } from '../../../src/exchange/call/error-catalogue.ts';
-import { errorOfReply, redactor } from '../../../src/exchange/call/errors.ts';
+import { errorOfReply, SHOWN_OF_ERRORS } from '../../../src/exchange/call/errors.ts';
 import { ENDPOINTS, type EndpointId } from '../../../src/exchange/endpoints.ts';
 import { ERROR_CATALOGUE } from '../error-catalogue.ts';
 
 const judge = (endpoint: EndpointId, status: number, body: unknown) =>
-  errorOfReply({ endpoint, redact: redactor([]) }, status, body);
+  errorOfReply({ endpoint, redact: foreignWords([], SHOWN_OF_ERRORS) }, status, body);
 
 describe('catalogue', () => {
   test('names are stable words, each with one effect; only code 36 has two meanings on one endpoint', () => {

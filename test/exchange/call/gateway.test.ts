@@ -153,6 +153,24 @@ describe('a 429 of the gateway, which is no JSON', () => {
     expect(pause.waitMs('watching', nowMs + 60_000)).toBe(0);
   });
 
+  test('when something got through, polls wait for no longer than a minute', () => {
+    const pause = new GatewayPause();
+    pause.refused(120_000, 0, 0);
+    expect(pause.waitMs('normal', 500)).toBe(119_500);
+    pause.passed(1_000);
+    expect(pause.waitMs('normal', 1_000)).toBe(59_000);
+  });
+
+  test.each(['120', '999999', 'Thu, 31 Dec 2099 23:59:59 GMT'])(
+    'a reply that asks for %s is given two minutes',
+    async (header) => {
+      const server = await serve(always(429, HTML, { 'Retry-After': header }));
+      expect(await open([server]).openPositions({}, { timeoutMs: 500 })).toMatchObject({
+        error: { name: 'rateLimited', retryAfterMs: 120_000 },
+      });
+    },
+  );
+
   test('requests that were in flight together are one refusal, and an older reply ends nothing', () => {
     const pause = new GatewayPause();
     expect(pause.refused(undefined, 0, 100)).toBe(1000);

@@ -2,13 +2,15 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AuditFormatError, type DecisionDraft, GENESIS_HASH } from '../../../src/core/audit/audit-record.ts';
 import { bucketOf } from '../../../src/core/ports/state-store.ts';
+import { currentConcealer } from '../../../src/core/redaction/conceal.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { evaluate } from '../../../src/core/rules/evaluate.ts';
 import type { RuleSpec } from '../../../src/core/rules/rule.ts';
+import { canonicalJson } from '../../../src/core/text/canonical-json.ts';
 import type { RawRecord } from '../../../src/state/account/account-backend.ts';
 import { TrailVerifier } from '../../../src/state/audit/audit-verify.ts';
-import { canonicalJson, redactor, sha256Hex } from '../../../src/state/canonical.ts';
+import { sha256Hex } from '../../../src/state/sha256.ts';
 import type { State } from '../../../src/state/state.ts';
 import { at, below, list, position, read, rule, SETTINGS, snapshot } from '../../core/rules/fixtures.ts';
 import {
@@ -311,7 +313,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     }
     expect(record!.text).toContain('"abc"');
     expect(await state.audit.verify('secretive')).toMatchObject({ kind: 'intact' });
-    expect(redactor(() => [secret])('plain')).toBe('plain');
+    expect(currentConcealer(() => [secret])('plain')).toBe('plain');
   });
 
   test('pruning exports first, leaves a checkpoint, keeps what is still named, and the chain stays provable', async () => {

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { verifyAuditFile } from '../../../src/state/audit/audit-file.ts';
-import { sha256Hex } from '../../../src/state/canonical.ts';
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
+import { sha256Hex } from '../../../src/state/sha256.ts';
 import { createMemoryPlace, createMemoryState } from '../../../src/state/state.ts';
 
 const KEY = 'a key of operators with 32 characters or more';

@@ -1,5 +1,5 @@
-import type { AccountView, CreditLineLine, Figure, PositionLine } from '../../core/view/account-view.ts';
-import { roughly } from './values.ts';
+import { roughly } from '../quantities/roughly.ts';
+import type { AccountView, CreditLineLine, Figure, PositionLine } from '../view/account-view.ts';
 
 /** `BTC_PERP: long 0.5, mark 64000, 12.50 % from liquidation, no stop, seen 2 s ago`. */
 export function positionWords(position: PositionLine, view: Pick<AccountView, 'sources'>): string {

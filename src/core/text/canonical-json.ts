@@ -1,14 +1,8 @@
-import { createHash } from 'node:crypto';
-import { type Conceal, concealer } from '../core/redaction/conceal.ts';
-
-/** SHA-256 in hex. */
-export function sha256Hex(text: string): string {
-  return createHash('sha256').update(text, 'utf8').digest('hex');
-}
+import type { Conceal } from '../redaction/conceal.ts';
 
 /**
- * JSON with sorted keys (RFC 8785): equal data give equal bytes. What JSON cannot say is a TypeError, as a record that
- * lost a figure proves nothing. Texts pass through `redact`.
+ * JSON with sorted keys (RFC 8785): equal data give equal bytes, for hashes and checksums. `undefined` is left out. What
+ * JSON cannot say is a TypeError, as a record that lost a figure proves nothing. Texts pass through `redact`.
  */
 export function canonicalJson(value: unknown, redact: Conceal = (text) => text): string {
   return write(value, redact, (keys) => keys.sort());
@@ -38,19 +32,3 @@ function write(value: unknown, redact: Conceal, arrange: (keys: string[]) => str
   }
   return `{${parts.join(',')}}`;
 }
-
-/** Replaces every secret value wherever it occurs in a text. Secrets are asked for anew, as they may rotate. */
-export function redactor(secrets: () => readonly string[]): Conceal {
-  let known: readonly string[] = [];
-  let conceal = concealer(known, REDACTED);
-  return (text) => {
-    const current = secrets();
-    if (current !== known) {
-      known = current;
-      conceal = concealer(known, REDACTED);
-    }
-    return conceal(text);
-  };
-}
-
-const REDACTED = '[redacted]';

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { CHANNELS, type ChannelType } from './channels.ts';
+
+/** How a key of a channel is set. */
+export interface ChannelKey {
+  readonly isNeeded: boolean;
+  /** `secret`: by a reference only. `address`: by a reference or in place. The others: in place. */
+  readonly kind: 'secret' | 'address' | 'number' | 'text';
+}
+
+/** The keys of a type of channel but `type` itself, as its schema has them. */
+export function channelKeys(type: ChannelType): Readonly<Record<string, ChannelKey>> {
+  const { properties = {}, required = [] } = z.toJSONSchema(CHANNELS[type], { io: 'input' });
+  const entries = Object.entries(properties).filter(([key]) => key !== 'type');
+  return Object.fromEntries(
+    entries.map(([key, json]) => [key, { isNeeded: required.includes(key), kind: kindOf(json) }]),
+  );
+}
+
+/** By what `secretRef`, `urlOrRef` and numbers say of themselves to editors. */
+function kindOf(json: z.core.JSONSchema._JSONSchema): ChannelKey['kind'] {
+  if (typeof json !== 'object') return 'text';
+  if (json.oneOf !== undefined) return 'secret';
+  if (json.anyOf !== undefined) return 'address';
+  return json.type === 'integer' || json.type === 'number' ? 'number' : 'text';
+}

@@ -1,0 +1,132 @@
+import { positionWords } from '../lines/position-words.ts';
+import { roughly } from '../quantities/roughly.ts';
+import { compileGlobs } from '../rules/filter.ts';
+import type { ReduceTarget } from '../rules/rule.ts';
+import type { AccountView, PositionLine } from '../view/account-view.ts';
+import { targetWords } from '../view/lane-lines.ts';
+import type { OperatorOrder } from './controls.ts';
+
+/** What an order by hand will do, in the words that command line and page show before they ask. */
+
+/** The part of an order that says what is meant. */
+export type MeantOrder = Pick<
+  Extract<OperatorOrder, { kind: 'reduce' }>,
+  'positionId' | 'markets' | 'target' | 'slippageSteps' | 'flatten'
+>;
+
+/** A name and what stands beside it. */
+export interface PlanLine {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** `reduce by 50 %`; `close every open position in ETH_PERP`. */
+export function orderWords({ target, flatten, markets }: MeantOrder): string {
+  if (!flatten) return `reduce ${targetWords(target, null)}${isShare(target) ? ' of its size' : ''}`;
+  const isAll = markets === undefined || markets.includes('*');
+  return `close every open position in ${isAll ? 'every market' : markets.join(', ')}`;
+}
+
+function isShare({ kind }: ReduceTarget): boolean {
+  return kind === 'by' || kind === 'to';
+}
+
+/** The positions that an order means, as the daemon last saw them. */
+function meantBy({ positionId, markets }: MeantOrder, { positions }: AccountView): readonly PositionLine[] {
+  if (positionId !== undefined) return positions.filter((position) => position.positionId === positionId);
+  // A position whose market was not noted may be meant.
+  const isMeant = compileGlobs(markets ?? ['*']);
+  return positions.filter(({ market }) => isMeant(market));
+}
+
+/** Why an order means nothing that is there; undefined: it means something, or nobody knows yet. */
+export function missingPosition(
+  { positionId }: MeantOrder,
+  { accountId, judgedAtMs, positions }: AccountView,
+): { readonly words: string; readonly cure: string } | undefined {
+  if (judgedAtMs === null || positionId === undefined) return undefined;
+  if (positions.some((position) => position.positionId === positionId)) return undefined;
+  const known = positions.map((position) => `${position.positionId} (${position.market})`);
+  return {
+    words: `account ${accountId} has no position ${JSON.stringify(positionId)}: nothing was ordered.`,
+    cure: known.length === 0 ? 'It has no position at all.' : `Its positions: ${known.join(', ')}.`,
+  };
+}
+
+/** As the config's default for a market. */
+const DEFAULT_GAP = 0.001;
+
+/** @param gapOf how far from the mark an activation is placed, a fraction; undefined: the market has no entry */
+export function planLines(
+  order: MeantOrder,
+  view: AccountView,
+  gapOf: (market: string) => number | undefined,
+): readonly PlanLine[] {
+  const meant = meantBy(order, view);
+  const steps = order.slippageSteps.map((step) => `${Number((step * 100).toPrecision(6))} %`);
+  return [
+    { label: 'account', text: view.accountId },
+    { label: 'order', text: orderWords(order) },
+    ...meant.map((position) => ({
+      label: 'position',
+      text: `${position.positionId} ${positionWords(position, view)}`,
+    })),
+    ...(meant.length === 0 ? [{ label: 'position', text: 'none that the daemon has seen' }] : []),
+    ...meant.map((position) => ({
+      label: 'will send',
+      text: howWords(position, gapOf(position.market) ?? DEFAULT_GAP),
+    })),
+    { label: 'slippage', text: steps.join(', then ') },
+  ];
+}
+
+/** What is sent, and what has to happen before it closes anything: it is a stop, not a market order. */
+function howWords(position: PositionLine, gap: number): string {
+  const { direction, markPrice, market } = position;
+  if (direction === null || markPrice === null)
+    return `${market}: nothing before direction and mark are known`;
+  const [side, way, sign] = direction === 'long' ? ['sell', 'falls', -1] : ['buy', 'rises', 1];
+  const at = Number((Number(markPrice) * (1 + sign * gap)).toPrecision(PRICE_DIGITS));
+  const share = `${Number((gap * 100).toPrecision(3))} %`;
+  return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
+}
+
+const PRICE_DIGITS = 6;
+
+export const CLOSES_WHEN =
+  'In a market that stands still or moves the other way nothing closes. To be flat now use the exchange.';
+
+/** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
+export type OrderProof = 'seal' | 'password' | 'none';
+
+export function orderProofOf(hasKey: boolean, isGuarded: boolean): OrderProof {
+  if (hasKey) return 'seal';
+  return isGuarded ? 'password' : 'none';
+}
+
+const UNSEALED: Readonly<Record<Exclude<OrderProof, 'seal'>, string>> = {
+  password: 'The order has no seal (operators.key in the config): a daemon with a key refuses it.',
+  none: 'No daemon carries this order out: it has no seal (operators.key in the config), and Redis asks for no password.',
+};
+const LONG_AGO_MS = 60_000;
+
+/** Why nothing may happen, as far as it can be seen now. */
+export function orderObstacles(view: AccountView, nowMs: number, proof: OrderProof): readonly string[] {
+  const { mode, pause, judgedAtMs } = view;
+  const obstacles: string[] = [];
+  if (proof !== 'seal') obstacles.push(UNSEALED[proof]);
+  if (mode === 'observe') {
+    obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
+  }
+  if (pause !== null) {
+    const where = pause.accountId === null ? 'Everything' : 'The account';
+    const by = `${pause.author}: ${pause.reason}`;
+    obstacles.push(`${where} is paused (${by}): nothing is sent before it is resumed.`);
+  }
+  if (judgedAtMs === null) obstacles.push('No daemon has ever polled this account: the order waits for one.');
+  else if (nowMs - judgedAtMs > LONG_AGO_MS) {
+    const ago = roughly(nowMs - judgedAtMs);
+    obstacles.push(`The last poll was ${ago} ago: is a daemon running? The order waits for one.`);
+  }
+  return obstacles;
+}

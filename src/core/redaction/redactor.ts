@@ -1,0 +1,78 @@
+import { concealer, REDACTED } from './conceal.ts';
+
+/** Keeps secrets out of what is logged: known ones by value, others by their look and place. */
+export interface Redactor {
+  /** Hides these values too, also within texts. */
+  add(secrets: Iterable<string>): void;
+  text(text: string): string;
+  /** Hides known values only. The text is not shortened, and JSON stays valid. */
+  line(text: string): string;
+}
+
+/** Shorter values would hide half of the text. */
+const SHORTEST = 6;
+/** A part of a path as long as this is no name any more. */
+const SHORTEST_TOKEN = 16;
+const MAX_TEXT = 8000;
+
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  // Credentials in addresses.
+  [/(\w{1,40}:\/\/)[^/\s@]+@/g, `$1${REDACTED}@`],
+  [/\b(bearer|basic|geniekey)\s+[\w.~+/=-]{6,}/gi, `$1 ${REDACTED}`],
+  // Telegram's address of a bot, incoming webhooks, and workflows.
+  [/(\/bot)\d+:[\w-]+/g, `$1${REDACTED}`],
+  [/(https?:\/\/[^\s"']{0,200}?\/(?:services|hooks|webhooks?)\/)[^\s"']+/gi, `$1${REDACTED}`],
+  [/([?&]sig=)[^\s"'&]+/gi, `$1${REDACTED}`],
+  [
+    /((?:secret|passw(?:or)?d|passphrase|token|api[-_]?key|signature)["']?\s*[:=]\s*["']?)[^\s"',;&]{4,}/gi,
+    `$1${REDACTED}`,
+  ],
+];
+
+export function createRedactor(): Redactor {
+  const known = new Set<string>();
+  let conceal = concealer(known);
+  const text = (given: string): string => {
+    let shown = given.length > MAX_TEXT ? `${given.slice(0, MAX_TEXT)}…` : given;
+    // A value cut in half at the end would not be found.
+    if (shown !== given) shown = conceal(given).slice(0, MAX_TEXT);
+    shown = conceal(shown);
+    for (const [pattern, instead] of PATTERNS) shown = shown.replace(pattern, instead);
+    return shown;
+  };
+  return {
+    add(more) {
+      for (const secret of more) {
+        if (secret.length >= SHORTEST) for (const form of formsOf(secret)) known.add(form);
+      }
+      conceal = concealer(known);
+    },
+    text,
+    line: (given) => conceal(given),
+  };
+}
+
+/** The forms in which it may turn up: plain, in an address, in JSON, in base64, and the parts of an address. */
+function formsOf(secret: string): readonly string[] {
+  const forms = [
+    secret,
+    encodeURIComponent(secret.toWellFormed()),
+    JSON.stringify(secret).slice(1, -1),
+    btoa(String.fromCharCode(...new TextEncoder().encode(secret))),
+  ];
+  if (!URL.canParse(secret)) return forms;
+  const { password, pathname, search, searchParams } = new URL(secret);
+  const parts = [password, decoded(password), pathname.replace(/^\/+/, ''), search.replace(/^\?/, '')];
+  const tokens = [...pathname.split('/'), ...searchParams.values()].filter(
+    (part) => part.length >= SHORTEST_TOKEN,
+  );
+  return [...forms, ...parts.filter((part) => part.length >= SHORTEST + 2), ...tokens];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import {
+  type CostTotal,
+  costTotals,
+  type PricedAction,
+  pricedActions,
+} from '../../core/costs/cost-report.ts';
+import { accountId, requireAccount } from './read-routes.ts';
+import { type ApiContext, type ApiRoute, route } from './route.ts';
+import { named, timeMs } from './schemas.ts';
+
+/** What protection cost and kept, as `breakwater report` sums it up; see docs/protection-cost.md. */
+
+const knownSum = named('KnownSum', {
+  known: z.number(),
+  unknown: z.number().int().describe('Orders of which the figure is not known; they are not in the sum.'),
+});
+
+export const costsReply = named('Costs', {
+  fromMs: timeMs(),
+  isComplete: z.boolean().describe('false: older orders of the time were not looked at.'),
+  totals: z.array(
+    named('CostTotal', {
+      money: z.string(),
+      orders: z.number().int(),
+      slippage: knownSum,
+      fees: knownSum,
+      kept: knownSum.describe('By what the price went on within the hour after; negative: it came back.'),
+      slippageAtMost: knownSum,
+      averted: z.number().int().describe('Orders after which the price passed the liquidation price.'),
+    }) satisfies z.ZodType<CostTotal>,
+  ),
+});
+
+const DAY_MS = 86_400_000;
+/** Bounds what one question reads of a long trail. */
+const PAGE = 500;
+const MOST_PAGES = 8;
+
+const getCosts = route({
+  id: 'getCosts',
+  path: '/api/v1/accounts/:id/costs',
+  summary: 'What the orders that closed something have cost, and what they kept, by money currency.',
+  params: z.strictObject({ id: accountId().describe('Id of the account.') }),
+  query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }),
+  reply: costsReply,
+  async answer(context, { params: { id }, query: { days } }) {
+    requireAccount(context.views, id);
+    const fromMs = context.nowMs() - days * DAY_MS;
+    const { actions, isComplete } = await actionsSince(context, id, fromMs);
+    return { fromMs, isComplete, totals: costTotals(actions) };
+  },
+});
+
+/** Backwards from the newest record: an order is told of again, and its newest record counts. */
+async function actionsSince({ audit }: Pick<ApiContext, 'audit'>, id: string, fromMs: number) {
+  const actions = new Map<string, PricedAction>();
+  let records = await audit.tail(id, PAGE);
+  for (let page = 1; ; page += 1) {
+    const found = pricedActions(
+      records.map(({ record }) => record),
+      { fromMs, toMs: Number.POSITIVE_INFINITY },
+    );
+    for (const action of found) if (!actions.has(action.cost.id)) actions.set(action.cost.id, action);
+    const [oldest] = records;
+    const isOver = oldest === undefined || oldest.number <= 1 || oldest.record.atMs < fromMs;
+    if (isOver || page === MOST_PAGES) return { actions: [...actions.values()], isComplete: isOver };
+    const range = { from: Math.max(1, oldest.number - PAGE), to: oldest.number - 1, limit: PAGE };
+    records = await audit.read(id, range);
+  }
+}
+
+export const COST_ROUTES: readonly ApiRoute[] = [getCosts];

@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import {
+  CLOSES_WHEN,
+  type MeantOrder,
+  missingPosition,
+  orderObstacles,
+  planLines,
+} from '../../core/controls/order-plan.ts';
+import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
+import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
+import type { ReduceTarget } from '../../core/rules/rule.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import { operatorOrder } from './account-schema.ts';
+import { authorOf, by, inForce } from './authored.ts';
+import { ApiError } from './errors.ts';
+import { accountId, viewOf } from './read-routes.ts';
+import { type ApiContext, type ApiRoute, route } from './route.ts';
+import { named } from './schemas.ts';
+
+/** Orders by hand: as `breakwater reduce` and `breakwater flatten`, shown first and then made. */
+
+const fraction = z.number().min(0).max(1);
+const above0 = z.number().gt(0).max(1);
+const target: z.ZodType<ReduceTarget> = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('by'), fraction: above0 }),
+  z.strictObject({ kind: z.literal('to'), fraction }),
+  z.strictObject({ kind: z.literal('toNotional'), notional: z.string().refine(isAbove0, 'must be above 0') }),
+  z.strictObject({ kind: z.literal('untilDistance'), distance: above0 }),
+]);
+
+function isAbove0(text: string): boolean {
+  const value = isDecimalString(text) ? parseDecimal(text) : undefined;
+  return value?.gt(ZERO) === true;
+}
+
+const slippageSteps = z
+  .array(z.number().min(0).max(0.5))
+  .min(1)
+  .max(10)
+  .default([0.005, 0.01, 0.02])
+  .describe('Of each attempt in turn, as fractions.');
+
+const meant = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('reduce'),
+    positionId: z.string().min(1).max(100),
+    target,
+    slippageSteps,
+  }),
+  z.strictObject({
+    kind: z.literal('flatten'),
+    markets: z
+      .array(z.string().min(1).max(100))
+      .min(1)
+      .max(50)
+      .default(['*'])
+      .describe('Markets; `*` and `?` stand for anything.'),
+    slippageSteps,
+  }),
+]);
+
+const MINUTE_MS = 60_000;
+const params = z.strictObject({ id: accountId().describe('Id of the account.') });
+const shown = {
+  plan: z
+    .array(z.strictObject({ label: z.string(), text: z.string() }))
+    .describe('What it will do, in words.'),
+  closesWhen: z.string(),
+  obstacles: z.array(z.string()).describe('Why nothing may happen, as far as it can be seen now.'),
+};
+
+export const orderPreview = named('OrderPreview', shown);
+
+const preview = route({
+  id: 'previewOrder',
+  method: 'POST',
+  path: '/api/v1/accounts/:id/orders/preview',
+  access: 'operate',
+  summary: 'What an order by hand would do. Nothing is ordered.',
+  params,
+  body: z.strictObject({ order: meant }),
+  status: 200,
+  reply: orderPreview,
+  async answer(context, { params: { id }, body }) {
+    return planOf(context, await known(context, id), meantOrder(body.order));
+  },
+});
+
+const submit = route({
+  id: 'order',
+  method: 'POST',
+  path: '/api/v1/accounts/:id/orders',
+  access: 'operate',
+  summary: 'Put an order by hand into the inbox of an account; the daemon carries it out with its next poll.',
+  params,
+  body: z.strictObject({
+    order: meant,
+    ...by,
+    withinMs: z
+      .number()
+      .int()
+      .min(1000)
+      .max(1440 * MINUTE_MS)
+      .default(10 * MINUTE_MS)
+      .describe('Not begun later than this.'),
+    key: z
+      .string()
+      .regex(/^[\w.-]{6,64}$/)
+      .describe('Names this order: sent again with the same key, it is not done twice.'),
+  }),
+  status: 201,
+  reply: named('OrderMade', { order: operatorOrder, ...shown }),
+  async answer(context, { params: { id }, body, caller }) {
+    const { order, reason, author: said, withinMs, key } = body;
+    const author = authorOf(caller, said);
+    const wanted = meantOrder(order);
+    const plan = planOf(context, await known(context, id), wanted);
+    const draft: OperatorOrderDraft = {
+      kind: 'reduce',
+      ...wanted,
+      author,
+      reason,
+      expiresAtMs: context.nowMs() + withinMs,
+    };
+    return { order: await inForce(() => context.controls.submit(id, draft, key)), ...plan };
+  },
+});
+
+const withdraw = route({
+  id: 'withdrawOrder',
+  method: 'DELETE',
+  path: '/api/v1/accounts/:id/orders/:orderId',
+  access: 'operate',
+  summary: 'Take an order by hand back, begun or not; orders of Breakwater for it are cancelled.',
+  params: z.strictObject({
+    id: accountId().describe('Id of the account.'),
+    orderId: z
+      .string()
+      .regex(/^[a-z0-9]{1,64}$/i)
+      .describe('As it was answered when it was made.'),
+  }),
+  body: z.strictObject(by),
+  reply: named('OrderWithdrawn', { order: operatorOrder }),
+  async answer(context, { params: { id, orderId }, body: { reason, author: said }, caller }) {
+    await known(context, id);
+    const draft: OperatorOrderDraft = {
+      kind: 'withdraw',
+      orderId,
+      author: authorOf(caller, said),
+      reason,
+      expiresAtMs: context.nowMs() + 10 * MINUTE_MS,
+    };
+    return { order: await inForce(() => context.controls.submit(id, draft, `withdraw ${orderId}`)) };
+  },
+});
+
+function meantOrder(order: z.output<typeof meant>): MeantOrder {
+  const { slippageSteps: steps } = order;
+  return order.kind === 'flatten'
+    ? {
+        markets: order.markets,
+        target: { kind: 'to', fraction: 0 },
+        slippageSteps: steps,
+        flatten: true,
+      }
+    : { positionId: order.positionId, target: order.target, slippageSteps: steps, flatten: false };
+}
+
+/** @throws ApiError where there is no such account, or its state must not be touched */
+async function known(context: ApiContext, id: string): Promise<AccountView> {
+  const view = await viewOf(context, id);
+  if (view.refused !== null) throw new ApiError(409, 'refused', view.refused.message);
+  return view;
+}
+
+/** @throws ApiError where it means a position that is not there */
+function planOf({ orders, nowMs }: ApiContext, view: AccountView, order: MeantOrder) {
+  const missing = missingPosition(order, view);
+  if (missing !== undefined) throw new ApiError(404, 'notFound', `${missing.words} ${missing.cure}`);
+  return {
+    plan: planLines(order, view, (market) => orders.gapOf(view.accountId, market)),
+    closesWhen: CLOSES_WHEN,
+    obstacles: orderObstacles(view, nowMs(), orders.proof()),
+  };
+}
+
+export const ORDER_ROUTES: readonly ApiRoute[] = [preview, submit, withdraw];

@@ -1,0 +1,153 @@
+import { segment } from './api.js';
+import { openForm } from './dialog.js';
+import { reasonField, reasonOf, selectField, textField, textOf } from './form-fields.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { changeOrExplain, signature } from './signature.js';
+import { positionTitle } from './subject-words.js';
+
+/** Orders by hand: what is meant, then what it will do in the daemon's own words, then the order. */
+
+/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @typedef {import('./contract.d.ts').OrderPreview} OrderPreview */
+
+const EVERYTHING = 'everything';
+
+/** What is asked for each way to reduce. @type {Readonly<Record<string, { label: string, ask: string, hint: string }>>} */
+const WAYS = {
+  close: { label: 'Close it', ask: '', hint: '' },
+  by: { label: 'Take away a part of its size', ask: 'Part in percent', hint: 'Such as 50' },
+  untilDistance: {
+    label: 'Until liquidation is far enough away',
+    ask: 'Distance in percent',
+    hint: 'Such as 10',
+  },
+  toNotional: {
+    label: 'To a worth that is left',
+    ask: "Worth in the market's money",
+    hint: 'Such as 5000',
+  },
+};
+
+/** @param {Pick<AccountView, 'accountId' | 'positions'>} account @param {string} [positionId] chosen at first */
+export function openOrder({ accountId, positions }, positionId) {
+  const who = signature();
+  // The same for every try of this dialog: said twice it is done once.
+  const key = randomKey();
+  let chosen = positionId ?? positions[0]?.positionId ?? EVERYTHING;
+  let way = 'close';
+  const what = () =>
+    selectField({
+      name: 'what',
+      label: 'What',
+      value: chosen,
+      options: [
+        ...positions.map((position) => ({ value: position.positionId, label: positionTitle(position) })),
+        { value: EVERYTHING, label: 'Close every open position' },
+      ],
+      onChange(value) {
+        chosen = value;
+        redraw();
+      },
+    });
+  const { redraw } = openForm({
+    title: `Reduce or close in ${accountId}`,
+    text: 'Reduce-only stop orders, sent by the daemon with its next poll. You see the order before it is made.',
+    fields: () => [
+      what(),
+      chosen === EVERYTHING ? nothing : wayFields(way, setWay),
+      textField({ name: 'slippage', label: 'Slippage of each attempt, in percent', value: '0.5, 1, 2' }),
+      reasonField(),
+      who.fields(),
+    ],
+    action: 'Show the order',
+    async send(given) {
+      const order = orderOf(given);
+      const reason = reasonOf(given);
+      const signed = who.sign(given);
+      const path = `/accounts/${segment(accountId)}/orders`;
+      /** @type {OrderPreview} */
+      const preview = await changeOrExplain('POST', `${path}/preview`, { order });
+      return {
+        body: previewBody(preview),
+        action: 'Order it',
+        async send() {
+          await changeOrExplain('POST', path, { order, reason, key, ...signed });
+        },
+      };
+    },
+  });
+  /** @param {string} value */
+  function setWay(value) {
+    way = value;
+    redraw();
+  }
+}
+
+/** @param {string} way @param {(value: string) => void} onChange */
+function wayFields(way, onChange) {
+  const options = Object.entries(WAYS).map(([value, { label }]) => ({ value, label }));
+  const { ask = '', hint = '' } = WAYS[way] ?? {};
+  return [
+    selectField({ name: 'way', label: 'How far', options, value: way, onChange }),
+    textField({ name: 'much', label: ask, hint, inputmode: 'decimal', hidden: ask === '' }),
+  ];
+}
+
+/** @param {FormData} given */
+function orderOf(given) {
+  const slippageSteps = textOf(given, 'slippage')
+    .split(/[,;\s]+/)
+    .filter((text) => text !== '' && text !== '%')
+    .map((text) => fractionOf(text.replace(/%$/, ''), 'Slippage'));
+  const positionId = textOf(given, 'what');
+  if (positionId === EVERYTHING) return { kind: 'flatten', slippageSteps };
+  return {
+    kind: 'reduce',
+    positionId,
+    slippageSteps,
+    target: targetOf(textOf(given, 'way'), textOf(given, 'much')),
+  };
+}
+
+/** @param {string} way @param {string} much */
+function targetOf(way, much) {
+  if (way === 'by') return { kind: way, fraction: fractionOf(much, 'Part') };
+  if (way === 'untilDistance') return { kind: way, distance: fractionOf(much, 'Distance') };
+  if (way === 'toNotional') return { kind: way, notional: much };
+  return { kind: 'to', fraction: 0 };
+}
+
+/** @param {string} text in percent @param {string} what */
+function fractionOf(text, what) {
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new Error(`${what}: give a number in percent, such as 10.`);
+  return Number((Number(text) / 100).toPrecision(12));
+}
+
+/** @param {OrderPreview} preview */
+function previewBody({ plan, closesWhen, obstacles }) {
+  return html`<dl class="plan">${plan.map(({ label, text }) => html`<div><dt>${label}</dt><dd>${text}</dd></div>`)}</dl>
+    <p>${closesWhen}</p>
+    ${obstacles.length === 0 ? nothing : html`<ul class="blind">${obstacles.map((words) => html`<li>${words}</li>`)}</ul>`}`;
+}
+
+/** @param {string} accountId @param {string} orderId */
+export function openWithdraw(accountId, orderId) {
+  const who = signature();
+  openForm({
+    title: `Withdraw the order ${orderId}`,
+    text: 'Begun or not: it is taken back with the next poll, and orders that stand for it are cancelled.',
+    fields: () => [reasonField(), who.fields()],
+    action: 'Withdraw it',
+    async send(given) {
+      const body = { reason: reasonOf(given), ...who.sign(given) };
+      await changeOrExplain('DELETE', `/accounts/${segment(accountId)}/orders/${segment(orderId)}`, body);
+    },
+  });
+}
+
+/** Also where the page is not served securely. */
+function randomKey() {
+  return [...crypto.getRandomValues(new Uint8Array(8))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('');
+}
