@@ -5,6 +5,7 @@ import { type LoadResult, loadConfig } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
 import type { Problem } from '../config/problem.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { examineConfig } from './examine-config.ts';
 
 export interface ConfigWatchOptions {
   readonly file: string;
@@ -21,13 +22,15 @@ export type ReloadResult =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'refused'; readonly problems: readonly string[] };
 
+const STOPPING: ReloadResult = { kind: 'refused', problems: ['the daemon is stopping'] };
+
 /** The config in force. A file that cannot be used never replaces it. */
 export class ConfigWatch {
   readonly #options: ConfigWatchOptions;
   #config: CompiledConfig;
   #seen: string;
   #reloading: Promise<unknown> = Promise.resolve();
-  #isClosed = false;
+  readonly #over = new AbortController();
 
   constructor(options: ConfigWatchOptions, config: CompiledConfig) {
     this.#options = options;
@@ -48,7 +51,7 @@ export class ConfigWatch {
 
   /** Nothing is put into force any more: resolves when a reload that is under way has ended. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#over.abort(new Error('the daemon is stopping'));
     await this.#reloading;
   }
 
@@ -62,10 +65,11 @@ export class ConfigWatch {
 
   async #reload(): Promise<ReloadResult> {
     const { file, env, telemetry, adopt } = this.#options;
-    if (this.#isClosed) return { kind: 'refused', problems: ['the daemon is stopping'] };
+    if (this.#over.signal.aborted) return STOPPING;
     // Asked for by hand, it is not read once more at the next look.
     this.#seen = await markOf(file);
-    const loaded = loadConfig(file, nodeSurroundings(env));
+    const loaded = await this.#examined(file, env);
+    if (loaded === undefined) return STOPPING;
     if (loaded.kind === 'refused') return this.#refuse(loaded.problems.map(problemWords));
     const change = compareConfigs(this.#config, loaded.config);
     const accounts = loaded.config.accounts.length;
@@ -85,6 +89,16 @@ export class ConfigWatch {
     ];
     telemetry.emit({ kind: 'configReloaded', accounts, changed: true, warnings });
     return { kind: 'adopted', change };
+  }
+
+  /** `undefined` where the daemon stops meanwhile. */
+  async #examined(file: string, env: ConfigWatchOptions['env']): Promise<LoadResult | undefined> {
+    try {
+      return await examineConfig(file, env, this.#over.signal);
+    } catch (error) {
+      if (this.#over.signal.aborted) return undefined;
+      throw error;
+    }
   }
 
   #refuse(problems: readonly string[]): ReloadResult {

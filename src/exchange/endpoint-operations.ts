@@ -67,6 +67,9 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
   };
 }
 
+const TRANSFERS_PER_PAGE = 500;
+/** The limit may count for each market: the reply of an account with 30 of them stays within its bound. */
+const ORDERS_PER_PAGE = 150;
 /** Specification 8 bounds offset + limit of histories; the live service bounds it more. */
 const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_000 };
 
@@ -103,6 +106,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
         params: prepared.params,
         options,
         query,
+        pageSize: TRANSFERS_PER_PAGE,
         maxReach: MAX_REACH[dialect],
         readPage: readTransferPage,
         idOf: (record) => record.transactionId,
@@ -119,6 +123,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
         params: prepared.params,
         options,
         query,
+        pageSize: ORDERS_PER_PAGE,
         maxReach: MAX_REACH[dialect],
         readPage: readSpotOrderPage,
         idOf: (record) => `${record.market}/${record.orderId}`,

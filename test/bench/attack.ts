@@ -16,9 +16,8 @@ import { median, report } from './rounds.ts';
  * enforce mode, against the simulated exchange over HTTP, with a Redis of its own. One move of the price breaches all
  * accounts; for each, from that move to its first order, both as the exchange's ledger has them, so that the wait for
  * the poll is part of it. In pairs, calm and attacked by turns: idle and slow connections, floods on every path with
- * wrong tokens and scrapes, listeners that do not read, receivers of notices that are hostile (in both: a notice of the
- * calm half is as likely to meet one), and replies of the exchange to another account that are damaged, huge or never
- * come. The attackers may take a fifth of a core (BENCH_ATTACK_SHARE), which their process enforces upon itself.
+ * wrong tokens and scrapes, listeners that do not read, receivers of notices that are hostile, and replies of the exchange
+ * to another account that are damaged, huge or never come. The attackers may take a fifth of a core (BENCH_ATTACK_SHARE), which their process enforces upon itself.
  */
 const ACCOUNTS = Number(process.env['BENCH_ACCOUNTS'] ?? '20');
 const PAIRS = Number(process.env['BENCH_ROUNDS'] ?? '10');
@@ -97,6 +96,8 @@ for (const from of ['fromMove', 'fromRead'] as const) {
 const statuses = [...new Set(reports.flatMap(({ answers }) => Object.keys(answers)))];
 report('attack: what the attackers did', {
   coreShare: median(reports.map(({ cpuShare }) => cpuShare)),
+  coreShareMost: Math.max(...reports.map(({ cpuShare }) => cpuShare)),
+  coreShareCap: reports[0]?.cpuShareCap ?? Number.NaN,
   requests: sum(reports.map(({ requests }) => requests)),
   connections: sum(reports.map(({ connections }) => connections)),
   notices: sum(reports.map(({ notices }) => notices)),

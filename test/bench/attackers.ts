@@ -14,6 +14,8 @@ export interface AttackOrder {
 /** What the attackers did since they were told to begin. */
 export interface AttackReport {
   readonly cpuShare: number;
+  /** What it may be at most. */
+  readonly cpuShareCap: number;
   readonly requests: number;
   /** Answers by status; 0: the connection was closed. */
   readonly answers: Readonly<Record<string, number>>;
@@ -60,7 +62,9 @@ const CHANGES = [
 
 let cpuBefore = process.cpuUsage();
 let startedMs = performance.now();
+/** Aborted: nobody attacks. */
 let over = new AbortController();
+over.abort();
 let running: Promise<unknown> = Promise.resolve();
 const sockets = new Set<Socket>();
 let [requests, connections, notices] = [0, 0, 0];
@@ -167,17 +171,24 @@ async function listen(order: AttackOrder, from: string, signal: AbortSignal): Pr
 
 const LONG = ['a:'.repeat(8_000), '://'.repeat(5_000), '['.repeat(16_000), '<'.repeat(16_000)];
 
-/** Receivers that ask for patience, never answer, answer byte by byte, or with what takes long to look at. */
-function hostileReceiver(): Server {
+/**
+ * Receivers that take every notice; under attack they ask for patience, never answer, answer byte by byte, or with what
+ * takes long to look at.
+ */
+function receiverOfNotices(): Server {
   return createServer((message, response) => {
-    notices += 1;
     message.resume();
-    // Seldom: it silences a channel for minutes, and spares the daemon all else.
+    if (over.signal.aborted) {
+      response.end('{"ok":true,"result":{"message_id":1}}');
+      return;
+    }
+    notices += 1;
+    // Seldom and short: while a channel waits the daemon is spared all else, and the calm half is not to wait.
     const kind = notices % 40 === 39 ? 'patience' : notices % 4;
     if (kind === 0) return;
     if (kind === 'patience') {
-      response.writeHead(429, { 'retry-after': '1000000000' });
-      response.end('{"ok":false,"error_code":429,"parameters":{"retry_after":1000000000}}');
+      response.writeHead(429, { 'retry-after': '2' });
+      response.end('{"ok":false,"error_code":429,"parameters":{"retry_after":2}}');
     } else if (kind === 1) drip(response);
     else {
       response.writeHead(kind === 2 ? 500 : 400);
@@ -213,11 +224,13 @@ async function end(): Promise<AttackReport> {
   const cpuShare = cpuMs() / (performance.now() - startedMs);
   over.abort();
   for (const socket of sockets) socket.destroy();
+  // What still waits for an answer is sent again, and taken.
+  receiver.closeAllConnections();
   await running;
-  return { cpuShare, requests, answers, connections, notices };
+  return { cpuShare, cpuShareCap: SHARE, requests, answers, connections, notices };
 }
 
-const receiver = hostileReceiver();
+const receiver = receiverOfNotices();
 receiver.listen(0, '127.0.0.1', () => {
   const { port } = receiver.address() as AddressInfo;
   process.send?.({ receiverUrl: `http://127.0.0.1:${port}` } satisfies AttackersReady);

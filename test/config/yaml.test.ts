@@ -65,7 +65,8 @@ describe('what is refused', () => {
     ['a circle', 'a: &x [*x]\n', 'expected at most 40 levels of nesting, got more'],
     ['a bomb', bomb, 'expected at most 50000 values, got more'],
     ['depth', `${'['.repeat(60)}${']'.repeat(60)}`, 'expected at most 40 levels of nesting'],
-    ['much more depth', '['.repeat(200_000), 'expected a simpler document'],
+    ['much more depth', '['.repeat(100_000), 'expected a simpler document'],
+    ['far too many values', `[${'[],'.repeat(200_000)}]`, 'f:1:1: expected at most 50000 values'],
     ['a list as key', '? [a]\n: 1\n', 'expected a plain key'],
     ['the prototype', '__proto__: { a: 1 }\n', 'f:1:1: expected a plain key, got "__proto__"'],
     ['a constructor', 'a: { constructor: 1 }\n', 'f:1:6 a: expected a plain key, got "constructor"'],
@@ -75,6 +76,17 @@ describe('what is refused', () => {
     const found = lines(text);
     expect(found.length).toBeGreaterThan(0);
     expect(found.join('\n')).toContain(expected);
+  });
+
+  test('a text of a million brackets was read for a second, and took 500 MB', () => {
+    const costOf = (text: string): number => {
+      const before = process.cpuUsage();
+      lines(text);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    const [few, many] = [10_000, 330_000].map((count) => `[${'[],'.repeat(count)}]`);
+    expect(costOf(many ?? '')).toBeLessThan(costOf(few ?? ''));
   });
 
   test('several syntax errors are told at once', () => {

@@ -475,6 +475,23 @@ describe('histories', () => {
     expect(Math.max(...reach)).toBe(10_000);
   });
 
+  test('of spot orders are read from an account with thirty busy markets', async () => {
+    const { client } = await clientOf(({ body }, response) => {
+      const { limit, offset } = body as { limit: number; offset: number };
+      const count = Math.max(0, Math.min(limit, 210 - offset));
+      const list = (market: number) =>
+        Array.from({ length: count }, (_, index) => ({
+          ...SPOT_ORDER,
+          id: market * 1_000 + offset + index,
+          ctime: 2e9 - offset - index,
+        }));
+      const markets = Array.from({ length: 30 }, (_, market) => [`M${market}_USDT`, list(market)] as const);
+      send(response, 200, Object.fromEntries(markets));
+    });
+    const outcome = await client.spotOrders();
+    expect(outcome).toMatchObject({ kind: 'ok', value: { complete: true, records: { length: 6_300 } } });
+  });
+
   test('of spot orders are read whether the limit counts in all or for each market', async () => {
     const orders = (market: string, count: number) =>
       Array.from({ length: count }, (_, index) => ({

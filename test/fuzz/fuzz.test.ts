@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
 import { describe, expect, inject, test } from 'vitest';
+import { startPrivateRedis } from '../support/redis.ts';
 import { BOUNDARIES } from './boundaries.ts';
 import { fuzz, inputOf } from './fuzz.ts';
 import { mutatedJson } from './mutate.ts';
+import { seedRedis } from './redis-seed.ts';
 import type { Boundary } from './target.ts';
 
 /** A slice of `npm run fuzz`, with other inputs in each run. What it finds replays with its `--input`. */
@@ -16,6 +20,15 @@ test.each(BOUNDARIES)('whatever comes in, $name holds', { timeout: 120_000 }, as
   expect(findings).toEqual([]);
   expect(inputs).toBe(count);
 });
+
+/** Nobody reads it, and it is there for a millisecond. */
+const GONE_AT_ONCE = 'probe';
+
+/** `{b17}:account:ID` stands for every bucket and account. */
+const patternOf = (key: string): RegExp =>
+  new RegExp(
+    `^${key.replaceAll(/[{}]/g, '\\$&').replaceAll(/ID|KEY|SCOPE|NAME|THREAD|17|\d{4}-\d\d-\d\dT\d\d:\d\d|\.{3}/g, '.+')}$`,
+  );
 
 describe('the fuzzer', () => {
   function planted(run: (text: string) => void | Promise<void>): Boundary {
@@ -85,6 +98,68 @@ describe('the fuzzer', () => {
         ['slow', 1],
         ['slow', 2],
       ]);
+    }
+  });
+
+  test('finds a leak, but not what is given up at rest', async () => {
+    const kept: unknown[] = [];
+    const leaky = planted(() => void kept.push(Array.from({ length: 20_000 }, () => 0)));
+    const { findings, heapGrowthBytes } = await fuzz(leaky, { from: 1, count: 100 });
+    expect(findings.map(({ what, seed }) => [what, seed])).toEqual([['grown', 1]]);
+    expect(heapGrowthBytes).toBeGreaterThan(8 * 2 ** 20);
+    const resting: Boundary = {
+      name: 'planted',
+      open: async () => ({ ...(await leaky.open()), rest: async () => void kept.splice(0) }),
+    };
+    expect((await fuzz(resting, { from: 1, count: 100 })).findings).toEqual([]);
+  });
+
+  test('finds a leak of buffers, which are not on the heap', async () => {
+    const kept: Buffer[] = [];
+    const { findings } = await fuzz(
+      planted(() => void kept.push(Buffer.alloc(200_000))),
+      { from: 1, count: 100 },
+    );
+    expect(findings.map(({ what }) => what)).toEqual(['grown']);
+  });
+
+  test.each<[string, () => unknown]>([
+    ['at once', () => Array.from({ length: 500_000 }, () => 0)],
+    ['bit by bit', () => Array.from({ length: 1_000 }, () => Array.from({ length: 500 }, () => 0).length)],
+  ])('finds an input that takes much memory %s, though none of it stays', async (_how, take) => {
+    let last: unknown;
+    const hungry: Boundary = {
+      name: 'planted',
+      open: async () => ({
+        make: () => ({ text: 'hungry', mostBytes: 2 ** 21, run: () => void (last = take()) }),
+        close: async () => undefined,
+      }),
+    };
+    const { findings, hungriestBytes } = await fuzz(hungry, { from: 1, count: 1 });
+    expect(last).toBeDefined();
+    expect(findings.map(({ what }) => what)).toEqual(['hungry']);
+    expect(hungriestBytes).toBeGreaterThan(3_500_000);
+    expect(hungriestBytes).toBeLessThan(20_000_000);
+  });
+
+  test('changes every key that docs/redis-keys.md lists, and the list has every key', async () => {
+    const page = readFileSync(new URL('../../docs/redis-keys.md', import.meta.url), 'utf8');
+    const documented = [...page.matchAll(/^\| `breakwater:([^`]+)` \|/gm)].flatMap(([, key = '']) =>
+      key === GONE_AT_ONCE ? [] : [key],
+    );
+    const server = await startPrivateRedis();
+    const redis = new Redis(server.url);
+    try {
+      await seedRedis(redis, `${server.prefix}f`);
+      const keys = (await redis.keys(`${server.prefix}f:*`)).map((key) =>
+        key.slice(server.prefix.length + 2),
+      );
+      const has = (key: string, written: string): boolean => patternOf(key).test(written);
+      expect(documented.filter((key) => !keys.some((written) => has(key, written)))).toEqual([]);
+      expect(keys.filter((written) => !documented.some((key) => has(key, written)))).toEqual([]);
+    } finally {
+      redis.disconnect();
+      await server.stop();
     }
   });
 

@@ -18,7 +18,7 @@ export async function settledBytes(): Promise<number> {
 
 /**
  * Bytes allocated from now on: on the heap exactly, as what collections have freed meanwhile is counted in; of buffers
- * outside it those that still exist at the end. Everything in the process counts, a server that the input talks to too.
+ * outside it only by how much they are more at the end. Everything in the process counts, a server that the input talks to too.
  */
 export function allocatedBytes(): () => number {
   const profiler = new GCProfiler();

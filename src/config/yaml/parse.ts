@@ -45,6 +45,8 @@ export function parseYaml(text: string, file: string, bounds = CONFIG_BOUNDS): P
       problems: [syntaxProblem(start, `expected at most ${maxCharacters} characters, got ${text.length}`)],
     };
   }
+  if (marksIn(text) > MARKS_PER_NODE * maxNodes)
+    return { problems: [syntaxProblem(start, tooManyValues(maxNodes))] };
   const lineCounter = new LineCounter();
   const placeAt = (offset: number): Place => {
     const { line, col } = lineCounter.linePos(offset);
@@ -80,6 +82,21 @@ export function parseYaml(text: string, file: string, bounds = CONFIG_BOUNDS): P
     throw error;
   }
 }
+
+const tooManyValues = (maxNodes: number): string =>
+  `expected at most ${maxNodes} values, got more (aliases count each time)`;
+
+/** With comments and texts a file for people has fewer than two for each value. */
+const MARKS_PER_NODE = 3;
+
+/** How many characters could each begin a value: the library takes a kilobyte for one that does. */
+function marksIn(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at += 1) if (MARKS.has(text.charCodeAt(at))) count += 1;
+  return count;
+}
+
+const MARKS: ReadonlySet<number> = new Set(Array.from('\n,[{&?', (mark) => mark.charCodeAt(0)));
 
 /** The library makes an error for each fault of a text: their stacks would take a third of the time of reading it. */
 function withoutStacks<T>(read: () => T): T {
@@ -123,11 +140,7 @@ class TreeReader {
     this.#nodes += 1;
     if (this.aborted) return leaf(null);
     if (this.#nodes > this.#maxNodes) {
-      return this.#abort(
-        place,
-        path,
-        `expected at most ${this.#maxNodes} values, got more (aliases count each time)`,
-      );
+      return this.#abort(place, path, tooManyValues(this.#maxNodes));
     }
     if (path.length > MAX_DEPTH) return this.#abort(place, path, TOO_DEEP);
     if (node === null) return leaf(null);

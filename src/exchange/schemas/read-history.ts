@@ -9,6 +9,8 @@ export interface HistoryPlan<T> {
   readonly params: Readonly<Record<string, unknown>>;
   readonly options: CallOptions | undefined;
   readonly query: { readonly since?: number; readonly maxRecords?: number };
+  /** Records to ask for at once; the exchange allows 500 (specification 8). */
+  readonly pageSize: number;
   /** Bound on offset + limit. */
   readonly maxReach: number;
   readonly readPage: (body: unknown) => Parsed<Page<T>>;
@@ -20,8 +22,7 @@ export interface HistoryPlan<T> {
   readonly groupOf: (record: T) => string;
 }
 
-/** Specification 8: records per page, and where the last page may begin. */
-const PAGE_SIZE = 500;
+/** Specification 8: where the last page may begin. */
 const MAX_OFFSET = 100_000;
 /** Pages overlap by this many records, so that one removed in between hides none. */
 const OVERLAP = 3;
@@ -54,7 +55,7 @@ export async function readHistory<T>(
   let countsPerList = false;
   let lastIds: ReadonlySet<string> | undefined;
   for (;;) {
-    const limit = Math.min(PAGE_SIZE, maxReach - offset);
+    const limit = Math.min(plan.pageSize, maxReach - offset);
     const outcome = await caller.read({
       endpoint: plan.endpoint,
       params: { ...plan.params, limit, offset },

@@ -1,0 +1,84 @@
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { type LoadResult, loadConfig } from '../config/load-config.ts';
+import { nodeSurroundings } from '../config/node-files.ts';
+import type { Problem } from '../config/problem.ts';
+import type { ConfigSurroundings, FileReading } from '../config/surroundings.ts';
+
+export interface ExaminedInput {
+  readonly file: string;
+  readonly reading: FileReading;
+  readonly env: ConfigSurroundings['env'];
+}
+
+export interface ExaminedWord {
+  /** None: the config can be loaded. */
+  readonly problems: readonly Problem[];
+}
+
+/** A shorter text holds the loop for less than 50 ms, whatever it says; `npm run fuzz` watches over that. */
+export const LONG_CONFIG_CHARACTERS = 20_000;
+const TIME_LIMIT_MS = 120_000;
+
+/** Beside this file, with its ending: .ts from sources, .js where they were compiled. */
+const PROGRAM = new URL(`./config-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+
+/**
+ * Loads a config while the daemon runs. A long text is examined in a thread first, so that one that is refused never
+ * holds the loop; one that can be used is then loaded here, from the same text.
+ * @throws the reason of the signal
+ */
+export async function examineConfig(
+  file: string,
+  env: ConfigSurroundings['env'],
+  signal: AbortSignal,
+): Promise<LoadResult> {
+  const surroundings = nodeSurroundings(env);
+  const reading = surroundings.readFile(file);
+  if (reading.kind === 'read' && reading.text.length > LONG_CONFIG_CHARACTERS) {
+    const problems = await examinedInThread({ file, reading, env }, signal);
+    if (problems.length > 0) return { kind: 'refused', problems };
+  }
+  return loadConfig(file, readAs(surroundings, file, reading));
+}
+
+/** The same file is what was read, not what it says by now. */
+export function readAs(
+  surroundings: ConfigSurroundings,
+  file: string,
+  reading: FileReading,
+): ConfigSurroundings {
+  return { ...surroundings, readFile: (asked) => (asked === file ? reading : surroundings.readFile(asked)) };
+}
+
+async function examinedInThread(input: ExaminedInput, signal: AbortSignal): Promise<readonly Problem[]> {
+  signal.throwIfAborted();
+  const worker = new Worker(PROGRAM, { name: 'config', workerData: input, env: {} });
+  const ended = Promise.withResolvers<readonly Problem[]>();
+  const refuse = (why: string): void => ended.resolve([unexamined(input.file, why)]);
+  const timer = setTimeout(() => refuse(`one that takes longer than ${TIME_LIMIT_MS} ms`), TIME_LIMIT_MS);
+  const onAbort = (): void => ended.reject(signal.reason as Error);
+  signal.addEventListener('abort', onAbort, { once: true });
+  worker.once('message', ({ problems }: ExaminedWord) => ended.resolve(problems));
+  worker.once('error', (error) => refuse(`one at which its reader failed: ${(error as Error).message}`));
+  worker.once('exit', (code) => refuse(`one at which its reader ended with ${code}`));
+  try {
+    return await ended.promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+    await worker.terminate();
+  }
+}
+
+function unexamined(file: string, got: string): Problem {
+  const message = `expected a config file here, got ${got}`;
+  return {
+    severity: 'error',
+    code: 'file-unreadable',
+    place: { file, line: 1, column: 1 },
+    path: '',
+    message,
+  };
+}

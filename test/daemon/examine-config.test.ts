@@ -1,0 +1,68 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { examineConfig, LONG_CONFIG_CHARACTERS } from '../../src/app/examine-config.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { nodeSurroundings } from '../../src/config/node-files.ts';
+import { BASE } from '../config/support.ts';
+
+let folder = '';
+let file = '';
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'breakwater-config-'));
+  file = path.join(folder, 'breakwater.yaml');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const ENV = Object.fromEntries(
+  Array.from({ length: 400 }, (_, index) => [`K${index}`, `a-key-${index}-of-it`]),
+);
+const account = (index: number): string =>
+  `  - { id: desk-${index}, apiKey: { env: K${index} }, apiSecret: { env: K0 }, watch: { positions: true } }`;
+const accounts = (count: number): string =>
+  `${BASE}accounts:\n${Array.from({ length: count }, (_, index) => account(index + 1)).join('\n')}\n`;
+
+const examined = async (text: string, signal = new AbortController().signal) => {
+  await writeFile(file, text);
+  return await examineConfig(file, ENV, signal);
+};
+
+test('a long broken config held the loop of a daemon that reloads it', async () => {
+  const text = `${accounts(250)}rules: [${'{},'.repeat(10_000)}]\n`;
+  await writeFile(file, text);
+  const startMs = performance.now();
+  const here = loadConfig(file, nodeSurroundings(ENV));
+  const heldMs = performance.now() - startMs;
+  const before = performance.eventLoopUtilization();
+  const result = await examined(text);
+  const { active } = performance.eventLoopUtilization(before);
+  expect(result).toEqual(here);
+  expect(result.kind).toBe('refused');
+  expect(active).toBeLessThan(heldMs / 3);
+});
+
+test('long or short, a config that can be used is the same as one that was loaded at the start', async () => {
+  for (const count of [1, 250]) {
+    const text = accounts(count);
+    expect(text.length > LONG_CONFIG_CHARACTERS).toBe(count === 250);
+    const result = await examined(text);
+    expect(result).toMatchObject({ kind: 'loaded', config: { accounts: { length: count } } });
+    expect(JSON.stringify(result)).toBe(JSON.stringify(loadConfig(file, nodeSurroundings(ENV))));
+  }
+});
+
+test('what is loaded is the text that was examined, whatever the file says by then', async () => {
+  const examining = examined(accounts(250));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await writeFile(file, 'mode: [');
+  expect(await examining).toMatchObject({ kind: 'loaded', config: { accounts: { length: 250 } } });
+});
+
+test('a daemon that stops does not wait for a config that is examined', async () => {
+  const over = new AbortController();
+  const examining = examined(accounts(250), over.signal);
+  setTimeout(() => over.abort(new Error('stopping')), 50);
+  await expect(examining).rejects.toThrow('stopping');
+});
