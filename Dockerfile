@@ -29,7 +29,7 @@ COPY LICENSE ./
 RUN ln -s /opt/breakwater/dist/src/cli/main.js /usr/local/bin/breakwater \
   && mkdir -p /var/lib/breakwater/keys /var/lib/breakwater/secrets \
     /var/lib/breakwater/prometheus-secrets /var/lib/breakwater/grafana-secrets \
-    /var/lib/breakwater/redis-secrets \
+    /var/lib/breakwater/redis-secrets /var/lib/breakwater/state \
   && chown -R node:node /var/lib/breakwater \
   && chmod 750 /var/lib/breakwater/*
 USER node

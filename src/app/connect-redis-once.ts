@@ -13,7 +13,9 @@ export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
     retryStrategy: () => null,
     sentinelRetryStrategy: () => null,
   });
-  const why = await makeContact(redis, target);
-  if (why === undefined) return redis;
-  throw Object.assign(new Error(`the Redis server cannot be used: ${why}`), { code: 'redis-unreachable' });
+  const problem = await makeContact(redis, target);
+  if (problem === undefined) return redis;
+  throw Object.assign(new Error(`the Redis server cannot be used: ${problem.why}`), {
+    code: 'redis-unreachable',
+  });
 }

@@ -8,6 +8,7 @@ import {
   type RedisTarget,
   reconnectPause,
 } from '../queues/connection.ts';
+import { inTime } from '../web/in-time.ts';
 import { makeContact } from './first-contact.ts';
 
 /** Redis cannot be used; the message says why and names no password. */
@@ -20,16 +21,62 @@ export class RedisUnusableError extends Error {
 }
 
 /** A connection for calls that must be answered at once or fail. */
-export async function connectRedis(target: RedisTarget, onError: (error: unknown) => void): Promise<Redis> {
+export interface Connected {
+  readonly redis: Redis;
+  /** Why the server cannot be used now, in words; the connection goes on asking. */
+  readonly lost?: string;
+}
+
+export interface ConnectOptions {
+  readonly onError: (error: unknown) => void;
+  /** A server that is away is waited for; a wrong password, say, is still refused. */
+  readonly mayBeLost: boolean;
+  /** A write that leaves nothing is made under this prefix. */
+  readonly prefix: string;
+}
+
+/** @throws RedisUnusableError */
+export async function connectRedis(target: RedisTarget, options: ConnectOptions): Promise<Connected> {
+  const { onError, mayBeLost, prefix } = options;
   let isMade = false;
   // A daemon that cannot reach Redis at its start says so; later it goes on asking.
   const pauseOfSentinels: ReconnectPause = (times) => (isMade ? reconnectPause(times) : null);
   const redis = new Redis({ ...promptConnection(target, pauseOfSentinels), lazyConnect: true });
-  const why = await makeContact(redis, target);
-  if (why !== undefined) throw new RedisUnusableError(`the Redis server cannot be used: ${why}`);
-  isMade = true;
-  redis.on('error', onError);
-  return redis;
+  const problem = await makeContact(redis, target);
+  if (problem === undefined) {
+    isMade = true;
+    redis.on('error', onError);
+    const refused = mayBeLost ? await refusedWrite(redis, prefix) : undefined;
+    return refused === undefined ? { redis } : { redis, lost: refused };
+  }
+  const words = `the Redis server cannot be used: ${problem.why}`;
+  if (!mayBeLost || !problem.isAway) throw new RedisUnusableError(words);
+  const waiting = new Redis(promptConnection(target, reconnectPause));
+  waiting.on('error', onError);
+  return { redis: waiting, lost: words };
+}
+
+/** A write that leaves nothing: a server that only answers reads is as good as lost. */
+export async function probeRedis(redis: Redis, prefix: string): Promise<void> {
+  try {
+    await redis.set(`${prefix}:probe`, '1', 'PX', 1);
+  } catch (error) {
+    // A user who may not write this key alone: the server is there.
+    if (!(error instanceof Error && error.message.startsWith('NOPERM'))) throw error;
+  }
+}
+
+const PROBE_MS = 1_000;
+
+/** A replica is none that has failed: what a config names as the server has to be another one. */
+async function refusedWrite(redis: Redis, prefix: string): Promise<string | undefined> {
+  try {
+    await inTime(probeRedis(redis, prefix), PROBE_MS);
+    return undefined;
+  } catch (error) {
+    const { message } = error as Error;
+    return message.startsWith('READONLY') ? undefined : `Redis takes no writes: ${message}`;
+  }
 }
 
 /** Samples worse than this say too little. */

@@ -95,12 +95,24 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const observers = [...(options.telemetry ?? []), notices];
   const process = openTelemetry(config, { clock, log: options.log, observers });
   const { telemetry } = process;
-  const base = await openBase(config, { clock, random, telemetry, ordinal, strictRedis, process });
+  const [stateDirectory = ''] = options.env['STATE_DIRECTORY']?.split(':') ?? [];
+  const base = await openBase(config, {
+    clock,
+    random,
+    telemetry,
+    ordinal,
+    strictRedis,
+    process,
+    roles,
+    ...(stateDirectory === '' ? {} : { stateDirectory }),
+  });
   const closers = [() => base.close()];
   try {
     const warnings = loaded.warnings.map(problemWords);
     telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, changed: true, warnings });
-    await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
+    if (base.state.standby?.isAlone !== true) {
+      await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
+    }
     // First of all: a port in use must keep it from doing anything else.
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
     const web = stress === undefined ? undefined : await openWeb(base, config, options, stress);
@@ -187,7 +199,12 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
     : undefined;
   const guard = new PollGuard();
-  const standby = openStandby(base, roles, guard, () => pipeline);
+  const standby = openStandby(base, {
+    roles,
+    guard,
+    pipeline: () => pipeline,
+    noteConfig: () => auditConfig(state, { config: watch.config, instance, atMs: base.clock.nowMs() }),
+  });
   const notifier = notifierOf(base, standby, deliverer);
   const digest = roles.includes('notify') ? openDigest(base, notifier) : undefined;
   const adopting: Adopting = { ...parts, deliverer, schedules, digest };
@@ -216,7 +233,8 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   );
   const workers = startWorkers({ base, pipeline, deliverer, roles, guard }, over.signal);
   try {
-    await setUpSchedules(base, schedules, 'start');
+    // Where Redis is lost, the watchdog does it when that is back.
+    if (base.lost === undefined) await setUpSchedules(base, schedules, 'start');
   } catch (error) {
     over.abort(new Error('the daemon cannot start'));
     await Promise.all(workers.map((worker) => worker.close(over.signal)));
@@ -225,7 +243,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     throw error;
   }
   const watchdog = startWatchdog({ ...base, audit: state.audit, watch, schedules });
-  standby?.start(pipeline.context);
+  standby?.start(pipeline.context, base.lost);
   await digest?.adopt(config.digest);
   const conceal = currentConcealer(() => base.process.secrets.current);
   const heartbeat = roles.includes('poll')

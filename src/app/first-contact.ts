@@ -2,10 +2,35 @@ import type { Redis } from 'ioredis';
 import type { RedisTarget } from '../queues/connection.ts';
 import { inTime } from '../web/in-time.ts';
 
+const CONNECT_MS = 10_000;
 const ANSWER_MS = 3_000;
+const AWAY: ReadonlySet<string | undefined> = new Set([
+  'ECONNREFUSED',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+]);
+const AWAY_WORDS = /^(?:no answer within|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
+const NO_SENTINEL = 'no Sentinel names the primary';
 
-/** Connects a lazy connection; resolves to why that failed, with no password in it. A failed one is disconnected. */
-export async function makeContact(redis: Redis, target: RedisTarget): Promise<string | undefined> {
+/** A server that resets connections may want TLS or a certificate: it is not taken for one that is away. */
+function isAway({ code, message }: NodeJS.ErrnoException, why: string): boolean {
+  if (why === NO_SENTINEL || AWAY_WORDS.test(message)) return true;
+  return AWAY.has(code);
+}
+
+/** Why a server cannot be used, with no password in it. */
+export interface ContactProblem {
+  readonly why: string;
+  /** It does not answer now and may later; else it answers, and what it was told of is wrong. */
+  readonly isAway: boolean;
+}
+
+/** Connects a lazy connection; resolves to what is wrong. A failed one is disconnected. */
+export async function makeContact(redis: Redis, target: RedisTarget): Promise<ContactProblem | undefined> {
   let first: NodeJS.ErrnoException | undefined;
   const note = (error: NodeJS.ErrnoException): void => {
     first = error;
@@ -15,15 +40,16 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<st
   redis.on('error', note);
   redis.on('sentinelError', noteSentinel);
   try {
-    await redis.connect();
+    // One that is loading its data may take long before it is ready.
+    await inTime(redis.connect(), CONNECT_MS);
     // A server that accepts connections and says nothing is as good as none.
     await inTime(redis.ping(), ANSWER_MS);
     return undefined;
   } catch (error) {
     redis.disconnect();
-    return (
-      noSentinel(error as Error, target, [...ofSentinels]) ?? reasonOf(first ?? (error as Error), target)
-    );
+    const cause = first ?? (error as NodeJS.ErrnoException);
+    const why = noSentinel(error as Error, target, [...ofSentinels]) ?? reasonOf(cause, target);
+    return { why, isAway: isAway(cause, why) };
   } finally {
     redis.off('error', note);
     redis.off('sentinelError', noteSentinel);
@@ -37,9 +63,7 @@ function noSentinel({ message }: Error, target: RedisTarget, said: readonly stri
   if (target.sentinels === undefined || !message.startsWith('All sentinels are unreachable'))
     return undefined;
   const isUnknown = said.some((words) => words.endsWith('got an invalid reply: null'));
-  const name = isUnknown
-    ? `no Sentinel knows a primary named ${target.name}`
-    : 'no Sentinel names the primary';
+  const name = isUnknown ? `no Sentinel knows a primary named ${target.name}` : NO_SENTINEL;
   const others = said.filter((words) => !words.endsWith('got an invalid reply: null'));
   return [name, ...others].join('; ');
 }

@@ -21,6 +21,7 @@ import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/r
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
+import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
 import { redisTarget } from './redis-target.ts';
 
@@ -32,13 +33,22 @@ export interface Surroundings {
   /** Which of several processes this is, 0 to 9. */
   readonly ordinal: number;
   readonly strictRedis: boolean;
+  /** What this process does. */
+  readonly roles: readonly string[];
+  /** Where it may keep files, if the config does not say so. */
+  readonly stateDirectory?: string;
+}
+
+/** A process that polls and acts can do both without the others. */
+export function canGoAlone(roles: readonly string[]): boolean {
+  return roles.includes('poll') && roles.includes('act');
 }
 
 /** Everything that runs by itself and is closed last. */
 export interface Base extends Surroundings {
   readonly instance: string;
   /** What makes other daemons believe an order by hand that is made here. */
-  readonly orderProof: OrderProof;
+  readonly orderProof: () => OrderProof;
   readonly target: RedisTarget;
   readonly prefix: string;
   readonly redis: Redis;
@@ -50,35 +60,31 @@ export interface Base extends Surroundings {
   readonly operators: OperatorTrust;
   readonly memory: ReadMemory;
   readonly time: SharedTime;
+  /** Why Redis was lost at the start, in words; absent: it answered. */
+  readonly lost: string | undefined;
+  /** Does what a start does in Redis, in a process that was started while that was lost. */
+  readonly join: () => Promise<void>;
   close(): Promise<void>;
 }
 
-/** @throws RedisUnusableError */
+/** @throws RedisUnusableError, InstanceTakenError */
 export async function openBase(config: CompiledConfig, surroundings: Surroundings): Promise<Base> {
   const { clock, random, telemetry, ordinal, process } = surroundings;
   const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
   const target = redisTarget(config.redis);
-  const { prefix } = config.redis;
-  const redis = await connectRedis(target, onRedisLost(telemetry, clock));
+  const { prefix, required } = config.redis;
+  const goesAlone = !required && canGoAlone(surroundings.roles);
+  const onError = onRedisLost(telemetry, clock);
+  const { redis, lost } = await connectRedis(target, { onError, mayBeLost: goesAlone, prefix });
   redis.on('ready', () => telemetry.emit({ kind: 'redis', available: true }));
   const closers: (() => Promise<unknown> | void)[] = [() => redis.disconnect()];
-  const close = async (): Promise<void> => {
-    const failures: unknown[] = [];
-    // What one of them does not manage keeps no other from being closed.
-    for (const end of closers.splice(0).reverse()) {
-      try {
-        await end();
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
-  };
+  const close = (): Promise<void> => closeAll(closers);
   try {
-    const { operators, orderProof } = trustOf(config, await checkRedis(redis, config, surroundings));
+    let isGuarded = lost === undefined && (await checkRedis(redis, config, surroundings));
+    const { operators, orderProof } = trustOf(config, () => isGuarded);
     const time = new SharedTime(clock, instance);
-    const state = createRedisState({
-      ...(config.redis.required ? {} : { sharedNowMs: () => time.nowMs() }),
+    const state: State = createRedisState({
+      ...(required ? {} : { sharedNowMs: () => time.nowMs() }),
       redis,
       prefix,
       clock,
@@ -87,6 +93,10 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onRefusedControl: (words) => telemetry.emit({ kind: 'controlRefused', words }),
     });
     closers.push(() => state.close());
+    if (goesAlone) {
+      const held = { redis, prefix, instance, lost, mirror: config.redis.mirror };
+      closers.push(...(await openAlone(surroundings, { ...held, state, operators, time })));
+    }
     const receipts = createStandbyReceipts(
       createRedisReceiptStore({ redis, prefix }),
       createMemoryReceiptStore(clock),
@@ -107,7 +117,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     });
     closers.push(() => accounts.close());
     accounts.adopt(config);
-    await followClock(redis, clock, time);
+    if (lost === undefined) await followClock(redis, clock, time);
     const queues = openQueues({
       target,
       prefix,
@@ -115,6 +125,11 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       onError: (queue, error) => telemetry.emit({ kind: 'workerError', queue, error }),
     });
     closers.push(() => queues.close());
+    const join = async (): Promise<void> => {
+      if (lost === undefined) return;
+      isGuarded = await checkRedis(redis, config, { ...surroundings, strictRedis: false }, true);
+      await followClock(redis, clock, time);
+    };
     const parts = {
       instance,
       orderProof,
@@ -129,32 +144,53 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       operators,
       time,
     };
-    return { ...surroundings, ...parts, memory: new ReadMemory(), close };
+    return { ...surroundings, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-function trustOf({ operators }: CompiledConfig, isGuarded: boolean) {
+function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {
   const key = operators.key?.reveal();
   const { maxSlippage } = operators;
   return {
-    operators: createOperatorTrust({ key: () => key, isGuarded, maxSlippage }),
-    orderProof: orderProofOf(key !== undefined, isGuarded),
+    operators: createOperatorTrust({
+      key: () => key,
+      get isGuarded() {
+        return isGuarded();
+      },
+      maxSlippage,
+    }),
+    orderProof: () => orderProofOf(key !== undefined, isGuarded()),
   };
 }
 
-/** Resolves to whether it is known to ask for a password. */
+/** The last first. */
+async function closeAll(closers: (() => Promise<unknown> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  // One that fails must not keep the others from being closed.
+  for (const end of closers.splice(0).reverse()) {
+    try {
+      await end();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
+}
+
+/** Resolves to whether it is known to ask for a password. `runs`: what is wrong is told, and refuses nothing. */
 async function checkRedis(
   redis: Redis,
   config: CompiledConfig,
   { telemetry, strictRedis }: Surroundings,
+  runs = false,
 ): Promise<boolean> {
   const { errors, warnings, isGuarded } = await examineRedis(redis, openRedisLevel(config));
   const refused = strictRedis ? [...errors, ...warnings] : errors;
-  if (refused.length > 0) throw new RedisUnusableError(refused.join('; '));
+  if (refused.length > 0 && !runs) throw new RedisUnusableError(refused.join('; '));
   telemetry.emit({ kind: 'redis', available: true });
-  telemetry.emit({ kind: 'redisChecked', warnings });
+  telemetry.emit({ kind: 'redisChecked', warnings: runs ? [...errors, ...warnings] : warnings });
   return isGuarded;
 }

@@ -9,7 +9,7 @@ import type { ConfiguredAccounts } from './configured-accounts.ts';
 
 /** What a process that runs the pipeline brings along. */
 export interface PipelineParts {
-  readonly work: Omit<PipelineContext, 'lanes' | 'settings'>;
+  readonly work: Omit<PipelineContext, 'lanes' | 'settings' | 'mayAct'>;
   /** Names this process among those that share the store. */
   readonly instance: string;
   /** Takes the lanes that this process does not begin itself. */
@@ -39,12 +39,13 @@ const HISTORY_MS = 10_000;
 
 /** `signal`: from then on no lane is begun any more. */
 export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortSignal): Pipeline {
-  const { queue, mayAct = () => true } = parts;
+  const { queue } = parts;
   const { telemetry, timers } = parts.work;
   if (!acts) return { context: contextOf(parts, queue), near: undefined };
   const near: NearLanes = new NearLanes({
     queue,
-    run: async (lane, seen) => (mayAct(lane.accountId) ? await runLane(context, lane, signal, seen) : 'idle'),
+    run: async (lane, seen) =>
+      context.mayAct(lane.accountId) ? await runLane(context, lane, signal, seen) : 'idle',
     onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
     timers,
     jobAfterMs: JOB_AFTER_MS,
@@ -56,12 +57,13 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
 }
 
 function contextOf(
-  { work, instance, reminderMs, attemptTimeoutMs }: PipelineParts,
+  { work, instance, mayAct = () => true, reminderMs, attemptTimeoutMs }: PipelineParts,
   lanes: LaneDispatcher,
 ): PipelineContext {
   return {
     ...work,
     lanes,
+    mayAct,
     settings: {
       instance,
       claimMs: CLAIM_MS,

@@ -50,7 +50,7 @@ export class ProcessNotices implements Telemetry {
       case 'configReloaded':
         return this.#end('config');
       case 'standby':
-        return event.state === 'alone' ? this.#begin('redis', WITHOUT_REDIS) : this.#end('redis');
+        return event.state === 'alone' ? this.#begin('redis', withoutRedis(event)) : this.#end('redis');
       case 'queueResumed': {
         const words = `somebody had paused the queue ${event.queue}: nothing went through it; it runs again`;
         return this.#hand({ rule: OWN_RULES.queuePaused, severity: 'critical', words }, 'alarm');
@@ -108,11 +108,13 @@ export class ProcessNotices implements Telemetry {
   }
 }
 
-const WITHOUT_REDIS: Said = {
-  rule: OWN_RULES.withoutRedis,
-  severity: 'critical',
-  words: 'Redis is lost: this process goes on from its own memory, and other processes cannot be seen',
-};
+function withoutRedis({ watchesOnly }: { readonly watchesOnly?: string }): Said {
+  const words =
+    watchesOnly === undefined
+      ? 'Redis is lost: this process goes on from its own memory, and other processes cannot be seen'
+      : `Redis is not in use: this process watches and does not act: ${watchesOnly}`;
+  return { rule: OWN_RULES.withoutRedis, severity: 'critical', words };
+}
 
 const MOST_PROBLEMS = 3;
 

@@ -20,8 +20,8 @@ export interface StandbyParts {
   readonly clock: Clock;
   readonly timers: Pick<Timers, 'after'>;
   readonly telemetry: Telemetry;
-  /** Stores the receipts of notices that were delivered alone; rejects when the shared store is lost again. */
-  readonly handBackReceipts: () => Promise<void>;
+  /** Stores what is not of accounts: receipts of notices that were delivered alone. Rejects when that is lost again. */
+  readonly handBackOthers: () => Promise<void>;
   /** Rejects when the shared store does not take a write. */
   readonly probe: () => Promise<unknown>;
   readonly schedules: () => readonly Schedule[];
@@ -31,6 +31,8 @@ export interface StandbyParts {
   readonly guard: PollGuard;
   /** Resolves when no lane runs in this process any more. */
   readonly lanesSettled: () => Promise<void>;
+  /** Does what a start does in the shared store, where that was lost then; before anything is handed back. */
+  readonly join: () => Promise<void>;
   /** Takes a lane's job. */
   readonly runLane: (lane: LaneRef) => Promise<unknown>;
 }
@@ -57,6 +59,8 @@ export class Standby {
   #context: PipelineContext | undefined;
   #steadySinceMs: number | undefined;
   #aloneSinceMs = 0;
+  /** It began alone, with what it knew before its last end. */
+  #wasRestored = false;
   #probing: Promise<void> | undefined;
   #isStopped = false;
 
@@ -86,16 +90,24 @@ export class Standby {
   mayAct(accountId: string): boolean {
     const { ordinal, clock } = this.#parts;
     const context = this.#context;
-    if (!this.isAlone || ordinal === 0 || context === undefined) return true;
+    const { backend } = this.#parts;
+    if (!this.isAlone || context === undefined) return true;
+    if (backend.watchesOnly !== undefined || !backend.isKnown(accountId)) return false;
+    // Another may have taken the place of this process while that was down.
+    const turns = this.#wasRestored && backend.hasCompany ? Math.max(ordinal, 1) : ordinal;
+    if (turns === 0) return true;
     const { lateArrivalMs } = context.accounts.get(accountId)?.rules.settings ?? NOT_CONFIGURED;
     const turnMs = lateArrivalMs + context.settings.attemptTimeoutMs + TURN_MARGIN_MS;
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.#aloneSinceMs < ordinal * turnMs) return false;
+    if (nowMs - this.#aloneSinceMs < turns * turnMs) return false;
     return !hasFallen(context.memory.recentPositions(accountId), nowMs - turnMs);
   }
 
-  start(context: PipelineContext): void {
+  /** `lost`: why the shared store was lost at the start, in words. */
+  start(context: PipelineContext, lost?: string): void {
     this.#context = context;
+    this.#wasRestored = this.isAlone;
+    if (this.isAlone) this.#beginTicks(new Error(lost ?? 'what was done without it is not handed back yet'));
     this.#probeLater();
   }
 
@@ -115,22 +127,33 @@ export class Standby {
   }
 
   async #probe(): Promise<void> {
-    const { backend, clock, telemetry, ordinal } = this.#parts;
+    const { backend, clock, ordinal } = this.#parts;
     const problem = await this.#problemOfStore();
     if (this.#isStopped) return;
     if (problem !== undefined) {
       this.#steadySinceMs = undefined;
       if (backend.isAlone) return;
       backend.takeOver();
-      this.#aloneSinceMs = clock.monotonicMs();
-      telemetry.emit({ kind: 'standby', state: 'alone', error: problem.error });
-      for (const schedule of this.#parts.schedules()) this.#tick(schedule);
+      this.#beginTicks(problem.error);
       return;
     }
     if (!backend.isAlone) return;
     const nowMs = clock.monotonicMs();
     this.#steadySinceMs ??= nowMs;
     if (nowMs - this.#steadySinceMs >= STEADY_MS + ordinal * IN_ORDER_MS) await this.#handBack();
+  }
+
+  #beginTicks(error: unknown): void {
+    const { backend, clock, telemetry, schedules } = this.#parts;
+    const { watchesOnly } = backend;
+    this.#aloneSinceMs = clock.monotonicMs();
+    telemetry.emit({
+      kind: 'standby',
+      state: 'alone',
+      error,
+      ...(watchesOnly === undefined ? {} : { watchesOnly }),
+    });
+    for (const schedule of schedules()) this.#tick(schedule);
   }
 
   async #problemOfStore(): Promise<{ readonly error: unknown } | undefined> {
@@ -170,10 +193,12 @@ export class Standby {
     this.#steadySinceMs = HANDING_BACK;
     await this.#settled();
     try {
+      await this.#parts.join();
       const accounts = await backend.handBack();
       store.forgetAll();
+      this.#wasRestored = false;
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
-      await this.#parts.handBackReceipts();
+      await this.#parts.handBackOthers();
       await this.#writeSegments(accounts);
     } catch (error) {
       telemetry.emit({ kind: 'workerError', queue: 'poll', error });

@@ -46,6 +46,8 @@ export interface PipelineContext {
   readonly notifier: Notifier;
   readonly memory: ReadMemory;
   readonly settings: PipelineSettings;
+  /** Whether this process may act on the account now: without the shared store processes take turns. */
+  readonly mayAct: (accountId: string) => boolean;
 }
 
 export interface PipelineSettings {

@@ -230,8 +230,12 @@ const WRITERS: Writers = {
   },
   standby(event, { line }) {
     if (event.state === 'alone') {
-      const words = 'Redis is lost: this process polls and acts from its own memory until it is back';
-      return line('error', 'standby', words, { error: event.error });
+      const { error, watchesOnly } = event;
+      const words =
+        watchesOnly === undefined
+          ? 'Redis is lost: this process polls and acts from its own memory until it is back'
+          : `Redis is not in use: this process polls and does not act until it is: ${watchesOnly}`;
+      return line('error', 'standby', words, { error });
     }
     line('info', 'standby', 'Redis takes writes again: what was done without it has been handed back', {
       accounts: event.accounts.length,
@@ -241,6 +245,22 @@ const WRITERS: Writers = {
       line('warn', 'standby', `${accountId}: ${HANDED_BACK[how]}`, { account: accountId, reason: how });
     }
   },
+  mirror(event, { line }) {
+    if (event.state === 'well')
+      return line('info', 'mirror', 'what this process knows is kept on disk again');
+    const { state, error } = event;
+    const words =
+      state === 'unread'
+        ? 'what this process knew before its last end cannot be read'
+        : 'what this process knows cannot be kept on disk: without Redis it must not end';
+    line('error', 'mirror', words, { error });
+  },
+  instanceTaken: ({ ordinal, holder }, { line }) =>
+    line(
+      'error',
+      'instanceTaken',
+      `--instance ${ordinal} is used by another process too (${holder}): end one of them`,
+    ),
   exchangeStore({ store, available, accountId }, { rarely }) {
     const how = available ? 'answers' : 'is lost; this process goes by itself';
     const words = `the shared store of ${store}s ${how}`;

@@ -255,7 +255,11 @@ const HANDLERS: Handlers = {
     metrics.schedules_asserted_total.inc({ why }, buckets.length),
   webRefused: ({ why }, { metrics }) => metrics.web_refused_total.inc({ reason: why }),
   redis: ({ available }, { metrics }) => metrics.redis_available.set(available ? 1 : 0),
-  standby: ({ state }, { metrics }) => metrics.running_alone.set(state === 'alone' ? 1 : 0),
+  standby(event, { metrics }) {
+    metrics.running_alone.set(event.state === 'alone' ? 1 : 0);
+    metrics.watching_only.set(event.state === 'alone' && event.watchesOnly !== undefined ? 1 : 0);
+  },
+  mirror: ({ state }, { metrics }) => metrics.mirror_failing.set(state === 'failing' ? 1 : 0),
   started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
   configReloaded({ accounts, changed }, { metrics }) {
     metrics.accounts.set(accounts);

@@ -310,7 +310,8 @@ export class WorldDaemon {
       timers,
       telemetry: this.#telemetry,
       ordinal: this.#ordinal,
-      handBackReceipts: async () => undefined,
+      handBackOthers: async () => undefined,
+      join: async () => undefined,
       lanesSettled: async () => await pipeline().near?.settled(),
       runLane: async (lane) => await pipeline().near?.run(lane),
     });

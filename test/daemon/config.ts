@@ -9,6 +9,8 @@ export interface RedisPart {
   readonly prefix: string;
   /** Default: a daemon goes on without it. */
   readonly required?: boolean;
+  /** Default: nothing is kept on disk. */
+  readonly mirror?: string;
 }
 
 export interface ConfigParts {
@@ -41,7 +43,7 @@ ${more}`,
   const redis =
     parts.redis === undefined
       ? ''
-      : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}", required: ${parts.redis.required === true} }\n`;
+      : `redis: { url: "${parts.redis.url}", prefix: "${parts.redis.prefix}", required: ${parts.redis.required === true}${parts.redis.mirror === undefined ? '' : `, mirror: "${parts.redis.mirror}"`} }\n`;
   return `mode: ${parts.mode ?? 'enforce'}
 insecure: [redis]
 exchange:

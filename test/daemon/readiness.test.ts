@@ -28,6 +28,7 @@ function ask(accounts: readonly WatchedAccount[], shared: readonly SharedAccount
   const view = async () => shared;
   return readinessOf({
     isAlone: () => false,
+    watchesOnly: () => undefined,
     ping: async () => 'PONG',
     view,
     accounts: () => accounts,

@@ -128,7 +128,10 @@ describe('what the pods run', () => {
     expect(options.length).toBeGreaterThan(4);
     for (const option of options) expect(help).toContain(`${option} `);
     const label = "metadata.labels['apps.kubernetes.io/pod-index']";
-    expect(main?.env).toEqual([{ name: 'INSTANCE', valueFrom: { fieldRef: { fieldPath: label } } }]);
+    expect(main?.env).toEqual([
+      { name: 'INSTANCE', valueFrom: { fieldRef: { fieldPath: label } } },
+      { name: 'STATE_DIRECTORY', value: serviceOf('breakwater').environment?.['STATE_DIRECTORY'] },
+    ]);
   });
 
   test('no two processes have one number, and none has that of doctor', () => {
@@ -171,12 +174,13 @@ describe('what the pods run', () => {
     ]);
   });
 
-  test('reads config and secrets where the image and the config have them, and nothing else', () => {
+  test('reads config and secrets where the image and the config have them, and writes its state alone', () => {
     const file = words('CMD').at(-1) ?? '';
     const made = dockerfile().last.join(' ');
     for (const { spec } of WORKLOADS) {
       const { volumes } = spec.template.spec;
-      expect(volumes.map(({ configMap, secret }) => configMap?.name ?? secret?.secretName)).toEqual([
+      const read = volumes.filter(({ emptyDir }) => emptyDir === undefined);
+      expect(read.map(({ configMap, secret }) => configMap?.name ?? secret?.secretName)).toEqual([
         kustomization.configMapGenerator[0]?.name,
         'breakwater-secrets',
       ]);
@@ -184,11 +188,15 @@ describe('what the pods run', () => {
       expect(volumes[1]?.secret?.defaultMode).toBe(0o400);
     }
     for (const { volumeMounts } of CONTAINERS) {
-      expect(volumeMounts.map(({ name, readOnly }) => [name, readOnly])).toEqual([
+      const [mounted, secrets, ...written] = volumeMounts;
+      expect([mounted, secrets].map((mount) => [mount?.name, mount?.readOnly])).toEqual([
         ['config', true],
         ['secrets', true],
       ]);
-      const [mounted, secrets] = volumeMounts;
+      for (const { name, mountPath } of written) {
+        expect([name, mountPath]).toEqual(['state', mainOf(daemon).env?.[1]?.value]);
+        expect(made).toContain(` ${mountPath} `);
+      }
       expect(mounted?.mountPath).toBe(path.dirname(file));
       expect(made).toContain(` ${secrets?.mountPath} `);
       const asked = [...read(`${FOLDER}/breakwater.yaml`).matchAll(/\{ file: (\S+) \}/g)];
@@ -196,6 +204,7 @@ describe('what the pods run', () => {
         new Set([secrets?.mountPath]),
       );
     }
+    expect(mainOf(daemon).volumeMounts).toHaveLength(3);
     expect(kustomization.configMapGenerator[0]?.files).toEqual([path.basename(file)]);
     const check = daemon.spec.template.spec.initContainers?.[0];
     expect(check?.args).toEqual(['check', file]);

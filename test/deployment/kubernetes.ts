@@ -16,7 +16,8 @@ export interface Container {
   readonly args: readonly string[];
   readonly env?: readonly {
     readonly name: string;
-    readonly valueFrom: { readonly fieldRef: { readonly fieldPath: string } };
+    readonly value?: string;
+    readonly valueFrom?: { readonly fieldRef: { readonly fieldPath: string } };
   }[];
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly livenessProbe?: Probe;
@@ -47,6 +48,7 @@ export interface Pod {
     readonly volumes: readonly {
       readonly name: string;
       readonly configMap?: { readonly name: string };
+      readonly emptyDir?: object;
       readonly secret?: { readonly secretName: string; readonly defaultMode: number };
     }[];
   };

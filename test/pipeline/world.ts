@@ -66,6 +66,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
     lanes,
     notifier: { hand: async (handed) => void notices.push(...handed) },
     memory,
+    mayAct: () => true,
     settings: {
       instance: 'test',
       claimMs: 3_000,

@@ -523,6 +523,35 @@ export const CASES: readonly AlertCase[] = [
       'A daemon cannot reach Redis. Processes that poll and act go on from their own memory, unless `redis.required` is true; several take turns. Nobody can pause them by Redis meanwhile.',
   },
   {
+    alert: 'BreakwaterRunningAlone',
+    firing: { [`breakwater_running_alone{${WHERE}}`]: ON },
+    calm: { [`breakwater_running_alone{${WHERE}}`]: OFF },
+    labels: { instance: 'a:9642' },
+    severity: 'critical',
+    summary: 'a:9642 goes on without Redis',
+    description:
+      'It acts from its own memory, and takes turns with the others, until Redis takes writes again.',
+  },
+  {
+    alert: 'BreakwaterWatchingOnly',
+    firing: { [`breakwater_watching_only{${WHERE}}`]: ON },
+    calm: { [`breakwater_watching_only{${WHERE}}`]: OFF },
+    labels: { instance: 'a:9642' },
+    severity: 'critical',
+    summary: 'a:9642 watches and does not act',
+    description:
+      'It was started without Redis and knows nothing that is fresh: rules fire, and no order is sent until Redis is back.',
+  },
+  {
+    alert: 'BreakwaterMirrorFailing',
+    firing: { [`breakwater_mirror_failing{${WHERE}}`]: ON },
+    calm: { [`breakwater_mirror_failing{${WHERE}}`]: OFF },
+    labels: { instance: 'a:9642' },
+    severity: 'warning',
+    summary: 'a:9642 cannot keep on disk what it knows',
+    description: 'Ended without Redis, it would only watch afterwards, and what it did alone would be lost.',
+  },
+  {
     alert: 'BreakwaterSharedStateUnread',
     firing: { [`breakwater_shared_state_available{${WHERE}}`]: OFF },
     calm: {

@@ -105,7 +105,6 @@ const SHOWN_OTHERWISE = [
   'breakwater_protection_money_total',
   'breakwater_protection_unknown_total',
   'breakwater_exchange_store_available',
-  'breakwater_running_alone',
   'breakwater_heartbeat_pings_total',
   'breakwater_heartbeat_last_success_timestamp_seconds',
   'breakwater_log_lines_lost_total',

@@ -6,11 +6,18 @@ export interface SlowRedis {
   readonly url: string;
   /** Commands so far, by name; scripts by their digest. */
   readonly commands: ReadonlyMap<string, number>;
+  /** From now on. */
+  setRoundTrip(ms: number): void;
+  /** Connections stay open and nothing goes through, until `open`; what was sent meanwhile goes through then. */
+  close(): void;
+  open(): void;
   stop(): Promise<void>;
 }
 
 /** A TCP proxy that hands on what it gets after half the round trip, in order, and counts the commands in it. */
-export async function startSlowRedis(url: string, roundTripMs: number): Promise<SlowRedis> {
+export async function startSlowRedis(url: string, firstRoundTripMs: number): Promise<SlowRedis> {
+  let roundTripMs = firstRoundTripMs;
+  let isClosed = false;
   const target = new URL(url);
   const commands = new Map<string, number>();
   const sockets = new Set<Socket>();
@@ -22,6 +29,7 @@ export async function startSlowRedis(url: string, roundTripMs: number): Promise<
       [far, near],
     ] as const) {
       sockets.add(from);
+      if (isClosed) from.pause();
       from.setNoDelay(true);
       from.on('data', (chunk: Buffer) => {
         if (from === near) counter.add(chunk);
@@ -41,6 +49,17 @@ export async function startSlowRedis(url: string, roundTripMs: number): Promise<
   return {
     url: near.href,
     commands,
+    setRoundTrip(ms) {
+      roundTripMs = ms;
+    },
+    close() {
+      isClosed = true;
+      for (const socket of sockets) socket.pause();
+    },
+    open() {
+      isClosed = false;
+      for (const socket of sockets) socket.resume();
+    },
     async stop() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

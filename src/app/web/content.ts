@@ -29,8 +29,9 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   );
   process.metrics.budgets(() => accounts.budgets());
   const isAlone = (): boolean => state.standby?.isAlone === true;
+  const watchesOnly = (): string | undefined => state.standby?.watchesOnly;
   const readiness = () =>
-    readinessOf({ ping: () => redis.ping(), isAlone, view, accounts: configured, clock });
+    readinessOf({ ping: () => redis.ping(), isAlone, watchesOnly, view, accounts: configured, clock });
   return {
     metrics: process.metrics,
     readiness,
@@ -47,7 +48,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
       stress: async () => ({ scheduled: stress.isScheduled, stored: (await stressed()) ?? null }),
       controls: state.controls,
       orders: {
-        proof: () => base.orderProof,
+        proof: base.orderProof,
         gapOf: (accountId, market) => accounts.gapOf(accountId, market),
       },
       process: {

@@ -10,6 +10,8 @@ export interface ReadinessParts {
   readonly ping: () => Promise<unknown>;
   /** Whether this process goes on from its own memory. */
   readonly isAlone: () => boolean;
+  /** Why it does not act then, in words; undefined: it may. */
+  readonly watchesOnly: () => string | undefined;
   readonly view: () => Promise<readonly SharedAccount[]>;
   /** As configured now. */
   readonly accounts: () => readonly WatchedAccount[];
@@ -34,7 +36,9 @@ export function readinessIn({
     ),
   );
   const isAlone = (): boolean => state.standby?.isAlone === true;
-  return () => readinessOf({ ping: () => redis.ping(), isAlone, view, accounts: configured, clock });
+  const watchesOnly = (): string | undefined => state.standby?.watchesOnly;
+  const ping = (): Promise<unknown> => redis.ping();
+  return () => readinessOf({ ping, isAlone, watchesOnly, view, accounts: configured, clock });
 }
 
 type Check = Readiness['checks'][number];
@@ -55,7 +59,10 @@ const UNKNOWN: readonly Check[] = ['firstEvaluation', 'dataFresh'].map((name) =>
   why: 'the shared state cannot be read',
 }));
 
-async function askRedis({ ping, isAlone }: ReadinessParts): Promise<Check> {
+async function askRedis({ ping, isAlone, watchesOnly }: ReadinessParts): Promise<Check> {
+  const why = watchesOnly();
+  if (why !== undefined)
+    return { name: 'redis', ok: false, why: `it is not in use: this process does not act: ${why}` };
   if (isAlone())
     return { name: 'redis', ok: true, why: 'it is lost: this process goes on from its own memory' };
   try {

@@ -205,7 +205,18 @@ export type ProcessEvent =
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
   | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }
   /** This process has lost the shared store and goes on from its own memory, or has handed back what it did. */
-  | { readonly kind: 'standby'; readonly state: 'alone'; readonly error: unknown }
+  | {
+      readonly kind: 'standby';
+      readonly state: 'alone';
+      readonly error: unknown;
+      /** Why it watches and does not act, in words; absent: it acts. */
+      readonly watchesOnly?: string;
+    }
+  /** `unread`: it could not be read at the start. `failing`: what this process knows is not kept on disk. */
+  | { readonly kind: 'mirror'; readonly state: 'unread' | 'failing'; readonly error: unknown }
+  | { readonly kind: 'mirror'; readonly state: 'well' }
+  /** Another process runs with the same `--instance`. */
+  | { readonly kind: 'instanceTaken'; readonly ordinal: number; readonly holder: string }
   | {
       readonly kind: 'standby';
       readonly state: 'shared';

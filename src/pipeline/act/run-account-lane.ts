@@ -119,7 +119,7 @@ async function cancel(
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
-    mayLeave: (timeoutMs) => session.covers(timeoutMs),
+    mayLeave: (timeoutMs) => session.covers(timeoutMs) && context.mayAct(accountId),
   });
   session.uncover();
   pass('account.answered', { accountId });

@@ -119,7 +119,7 @@ async function runMarket(run: MarketRun): Promise<LaneRunEnd> {
     next =
       step.kind === 'readPositions'
         ? await nextStep(run, await readStep(run, step, next))
-        : await carryOutStep(run, step);
+        : await carryOutStep(run, step, next.isInChange);
   }
   return next.end;
 }
@@ -134,7 +134,12 @@ const asStored: Before = (state) => ({ state, events: [] });
 
 /** The next step of a lane, or why its run ends before that. */
 type Planned =
-  | { readonly step: Step; readonly startedMs: number }
+  | {
+      readonly step: Step;
+      readonly startedMs: number;
+      /** It belongs to a change that is under way, and must not be left half done. */
+      readonly isInChange: boolean;
+    }
   | { readonly step: null; readonly end: LaneRunEnd };
 
 /** What came before and, unless the run ends, the next step; one that changes something is written ahead. Pure. */
@@ -152,7 +157,8 @@ function planStep(
   const isSent = step.kind === 'place' || step.kind === 'cancelAll';
   const begun = isSent ? begin(ahead.state, step, view.nowMs) : { state: ahead.state, events: [] };
   const events = [...known.events, ...ahead.events, ...begun.events];
-  return written(view, { state: begun.state, events }, { step, startedMs: view.nowMs });
+  const isInChange = begun.state.change !== null;
+  return written(view, { state: begun.state, events }, { step, startedMs: view.nowMs, isInChange });
 }
 
 function laneOf({ stored, context, moment }: SessionView, market: string): LaneState {
@@ -197,9 +203,11 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
 }
 
 /** Whether a run ends here: between two steps, never within a change that can be completed. */
-function endOf({ session, steps, signal }: MarketRun, lane: LaneState): LaneRunEnd | undefined {
+function endOf({ context, session, steps, signal }: MarketRun, lane: LaneState): LaneRunEnd | undefined {
   if (session.isWanted) return 'wanted';
   if (signal.aborted && lane.change === null) return 'stopped';
+  // Its turn has passed to another: the next poll asks again.
+  if (lane.change === null && !context.mayAct(session.account.id)) return 'later';
   return steps.count < MOST_STEPS ? undefined : 'later';
 }
 
@@ -220,7 +228,7 @@ async function wait(
 /** What is polled meanwhile may change the plan. */
 const WAIT_PIECE_MS = 250;
 
-async function carryOutStep(run: MarketRun, step: SentStep): Promise<NextStep> {
+async function carryOutStep(run: MarketRun, step: SentStep, isInChange: boolean): Promise<NextStep> {
   const { context, session, market } = run;
   const about = { accountId: session.account.id, market, step: step.kind };
   // Written ahead, but not sent: whoever takes the lane up next treats it as unknown.
@@ -228,7 +236,7 @@ async function carryOutStep(run: MarketRun, step: SentStep): Promise<NextStep> {
   session.overtakeReads();
   await session.cover();
   pass('step.sending', about);
-  const result = await send(context, session, step);
+  const result = await send(context, session, step, isInChange);
   session.uncover();
   // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
   const answeredMs = context.time.nowMs();
@@ -269,16 +277,17 @@ async function writeDown(
 }
 
 async function send(
-  { clock, telemetry }: PipelineContext,
+  { clock, telemetry, mayAct }: PipelineContext,
   session: LaneSession,
   step: SentStep,
+  isInChange: boolean,
 ): Promise<Answered> {
   const { id: accountId, exchange } = session.account;
   const startedMs = clock.monotonicMs();
   const { answerWithinMs } = step;
   const options: CallOptions = {
     priority: 'protective',
-    mayLeave: (timeoutMs) => session.covers(timeoutMs),
+    mayLeave: (timeoutMs) => session.covers(timeoutMs) && (isInChange || mayAct(accountId)),
     ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
   };
   const result: Answered =

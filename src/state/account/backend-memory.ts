@@ -57,6 +57,8 @@ interface Bucket {
   readonly accounts: Map<string, Account>;
 }
 
+const NOTHING_HELD = { records: [], files: new Map<string, string>() };
+
 /** State within one process; several stores may share one backend, as several processes share one Redis. */
 export class MemoryBackend implements Backend {
   readonly leases: MemoryLeases;
@@ -80,18 +82,26 @@ export class MemoryBackend implements Backend {
   adopt(index: number, { run, epoch, controls, accounts }: BucketImage): void {
     const bucket = this.#bucket(index);
     Object.assign(bucket, { run, epoch, controls });
-    for (const [accountId, fields] of accounts) {
-      bucket.accounts.set(accountId, {
-        fields: new Map(fields),
-        records: [],
-        files: new Map(),
-        history: [],
-      });
-    }
+    for (const [accountId, fields] of accounts) this.restore(index, { accountId, fields, ...NOTHING_HELD });
   }
 
-  controlsOf(index: number): string {
-    return this.#bucket(index).controls;
+  /** An account as a process had carried it before. */
+  restore(
+    index: number,
+    { accountId, fields, records, files }: Omit<HeldAccount, 'history'> & { readonly accountId: string },
+  ): void {
+    this.#bucket(index).accounts.set(accountId, {
+      fields: new Map(fields),
+      records: [...records],
+      files: new Map(files),
+      history: [],
+    });
+  }
+
+  /** What is in force of a bucket as a whole. */
+  stateOf(index: number): Pick<BucketImage, 'run' | 'epoch' | 'controls'> {
+    const { run, epoch, controls } = this.#bucket(index);
+    return { run, epoch, controls };
   }
 
   accountIds(index: number): readonly string[] {

@@ -1,5 +1,8 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { BUCKETS, type LaneLeases } from '../../core/ports/state-store.ts';
+import { BUCKETS, bucketOf, type LaneLeases } from '../../core/ports/state-store.ts';
+import type { Mirror, MirrorSource } from '../mirror/mirror.ts';
+import type { MirroredSegment } from '../mirror/mirror-text.ts';
+import type { ReadMirror } from '../mirror/read-mirror.ts';
 import type {
   Backend,
   HistoryRange,
@@ -13,8 +16,9 @@ import type {
   RecordRange,
 } from './account-backend.ts';
 import { type BucketImage, MemoryBackend, writeFields } from './backend-memory.ts';
-import { TALLY_FIELD } from './documents.ts';
+import { HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
+import { readTally } from './header.ts';
 
 interface Image {
   run: string;
@@ -50,7 +54,16 @@ export class StandbyBackend implements Backend {
     overtaken: new Set<string>(),
   }));
   #alone: MemoryBackend | undefined;
-  #writer = '';
+  #mirror: Mirror | undefined;
+  #watchesOnly: string | undefined;
+  /** When what is known was last certain to be in force; absent: it is now. */
+  #knownAtMs: number | undefined;
+  /** Accounts that were known when this process began alone; absent: it did not, or all are known again. */
+  #restored: ReadonlySet<string> | undefined;
+  /** By these names the process has committed, before its last start too. */
+  #writers: readonly string[] = [];
+  /** Set by who sees them: other processes with the same prefix. */
+  hasCompany = false;
 
   constructor(options: StandbyOptions) {
     this.#options = options;
@@ -66,17 +79,94 @@ export class StandbyBackend implements Backend {
     return this.#alone !== undefined;
   }
 
+  /** Why this process watches and does not act while it is alone, in words; undefined: it may act. */
+  get watchesOnly(): string | undefined {
+    return this.isAlone ? this.#watchesOnly : undefined;
+  }
+
+  /** Whether anything is known of the account from before this process was alone. */
+  isKnown(accountId: string): boolean {
+    return this.#restored?.has(accountId) ?? true;
+  }
+
+  /** From now on what is known here is also kept on disk. */
+  mirrorTo(mirror: Mirror): void {
+    this.#mirror = mirror;
+  }
+
+  /** What a mirror writes. */
+  mirrored(times: { readonly nowMs: () => number; readonly clockOffsetMs: () => number }): MirrorSource {
+    return {
+      process: () => ({
+        atMs: this.#knownAtMs ?? times.nowMs(),
+        clockOffsetMs: times.clockOffsetMs(),
+        isAlone: this.isAlone,
+        hasCompany: this.hasCompany,
+        writers: [...this.#writers],
+        buckets: this.#images.flatMap((image, index) => {
+          const { run, epoch, controls } = this.#alone?.stateOf(index) ?? runOf(image);
+          if (epoch === null) return [];
+          const { run: baseRun, epoch: baseEpoch, controls: baseControls } = image;
+          const base = this.isAlone ? { run: baseRun, epoch: baseEpoch, controls: baseControls } : null;
+          return [{ index, run, epoch, controls, base }];
+        }),
+      }),
+      account: (accountId) => {
+        const index = bucketOf(accountId);
+        const known = this.#image(index).accounts.get(accountId);
+        const alone = this.#alone?.held(index, accountId);
+        if (alone !== undefined) {
+          const { fields, records, files } = alone;
+          return { accountId, fields: [...fields], base: headersOf(known), records, files };
+        }
+        return known && { accountId, fields: [...known], base: null, ...NO_SEGMENT };
+      },
+    };
+  }
+
+  /**
+   * Begins alone, with what a process had written down, if there is anything. Nothing may have been read or written
+   * before. `watchesOnly`: why that must not be acted on, in words.
+   */
+  beginAlone(found: ReadMirror | undefined, watchesOnly: string | undefined): void {
+    const { clock, historySamples } = this.#options;
+    const alone = new MemoryBackend(clock, historySamples);
+    const { process, accounts = [] } = found ?? {};
+    for (const { index, run, epoch, controls, base } of process?.buckets ?? []) {
+      Object.assign(this.#image(index), base ?? { run, epoch, controls });
+      // What was committed last may not have reached the disk, unless this process was alone.
+      const runNow = process?.isAlone === true ? run : `${run}, restarted`;
+      alone.adopt(index, { run: runNow, epoch, controls, accounts: new Map() });
+    }
+    for (const { accountId, fields, base, records, files } of accounts) {
+      const index = bucketOf(accountId);
+      // Without a base it was written before the process was alone, and is what was known then.
+      const known = base ?? fields;
+      if (known.length > 0) this.#image(index).accounts.set(accountId, new Map(known));
+      const texts = new Map(fields);
+      // What came later was on its way to the disk when the process died, and was not acknowledged.
+      const { lastNumber } = readTally(texts.get(TALLY_FIELD) ?? '');
+      const made = records.filter(({ number }) => number <= lastNumber);
+      alone.restore(index, { accountId, fields: texts, records: made, files });
+    }
+    this.#writers = (process?.writers ?? []).slice(-MOST_WRITERS);
+    this.#restored = new Set(accounts.map(({ accountId }) => accountId));
+    this.#watchesOnly = watchesOnly;
+    this.#knownAtMs = watchesOnly === undefined ? undefined : (process?.atMs ?? 0);
+    this.hasCompany = process?.hasCompany ?? false;
+    this.#alone = alone;
+  }
+
   /** From now on everything is kept here. */
   takeOver(): void {
     if (this.#alone !== undefined) return;
     const { clock, historySamples } = this.#options;
     const alone = new MemoryBackend(clock, historySamples);
     for (const [index, image] of this.#images.entries()) {
-      // Of another server, as far as the store can tell: nothing here is certain to be the newest.
-      const run = image.overtaken.size === 0 ? image.run : `${image.run}, overtaken`;
-      if (image.epoch !== null) alone.adopt(index, { ...image, run });
+      if (image.epoch !== null) alone.adopt(index, { ...image, ...runOf(image) });
     }
     this.#alone = alone;
+    void this.#mirror?.processChanged();
   }
 
   /**
@@ -92,11 +182,16 @@ export class StandbyBackend implements Backend {
     for (const [index, base] of bases.entries()) {
       if (base.accounts.size === 0 && base.epoch === null) continue;
       results.push(
-        ...(await handBackBucket({ index, base, alone, shared, writer: this.#writer, randomText })),
+        ...(await handBackBucket({ index, base, alone, shared, writers: this.#writers, randomText })),
       );
     }
     await this.#readAnew(bases);
     this.#alone = undefined;
+    this.#watchesOnly = undefined;
+    this.#restored = undefined;
+    this.#knownAtMs = undefined;
+    // Not waited for: until the caller forgets what was seen alone, nobody may read.
+    void this.#mirror?.handedBack(bases.flatMap(({ accounts }) => Array.from(accounts.keys())));
     return results;
   }
 
@@ -118,8 +213,27 @@ export class StandbyBackend implements Backend {
   }
 
   commit(index: number, batch: RawBatch): Promise<RawCommitReply> {
-    this.#writer = batch.writer;
-    return this.#noting(this.#current.commit(index, batch), (reply) => this.#noteCommit(index, batch, reply));
+    const { writer } = batch;
+    if (this.#writers.at(-1) !== writer) this.#writers = [...this.#writers, writer].slice(-MOST_WRITERS);
+    const answer = this.#noting(this.#current.commit(index, batch), (reply) =>
+      this.#noteCommit(index, batch, reply),
+    );
+    return this.#mirror === undefined ? answer : this.#onDisk(this.#mirror, batch, answer);
+  }
+
+  /** What was decided stands on disk before it is acted on; the rest follows when there is time. */
+  async #onDisk(mirror: Mirror, batch: RawBatch, answer: Promise<RawCommitReply>): Promise<RawCommitReply> {
+    const reply = await answer;
+    if (reply.kind !== 'answered') return reply;
+    const urgent: Promise<void>[] = [];
+    for (const [place, change] of batch.changes.entries()) {
+      if (reply.outcomes[place]?.kind !== 'committed') continue;
+      if (isDecision(change)) urgent.push(mirror.changed(change.accountId));
+      else mirror.moved(change.accountId);
+    }
+    if (batch.controls !== null) urgent.push(mirror.processChanged());
+    if (urgent.length > 0) await Promise.all(urgent);
+    return reply;
   }
 
   startEpoch(index: number, expected: string | null, next: string): Promise<string> {
@@ -128,10 +242,12 @@ export class StandbyBackend implements Backend {
     });
   }
 
-  setControls(index: number, expected: string, next: string): Promise<string> {
-    return this.#noting(this.#current.setControls(index, expected, next), (controls) => {
+  async setControls(index: number, expected: string, next: string): Promise<string> {
+    const stored = await this.#noting(this.#current.setControls(index, expected, next), (controls) => {
       this.#image(index).controls = controls;
     });
+    await this.#mirror?.processChanged();
+    return stored;
   }
 
   /** Takes note of what the shared backend answers, before the caller goes on. */
@@ -165,6 +281,7 @@ export class StandbyBackend implements Backend {
   async forget(index: number, accountId: string): Promise<void> {
     await this.#current.forget(index, accountId);
     this.#image(index).accounts.delete(accountId);
+    await this.#mirror?.forget(accountId);
   }
 
   records(index: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]> {
@@ -199,7 +316,11 @@ export class StandbyBackend implements Backend {
     image.epoch = epoch;
     if (controls !== null) image.controls = controls;
     for (const { accountId, header, tally, fields } of accounts) {
-      if (fields !== null) image.accounts.set(accountId, new Map(fields));
+      if (fields !== null) {
+        image.accounts.set(accountId, new Map(fields));
+        // Somebody else has decided something, or this process did before its last start.
+        this.#mirror?.moved(accountId);
+      }
       const known = image.accounts.get(accountId);
       const isCurrent =
         header === '' || (known?.get('h') === header && (known.get(TALLY_FIELD) ?? '') === tally);
@@ -220,6 +341,27 @@ export class StandbyBackend implements Backend {
       image.controls = controls.next;
     }
   }
+}
+
+/** Names that a process keeps: one for each of its last starts. */
+const MOST_WRITERS = 10;
+const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
+
+/** Of another server, as far as the store can tell, where nothing here is certain to be the newest. */
+function runOf({ run, epoch, controls, overtaken }: Image): Pick<BucketImage, 'run' | 'epoch' | 'controls'> {
+  return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
+}
+
+/** A poll that finds nothing to do is none: without a record, and of no lane that is being worked on. */
+function isDecision({ records, lanes, lease }: RawChange): boolean {
+  return lease !== null || records.length > 0 || lanes.some((lane) => lane.records.length > 0);
+}
+
+/** What a merge compares of an account; nothing of one that was first seen alone. */
+function headersOf(fields: ReadonlyMap<string, string> = new Map()): [string, string][] {
+  return [...fields].filter(
+    ([field]) => field === HEADER_FIELD || field === TALLY_FIELD || field.startsWith(laneHeaderField('')),
+  );
 }
 
 /** With the accounts that this process met only when it was alone: nothing is known of them from before. */

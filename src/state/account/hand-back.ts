@@ -47,7 +47,8 @@ export interface HandBackParts {
   readonly base: BucketImage;
   readonly alone: MemoryBackend;
   readonly shared: Backend;
-  readonly writer: string;
+  /** By these names this process has committed, the present one last. */
+  readonly writers: readonly string[];
   readonly randomText: (length: number) => string;
 }
 
@@ -66,14 +67,14 @@ export async function handBackBucket(parts: HandBackParts): Promise<readonly Han
 }
 
 async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[] | undefined> {
-  const { index, base, alone, shared, writer } = parts;
+  const { index, base, alone, shared, writers } = parts;
   const accountIds = [...base.accounts.keys()];
   const raw = await shared.view(index, { writer: '', stamp: '', accountIds, due: null });
   const merges = raw.accounts.flatMap((account) => {
     const held = alone.held(index, account.accountId);
     const before = base.accounts.get(account.accountId) ?? NO_FIELDS;
     const isNeeded = held !== undefined && (hasChanged(held, before) || isBehind(account, before));
-    return isNeeded ? [merge(account, before, held, writer)] : [];
+    return isNeeded ? [merge(account, before, held, writers)] : [];
   });
   const isContested = merges.some(({ how }) => how === 'superseded');
   const epoch = await settleEpoch(parts, raw, isContested);
@@ -81,7 +82,7 @@ async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[]
   if (merges.length === 0) return [];
   const reply = await shared.commit(index, {
     epoch,
-    writer,
+    writer: writers.at(-1) ?? '',
     changes: merges.map(({ change }) => change),
     controls: null,
   });
@@ -122,7 +123,7 @@ async function settleControls(
   raw: RawView,
 ): Promise<boolean> {
   const stored = raw.controls ?? '';
-  const said = { base: base.controls, here: alone.controlsOf(index), there: stored };
+  const said = { base: base.controls, here: alone.stateOf(index).controls, there: stored };
   const merged = mergeControls(said, randomText(STAMP_LENGTH));
   if (merged === stored) return true;
   return (await shared.setControls(index, stored.slice(0, STAMP_LENGTH), merged)) === merged;
@@ -137,13 +138,13 @@ function merge(
   stored: RawAccount,
   before: ReadonlyMap<string, string>,
   held: HeldAccount,
-  writer: string,
+  writers: readonly string[],
 ): Merge {
   const { accountId } = stored;
   const there = stored.fields ?? NO_FIELDS;
   const isOlder = isBehind(stored, before);
   // A commit of this process whose reply was lost is no work of another.
-  const isOurs = readTally(stored.tally).writer === writer;
+  const isOurs = writers.includes(readTally(stored.tally).writer);
   const wins = isOlder || isOurs;
   const chains = Map.groupBy(held.records, chainOf);
   const segment: RawRecord[] = [];
@@ -228,7 +229,7 @@ function ownPart({ there, before, held, settle, isOlder }: PartScene, lanesFollo
   const header = held.fields.get(HEADER_FIELD) ?? '';
   if (header === '' || header === stored) return NOTHING;
   if (header === before.get(HEADER_FIELD) && !isOlder) return NOTHING;
-  const isSame = stored === (before.get(HEADER_FIELD) ?? '');
+  const isSame = isSameChain(stored, before.get(HEADER_FIELD) ?? '');
   const way = settle(undefined, isSame && lanesFollow, isSame);
   if (way === 'yields') return NOTHING;
   // How far lanes were folded belongs to the chain that stands there.
@@ -237,7 +238,7 @@ function ownPart({ there, before, held, settle, isOlder }: PartScene, lanesFollo
   const documents = [...held.fields].filter(([field]) => isTaken(field));
   return {
     expected: stored,
-    header: way === 'continues' ? header : headerOver(stored, header),
+    header: way === 'continues' ? newerThan(stored, header) : headerOver(stored, header),
     set: documents.flat(),
     remove: [...there.keys()].filter((field) => isTaken(field) && !held.fields.has(field)),
   };
@@ -248,6 +249,21 @@ const LANE_FIELDS: readonly string[] = [laneField(''), laneHeaderField('')];
 function isDocument(field: string): boolean {
   if (field === HEADER_FIELD || field === TALLY_FIELD) return false;
   return !LANE_FIELDS.some((prefix) => field.startsWith(prefix));
+}
+
+/** Whether nothing was decided in between: polls that record nothing change the version alone. */
+function isSameChain(stored: string, before: string): boolean {
+  if (stored === before) return true;
+  const [there, known] = [readHeader(stored), readHeader(before)];
+  if (!('writer' in there) || !('writer' in known)) return false;
+  return there.seq === known.seq && there.head === known.head && there.epoch === known.epoch;
+}
+
+/** The same with a version that none of the stored ones reaches. */
+function newerThan(stored: string, header: string): string {
+  const [ours, theirs] = [readHeader(header), readHeader(stored)];
+  if (!('writer' in ours) || !('writer' in theirs) || ours.version > theirs.version) return header;
+  return writeHeader({ ...ours, version: theirs.version + 1 });
 }
 
 /** What this process knows, behind the audit chain that the shared one has. */

@@ -6,7 +6,7 @@ import { canonicalJson } from '../../core/text/canonical-json.ts';
 export interface SealOptions {
   /** `operators.key` of the config as it is now; undefined: there is none. */
   readonly key: () => string | undefined;
-  /** Redis asks for a password, as far as it could be asked. */
+  /** Redis asks for a password, as far as it could be asked. Read at each order: a Redis lost at the start is asked later. */
   readonly isGuarded: boolean;
   /** `operators.maxSlippage` of the config; undefined: it is not known here, and orders are not judged by it. */
   readonly maxSlippage?: number;
@@ -23,7 +23,8 @@ const UNGUARDED =
  * A seal is an HMAC-SHA256, in hex, of canonical JSON: of account and what was said, or of an audit record. Pauses and
  * silences need none where there is no key: they only hold back, and have to work when nothing else does.
  */
-export function createOperatorTrust({ key, isGuarded, maxSlippage }: SealOptions): OperatorTrust {
+export function createOperatorTrust(options: SealOptions): OperatorTrust {
+  const { key, maxSlippage } = options;
   const isSealed = (secret: string, accountId: string | null, { seal, ...said }: Authored): boolean =>
     seal !== undefined && isSame(sealOf(secret, canonicalJson([accountId, said])), seal);
   return {
@@ -36,7 +37,7 @@ export function createOperatorTrust({ key, isGuarded, maxSlippage }: SealOptions
     orderFault(accountId, order) {
       const secret = key();
       if (secret !== undefined && !isSealed(secret, accountId, order)) return UNSEALED;
-      if (secret === undefined && !isGuarded) return UNGUARDED;
+      if (secret === undefined && !options.isGuarded) return UNGUARDED;
       const steps = order.kind === 'reduce' ? order.slippageSteps : [];
       return slippageFault(steps, maxSlippage);
     },

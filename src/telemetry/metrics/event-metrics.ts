@@ -130,7 +130,10 @@ export const EVENT_GROUPS = {
       shared_state_available:
         '1 when this scrape could read the shared state and the queues; otherwise what stems from them is left out.',
       redis_available: '1 while Redis answers.',
-      running_alone: '1 while Redis is lost and this process polls and acts from its own memory.',
+      running_alone: '1 while Redis is lost and this process goes on from its own memory.',
+      watching_only:
+        '1 while Redis is lost and this process does not act, as it was started without it and knows nothing that is fresh.',
+      mirror_failing: '1 while what this process knows cannot be kept on disk (redis.mirror).',
       accounts: 'Accounts in the config of this process.',
     }),
     ...counters(['signal', 'outcome'], {

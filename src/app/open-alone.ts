@@ -1,0 +1,64 @@
+import type { Redis } from 'ioredis';
+import type { Clock } from '../core/ports/clock.ts';
+import type { OperatorTrust } from '../core/ports/operator-trust.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
+import type { SharedTime } from '../pipeline/shared-time.ts';
+import type { State } from '../state/state.ts';
+import { InstanceClaim } from './instance-claim.ts';
+import { openMirror } from './open-mirror.ts';
+
+export interface AloneSurroundings {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly ordinal: number;
+  readonly stateDirectory?: string;
+}
+
+export interface AloneParts {
+  readonly redis: Redis;
+  readonly prefix: string;
+  readonly instance: string;
+  readonly lost: string | undefined;
+  /** The directory of the config. */
+  readonly mirror: string | undefined;
+  readonly state: State;
+  readonly operators: OperatorTrust;
+  readonly time: SharedTime;
+}
+
+/** What a process needs that goes on alone: a number that nobody else has, and a mirror. Resolves to what closes both. */
+export async function openAlone(
+  surroundings: AloneSurroundings,
+  { redis, prefix, instance, lost, mirror: configured, state, operators, time }: AloneParts,
+): Promise<readonly (() => Promise<unknown>)[]> {
+  const { clock, telemetry, ordinal, stateDirectory } = surroundings;
+  const backend = state.standby;
+  if (backend === undefined) return [];
+  const claim = claimInstance(surroundings, { redis, prefix, instance }, (hasCompany) => {
+    backend.hasCompany = hasCompany;
+  });
+  if (lost === undefined) await claim.take();
+  claim.start();
+  const directory = configured ?? stateDirectory;
+  const mirror = await openMirror(
+    { ...(directory === undefined ? {} : { directory }), prefix, ordinal, operators },
+    { backend, clock, time, telemetry, ...(lost === undefined ? {} : { lost }) },
+  );
+  return [() => claim.release(), async () => await mirror?.close()];
+}
+
+function claimInstance(
+  { clock, telemetry, ordinal }: AloneSurroundings,
+  held: { readonly redis: Redis; readonly prefix: string; readonly instance: string },
+  onCompany: (hasCompany: boolean) => void,
+): InstanceClaim {
+  return new InstanceClaim({
+    ...held,
+    ordinal,
+    clock,
+    timers: systemTimers,
+    onCompany,
+    onTaken: (holder) => telemetry.emit({ kind: 'instanceTaken', ordinal, holder }),
+  });
+}

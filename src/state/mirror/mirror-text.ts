@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
+import { BUCKETS } from '../../core/ports/state-store.ts';
+import type { RawRecord } from '../account/account-backend.ts';
+import { MOST_TEXT } from '../account/documents.ts';
+
+/** What stands in the files of a mirror. All of it is checked when it is read: others may have written it. */
+
+const text = z.string().max(MOST_TEXT);
+const pairs = z.array(z.tuple([z.string().max(500), text])).max(10_000);
+const moment = z.number().min(0).max(8.64e15);
+const belongs = {
+  version: z.literal(1),
+  prefix: z.string().max(200),
+  ordinal: z.number().int().min(0).max(99),
+};
+const controls = z.string().max(1_000_000);
+const epoch = z.string().max(500).nullable();
+
+/** While its process is alone, `base` is what was known of the bucket when the shared store was lost. */
+const bucketSchema = z.strictObject({
+  index: z
+    .number()
+    .int()
+    .min(0)
+    .max(BUCKETS - 1),
+  run: z.string().max(500),
+  epoch,
+  controls,
+  base: z.strictObject({ run: z.string().max(500), epoch, controls }).nullable(),
+});
+
+const processSchema = z.strictObject({
+  ...belongs,
+  atMs: moment,
+  clockOffsetMs: z.number().min(-8.64e15).max(8.64e15),
+  isAlone: z.boolean(),
+  hasCompany: z.boolean(),
+  writers: z.array(z.string().max(100)).max(20),
+  buckets: z.array(bucketSchema).max(BUCKETS),
+});
+
+const accountSchema = z.strictObject({
+  ...belongs,
+  accountId: z.string().min(1).max(500),
+  fields: pairs,
+  base: pairs.nullable(),
+});
+
+const recordSchema = z.union([
+  z.strictObject({ number: z.number().int().min(1), text, hash: z.string().max(200) }),
+  z.strictObject({ file: text, hash: z.string().max(200) }),
+]);
+
+/** The process: its buckets, and when it last knew all this to be in force (wall clock, Unix milliseconds). */
+export type MirroredProcess = z.output<typeof processSchema>;
+/**
+ * The fields of an account; `base`: those of its headers and tally when the shared store was lost, null while it is not.
+ */
+export type MirroredAccount = z.output<typeof accountSchema>;
+
+/** Audit records that only this process has, and what is attached to them, by hash. */
+export interface MirroredSegment {
+  readonly records: readonly RawRecord[];
+  readonly files: ReadonlyMap<string, string>;
+}
+
+/** Whose mirror it is: files of another process or installation are refused. */
+export interface MirrorOwner {
+  readonly prefix: string;
+  readonly ordinal: number;
+  readonly trust: Pick<OperatorTrust, 'recordSeal'>;
+}
+
+export class MirrorError extends Error {
+  readonly code = 'mirror-unreadable';
+  constructor(message: string) {
+    super(message);
+    this.name = 'MirrorError';
+  }
+}
+
+export const PROCESS_FILE = 'process.json';
+/** Far above what a thousand positions take. */
+export const MOST_FILE_BYTES = 64_000_000;
+const NO_SEAL = '-';
+
+export function accountFile(accountId: string): string {
+  return `account-${nameOf(accountId)}.json`;
+}
+
+export function isAccountFile(name: string): boolean {
+  return /^account-[0-9a-f]{40}\.json$/.test(name);
+}
+
+export function segmentFile(accountId: string): string {
+  return `audit-${nameOf(accountId)}.jsonl`;
+}
+
+function nameOf(accountId: string): string {
+  return createHash('sha256').update(accountId).digest('hex').slice(0, 40);
+}
+
+type Contents<T> = Omit<T, keyof typeof belongs>;
+
+/** One line with the seal, where there is a key, and one with the contents. */
+export function writeMirrored(
+  owner: MirrorOwner,
+  contents: Contents<MirroredProcess> | Contents<MirroredAccount>,
+): string {
+  const { prefix, ordinal } = owner;
+  return sealedLine(owner, JSON.stringify({ version: 1, prefix, ordinal, ...contents }));
+}
+
+function sealedLine({ trust }: MirrorOwner, line: string): string {
+  return `${trust.recordSeal(line) ?? NO_SEAL}\n${line}\n`;
+}
+
+export function readProcess(owner: MirrorOwner, written: string): MirroredProcess {
+  return readSealed(owner, written, processSchema, PROCESS_FILE);
+}
+
+export function readAccount(owner: MirrorOwner, written: string, name: string): MirroredAccount {
+  const account = readSealed(owner, written, accountSchema, name);
+  if (accountFile(account.accountId) !== name) throw new MirrorError(`${name} is of another account`);
+  return account;
+}
+
+/** @throws MirrorError */
+function readSealed<T extends { readonly prefix: string; readonly ordinal: number }>(
+  owner: MirrorOwner,
+  written: string,
+  schema: z.ZodType<T>,
+  name: string,
+): T {
+  const [seal = '', line = ''] = written.split('\n', 2);
+  const wanted = owner.trust.recordSeal(line);
+  if (wanted !== undefined && wanted !== seal)
+    throw new MirrorError(`${name} lacks the seal of operators.key`);
+  const read = schema.safeParse(parsed(line));
+  if (!read.success) {
+    const [issue] = read.error.issues;
+    throw new MirrorError(`${name} cannot be read: ${issue?.path.join('.')} ${issue?.message}`);
+  }
+  const { prefix, ordinal } = read.data;
+  if (prefix === owner.prefix && ordinal === owner.ordinal) return read.data;
+  throw new MirrorError(`${name} is of another process (redis.prefix ${prefix}, --instance ${ordinal})`);
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+export function writeSegment(owner: MirrorOwner, { records, files }: MirroredSegment): string {
+  const attached = [...files].map(([hash, file]) => JSON.stringify({ file, hash }));
+  const lines = [
+    ...attached,
+    ...records.map(({ number, text, hash }) => JSON.stringify({ number, text, hash })),
+  ];
+  return lines.map((line) => sealedLine(owner, line)).join('');
+}
+
+/** Up to the first line that is cut short, as the last one of a process that died may be. @throws MirrorError */
+export function readSegment(owner: MirrorOwner, written: string, name: string): MirroredSegment {
+  const lines = written.split('\n');
+  const records = new Map<number, RawRecord>();
+  const files = new Map<string, string>();
+  for (let at = 0; at + 2 < lines.length; at += 2) {
+    const [seal, line = ''] = lines.slice(at, at + 2);
+    const wanted = owner.trust.recordSeal(line);
+    if (wanted !== undefined && wanted !== seal) {
+      throw new MirrorError(`${name} lacks the seal of operators.key`);
+    }
+    const { data } = recordSchema.safeParse(parsed(line));
+    if (data === undefined) throw new MirrorError(`${name} cannot be read: line ${at + 2}`);
+    if ('file' in data) files.set(data.hash, data.file);
+    else records.set(data.number, data);
+  }
+  return { records: [...records.values()], files };
+}

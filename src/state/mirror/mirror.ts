@@ -1,0 +1,271 @@
+import type { Timers } from '../../core/ports/clock.ts';
+import type { MirrorPlace } from './mirror-place.ts';
+import {
+  accountFile,
+  type MirroredAccount,
+  type MirroredProcess,
+  type MirroredSegment,
+  type MirrorOwner,
+  MOST_FILE_BYTES,
+  PROCESS_FILE,
+  segmentFile,
+  writeMirrored,
+  writeSegment,
+} from './mirror-text.ts';
+
+type Contents<T> = Omit<T, 'version' | 'prefix' | 'ordinal'>;
+
+/** Where a mirror takes what it writes, as it is at that moment. */
+export interface MirrorSource {
+  process(): Contents<MirroredProcess>;
+  /** The segment is empty unless the process is alone. Undefined: the account is not known any more. */
+  account(accountId: string): (Contents<MirroredAccount> & MirroredSegment) | undefined;
+}
+
+export interface MirrorParts {
+  readonly place: MirrorPlace;
+  readonly owner: MirrorOwner;
+  readonly timers: Pick<Timers, 'after'>;
+  readonly source: MirrorSource;
+  /** Told when writing fails, once, and when it succeeds again. */
+  readonly onState: (failing: { readonly error: unknown } | undefined) => void;
+}
+
+const EVERY_MS = 1_000;
+/** A disk that takes longer is not waited for. */
+const WAIT_MS = 250;
+/** Of accounts in which nothing was decided, at most: what a thousand of them cost stays bounded. */
+const LAZY_AT_A_TIME = 8;
+
+/**
+ * Keeps on disk what this process knows of the shared state, and what it does without it. One file is written at a
+ * time. Nobody waits for a disk that fails or hangs: the process goes on, and says so.
+ */
+export class Mirror {
+  readonly #parts: MirrorParts;
+  /** Accounts to write next, in order, with who waits for that. */
+  readonly #urgent = new Map<string, (() => void)[]>();
+  readonly #lazy = new Set<string>();
+  #lazyLeft = 0;
+  #isSettleDue = false;
+  /** Written, and not yet certain to survive a loss of power. */
+  readonly #unsettled = new Set<string>();
+  readonly #segments = new Map<string, Segment>();
+  #processWaiters: (() => void)[] = [];
+  #isProcessDue = false;
+  #isWriting = false;
+  #isFailing = false;
+  #callOff: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(parts: MirrorParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#callOff = this.#parts.timers.after(EVERY_MS, () => {
+      this.start();
+      this.#lazyLeft = LAZY_AT_A_TIME;
+      this.#isSettleDue = true;
+      this.#isProcessDue = true;
+      this.#write();
+    });
+  }
+
+  /** What the account has is written next. Resolves when it stands there, or is not waited for any longer. */
+  async changed(accountId: string): Promise<void> {
+    if (this.#isClosed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#lazy.delete(accountId);
+    this.#urgent.set(accountId, [...(this.#urgent.get(accountId) ?? []), resolve]);
+    await this.#written(promise);
+  }
+
+  /** The same for store epochs, controls, and whether the process is alone. */
+  async processChanged(): Promise<void> {
+    if (this.#isClosed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#processWaiters.push(resolve);
+    this.#isProcessDue = true;
+    await this.#written(promise);
+  }
+
+  /** Nothing was decided: it is written when there is time. */
+  moved(accountId: string): void {
+    this.#lazy.add(accountId);
+  }
+
+  /** What was done alone is in the shared store: from now on there is nothing to hand back. */
+  async handedBack(accountIds: readonly string[]): Promise<void> {
+    await this.processChanged();
+    for (const accountId of accountIds) this.#lazy.add(accountId);
+    const segments = [...this.#segments.keys()];
+    this.#segments.clear();
+    await this.#remove(segments.map(segmentFile));
+  }
+
+  async forget(accountId: string): Promise<void> {
+    this.#lazy.delete(accountId);
+    this.#segments.delete(accountId);
+    await this.#remove([accountFile(accountId), segmentFile(accountId)]);
+  }
+
+  async close(): Promise<void> {
+    this.#callOff?.();
+    if (!this.#isFailing) await this.processChanged();
+    this.#isClosed = true;
+  }
+
+  async #remove(names: readonly string[]): Promise<void> {
+    try {
+      for (const name of names) await this.#parts.place.remove(name);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  async #written(written: Promise<void>): Promise<void> {
+    this.#write();
+    if (this.#isFailing) return;
+    const { promise: late, resolve } = Promise.withResolvers<'late'>();
+    const callOff = this.#parts.timers.after(WAIT_MS, () => resolve('late'));
+    const end = await Promise.race([written, late]);
+    callOff();
+    if (end === 'late') this.#failed(new Error(`writing takes longer than ${WAIT_MS} ms`));
+  }
+
+  #write(): void {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    void this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    try {
+      for (let next = this.#next(); next !== undefined; next = this.#next()) await next();
+      this.#isWriting = false;
+      this.#isWell();
+    } catch (error) {
+      this.#isWriting = false;
+      this.#failed(error);
+    }
+  }
+
+  /** The process comes first: what it does alone must never stand there without it. */
+  #next(): (() => Promise<void>) | undefined {
+    if (this.#isProcessDue) return () => this.#writeProcess();
+    const [urgent] = this.#urgent;
+    if (urgent !== undefined) return () => this.#writeUrgent(...urgent);
+    const [accountId] = this.#lazy;
+    if (accountId !== undefined && this.#lazyLeft > 0) {
+      this.#lazyLeft -= 1;
+      return () => this.#writeAccount(accountId);
+    }
+    const unsettled = this.#isSettleDue ? [...this.#unsettled] : [];
+    this.#isSettleDue = false;
+    if (unsettled.length === 0) return undefined;
+    this.#unsettled.clear();
+    return () => this.#parts.place.settle(unsettled);
+  }
+
+  async #writeProcess(): Promise<void> {
+    this.#isProcessDue = false;
+    const waiters = this.#processWaiters.splice(0);
+    try {
+      await this.#put(PROCESS_FILE, this.#parts.source.process());
+    } catch (error) {
+      this.#isProcessDue = true;
+      throw error;
+    } finally {
+      for (const resolve of waiters) resolve();
+    }
+  }
+
+  async #writeUrgent(accountId: string, waiters: readonly (() => void)[]): Promise<void> {
+    // What is written now is at least as new as what was asked for.
+    this.#urgent.delete(accountId);
+    try {
+      await this.#writeAccount(accountId);
+      this.#unsettled.add(accountFile(accountId));
+    } finally {
+      for (const resolve of waiters) resolve();
+    }
+  }
+
+  async #writeAccount(accountId: string): Promise<void> {
+    this.#lazy.delete(accountId);
+    try {
+      const found = this.#parts.source.account(accountId);
+      if (found === undefined) return;
+      const { records, files, ...account } = found;
+      if (records.length > 0) await this.#writeSegment(accountId, { records, files });
+      await this.#put(accountFile(accountId), account);
+    } catch (error) {
+      this.#lazy.add(accountId);
+      throw error;
+    }
+  }
+
+  /** Before the account itself: its header must not name records that are not there. */
+  async #writeSegment(accountId: string, whole: MirroredSegment): Promise<void> {
+    const { place, owner } = this.#parts;
+    const name = segmentFile(accountId);
+    const known = this.#segments.get(accountId);
+    // One that fails on the way may have left half a line: the next one begins anew.
+    this.#segments.delete(accountId);
+    const fresh = known === undefined ? whole : beyond(known, whole);
+    if (fresh.records.length === 0) {
+      if (known !== undefined) this.#segments.set(accountId, known);
+      return;
+    }
+    // All of it is taken before anything is waited for: the process goes on meanwhile.
+    const last = fresh.records.at(-1)?.number ?? 0;
+    const names = new Set(whole.files.keys());
+    let text = writeSegment(owner, fresh);
+    let bytes = (known?.bytes ?? 0) + Buffer.byteLength(text);
+    if (known !== undefined && bytes <= MOST_FILE_BYTES) await place.append(name, text);
+    else {
+      // Records that were pruned meanwhile are not in it any more.
+      text = writeSegment(owner, whole);
+      bytes = Buffer.byteLength(text);
+      await place.write(name, text);
+    }
+    this.#unsettled.add(name);
+    this.#segments.set(accountId, { last, bytes, files: names });
+  }
+
+  async #put(name: string, contents: Contents<MirroredProcess> | Contents<MirroredAccount>): Promise<void> {
+    await this.#parts.place.write(name, writeMirrored(this.#parts.owner, contents));
+  }
+
+  #failed(error: unknown): void {
+    for (const [accountId, waiters] of this.#urgent) {
+      this.#lazy.add(accountId);
+      for (const resolve of waiters) resolve();
+    }
+    this.#urgent.clear();
+    if (this.#isFailing) return;
+    this.#isFailing = true;
+    this.#parts.onState({ error });
+  }
+
+  #isWell(): void {
+    if (!this.#isFailing) return;
+    this.#isFailing = false;
+    this.#parts.onState(undefined);
+  }
+}
+
+/** What stands in the segment file of an account. */
+interface Segment {
+  readonly last: number;
+  readonly bytes: number;
+  readonly files: ReadonlySet<string>;
+}
+
+function beyond({ last, files }: Segment, whole: MirroredSegment): MirroredSegment {
+  return {
+    records: whole.records.filter(({ number }) => number > last),
+    files: new Map([...whole.files].filter(([hash]) => !files.has(hash))),
+  };
+}

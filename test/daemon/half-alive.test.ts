@@ -1,0 +1,120 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { describe, expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { hasRedisServer, type RedisServer, startRedisServer } from '../support/redis.ts';
+import { type SlowRedis, startSlowRedis } from '../support/slow-redis.ts';
+import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
+import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+/** A Redis that is there and does not do what it has to is as good as none: by the simulated exchange's ledger. */
+
+const HALVE = `  - id: rule
+    on: position
+    when: { unrealizedPnl: { below: 0 } }
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+/** Noticed within 2 s where the machine has time; here others may take it. */
+const NOTICED_WITHIN_MS = 5_000;
+
+interface Parts {
+  readonly server: RedisServer;
+  readonly proxy: SlowRedis;
+  /** Past the proxy. */
+  readonly redis: Redis;
+}
+
+interface Fault {
+  readonly begins: (parts: Parts) => Promise<unknown> | void;
+  readonly ends: (parts: Parts) => Promise<unknown> | void;
+}
+
+const FAULTS: Readonly<Record<string, Fault>> = {
+  'has no memory for writes': {
+    begins: ({ redis }) => redis.config('SET', 'maxmemory', '100kb'),
+    ends: ({ redis }) => redis.config('SET', 'maxmemory', '0'),
+  },
+  'cannot save to its disk': {
+    async begins({ redis }) {
+      const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-full-'));
+      await redis.config('SET', 'dir', folder);
+      await rm(folder, { recursive: true });
+      await redis.config('SET', 'save', '3600 1');
+      await redis.bgsave();
+      await eventually(
+        async () => (await redis.info('persistence')).includes('rdb_last_bgsave_status:err'),
+        'a save that failed',
+      );
+    },
+    async ends({ redis }) {
+      await redis.config('SET', 'stop-writes-on-bgsave-error', 'no');
+    },
+  },
+  'has become a replica': {
+    begins: ({ redis }) => redis.replicaof('127.0.0.1', 1),
+    ends: ({ redis }) => redis.replicaof('NO', 'ONE'),
+  },
+  'answers after seconds': {
+    begins: ({ proxy }) => proxy.setRoundTrip(3_000),
+    ends: ({ proxy }) => proxy.setRoundTrip(0),
+  },
+  'is behind a network that swallows everything': {
+    begins: ({ proxy }) => proxy.close(),
+    ends: ({ proxy }) => proxy.open(),
+  },
+};
+
+describe.runIf(hasRedisServer())('while Redis', () => {
+  test.each(Object.keys(FAULTS))('%s, a breach is acted on, once', { timeout: 60_000 }, async (name) => {
+    const { begins, ends } = FAULTS[name]!;
+    const server = await startRedisServer({
+      args: ['--enable-protected-configs', 'yes', '--save', ''],
+    });
+    closeAfterTest(() => server.stop());
+    const proxy = await startSlowRedis(server.url, 0);
+    closeAfterTest(() => proxy.stop());
+    const redis = new Redis(server.url);
+    closeAfterTest(async () => redis.disconnect());
+    const parts: Parts = { server, proxy, redis };
+    const simulator = await openScene();
+    // In profit, so that nothing fires yet.
+    move(simulator, 0.02);
+    const world = await openDaemonWorld(
+      simulator,
+      { accounts: { long: { rules: ['rule'] } }, rules: HALVE },
+      { redis: { url: proxy.url, prefix: 'bw' } },
+    );
+    const daemon = await world.start();
+    await polls(world, 'long', 3);
+    const said = (state: string): boolean =>
+      world.events.some((event) => event.kind === 'standby' && event.state === state);
+    const beganMs = performance.now();
+    await begins(parts);
+    await eventually(
+      () => said('alone'),
+      'the loss noticed',
+      () => troubles(world.events),
+    );
+    const noticedMs = performance.now() - beganMs;
+    expect(noticedMs).toBeLessThan(NOTICED_WITHIN_MS);
+    await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world);
+    expect(said('shared')).toBe(false);
+    await ends(parts);
+    await eventually(
+      () => said('shared'),
+      'all handed back',
+      () => troubles(world.events),
+    );
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
+    await polls(world, 'long', 4);
+    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+    expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+    const records = await daemon.state.audit.tail('long', 1_000);
+    const opened = records.filter(
+      ({ record: { content } }) => content.kind === 'action' && content.event.kind === 'intentOpened',
+    );
+    expect(opened).toHaveLength(1);
+  });
+});

@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CLAIM_TTL_MS, InstanceClaim } from '../../src/app/instance-claim.ts';
+import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
+import { type PrivateRedis, startPrivateRedis } from '../support/redis.ts';
+
+/** Who has which `--instance`, in a real Redis; time passes with each look. */
+
+let server: PrivateRedis;
+let redis: Redis;
+beforeAll(async () => {
+  server = await startPrivateRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+let names = 0;
+function open(prefix: string, ordinal = 0) {
+  let nowMs = 0;
+  const company: boolean[] = [];
+  const taken: string[] = [];
+  const claim = new InstanceClaim({
+    redis,
+    prefix,
+    ordinal,
+    instance: `i${ordinal}-${(names += 1)}`,
+    clock: {
+      ...systemClock,
+      monotonicMs: () => nowMs,
+      sleep: async (delayMs) => void (nowMs += delayMs),
+    },
+    timers: systemTimers,
+    onCompany: (hasCompany) => void company.push(hasCompany),
+    onTaken: (holder) => void taken.push(holder),
+  });
+  return { claim, company, taken, waitedMs: () => nowMs };
+}
+
+const keyOf = (prefix: string, ordinal: number): string => `${prefix}:{instances}:${ordinal}`;
+const prefixOf = (name: string): string => `${server.prefix}${name}`;
+
+test('a number is had by one process at a time, which sees whether there are others', async () => {
+  const prefix = prefixOf('one');
+  const first = open(prefix);
+  await first.claim.take();
+  expect(first.company).toEqual([false]);
+  expect(await redis.pttl(keyOf(prefix, 0))).toBeGreaterThan(0);
+  const beside = open(prefix, 1);
+  await beside.claim.take();
+  expect(beside.company).toEqual([true]);
+  const second = open(prefix);
+  await expect(second.claim.take()).rejects.toMatchObject({ code: 'instance-taken' });
+  expect(second.waitedMs()).toBeGreaterThan(CLAIM_TTL_MS);
+  await second.claim.release();
+  await first.claim.release();
+  await open(prefix).claim.take();
+});
+
+test('the number of a process of this machine that has died is taken over without a wait', async () => {
+  const prefix = prefixOf('died');
+  const former = open(prefix);
+  await former.claim.take();
+  const child = spawn(process.execPath, ['-e', '']);
+  await once(child, 'exit');
+  const held = (await redis.get(keyOf(prefix, 0))) ?? '';
+  await redis.set(keyOf(prefix, 0), held.replace(/\d+$/, String(child.pid)));
+  const next = open(prefix);
+  await next.claim.take();
+  expect(next.waitedMs()).toBe(0);
+});
+
+test('that of another machine is waited for until it has run out', async () => {
+  const prefix = prefixOf('elsewhere');
+  const child = spawn(process.execPath, ['-e', '']);
+  await once(child, 'exit');
+  await redis.set(keyOf(prefix, 0), `i0-other another-host pid:[1] ${child.pid}`);
+  await expect(open(prefix).claim.take()).rejects.toThrow(/another-host/);
+  await redis.pexpire(keyOf(prefix, 0), 1);
+  await expect.poll(() => redis.exists(keyOf(prefix, 0))).toBe(0);
+  await open(prefix).claim.take();
+});
+
+test('one whose number has become the number of another is told so once, and leaves it to the other', async () => {
+  const prefix = prefixOf('lost');
+  const { claim, taken } = open(prefix);
+  await claim.take();
+  await redis.set(keyOf(prefix, 0), 'i0-other another-host pid:[1] 7');
+  claim.start();
+  await expect.poll(() => taken, { timeout: 5_000 }).toEqual(['i0-other another-host pid:[1] 7']);
+  await claim.release();
+  expect(await redis.get(keyOf(prefix, 0))).toBe('i0-other another-host pid:[1] 7');
+});

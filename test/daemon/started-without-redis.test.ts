@@ -1,0 +1,188 @@
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { type ChildDaemon, startChild } from './child.ts';
+import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
+import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
+
+/** What a daemon does that is started while Redis is lost: by the ledger of the simulated exchange. */
+
+/** It goes on firing after the target is reached: a daemon that forgets the target halves again. */
+const HALVE = `  - id: rule
+    on: position
+    when: { unrealizedPnl: { below: 0 } }
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+
+async function open({ mirror = true, required = false } = {}) {
+  const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
+  closeAfterTest(() => server.stop());
+  const simulator = await openScene();
+  // In profit, so that nothing fires yet.
+  move(simulator, 0.02);
+  const world = await openDaemonWorld(
+    simulator,
+    { accounts: { long: { rules: ['rule'] } }, rules: HALVE },
+    { redis: { url: server.url, prefix: 'bw', required, ...(mirror ? { mirror: 'kept' } : {}) } },
+  );
+  const folder = path.join(path.dirname(world.configFile), 'kept', 'instance-0');
+  return { server, simulator, world, folder };
+}
+
+type Scene = Awaited<ReturnType<typeof open>>;
+
+async function watching({ world }: Scene): Promise<ChildDaemon> {
+  const child = startChild(world, { args: ['--port', '0'] });
+  await child.watching;
+  return child;
+}
+
+async function killed(child: ChildDaemon): Promise<void> {
+  child.child.kill('SIGKILL');
+  await child.ended;
+}
+
+const isAlone = (world: DaemonWorld): boolean =>
+  world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
+const isShared = (world: DaemonWorld): boolean =>
+  world.events.some((event) => event.kind === 'standby' && event.state === 'shared');
+
+describe.runIf(hasRedisServer())('a daemon', () => {
+  test('killed while alone and started again without Redis keeps its target, and hands everything back', {
+    timeout: 120_000,
+  }, async () => {
+    const scene = await open();
+    const { server, simulator, world } = scene;
+    const first = await watching(scene);
+    await server.kill();
+    await eventually(() => first.output().includes('Redis is lost'), 'the loss noticed', first.output);
+    await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order');
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill');
+    await killed(first);
+    const before = ours(simulator, 'long').length;
+    const daemon = await world.start();
+    await eventually(
+      () => isAlone(world),
+      'alone again',
+      () => troubles(world.events),
+    );
+    for (let step = 0; step < 4; step += 1) {
+      move(simulator, -0.002);
+      await polls(world, 'long', 2);
+    }
+    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+    expect(ours(simulator, 'long')).toHaveLength(before);
+    await server.start();
+    await eventually(
+      () => isShared(world),
+      'all handed back',
+      () => troubles(world.events),
+    );
+    await polls(world, 'long', 4);
+    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+    expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+    const records = await daemon.state.audit.tail('long', 1_000);
+    const kinds = records.flatMap(({ record: { content } }) =>
+      content.kind === 'action' ? [content.event.kind] : [],
+    );
+    expect(kinds.filter((kind) => kind === 'intentOpened')).toHaveLength(1);
+    expect(kinds).toContain('filled');
+    const stored = await daemon.state.store.read('long');
+    expect(stored.load).toMatchObject({ kind: 'loaded', account: { isNewEpoch: false } });
+  });
+
+  test('started without Redis from a fresh mirror obeys the pause that was in force, and acts when it is lifted', {
+    timeout: 120_000,
+  }, async () => {
+    const scene = await open();
+    const { server, simulator, world, folder } = scene;
+    const first = await world.start();
+    await first.state.controls.put({
+      kind: 'pause',
+      accountId: 'long',
+      author: 'ann',
+      reason: 'by hand',
+      expiresAtMs: null,
+    });
+    await polls(world, 'long', 3);
+    await eventually(
+      async () => (await readFile(path.join(folder, 'process.json'), 'utf8')).includes('by hand'),
+      'the pause on disk',
+    );
+    expect((await stat(path.join(folder, 'process.json'))).mode & 0o777).toBe(0o600);
+    await first.stop('the test goes on', 10_000);
+    await server.kill();
+    const second = await world.start();
+    move(simulator, -0.05);
+    await polls(world, 'long', 4);
+    expect(world.events).toContainEqual(expect.objectContaining({ kind: 'standby', state: 'alone' }));
+    expect(ours(simulator, 'long')).toEqual([]);
+    await second.state.controls.lift({ kind: 'pause', accountId: 'long' }, { author: 'ann', reason: 'seen' });
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
+    await server.start();
+    await eventually(
+      () => isShared(world),
+      'all handed back',
+      () => troubles(world.events),
+    );
+    await polls(world, 'long', 4);
+    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+    expect((await second.state.audit.verify('long')).kind).toBe('intact');
+  });
+
+  test.each([
+    ['there is no mirror', { mirror: false }, 0],
+    ['the mirror is of ten minutes ago', {}, 600_000],
+  ])(
+    'started without Redis watches and does not act where %s, and acts when Redis is there',
+    {
+      timeout: 120_000,
+    },
+    async (_, options, agoMs) => {
+      const scene = await open(options);
+      const { server, simulator, world } = scene;
+      const first = await world.start();
+      await polls(world, 'long', 2);
+      await first.stop('the test goes on', 10_000);
+      await server.kill();
+      const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + agoMs };
+      const second = await world.start({ clock });
+      move(simulator, -0.05);
+      await polls(world, 'long', 6);
+      expect(ours(simulator, 'long')).toEqual([]);
+      const ready = await (await fetch(`${second.webUrl()}/readyz`)).json();
+      expect(ready).toMatchObject({ ready: false });
+      expect(JSON.stringify(ready)).toContain('this process does not act');
+      expect(await (await fetch(`${second.webUrl()}/metrics`)).text()).toMatch(
+        /^breakwater_watching_only(?:\{\S*\})? 1$/m,
+      );
+      await server.start();
+      await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
+      await polls(world, 'long', 4);
+      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+      expect((await second.state.audit.verify('long')).kind).toBe('intact');
+    },
+  );
+
+  test('that needs Redis does not start without it', async () => {
+    const { server, world } = await open({ required: true });
+    await server.kill();
+    await expect(world.start()).rejects.toThrow(/the Redis server cannot be used: ECONNREFUSED/);
+  });
+
+  test('is refused where one that runs has its number', async () => {
+    const { world } = await open();
+    await world.start();
+    // So that the time after which a dead one is replaced passes quickly.
+    const clock = {
+      ...systemClock,
+      monotonicMs: () => 20 * systemClock.monotonicMs(),
+      sleep: (delayMs: number, signal?: AbortSignal) => systemClock.sleep(delayMs / 20, signal),
+    };
+    await expect(world.start({ clock })).rejects.toThrow(/--instance 0 is taken by a process that runs/);
+    await world.start({ ordinal: 1 });
+  });
+});

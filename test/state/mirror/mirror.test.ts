@@ -1,0 +1,251 @@
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type OperatorTrust, TRUSTING } from '../../../src/core/ports/operator-trust.ts';
+import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
+import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
+import { Mirror } from '../../../src/state/mirror/mirror.ts';
+import { createMirrorDirectory } from '../../../src/state/mirror/mirror-directory.ts';
+import type { MirrorPlace } from '../../../src/state/mirror/mirror-place.ts';
+import { type ReadMirror, readMirror } from '../../../src/state/mirror/read-mirror.ts';
+import {
+  createMemoryPlace,
+  createMemoryState,
+  createStandby,
+  type MemoryPlace,
+  type State,
+} from '../../../src/state/state.ts';
+import { createMemoryMirrorPlace } from '../support/memory-mirror.ts';
+import { commit, episodeOf, evaluation, load, note } from '../support/place.ts';
+
+/** What a process writes down, what it begins with again, and what it does where the disk does not work. */
+
+const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
+const ID = 'desk';
+const PREFIX = 'bw';
+
+let mirrors: Mirror[] = [];
+beforeEach(() => {
+  mirrors = [];
+});
+afterEach(async () => {
+  for (const mirror of mirrors) await mirror.close();
+});
+
+/** One life of a process: `found` is what it begins alone with. */
+function live(shared: MemoryPlace, place: MirrorPlace, found?: ReadMirror, trust: OperatorTrust = TRUSTING) {
+  const standby = createStandby(shared.backend, OPTIONS);
+  if (found !== undefined) standby.beginAlone(found, undefined);
+  const states: string[] = [];
+  const mirror = new Mirror({
+    place,
+    owner: { prefix: PREFIX, ordinal: 0, trust },
+    timers: systemTimers,
+    source: standby.mirrored({ nowMs: () => systemClock.nowMs(), clockOffsetMs: () => 0 }),
+    onState: (failing) => void states.push(failing === undefined ? 'well' : String(failing.error)),
+  });
+  mirrors.push(mirror);
+  standby.mirrorTo(mirror);
+  return { standby, mirror, states, own: createMemoryState(OPTIONS, { backend: standby }) };
+}
+
+async function count(state: State): Promise<number> {
+  const base = await load(state, ID);
+  const next = episodeOf(base) + 1;
+  const audit = [{ ...note(`counted ${next}`), attachments: { next } }];
+  await commit(state, { base, documents: { evaluation: evaluation(ID, next) }, audit });
+  return next;
+}
+
+const reading = (place: MirrorPlace, trust: OperatorTrust = TRUSTING): Promise<ReadMirror | undefined> =>
+  readMirror(place, { prefix: PREFIX, ordinal: 0, trust });
+
+/** Keeps what stood there after so many writes, and what had been acknowledged by then. */
+function cutAfter(writes: number) {
+  const whole = createMemoryMirrorPlace();
+  const kept = createMemoryMirrorPlace();
+  const ends = { acknowledged: 0, kept: -1 };
+  let done = 0;
+  const counted =
+    <A extends readonly unknown[]>(write: (...args: A) => Promise<void>) =>
+    async (...args: A): Promise<void> => {
+      await write(...args);
+      done += 1;
+      if (done !== writes) return;
+      ends.kept = ends.acknowledged;
+      for (const name of await whole.names()) await kept.write(name, (await whole.read(name, 1e9)) ?? '');
+    };
+  const { write, append, remove } = whole;
+  const place = { ...whole, write: counted(write), append: counted(append), remove: counted(remove) };
+  return { place, kept, ends };
+}
+
+test('dead after any write while it is alone, it has all that was acknowledged, and hands it back whole and once', async () => {
+  let cuts = 0;
+  for (let writes = 1; ; writes += 1) {
+    const shared = createMemoryPlace(OPTIONS);
+    const { place, kept, ends } = cutAfter(writes);
+    const first = live(shared, place);
+    for (let step = 0; step < 2; step += 1) ends.acknowledged = await count(first.own);
+    first.standby.takeOver();
+    for (let step = 0; step < 4; step += 1) ends.acknowledged = await count(first.own);
+    await first.mirror.close();
+    if (ends.kept === -1) break;
+    const found = await reading(kept);
+    if (found?.process.isAlone !== true) continue;
+    cuts += 1;
+    expect(found.faults).toEqual([]);
+    const next = live(shared, kept, found);
+    const episode = episodeOf(await load(next.own, ID));
+    expect(episode, `after ${writes} writes`).toBeGreaterThanOrEqual(ends.kept);
+    expect(await count(next.own)).toBe(episode + 1);
+    await next.standby.handBack();
+    next.own.store.forgetAll();
+    const other = createMemoryState(OPTIONS, shared);
+    expect(episodeOf(await load(other, ID))).toBe(episode + 1);
+    const verdict = await other.audit.verify(ID);
+    expect(verdict, `after ${writes} writes`).toMatchObject({ kind: 'intact' });
+    const said = (await other.audit.tail(ID, 100)).flatMap(({ record: { content } }) =>
+      content.kind === 'note' ? [content.words] : [],
+    );
+    expect(said).toEqual(Array.from({ length: episode + 1 }, (_, at) => `counted ${at + 1}`));
+    // What has been handed back is not handed back by the next life.
+    await next.mirror.close();
+    expect((await reading(kept))?.process.isAlone).toBe(false);
+  }
+  expect(cuts).toBeGreaterThan(6);
+});
+
+test('polls that record nothing after the last write contest nothing: the target is handed back under the same epoch', async () => {
+  const shared = createMemoryPlace(OPTIONS);
+  const place = createMemoryMirrorPlace();
+  const first = live(shared, place);
+  await count(first.own);
+  await first.mirror.processChanged();
+  const found = await reading(place);
+  // A quiet poll of which the mirror knows nothing.
+  const base = await load(first.own, ID);
+  await commit(first.own, { base, documents: { evaluation: evaluation(ID, 1) } });
+  const next = live(shared, createMemoryMirrorPlace(), found);
+  const { epoch } = await load(createMemoryState(OPTIONS, shared), ID);
+  expect(await count(next.own)).toBe(2);
+  const [handed] = await next.standby.handBack();
+  expect(handed).toMatchObject({ accountId: ID, how: 'continued', segment: [] });
+  next.own.store.forgetAll();
+  const after = await load(createMemoryState(OPTIONS, shared), ID);
+  expect(episodeOf(after)).toBe(2);
+  expect(after.epoch.id).toBe(epoch.id);
+  expect((await next.own.audit.verify(ID)).kind).toBe('intact');
+});
+
+describe('what others have written', () => {
+  const trust = createOperatorTrust({
+    key: () => 'a key of operators with 32 characters or more',
+    isGuarded: true,
+  });
+
+  async function written() {
+    const place = createMemoryMirrorPlace();
+    const { own, mirror } = live(createMemoryPlace(OPTIONS), place, undefined, trust);
+    await count(own);
+    await mirror.processChanged();
+    const name = (await place.names()).find((one) => one.startsWith('account-')) ?? '';
+    return { place, name };
+  }
+
+  test('is not believed without the seal of operators.key', async () => {
+    const { place, name } = await written();
+    const text = (await place.read(name, 1e9)) ?? '';
+    await place.write(name, text.replace('"accountId":"desk"', '"accountId":"desk" '));
+    expect(await reading(place, trust)).toMatchObject({
+      accounts: [],
+      faults: [`${name} lacks the seal of operators.key`],
+    });
+    const process = (await place.read('process.json', 1e9)) ?? '';
+    await place.write('process.json', process.replace(/"atMs":\d+/, '"atMs":4000000000000'));
+    await expect(reading(place, trust)).rejects.toThrow('process.json lacks the seal of operators.key');
+  });
+
+  test.each([
+    ['cut short', (text: string) => text.slice(0, -30), /process\.json cannot be read/],
+    ['of another shape', (text: string) => text.replace('"isAlone":false', '"isAlone":0'), /isAlone/],
+    [
+      'of another installation',
+      (text: string) => text.replace('"prefix":"bw"', '"prefix":"other"'),
+      /of another process/,
+    ],
+    ['empty', () => '', /process\.json cannot be read/],
+  ])('is refused in words where it is %s', async (_, change, words) => {
+    const place = createMemoryMirrorPlace();
+    const { own, mirror } = live(createMemoryPlace(OPTIONS), place);
+    await count(own);
+    await mirror.processChanged();
+    await place.write('process.json', change((await place.read('process.json', 1e9)) ?? ''));
+    await expect(reading(place)).rejects.toThrow(words);
+  });
+});
+
+describe('a disk', () => {
+  test('that fails holds nothing up: it is said once, and once when it works again', async () => {
+    const place = createMemoryMirrorPlace();
+    let isFull = true;
+    const full = new Error('ENOSPC: no space left on device');
+    const write: MirrorPlace['write'] = (name, text) =>
+      isFull ? Promise.reject(full) : place.write(name, text);
+    const { own, mirror, states } = live(createMemoryPlace(OPTIONS), { ...place, write });
+    for (let step = 0; step < 3; step += 1) await count(own);
+    expect(states).toEqual([String(full)]);
+    isFull = false;
+    mirror.start();
+    await expect.poll(() => states, { timeout: 5_000 }).toEqual([String(full), 'well']);
+    await expect.poll(async () => (await reading(place))?.accounts[0]?.accountId).toBe(ID);
+  });
+
+  test('that hangs is waited for once', async () => {
+    const place = createMemoryMirrorPlace();
+    const never = new Promise<void>(() => undefined);
+    let asked = 0;
+    const write = (): Promise<void> => {
+      asked += 1;
+      return never;
+    };
+    const { own, states } = live(createMemoryPlace(OPTIONS), { ...place, write });
+    for (let step = 0; step < 3; step += 1) await count(own);
+    expect(states).toEqual(['Error: writing takes longer than 250 ms']);
+    expect(asked).toBe(1);
+  });
+
+  test('gets files that only their owner reads, and none that is half written', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-mirror-'));
+    try {
+      const inside = path.join(folder, 'deep', 'instance-0');
+      const place = createMirrorDirectory(inside);
+      const { own, mirror } = live(createMemoryPlace(OPTIONS), place);
+      await count(own);
+      await mirror.processChanged();
+      expect((await stat(inside)).mode & 0o777).toBe(0o700);
+      for (const name of await place.names())
+        expect((await stat(path.join(inside, name))).mode & 0o777).toBe(0o600);
+      // What a process that died in the middle leaves.
+      await writeFile(path.join(inside, 'process.json.new'), 'half');
+      expect((await reading(place))?.accounts.map(({ accountId }) => accountId)).toEqual([ID]);
+      await expect(place.read('process.json', 10)).rejects.toThrow(/more than 10/);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  test('whose directory is a file is said, and the process goes on', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-mirror-'));
+    try {
+      const file = path.join(folder, 'file');
+      await writeFile(file, '');
+      const { own, states } = live(createMemoryPlace(OPTIONS), createMirrorDirectory(file));
+      await count(own);
+      expect(states).toEqual([expect.stringMatching(/EEXIST|ENOTDIR/)]);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,14 @@
+import type { MirrorPlace } from '../../../src/state/mirror/mirror-place.ts';
+
+/** A disk that outlives the process that wrote to it. */
+export function createMemoryMirrorPlace(): MirrorPlace {
+  const files = new Map<string, string>();
+  return {
+    write: async (name, text) => void files.set(name, text),
+    append: async (name, text) => void files.set(name, (files.get(name) ?? '') + text),
+    read: async (name) => files.get(name),
+    names: async () => [...files.keys()],
+    remove: async (name) => void files.delete(name),
+    settle: async () => undefined,
+  };
+}
