@@ -178,7 +178,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   audit: ['audit-event', 'audit-record'],
   costs: ['action-cost', 'cost-report', 'cost-words', 'follow-costs', 'note-fills'],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
-  controls: ['controls', 'order-plan'],
+  controls: ['acknowledge', 'controls', 'order-plan', 'signed-link'],
   lines: ['account-row', 'exchange-link', 'position-words'],
   view: [
     'account-view',

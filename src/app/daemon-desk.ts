@@ -4,7 +4,7 @@ import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Control } from '../core/controls/controls.ts';
 import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
 import { account } from '../web/api/account-schema.ts';
-import { liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
+import { acknowledgedReply, liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
 import { type Desk, knownAccount, problem } from './operations.ts';
 
 const TIMEOUT_MS = 5000;
@@ -99,13 +99,19 @@ async function isAlive(base: string): Promise<boolean> {
 
 function controlsOver(ask: Ask): Pick<OperatorControls, 'put' | 'lift' | 'list'> {
   const list = async (): Promise<readonly Control[]> => {
-    const { pauses, silences } = await ask('overview', overview);
-    return [...pauses, ...silences] as readonly Control[];
+    const { pauses, silences, acknowledgements } = await ask('overview', overview);
+    return [...pauses, ...silences, ...acknowledgements] as readonly Control[];
   };
   return {
     list,
     async put({ kind, expiresAtMs, ...draft }: ControlDraft) {
       const body = { ...draft, forMs: expiresAtMs === null ? null : expiresAtMs - Date.now() };
+      if (kind === 'acknowledgement') {
+        const asking = { method: 'POST', body } as const;
+        const [put] = (await ask('acknowledgements', acknowledgedReply, asking)).acknowledgements;
+        if (put === undefined) throw new TypeError('the daemon acknowledged nothing, and did not refuse');
+        return put;
+      }
       const path = kind === 'pause' ? 'pauses' : 'silences';
       return await ask(path, kind === 'pause' ? pause : silence, { method: 'POST', body });
     },

@@ -273,8 +273,9 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
-  const { clock, random, instance, telemetry, receipts } = base;
+  const { clock, random, instance, telemetry, receipts, links } = base;
   return delivererOf(config, {
+    links,
     clock,
     random,
     instance,

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
+import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
@@ -14,6 +15,7 @@ import { examineRedis } from '../queues/redis-sanity.ts';
 import { createOperatorTrust } from '../state/controls/operator-seal.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
+import { createLinkSigner } from '../state/links/link-signer.ts';
 import { createRedisNonceStore, type RedisNonceStore } from '../state/nonce/nonce-redis.ts';
 import { createMemoryReceiptStore } from '../state/receipts/receipts-memory.ts';
 import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
@@ -54,6 +56,8 @@ export interface Base extends Surroundings {
   readonly redis: Redis;
   readonly state: State;
   readonly receipts: StandbyReceipts;
+  /** Absent: `operators.key` is not set. */
+  readonly links: LinkSigner | undefined;
   readonly nonces: RedisNonceStore;
   readonly accounts: ConfiguredAccounts;
   readonly queues: Queues;
@@ -81,7 +85,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   const close = (): Promise<void> => closeAll(closers);
   try {
     let isGuarded = lost === undefined && (await checkRedis(redis, config, surroundings));
-    const { operators, orderProof } = trustOf(config, () => isGuarded);
+    const { operators, orderProof, links } = trustOf(config, () => isGuarded);
     const time = new SharedTime(clock, instance);
     const state: State = createRedisState({
       ...(required ? {} : { sharedNowMs: () => time.nowMs() }),
@@ -133,6 +137,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const parts = {
       instance,
       orderProof,
+      links,
       target,
       prefix,
       redis,
@@ -163,6 +168,7 @@ function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {
       maxSlippage,
     }),
     orderProof: () => orderProofOf(key !== undefined, isGuarded()),
+    links: key === undefined ? undefined : createLinkSigner(key),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
+import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
@@ -11,6 +12,8 @@ import type { Standby } from './standby.ts';
 
 export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs'> {
   readonly log: WriteLog;
+  /** Signs links with which people act; absent: there is no key to sign with. */
+  readonly links?: LinkSigner | undefined;
 }
 
 /** The channels of a config, with their secrets in the clear inside of them only. */
@@ -19,8 +22,11 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
     import('../notify/channels.ts'),
     import('../notify/deliverer.ts'),
   ]);
-  const { log, ...rest } = parts;
-  const opened = openChannels(channelOptions(config), { clock: rest.clock, links: config.notify.links, log });
+  const { log, links: signer, ...rest } = parts;
+  const { publicUrl } = config.web;
+  const actions = signer === undefined || publicUrl === undefined ? undefined : { signer, publicUrl };
+  const { links } = config.notify;
+  const opened = openChannels(channelOptions(config), { clock: rest.clock, links, log, actions });
   return createDeliverer({ ...rest, opened, groupWaitMs: config.notify.groupWaitMs });
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { registerAcknowledge } from './acknowledge.ts';
 import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
@@ -47,6 +48,7 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerPause,
   registerResume,
   registerSilence,
+  registerAcknowledge,
   registerReduce,
   registerFlatten,
   registerAudit,

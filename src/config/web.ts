@@ -35,12 +35,12 @@ export const webSchema = section(
     controlToken: secretRef()
       .exactOptional()
       .describe(
-        'Control token, at least 16 characters: who has it may pause, resume, silence, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
+        'Control token, at least 16 characters: who has it may pause, resume, silence, acknowledge, make deposit links and change queues through the page and the API, and may read. Without it nothing can be changed there.',
       ),
     publicUrl: baseUrl('https:', 'http:')
       .exactOptional()
       .describe(
-        'Address under which people reach it; notifications then link to the page of what they are about.',
+        'Address under which people reach it; notifications then link to the page of what they are about and, with `operators.key`, have a link to acknowledge it.',
       ),
     users: z
       .record(
@@ -48,7 +48,7 @@ export const webSchema = section(
         section(
           {
             scopes: list(oneOf('read', 'control', 'operate'), 1).describe(
-              '`read`: look. `control`: pause, resume, silence. `operate`: make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
+              '`read`: look. `control`: pause, resume, silence, acknowledge. `operate`: make deposit links, repeat and remove failed jobs. Each of the last two includes the first.',
             ),
             tokenHash: text({
               expected: 'sha256: and 64 hexadecimal digits, as `breakwater token` prints it',

@@ -23,6 +23,7 @@ export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelP
     name,
     type: 'alertmanager',
     audience: 'machine',
+    endsBySilence: true,
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(alertmanagerPayload(outgoing, links, expireAfterMs));
       const attempts = await Promise.all(

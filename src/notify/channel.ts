@@ -20,6 +20,8 @@ export interface Outgoing {
   readonly receipts: Receipts;
   /** Channels that could not be reached, and why: this one is told instead. */
   readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
+  /** With which whoever gets it acts; nothing to fill in. */
+  readonly actions: readonly { readonly title: string; readonly url: string }[];
   /** The beginning of the episode was never told on this channel. */
   readonly beginningUntold: boolean;
 }
@@ -30,6 +32,8 @@ export interface Channel {
   readonly type: string;
   /** People are told in one of what has one cause; a machine is told of each by itself; a pager gets people up. */
   readonly audience: 'people' | 'machine' | 'pager';
+  /** The receiver ends what is not repeated in time. */
+  readonly endsBySilence?: true;
   send(outgoing: Outgoing, signal?: AbortSignal): Promise<DeliveryAttempt>;
   close(): Promise<void>;
 }

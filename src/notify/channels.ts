@@ -1,4 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
+import { type ActionLinkParts, actionLinksOf } from './action-links.ts';
 import { createAlertmanager } from './alertmanager.ts';
 import type { Channel, ChannelLimits } from './channel.ts';
 import { createDiscord } from './discord.ts';
@@ -42,17 +43,29 @@ const LOG_LIMITS: ChannelLimits = { timeoutMs: 1000, giveUpAfterMs: 1000 };
 /** The channels in their order, and the log after them. */
 export function openChannels(
   configured: readonly ChannelOptions[],
-  surroundings: { readonly clock: Clock; readonly links: readonly LinkTemplate[]; readonly log: WriteLog },
+  surroundings: {
+    readonly clock: Clock;
+    readonly links: readonly LinkTemplate[];
+    readonly log: WriteLog;
+    /** Absent: messages have no links to act with. */
+    readonly actions?: ActionLinkParts | undefined;
+  },
 ): readonly OpenChannel[] {
-  const { clock, links, log } = surroundings;
+  const { clock, links, log, actions } = surroundings;
   const opened = configured.map((options): OpenChannel => {
     const { name, timeoutMs, giveUpAfterMs, proxy } = options;
     const nowMs = (): number => clock.nowMs();
     const http = createHttpSender({ timeoutMs, nowMs, ...(proxy === undefined ? {} : { proxy }) });
     const channel = openChannel(options, { name, links, http, nowMs });
-    return { channel, limits: { timeoutMs, giveUpAfterMs }, pace: new Pace(clock, intervalOf(options)) };
+    return {
+      channel,
+      limits: { timeoutMs, giveUpAfterMs },
+      pace: new Pace(clock, intervalOf(options)),
+      actionsOf: (outgoing) => (actions === undefined ? [] : actionLinksOf(outgoing, channel, actions)),
+    };
   });
-  return [...opened, { channel: createLogChannel(log), limits: LOG_LIMITS, pace: new Pace(clock, 0) }];
+  const last = { channel: createLogChannel(log), limits: LOG_LIMITS, pace: new Pace(clock, 0) };
+  return [...opened, { ...last, actionsOf: () => [] }];
 }
 
 function openChannel(options: ChannelOptions, parts: ChannelParts): Channel {

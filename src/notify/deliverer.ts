@@ -55,7 +55,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         return report;
       };
       const targets = await targetsOf(message, options);
-      return await fanOut(targets, takersOf(message, options.opened), one);
+      const standIns = message.acknowledged === undefined ? takersOf(message, options.opened) : targets;
+      return await fanOut(targets, standIns, one);
     },
     async close() {
       await Promise.all(options.opened.map(({ channel }) => channel.close()));
@@ -72,10 +73,8 @@ const NO_SUCH_CHANNEL: Delivery = {
 };
 
 /** The channels named; for what goes on also those that were told of its beginning instead of others. */
-async function targetsOf(
-  message: Message,
-  { opened, receipts }: DelivererOptions,
-): Promise<readonly string[]> {
+async function targetsOf(message: Message, options: DelivererOptions): Promise<readonly string[]> {
+  const { opened, receipts } = options;
   const all = takersOf(message, opened);
   const named = new Set(message.channels.length === 0 ? all : message.channels);
   if (message.kind !== 'resolved' && message.kind !== 'reminder') return [...named];
@@ -84,7 +83,13 @@ async function targetsOf(
   const told = others.filter((_name, index) =>
     Object.values(known[index] ?? {}).some(({ kind }) => kind === 'delivered'),
   );
-  return [...named, ...told];
+  const targets = [...named, ...told];
+  return message.acknowledged === undefined ? targets : targets.filter((name) => endsBySilence(name, opened));
+}
+
+/** Nobody is reminded of what somebody sees to, but it must not be taken to be over either. */
+function endsBySilence(name: string, opened: DelivererOptions['opened']): boolean {
+  return opened.some(({ channel }) => channel.name === name && channel.endsBySilence === true);
 }
 
 /** Channels that take it unasked, also in place of others: nobody is called out of bed for a digest. */

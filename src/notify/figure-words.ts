@@ -79,17 +79,26 @@ export interface Commands {
   readonly status: string;
   /** Absent where there is nothing to stop. */
   readonly pause?: string;
+  /** Absent where nothing is open. */
+  readonly acknowledge?: string;
 }
 
-/** What to type to see everything of the account, and to stop all actions in it. */
-export function commandsOf({ kind, accountId, mode }: Message): Commands | undefined {
+/** What to type to see everything of the account, to stop all actions in it, and to say that somebody sees to it. */
+export function commandsOf({ kind, accountId, ruleId, mode }: Message): Commands | undefined {
   if (kind === 'test' || kind === 'digest' || accountId === '') return undefined;
   const account = shellWord(accountId);
   const status = `breakwater status --account ${account}`;
   const isActing = mode === 'enforce' && kind !== 'resolved';
-  return isActing
-    ? { status, pause: `breakwater pause --account ${account} --reason "looking into it"` }
-    : { status };
+  const isOpen = kind === 'firing' || kind === 'reminder';
+  return {
+    status,
+    ...(isActing ? { pause: `breakwater pause --account ${account} --reason "looking into it"` } : {}),
+    ...(isOpen ? { acknowledge: `${acknowledgeCommand(ruleId)} --account ${account}` } : {}),
+  };
+}
+
+export function acknowledgeCommand(ruleId: string): string {
+  return `breakwater acknowledge --rule ${shellWord(ruleId)}`;
 }
 
 function shellWord(text: string): string {

@@ -3,7 +3,7 @@ import { type CureFigures, type NoticeDoing, RESOLVED } from '../core/ports/noti
 import { figure } from '../core/view/alert-words.ts';
 import { causeWords, STATE_CAUSES } from '../core/view/state-line.ts';
 import type { Outgoing } from './channel.ts';
-import { commandsOf, distanceWords, figureLines } from './figure-words.ts';
+import { acknowledgeCommand, commandsOf, distanceWords, figureLines } from './figure-words.ts';
 
 /** A message in words, before any receiver's escaping. */
 export interface Wording {
@@ -36,9 +36,9 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
   if (outgoing.along.length > 0) return groupWording(outgoing, templates);
   return {
     title: titleOf(message),
-    lines: [...linesOf(outgoing), ...commandLines(message, templates)],
+    lines: [...linesOf(outgoing), ...commandLines(outgoing, templates)],
     facts: factsOf(message),
-    links: linksOf(message, templates),
+    links: withActions(linksOf(message, templates), outgoing.actions),
   };
 }
 
@@ -62,7 +62,10 @@ export function titleOf(message: Message): string {
 }
 
 /** Many accounts in one state for one cause; each with the words of its own. */
-function groupWording({ message, along, insteadOf }: Outgoing, templates: readonly LinkTemplate[]): Wording {
+function groupWording(
+  { message, along, insteadOf, actions }: Outgoing,
+  templates: readonly LinkTemplate[],
+): Wording {
   const all = [message, ...along].toSorted((a, b) => a.accountId.localeCompare(b.accountId));
   const count = `${new Set(all.map(({ accountId }) => accountId)).size} accounts`;
   const severity = message.kind === 'resolved' ? '' : `${message.severity.toUpperCase()} `;
@@ -77,6 +80,9 @@ function groupWording({ message, along, insteadOf }: Outgoing, templates: readon
     ...shown,
     ...(all.length > shown.length ? [`And ${all.length - shown.length} more.`] : []),
     ...standInLines(insteadOf),
+    ...(message.kind === 'resolved' || actions.length > 0
+      ? []
+      : [`To acknowledge: ${acknowledgeCommand(message.ruleId)}`]),
     ...(templates.some(({ url }) => url.includes('{page}')) ? [] : ['To see them: breakwater status']),
   ];
   const same: Message = { ...message, accountId: '', subject: '', labels: {} };
@@ -85,11 +91,22 @@ function groupWording({ message, along, insteadOf }: Outgoing, templates: readon
     lines,
     facts: factsOf(same),
     // The page of all accounts; links of one's own cannot name one of them.
-    links: linksOf(
-      { ...same, kind: 'test' },
-      templates.filter(({ url }) => !/\{(?!page|rule|severity)\w+\}/.test(url)),
+    links: withActions(
+      linksOf(
+        { ...same, kind: 'test' },
+        templates.filter(({ url }) => !/\{(?!page|rule|severity)\w+\}/.test(url)),
+      ),
+      actions,
     ),
   };
+}
+
+/** After the first, which is where a tap leads and only shows. */
+function withActions(
+  [first, ...rest]: readonly LinkTemplate[],
+  actions: Outgoing['actions'],
+): readonly LinkTemplate[] {
+  return first === undefined ? actions : [first, ...actions, ...rest];
 }
 
 /** Telegram takes 4,096 characters. */
@@ -198,13 +215,16 @@ function doingLines({ doing }: Message): readonly string[] {
 
 const MOST_ORDERS = 3;
 
-/** What to type; where a link leads to the page, only how to stop it. */
-function commandLines(message: Message, templates: readonly LinkTemplate[]): readonly string[] {
+/** What to type, where no link leads to it. */
+function commandLines({ message, actions }: Outgoing, templates: readonly LinkTemplate[]): readonly string[] {
   const commands = commandsOf(message);
   if (commands === undefined || message.doing === undefined) return [];
   const hasPage = templates.some(({ url }) => url.includes('{page}'));
   return [
     ...(commands.pause === undefined ? [] : [`To stop it: ${commands.pause}`]),
+    ...(commands.acknowledge === undefined || actions.length > 0
+      ? []
+      : [`To acknowledge: ${commands.acknowledge}`]),
     ...(hasPage ? [] : [`To see it: ${commands.status}`]),
   ];
 }

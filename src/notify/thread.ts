@@ -15,6 +15,7 @@ export interface OpenChannel {
   readonly channel: Channel;
   readonly limits: ChannelLimits;
   readonly pace: Pace;
+  readonly actionsOf: (outgoing: Pick<Outgoing, 'message' | 'along'>) => Outgoing['actions'];
 }
 
 export interface ThreadContext {
@@ -154,7 +155,8 @@ async function sendHeld(
   const along = others.map((other) => other.message);
   let attempt: DeliveryAttempt;
   try {
-    attempt = await channel.send({ message, along, receipts, insteadOf, beginningUntold }, signal);
+    const actions = open.actionsOf({ message, along });
+    attempt = await channel.send({ message, along, receipts, insteadOf, actions, beginningUntold }, signal);
   } catch (error) {
     await letGo(held, open, context).catch(() => undefined);
     throw error;

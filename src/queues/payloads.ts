@@ -90,6 +90,7 @@ const noticeSchema = z.object({
   cures: z.array(cureSchema),
   figures: figuresSchema.exactOptional(),
   doing: doingSchema.exactOptional(),
+  acknowledged: z.object({ author: z.string(), atMs: z.number() }).exactOptional(),
   lines: z.array(z.string()).exactOptional(),
 });
 

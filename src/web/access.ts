@@ -10,8 +10,9 @@ export const SCOPES = ['read', 'control', 'operate'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * Who may use a route. `open`: everybody, as it shows nothing of the accounts (the page's files, health). Otherwise
- * who has the scope; what changes something is also only taken from a page of this server or from no page.
+ * Who may use a route. `open`: everybody, as it shows nothing of the accounts (the page's files, health), or asks for a
+ * signed link instead of a token. Otherwise who has the scope; what changes something is also only taken from a page of
+ * this server or from no page.
  */
 export type Access = 'open' | Scope;
 
@@ -63,7 +64,7 @@ export interface AccessOptions {
   /** In which trusted proxies say who asks. */
   readonly identityHeader?: string | undefined;
   readonly guesses: TokenGuesses;
-  readonly onRefused: (why: 'wrongToken' | 'slowedDown', client: string) => void;
+  readonly onRefused: (why: 'wrongToken' | 'wrongLink' | 'slowedDown', client: string) => void;
 }
 
 const MESSAGES = {
@@ -132,6 +133,14 @@ export class AccessControl {
     return named.length === 1 ? this.#byName.get(named[0] ?? '') : undefined;
   }
 
+  /** What comes with a signed link in place of a token is judged, slowed down and counted as a token is. */
+  judgeLink({ caller: { address } }: FastifyRequest, isValid: boolean): 'right' | 'wrong' | 'slowedDown' {
+    const client = clientOf(address);
+    const verdict = this.#options.guesses.judge(client, isValid ? 'a signed link' : undefined);
+    if (verdict !== 'right') this.#options.onRefused(verdict === 'wrong' ? 'wrongLink' : verdict, client);
+    return verdict;
+  }
+
   mayRead({ identity }: Asker): boolean {
     return this.isReadOpen || identity !== undefined;
   }
@@ -143,11 +152,12 @@ export class AccessControl {
     isSlowedDown: boolean,
     ownOrigin: string | undefined,
   ): ApiError | undefined {
-    if (access === 'open') return undefined;
+    if (access === 'open' && (request.method === 'GET' || request.method === 'HEAD')) return undefined;
     const isNavigation = request.headers['sec-fetch-mode'] === 'navigate' && request.method === 'GET';
     if (!isNavigation && !isFromHere(request, ownOrigin)) {
       return new ApiError(403, 'originRefused', MESSAGES.origin);
     }
+    if (access === 'open') return undefined;
     const { caller } = request;
     if (access === 'read' && this.mayRead(caller)) return undefined;
     if (access !== 'read' && !this.can(access)) return new ApiError(403, 'controlOff', MESSAGES.controlOff);

@@ -50,6 +50,7 @@ export function createOverview(
         headline: headlineOf(accounts),
         pauses: inForce.flatMap((one) => (one.kind === 'pause' ? [one] : [])),
         silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
+        acknowledgements: inForce.flatMap((one) => (one.kind === 'acknowledgement' ? [one] : [])),
         health: found,
         degraded: process.degraded(),
         exchange: exchangeLinkOf(accounts),
@@ -87,7 +88,11 @@ function firingOf(accounts: readonly AccountView[]): Overview['firing'] {
 
 /** While the controls cannot be listed: those that accounts were last seen with, each once. */
 function controlsOf(accounts: readonly AccountView[]): readonly Control[] {
-  const seen = accounts.flatMap(({ pause, silences }) => [pause ?? [], silences].flat());
+  const seen = accounts.flatMap(({ pause, silences, notices }) => [
+    ...(pause === null ? [] : [pause]),
+    ...silences,
+    ...notices.flatMap(({ acknowledged }) => (acknowledged === null ? [] : [acknowledged])),
+  ]);
   return [...new Map(seen.map((control) => [control.id, control])).values()];
 }
 

@@ -27,6 +27,7 @@ import { registerEvents } from './events/register.ts';
 import { TokenGuesses } from './guesses.ts';
 import { SECURITY_HEADERS } from './headers.ts';
 import { readinessInTime } from './health.ts';
+import { type LinkDesk, registerLinks } from './links.ts';
 import { listenError, WebServerError } from './listen-error.ts';
 import { createOverview } from './overview.ts';
 import { registerPage } from './page.ts';
@@ -59,6 +60,8 @@ export interface WebOptions {
   readonly readiness: () => Promise<Readiness>;
   /** What the API shows; without it there are metrics and health only. */
   readonly sources?: WebSources;
+  /** For links in messages; absent: there are none. */
+  readonly links?: LinkDesk | undefined;
   /** Folder with the files of the page. */
   readonly page?: string;
   /** Shown under `/queues/`. */
@@ -69,7 +72,7 @@ export interface WebOptions {
   readonly onRefused?: (why: WebRefusal, client: string) => void;
 }
 
-export type WebRefusal = 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
+export type WebRefusal = 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
 
 export interface WebServer {
   /** `http://127.0.0.1:9642`. */
@@ -239,8 +242,10 @@ async function registerAll(
   options: WebOptions,
   control: AccessControl,
 ): Promise<() => void> {
-  const { sources, page, queues } = options;
+  const { sources, page, queues, links } = options;
   registerHealth(app, options, control);
+  if (links !== undefined)
+    registerLinks(app, links, { control, onError: (error) => options.onError?.(error) });
   if (page !== undefined) await registerPage(app, page);
   if (queues !== undefined) {
     await registerBoard(app, queues, {

@@ -4,6 +4,7 @@ import { decimal } from '../../src/core/quantities/decimal.ts';
 import { closeAfterTest, holding } from '../contract/support/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { ask } from '../web/fixture.ts';
 import { openScene, polls } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -35,6 +36,7 @@ describe.runIf(hasRedisServer())('without a rule people are told', () => {
       {
         accounts: Object.fromEntries(accountIds.map((id) => [id, { rules: ['calm'] }])),
         rules: NO_RULE_THAT_FIRES,
+        web: '{ port: 0, publicUrl: "http://127.0.0.1:1" }',
         more: 'notify: { groupWait: 4s }\nchannels: { chat: { type: slack, url: { env: CHAT } } }\n',
       },
       { redis: { url: server.url, prefix: 'bw' } },
@@ -47,7 +49,7 @@ describe.runIf(hasRedisServer())('without a rule people are told', () => {
     timeout: 150_000,
   }, async () => {
     const ids = Array.from({ length: 20 }, (_, index) => `desk${index + 1}`);
-    const { simulator, chat, world } = await open(ids);
+    const { simulator, chat, world, daemon } = await open(ids);
     await polls(world, 'desk20', 3);
     const fault = simulator.injectFault({ effect: { kind: 'status', status: 503 }, target: {} });
     await eventually(
@@ -58,6 +60,15 @@ describe.runIf(hasRedisServer())('without a rule people are told', () => {
     const [text = ''] = textsOf(chat);
     expect(text).toContain('CRITICAL firing: 20 accounts blind: the exchange answers with errors');
     for (const id of ids) expect(text).toContain(`${id}: `);
+    // One link for all that the message tells of.
+    const [, link = ''] = /(\/links\/[\w.-]+)\|Acknowledge>/.exec(text) ?? [];
+    const web = { port: Number(new URL(daemon.webUrl() ?? '').port) };
+    expect((await ask(web, link)).body).toContain('20 accounts');
+    expect(await daemon.state.controls.list()).toEqual([]);
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    await ask(web, link, { method: 'POST', headers, body: 'author=ann' });
+    const acknowledged = (await daemon.state.controls.list()).map(({ accountId }) => accountId);
+    expect(new Set(acknowledged)).toEqual(new Set(ids));
     simulator.clearFaults(fault);
     await eventually(
       () => chat.received.length > 1,

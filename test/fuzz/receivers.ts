@@ -47,6 +47,7 @@ export const OUTGOING: Outgoing = {
   along: [],
   receipts: {},
   insteadOf: [],
+  actions: [],
   beginningUntold: false,
 };
 

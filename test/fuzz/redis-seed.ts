@@ -105,6 +105,16 @@ async function writeOperators({ controls }: State): Promise<void> {
     expiresAtMs,
     ...BY,
   });
+  await controls.put({
+    kind: 'acknowledgement',
+    accountId: ACCOUNT,
+    ruleId: 'near',
+    subject: 'position:1',
+    episode: 1,
+    stage: 0,
+    expiresAtMs,
+    ...BY,
+  });
   await controls.submit(ACCOUNT, {
     kind: 'reduce',
     markets: [MARKET],

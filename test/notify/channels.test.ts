@@ -3,9 +3,11 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { digestNotice } from '../../src/app/digest/digest-notice.ts';
+import type { SignedLink } from '../../src/core/controls/signed-link.ts';
 import { digestAccount } from '../../src/core/digest/account-digest.ts';
 import { digestOf } from '../../src/core/digest/digest.ts';
-import type { Channel, DeliveryAttempt } from '../../src/notify/channel.ts';
+import { actionLinksOf } from '../../src/notify/action-links.ts';
+import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import type { ChannelOptions } from '../../src/notify/channels.ts';
 import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
@@ -113,6 +115,7 @@ describe('webhook', () => {
       commands: {
         status: 'breakwater status --account desk-1',
         pause: 'breakwater pause --account desk-1 --reason "looking into it"',
+        acknowledge: 'breakwater acknowledge --rule near-liquidation --account desk-1',
       },
       links: [
         {
@@ -603,6 +606,71 @@ describe('text from outside', () => {
       expect(text).not.toMatch(/:\/\/evil|\.example|\.me\b|\]\(|\]:|@everyone|\u2028|\u202e|^# /m);
       if (READS_TAGS.has(kind)) expect(text).not.toMatch(/(?<!\\)<[!ah]/);
     }
+  });
+});
+
+describe('links to act with', () => {
+  const ACTION = {
+    title: 'Acknowledge',
+    url: `https://bw.example/links/${'x'.repeat(400)}.${'y'.repeat(43)}`,
+  };
+
+  test.each(KINDS)('%s: gets the link whole', async (kind) => {
+    receiver.answer({ status: 200, body: FINE[kind] });
+    await open4[kind]().send(outgoing({ actions: [ACTION] }));
+    expect(JSON.stringify(receiver.received[0]?.json)).toContain(ACTION.url);
+  });
+
+  test('stand in place of the command to type, and never come before the link that only shows', () => {
+    const doing = { state: 'calm', cause: 'nothing', words: 'calm', orders: [], next: 'nothing' };
+    const told = message({ doing });
+    const typed = wordingOf(outgoing({ message: told }), LINKS).lines;
+    expect(typed).toContain(
+      'To acknowledge: breakwater acknowledge --rule near-liquidation --account desk-1',
+    );
+    const { lines, links } = wordingOf(outgoing({ message: told, actions: [ACTION] }), LINKS);
+    expect(lines.filter((line) => line.startsWith('To acknowledge'))).toEqual([]);
+    expect(links.map(({ title }) => title)).toEqual(['Run & book', 'Acknowledge']);
+  });
+
+  const signer = { token: (link: SignedLink) => Buffer.from(JSON.stringify(link)).toString('base64url') };
+  const parts = { signer, publicUrl: 'https://bw.example' };
+  const targets = (changes: Partial<Outgoing>, kind: Kind = 'slack') =>
+    actionLinksOf(outgoing(changes), open4[kind](), parts).map(
+      ({ url }) =>
+        JSON.parse(Buffer.from(url.split('/links/')[1] ?? '', 'base64url').toString()) as SignedLink,
+    );
+
+  test('name the episode and stage of the message, its channel, and an end; the same when it is sent again', () => {
+    const [link] = targets({});
+    expect(link).toEqual({
+      target: {
+        kind: 'acknowledge',
+        accountId: 'desk-1',
+        ruleId: 'near-liquidation',
+        subject: 'position:42',
+        episode: 7,
+        stage: 0,
+      },
+      sentTo: 'ops',
+      expiresAtMs: AT + 86_400_000,
+    });
+    expect(targets({})).toEqual([link]);
+    const own = message({ kind: 'reminder', ruleId: 'built-in/blind', subject: 'account', episode: 0 });
+    expect(targets({ message: own })[0]?.target).toMatchObject({ episode: AT - 65_000 });
+    const along = [message({ accountId: 'desk-2', atMs: AT + 5 })];
+    expect(targets({ along }).map(({ target }) => target)).toMatchObject([
+      { kind: 'acknowledgeAll', ruleId: 'near-liquidation', saidAtMs: AT + 5 },
+    ]);
+  });
+
+  test('are in what is open alone, and nowhere that everybody looks at', () => {
+    for (const kind of ['resolved', 'alarm', 'test', 'digest'] as const) {
+      expect(targets({ message: message({ kind }) })).toEqual([]);
+    }
+    expect(targets({ message: message({ accountId: '' }) })).toEqual([]);
+    expect(targets({}, 'alertmanager')).toEqual([]);
+    expect(targets({}, 'webhook')).toHaveLength(1);
   });
 });
 

@@ -340,8 +340,47 @@ function scripted(
 }
 
 function laneOf(channel: Channel): OpenChannel {
-  return { channel, limits: { timeoutMs: 1000, giveUpAfterMs: 60_000 }, pace: new Pace(hurried, 0) };
+  const limits = { timeoutMs: 1000, giveUpAfterMs: 60_000 };
+  return { channel, limits, pace: new Pace(hurried, 0), actionsOf: () => [] };
 }
+
+test('a reminder of what somebody sees to is for receivers that end what is not repeated, and for nobody instead', async () => {
+  const sent: string[] = [];
+  const take = (name: string, attempt: DeliveryAttempt): OpenChannel =>
+    laneOf(
+      scripted(name, () => {
+        sent.push(name);
+        return attempt;
+      }),
+    );
+  const [people, other] = [take('people', { kind: 'delivered' }), take('other', { kind: 'delivered' })];
+  const refused = { kind: 'failed', reason: 'rejected', words: 'no', permanent: true } as const;
+  for (const attempt of [{ kind: 'delivered' }, refused] as const) {
+    const ending = take('ending', attempt);
+    const opened = [
+      people,
+      { ...ending, channel: { ...ending.channel, endsBySilence: true as const } },
+      other,
+    ];
+    const receipts = createMemoryReceiptStore(systemClock);
+    const deliverer = createDeliverer({
+      opened,
+      clock: hurried,
+      random: () => 0.5,
+      instance: 'i',
+      groupWaitMs: 0,
+      receipts,
+    });
+    await deliverer.deliver(message({ channels: ['people', 'ending'] }));
+    sent.length = 0;
+    const reminder = message({ kind: 'reminder', id: 'id-2', channels: ['people', 'ending'], atMs: AT + 1 });
+    await deliverer.deliver({ ...reminder, acknowledged: { author: 'ann', atMs: AT } });
+    expect(sent).toEqual(['ending']);
+    await deliverer.deliver(message({ kind: 'resolved', id: 'id-3', atMs: AT + 2 }));
+    expect(sent).toContain('people');
+    sent.length = 0;
+  }
+});
 
 describe('when the store of receipts is lost', () => {
   test('after a delivery, the repetition in the same process does not send it again', async () => {

@@ -40,5 +40,13 @@ export async function closeOpened(): Promise<void> {
 }
 
 export function outgoing(changes: Partial<Outgoing> = {}): Outgoing {
-  return { message: message(), along: [], receipts: {}, insteadOf: [], beginningUntold: false, ...changes };
+  return {
+    message: message(),
+    along: [],
+    receipts: {},
+    insteadOf: [],
+    actions: [],
+    beginningUntold: false,
+    ...changes,
+  };
 }

@@ -275,6 +275,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     headline: { kind: 'calm', severity: null, words: 'desk-1 calm.', groups: [] },
     pauses: [],
     silences: [],
+    acknowledgements: [],
     health: {
       ready: true,
       checks: [

@@ -5,6 +5,7 @@ import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { errorReply } from '../../src/web/api/schemas.ts';
 import type { JobChange } from '../../src/web/board.ts';
+import type { LinkDesk } from '../../src/web/links.ts';
 import type { ServedRoute } from '../../src/web/server.ts';
 import { type PrivateRedis, startPrivateRedis, targetOf } from '../support/redis.ts';
 import {
@@ -40,7 +41,12 @@ beforeAll(async () => {
     onError: () => undefined,
   });
   await Promise.all(queues.all.map((queue) => queue.waitUntilReady()));
-  const web = { queues: queues.all, onJobChanged: (change: JobChange) => changes.push(change) };
+  const links: LinkDesk = {
+    read: () => ({ kind: 'wrong' }),
+    look: () => Promise.reject(new Error('nothing to see')),
+    use: () => Promise.reject(new Error('nothing to do')),
+  };
+  const web = { links, queues: queues.all, onJobChanged: (change: JobChange) => changes.push(change) };
   guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
   local = await startFixture({ web });
   readOnly = await startFixture({ web: { ...web, controlToken: undefined as unknown as string } });
@@ -70,6 +76,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   silence: { accountId: 'desk-1', ruleId: 'near', subject: null, forMs: 60_000, author: 'a', reason: 'r' },
   resume: { author: 'a', reason: 'r' },
   liftSilence: { author: 'a', reason: 'r' },
+  acknowledge: { accountId: 'desk-1', ruleId: 'near', author: 'a' },
+  liftAcknowledgement: { author: 'a', reason: 'r' },
   topUp: { subject: 'creditLine:USDT@1', amount: '1' },
 };
 
@@ -144,12 +152,15 @@ describe('the routes', () => {
         '/assets/uplot.js',
         '/glossary',
         '/healthz',
+        '/links/*',
         '/readyz',
       ].map((url) => `GET ${url}`),
     );
     expect(of('control').sort()).toEqual([
+      'DELETE /api/v1/acknowledgements/:id',
       'DELETE /api/v1/pauses/:id',
       'DELETE /api/v1/silences/:id',
+      'POST /api/v1/acknowledgements',
       'POST /api/v1/pauses',
       'POST /api/v1/silences',
     ]);
@@ -163,7 +174,8 @@ describe('the routes', () => {
       ({ method, access }) =>
         method !== 'GET' && method !== 'HEAD' && access !== 'control' && access !== 'operate',
     );
-    expect(unsafe).toEqual([]);
+    // It asks for a signed link in place of a token; see test/web/links.test.ts.
+    expect(unsafe.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /links/*']);
     expect(routes.length).toBeGreaterThan(60);
   });
 });

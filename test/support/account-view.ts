@@ -121,6 +121,7 @@ export function account(accountId: string, changed: Partial<AccountView> = {}): 
     creditLines: [],
     balances: [{ asset: 'USDT', available: text('1250.75') }],
     rules: [rule('near-liquidation', 'position:1')],
+    notices: [],
     intents: [],
     orders: [],
     inbox: [],

@@ -4,6 +4,7 @@ import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import type { AuditDraft } from '../../src/core/audit/audit-record.ts';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import type { DecimalString } from '../../src/core/quantities/decimal.ts';
+import type { NoticeLine } from '../../src/core/view/account-view.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { State } from '../../src/state/state.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
@@ -366,6 +367,57 @@ describe('what is changed', () => {
     expect((await ask(server, `/api/v1/pauses/${put.id}`, asControl(BY, 'DELETE'))).status).toBe(404);
     expectReply('liftSilence', await ask(server, `/api/v1/silences/${put.id}`, asControl(BY, 'DELETE')));
     expect(await state.controls.list()).toEqual([]);
+  });
+
+  const told: NoticeLine = {
+    ruleId: 'near',
+    subject: 'position:42',
+    market: 'BTC_PERP',
+    severity: 'critical',
+    episode: 1,
+    stage: 0,
+    sinceMs: 500,
+    toldAtMs: 500,
+    acknowledged: null,
+  };
+
+  test('what people were told is acknowledged once, by whoever comes first, and lifted', async () => {
+    const accounts = [accountView('desk-1', { notices: [told] }), accountView('desk-2')];
+    const { server, state } = await start({ accounts });
+    const said = { accountId: 'desk-1', ruleId: 'near', author: 'ann', episode: 1, stage: 0 };
+    const put = await ask(server, '/api/v1/acknowledgements', asControl(said));
+    const shown = expectReply('acknowledge', put) as { acknowledgements: { id: string; author: string }[] };
+    expect(shown.acknowledgements).toMatchObject([{ author: SIGNED, subject: 'position:42', episode: 1 }]);
+    const second = await ask(server, '/api/v1/acknowledgements', asControl({ ...said, author: 'bob' }));
+    expect(expectReply('acknowledge', second)).toEqual(shown);
+    expect(expectReply('getOverview', await ask(server, '/api/v1/overview'))).toMatchObject(shown);
+    const trail = (await state.audit.tail('desk-1', 10)).map(({ record: { content } }) => content);
+    expect(trail.filter(({ kind }) => kind === 'control')).toMatchObject([{ by: { author: SIGNED } }]);
+    const path = `/api/v1/acknowledgements/${shown.acknowledgements[0]?.id}`;
+    expectReply('liftAcknowledgement', await ask(server, path, asControl(BY, 'DELETE')));
+    expect(await state.controls.list()).toEqual([]);
+  });
+
+  test('what is over, has got worse since it was shown, or was never told is not acknowledged', async () => {
+    const accounts = [accountView('desk-1', { notices: [{ ...told, stage: 1 }] })];
+    const { server, state } = await start({ accounts });
+    const status = async (body: object) =>
+      (
+        await ask(
+          server,
+          '/api/v1/acknowledgements',
+          asControl({ accountId: 'desk-1', author: 'a', ...body }),
+        )
+      ).status;
+    expect(await status({ ruleId: 'near', stage: 0 })).toBe(409);
+    expect(await status({ ruleId: 'near', episode: 2 })).toBe(409);
+    expect(await status({ ruleId: 'ltv' })).toBe(404);
+    expect(await status({ ruleId: 'near', subject: 'account' })).toBe(404);
+    expect(await status({ accountId: 'desk-9' })).toBe(404);
+    expect(await status({ forMs: 8 * 86_400_000 })).toBe(400);
+    expect(await state.controls.list()).toEqual([]);
+    expect(await status({ accountId: null })).toBe(201);
+    expect(await state.controls.list()).toHaveLength(1);
   });
 
   test.each([

@@ -1,11 +1,14 @@
 import type { Clock } from '../../core/ports/clock.ts';
+import { createMemoryLinkUses, createRedisLinkUses } from '../../state/links/link-uses.ts';
 import type { QueueFigures } from '../../telemetry/record.ts';
+import type { LinkDesk } from '../../web/links.ts';
 import { pageDirectory } from '../../web/page.ts';
-import type { QueueLine } from '../../web/sources.ts';
+import type { QueueLine, ViewSource } from '../../web/sources.ts';
 import type { Base } from '../open-base.ts';
 import { readVersion } from '../read-version.ts';
 import type { StressSchedule } from '../scheduled-stress/stress-schedule.ts';
 import { createDepositDesk } from './deposit-desk.ts';
+import { createLinkDesk, usesOrAlone } from './link-desk.ts';
 import type { WebContent } from './listener.ts';
 import { readinessOf } from './readiness.ts';
 import { lostSeries, readQueues, readSharedFigures } from './shared-figures.ts';
@@ -28,6 +31,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
     () => lostSeries(ids()),
   );
   process.metrics.budgets(() => accounts.budgets());
+  const views = createViewSource({ store: state.store, accounts, clock });
   const isAlone = (): boolean => state.standby?.isAlone === true;
   const watchesOnly = (): string | undefined => state.standby?.watchesOnly;
   const readiness = () =>
@@ -38,11 +42,12 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
     onError: (error) => telemetry.emit({ kind: 'webError', error }),
     onJobChanged: (change) => telemetry.emit({ kind: 'jobChanged', ...change }),
     onRefused: (why, client) => telemetry.emit({ kind: 'webRefused', why, client }),
+    links: linkDeskOf(base, views, isAlone),
     page: pageDirectory(),
     queues: queues.all,
     sources: {
       nowMs: () => clock.nowMs(),
-      views: createViewSource({ store: state.store, accounts, clock }),
+      views,
       audit: state.audit,
       history: state.history,
       stress: async () => ({ scheduled: stress.isScheduled, stored: (await stressed()) ?? null }),
@@ -67,6 +72,22 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
       }),
     },
   };
+}
+
+function linkDeskOf(
+  { links: signer, state, clock, redis, prefix }: Base,
+  views: ViewSource,
+  isAlone: () => boolean,
+): LinkDesk | undefined {
+  if (signer === undefined) return undefined;
+  const shared = createRedisLinkUses({ redis, prefix, nowMs: () => clock.nowMs() });
+  return createLinkDesk({
+    signer,
+    uses: usesOrAlone(shared, createMemoryLinkUses(), isAlone),
+    controls: state.controls,
+    views: async (ids) => (await views.read(ids)).map(({ view }) => view),
+    clock,
+  });
 }
 
 function queueLine(queue: string, { jobs, oldestAgeMs, isPaused }: QueueFigures, clock: Clock): QueueLine {

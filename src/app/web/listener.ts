@@ -5,7 +5,7 @@ import { startWebServer, type WebOptions, type WebServer } from '../../web/serve
 /** What the server shows; the rest is settings. */
 export type WebContent = Pick<
   WebOptions,
-  'metrics' | 'readiness' | 'onError' | 'onJobChanged' | 'onRefused' | 'sources' | 'page' | 'queues'
+  'metrics' | 'readiness' | 'onError' | 'onJobChanged' | 'onRefused' | 'sources' | 'page' | 'queues' | 'links'
 >;
 
 export interface WebListenerOptions {

@@ -55,7 +55,8 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
     if (accounts.every(({ mode }) => mode === 'observe')) say('bold', ALL_OBSERVE);
     lines.push('');
   }
-  const told = controlLines(controls, atMs, everything);
+  const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
+  const told = controlLines(heldBack, atMs, everything);
   for (const text of told) say('yellow', text);
   if (told.length > 0) lines.push('');
   if (accounts.length === 0) lines.push('No accounts.');
@@ -127,10 +128,13 @@ function atRiskWords({ atRisk, nearest }: StatusAccount): string {
     .join(' + ');
 }
 
-function stateWords({ state, silences }: StatusAccount, atMs: number): string {
+function stateWords({ state, silences, notices }: StatusAccount, atMs: number): string {
   const since = state.sinceMs === null ? '' : `, for ${roughly(atMs - state.sinceMs)}`;
   const silenced = silences.length === 0 ? '' : `, ${silences.length} silenced`;
-  return `${state.words}${since}${silenced}`;
+  const seenTo = notices.filter(({ acknowledged }) => acknowledged !== null).length;
+  const known =
+    seenTo === 0 ? '' : `, ${seenTo === notices.length ? '' : `${seenTo} of ${notices.length} `}acknowledged`;
+  return `${state.words}${since}${silenced}${known}`;
 }
 
 function pollWords({ mode, judgedAtMs }: StatusAccount, nowMs: number): string {
@@ -162,6 +166,13 @@ function accountLines(io: CliIo, account: StatusAccount, nowMs: number): readonl
     const since = rule.sinceMs === null ? '' : ` since ${timeOf(rule.sinceMs)}`;
     const phase = rule.frozen ? `${rule.phase}, frozen` : rule.phase;
     say(`rule ${rule.ruleId} (${rule.mode}) ${phase} for ${rule.subject}${stage}${since}: ${rule.reason}`);
+  }
+  for (const { ruleId, subject, sinceMs, acknowledged } of account.notices) {
+    const who =
+      acknowledged === null
+        ? 'nobody has acknowledged it'
+        : `acknowledged by ${acknowledged.author} at ${timeOf(acknowledged.atMs)}: ${acknowledged.reason}`;
+    say(`told by ${ruleId} for ${subject} since ${timeOf(sinceMs)}: ${who}`);
   }
   for (const order of inbox)
     say(`by hand, not begun: ${order.kind} ${order.id} (${order.author}: ${order.reason})`);

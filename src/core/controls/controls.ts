@@ -34,7 +34,25 @@ export interface Silence extends Authored {
   readonly expiresAtMs: number;
 }
 
-export type Control = Pause | Silence;
+/**
+ * Somebody sees to what people were told of: no reminders and no escalation to others, until it is over or gets worse.
+ * Actions go on.
+ */
+export interface Acknowledgement extends Authored {
+  readonly kind: 'acknowledgement';
+  readonly id: string;
+  /** null: what it is about concerns no account. */
+  readonly accountId: string | null;
+  readonly ruleId: string;
+  readonly subject: SubjectKey;
+  /** See `episodeOf`. */
+  readonly episode: number;
+  /** The highest that was reached by then: a higher one is worse. */
+  readonly stage: number;
+  readonly expiresAtMs: number;
+}
+
+export type Control = Pause | Silence | Acknowledgement;
 
 /** The controls that concern one bucket of accounts. */
 export interface Controls {
@@ -53,23 +71,31 @@ export interface ControlsInForce {
   readonly silencedRules: readonly string[];
   /** Every silence in force, also those for one subject only. */
   readonly silences: readonly Silence[];
+  readonly acknowledgements: readonly Acknowledgement[];
 }
 
-const NOTHING_IN_FORCE: ControlsInForce = { pause: undefined, silencedRules: [], silences: [] };
+export const NOTHING_IN_FORCE: ControlsInForce = {
+  pause: undefined,
+  silencedRules: [],
+  silences: [],
+  acknowledgements: [],
+};
 
 /** `nowMs` by the store's clock where there is one: the wall clock of a process may say anything. */
 export function controlsInForce(controls: Controls, accountId: string, nowMs: number): ControlsInForce {
   if (controls.entries.length === 0) return NOTHING_IN_FORCE;
   let pause: Pause | undefined;
   const silences: Silence[] = [];
+  const acknowledgements: Acknowledgement[] = [];
   for (const control of controls.entries) {
     const concerns = control.accountId === null || control.accountId === accountId;
     if (!concerns || hasExpired(control, nowMs)) continue;
     if (control.kind === 'silence') silences.push(control);
+    else if (control.kind === 'acknowledgement') acknowledgements.push(control);
     else if (pause === undefined || endOf(control) > endOf(pause)) pause = control;
   }
   const silencedRules = silences.filter(({ subject }) => subject === null).map(({ ruleId }) => ruleId);
-  return { pause, silencedRules: [...new Set(silencedRules)], silences };
+  return { pause, silencedRules: [...new Set(silencedRules)], silences, acknowledgements };
 }
 
 export function hasExpired(control: Control, nowMs: number): boolean {
@@ -84,6 +110,31 @@ function endOf(control: Control): number {
 export function isSilenced(inForce: ControlsInForce, ruleId: string, subject: SubjectKey): boolean {
   return inForce.silences.some(
     (silence) => silence.ruleId === ruleId && (silence.subject === null || silence.subject === subject),
+  );
+}
+
+/** Of which episode somebody was told; `stage` is the highest that it has reached. */
+export type EpisodeStage = Pick<Acknowledgement, 'ruleId' | 'subject' | 'episode' | 'stage'>;
+
+/** Names an episode: its number; what is told without a rule has none, and is named by when it began. */
+export function episodeOf({
+  episode,
+  sinceMs,
+}: {
+  readonly episode: number;
+  readonly sinceMs: number;
+}): number {
+  return episode === 0 ? sinceMs : episode;
+}
+
+/** Who sees to an episode, if somebody does and it has not got worse since. */
+export function acknowledgementOf(
+  acknowledgements: readonly Acknowledgement[],
+  { ruleId, subject, episode, stage }: EpisodeStage,
+): Acknowledgement | undefined {
+  return acknowledgements.find(
+    (one) =>
+      one.ruleId === ruleId && one.subject === subject && one.episode === episode && one.stage >= stage,
   );
 }
 
@@ -129,5 +180,11 @@ export interface Inbox {
 /** More orders than this do not wait at once. */
 export const MAX_INBOX_ORDERS = 64;
 
-/** More controls than this are not in force at once. */
+/** More pauses and silences than this are not in force at once. */
 export const MAX_CONTROLS = 512;
+
+/** Of more acknowledgements than this the oldest are let go: they must not keep a pause out. */
+export const MAX_ACKNOWLEDGEMENTS = 256;
+
+/** It ends with its episode, and at the latest after this: somebody who forgot is reminded. */
+export const LONGEST_ACKNOWLEDGED_MS = 7 * 86_400_000;

@@ -32,6 +32,8 @@ export interface Notice {
   /** Of the position or credit line that it is about, as judged when it was said. */
   readonly figures?: NoticeFigures;
   readonly doing?: NoticeDoing;
+  /** Of a reminder: who sees to it. Only receivers that end what is not repeated have to hear it. */
+  readonly acknowledged?: { readonly author: string; readonly atMs: number };
   /** Of a digest: its lines after the sentence, few enough for every channel. */
   readonly lines?: readonly string[];
 }

@@ -5,11 +5,11 @@ type Draft<T> = T extends unknown ? Omit<T, 'id' | 'atMs'> : never;
 export type ControlDraft = Draft<Control>;
 export type OperatorOrderDraft = Draft<OperatorOrder>;
 
-/** What is lifted: a pause of exactly this scope, a silence of exactly this rule and subject, or one by its id. */
+/** What is lifted: a pause of exactly this scope, another control of exactly this rule and subject, or one by its id. */
 export type ControlSelector =
   | { readonly kind: 'pause'; readonly accountId: string | null }
   | {
-      readonly kind: 'silence';
+      readonly kind: 'silence' | 'acknowledgement';
       readonly accountId: string | null;
       readonly ruleId: string;
       readonly subject: SubjectKey | null;
@@ -37,7 +37,10 @@ export class ControlError extends Error {
  * audit of its account, else of `OPERATOR_CHAIN`.
  */
 export interface OperatorControls {
-  /** In force, in every bucket that it concerns, when this resolves. Replaces one of the same scope. */
+  /**
+   * In force, in every bucket that it concerns, when this resolves. Replaces one of the same scope; where somebody has
+   * acknowledged the same before, that stays and is what comes back.
+   */
   put(draft: ControlDraft): Promise<Control>;
   /** Ends controls; resolves to those that were in force. */
   lift(selector: ControlSelector, by: Omit<Authored, 'atMs'>): Promise<readonly Control[]>;

@@ -198,7 +198,7 @@ export type ProcessEvent =
   /** The web server turned somebody away; `client` is an address, or a network of one. */
   | {
       readonly kind: 'webRefused';
-      readonly why: 'wrongToken' | 'slowedDown' | 'connections' | 'scrapes';
+      readonly why: 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
       readonly client: string;
     }
   | { readonly kind: 'webError'; readonly error: unknown }

@@ -1,4 +1,4 @@
-import type { OperatorOrder, Pause, Silence } from '../controls/controls.ts';
+import type { Acknowledgement, OperatorOrder, Pause, Silence } from '../controls/controls.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { StoreEpoch } from '../ports/state-store.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
@@ -45,6 +45,8 @@ export interface AccountView {
   readonly creditLines: readonly CreditLineLine[];
   readonly balances: readonly { readonly asset: string; readonly available: DecimalString }[];
   readonly rules: readonly RuleLine[];
+  /** What people were told and is not over, the oldest first. */
+  readonly notices: readonly NoticeLine[];
   readonly intents: readonly IntentLine[];
   readonly orders: readonly OrderLine[];
   /** Orders by hand that have not begun. */
@@ -78,6 +80,7 @@ export function emptyView(accountId: string, state: StateLine): AccountView {
     creditLines: [],
     balances: [],
     rules: [],
+    notices: [],
     intents: [],
     orders: [],
     inbox: [],
@@ -215,6 +218,22 @@ export interface RuleLine {
   readonly reason: string;
   /** The condition in words: `liquidationDistance below 5 %`; empty for a rule that is not in the config. */
   readonly condition: string;
+}
+
+export interface NoticeLine {
+  readonly ruleId: string;
+  readonly subject: SubjectKey;
+  readonly market: string | null;
+  readonly severity: Severity;
+  /** As in an acknowledgement of it; see `episodeOf`. */
+  readonly episode: number;
+  /** The highest that is reached. */
+  readonly stage: number;
+  readonly sinceMs: number;
+  /** When it was told last. */
+  readonly toldAtMs: number;
+  /** null: nobody sees to it, or it has got worse since somebody said so. */
+  readonly acknowledged: Acknowledgement | null;
 }
 
 export interface IntentLine {

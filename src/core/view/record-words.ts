@@ -22,8 +22,7 @@ export function contentWords(content: AuditContent): string {
       return `notification: ${JSON.stringify(content.detail)}`;
     case 'control': {
       const { change, control, by } = content;
-      const what = control.kind === 'pause' ? 'pause' : 'silence';
-      return `${what} ${change} for ${scopeWords(control)} by ${by.author}: ${by.reason}`;
+      return `${control.kind} ${change} for ${scopeWords(control)} by ${by.author}: ${by.reason}`;
     }
     case 'operatorOrder':
       return `by hand: ${operatorOrderWords(content.order)} by ${content.order.author}: ${content.order.reason}`;

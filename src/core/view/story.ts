@@ -91,9 +91,9 @@ function partsOf(content: AuditContent, atMs: number): readonly Part[] {
     case 'control': {
       const { control } = content;
       const detail = { change: content.change, control, by: content.by };
-      const about = control.kind === 'silence' ? { ruleId: control.ruleId } : {};
-      const silenced = control.kind === 'silence' ? control.subject : null;
-      const scope = silenced === null ? 'all' : { subjects: [silenced] };
+      const about = control.kind === 'pause' ? {} : { ruleId: control.ruleId };
+      const subject = control.kind === 'pause' ? null : control.subject;
+      const scope = subject === null || subject === '' ? 'all' : { subjects: [subject] };
       const base = { atMs, kind: 'operator', words: contentWords(content), ...about, detail } as const;
       return [{ ...base, outcome: content.change, scope }];
     }

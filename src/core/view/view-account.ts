@@ -24,6 +24,7 @@ import {
   positionLines,
 } from './figure-lines.ts';
 import { doubtLines, intentLines, orderLines } from './lane-lines.ts';
+import { noticeLines } from './notice-lines.ts';
 import { ruleLines } from './rule-lines.ts';
 import { type Scene, sceneOf } from './scene.ts';
 import { type StateInputs, stateOf } from './state-of.ts';
@@ -45,7 +46,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
   const { load, balances } = inputs;
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
   const { account: stored } = load;
-  const { figures, inbox } = stored.documents;
+  const { figures, inbox, alerts } = stored.documents;
   const scene = sceneOf({ ...inputs, stored, withReasons: true });
   const lanes = [...stored.lanes.values()];
   const { passage } = scene.evaluation;
@@ -68,6 +69,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     nearest: nearestOf({ ...shared, positions, creditLines }),
     atRisk: atRiskOf({ positions, creditLines }, (market) => moneyOf(market, scene.rules.settings)),
     balances: balanceLines(scene, balances),
+    notices: noticeLines(alerts, shared.rules, scene.inForce),
     orders: orderLines(lanes),
     inbox: inbox?.orders ?? [],
     doubts: doubtLines(lanes),

@@ -1,5 +1,10 @@
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
-import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
+import {
+  acknowledgementOf,
+  type ControlsInForce,
+  episodeOf,
+  isSilenced,
+} from '../../core/controls/controls.ts';
 import { actionKey } from '../../core/intents/intent.ts';
 import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
@@ -113,8 +118,23 @@ function sayFiring(
   const isNew = entry === undefined || entry.notice.kind === 'resolved';
   if (!isNew && scene.nowMs - entry.saidMs < scene.reminderMs) return;
   const count = (entry?.count ?? 0) + 1;
-  const notice = noticeOf(request, key, isNew ? 'firing' : 'reminder', count, scene);
+  const seenTo = isNew ? undefined : whoSeesTo(request, scene);
+  const notice = {
+    ...noticeOf(request, key, isNew ? 'firing' : 'reminder', count, scene),
+    ...(seenTo === undefined ? {} : { acknowledged: seenTo }),
+  };
   entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
+}
+
+/** Who acknowledged what has fired, if it has not got worse since. */
+function whoSeesTo(request: ActionRequest, { active, inForce }: AlertScene): Notice['acknowledged'] {
+  const { ruleId, subject, atMs } = request;
+  if (inForce.acknowledgements.length === 0) return undefined;
+  const isOwn = (one: ActionRequest): boolean => one.ruleId === ruleId && one.subject === subject;
+  const stage = Math.max(request.stage, ...active.filter(isOwn).map((one) => one.stage));
+  const episode = episodeOf({ episode: request.episode, sinceMs: atMs });
+  const found = acknowledgementOf(inForce.acknowledgements, { ruleId, subject, episode, stage });
+  return found && { author: found.author, atMs: found.atMs };
 }
 
 function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<string>, scene: AlertScene): void {
@@ -126,7 +146,7 @@ function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<strin
     const { ruleId, subject } = entry.notice;
     const cure = scene.cures.find((one) => one.ruleId === ruleId && one.subject === subject);
     const words = cure?.words ?? RESOLVED;
-    const { figures: _before, ...same } = entry.notice;
+    const { figures: _before, acknowledged: _seenTo, ...same } = entry.notice;
     const facts = noticeFacts(scene.view(), same);
     const notice: Notice = { ...same, ...facts, id, kind: 'resolved', atMs: scene.nowMs, words };
     entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });

@@ -1,10 +1,18 @@
-import { type Control, type Controls, MAX_CONTROLS, NO_CONTROLS } from '../../core/controls/controls.ts';
+import {
+  type Control,
+  type Controls,
+  MAX_ACKNOWLEDGEMENTS,
+  MAX_CONTROLS,
+  NO_CONTROLS,
+} from '../../core/controls/controls.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { STAMP_LENGTH } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
 import { controlSchema } from './operator-schemas.ts';
 
 const VERSION = 1;
+/** Two sides that could not see one another may both have as many as there may be. */
+const MOST_ENTRIES = 2 * (MAX_CONTROLS + MAX_ACKNOWLEDGEMENTS);
 
 /** Controls as they are stored: the stamp, which scripts compare, and JSON. */
 export function writeControls(stamp: string, entries: readonly Control[]): string {
@@ -26,7 +34,7 @@ export function readControls(text: string, reader: ControlsReader): Controls {
   try {
     const body = JSON.parse(text.slice(STAMP_LENGTH)) as { version?: unknown; entries?: unknown };
     if (body.version === VERSION && Array.isArray(body.entries)) {
-      if (body.entries.length > 2 * MAX_CONTROLS) return { stamp, entries: [unreadable('are too many')] };
+      if (body.entries.length > MOST_ENTRIES) return { stamp, entries: [unreadable('are too many')] };
       return { stamp, entries: body.entries.flatMap((entry: unknown) => readControl(entry, reader)) };
     }
     return {
@@ -78,12 +86,22 @@ function entriesIn(text: string): readonly Entry[] | undefined {
 
 function readControl(value: unknown, { trust, onRefused }: ControlsReader): readonly Control[] {
   const read = controlSchema.safeParse(value);
-  if (!read.success) return [unreadable('hold something that is neither a pause nor a silence')];
+  if (!read.success) {
+    if (!isAcknowledgement(value))
+      return [unreadable('hold something that is neither a pause nor a silence')];
+    // It holds no action back: without it people are reminded, and that is all.
+    onRefused('an acknowledgement does not hold: it cannot be read');
+    return [];
+  }
   const control = read.data as Control;
   const fault = trust.controlFault(control.accountId, control);
   if (fault === undefined) return [control];
   onRefused(`the ${control.kind} ${control.id} by ${control.author} does not hold: ${fault}`);
   return [];
+}
+
+function isAcknowledgement(value: unknown): boolean {
+  return (value as { readonly kind?: unknown } | null)?.kind === 'acknowledgement';
 }
 
 function unreadable(why: string): Control {

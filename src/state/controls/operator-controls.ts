@@ -1,9 +1,11 @@
 import { type AuditDraft, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import {
   type Authored,
+  acknowledgementOf,
   type Control,
   type Controls,
   hasExpired,
+  MAX_ACKNOWLEDGEMENTS,
   MAX_CONTROLS,
   MAX_INBOX_ORDERS,
   type OperatorOrder,
@@ -42,7 +44,8 @@ const ATTEMPTS = 100;
 const ID_LENGTH = 10;
 const ID_LENGTH_OF_KEY = 20;
 
-type Edit = (entries: readonly Control[]) => readonly Control[];
+/** undefined: nothing is to be changed. */
+type Edit = (entries: readonly Control[]) => readonly Control[] | undefined;
 type Words = Omit<Authored, 'atMs'>;
 
 /**
@@ -65,14 +68,12 @@ export class StoredControls implements OperatorControls {
     const control = reader.trust.sealed(said.accountId, said);
     if (hasExpired(control, atMs)) throw new ControlError('CONTROL_INVALID', 'it would have expired already');
     const record = { kind: 'control', change: 'put', control, by: { ...typed, atMs } } as const;
+    let before: Control | undefined;
     await this.#change(control.accountId, [record], (entries) => {
-      const others = entries.filter((other) => !isSameScope(other, control));
-      if (others.length >= MAX_CONTROLS) {
-        throw new ControlError('CONTROLS_FULL', `${MAX_CONTROLS} controls are in force: lift some first`);
-      }
-      return [...others, control];
+      before = entries.find((other) => isAcknowledgedBy(other, control));
+      return before === undefined ? withControl(entries, control) : undefined;
     });
-    return control;
+    return before ?? control;
   }
 
   async lift(selector: ControlSelector, by: Words): Promise<readonly Control[]> {
@@ -135,13 +136,15 @@ export class StoredControls implements OperatorControls {
 
   async #change(accountId: string | null, audit: readonly AuditDraft[], edit: Edit): Promise<void> {
     const chain = accountId ?? OPERATOR_CHAIN;
-    await persist(chain, async () => {
+    const isChanged = await persist(chain, async () => {
       const { account, controls } = await this.#load(chain);
-      const replaced = { expected: controls.stamp, next: this.#edited(controls, edit) };
+      const next = this.#edited(controls, edit);
+      if (next === undefined) return false;
+      const replaced = { expected: controls.stamp, next };
       const [result] = await this.#options.store.commitWith([{ base: account, audit }], replaced);
       return isCommitted(result) || undefined;
     });
-    if (accountId !== null) return;
+    if (accountId !== null || !isChanged) return;
     const others = [...Array(BUCKETS).keys()].filter((bucket) => bucket !== bucketOf(chain));
     await Promise.all(others.map((bucket) => this.#changeBucket(bucket, edit)));
   }
@@ -151,17 +154,18 @@ export class StoredControls implements OperatorControls {
     let { controls } = await store.readBucket(bucket, []);
     await persist(`bucket ${bucket}`, async () => {
       const next = this.#edited(controls, edit);
+      if (next === undefined) return true;
       const now = await backend.setControls(bucket, controls.stamp, next);
       controls = readControls(now, reader);
       return now === next || undefined;
     });
   }
 
-  #edited(controls: Controls, edit: Edit): string {
+  #edited(controls: Controls, edit: Edit): string | undefined {
     const { clock, randomText } = this.#options;
     const now = clock.nowMs();
-    const kept = controls.entries.filter((control) => !hasExpired(control, now));
-    return writeControls(randomText(STAMP_LENGTH), edit(kept));
+    const edited = edit(controls.entries.filter((control) => !hasExpired(control, now)));
+    return edited === undefined ? undefined : writeControls(randomText(STAMP_LENGTH), edited);
   }
 
   async #load(accountId: string): Promise<{ account: StoredAccount; controls: Controls }> {
@@ -202,10 +206,34 @@ function requireShape(schema: typeof controlSchema | typeof operatorOrderSchema,
   );
 }
 
+/** @throws ControlError */
+function withControl(entries: readonly Control[], control: Control): readonly Control[] {
+  const others = entries.filter((other) => !isSameScope(other, control));
+  const acknowledged = others.filter(({ kind }) => kind === 'acknowledgement');
+  if (control.kind !== 'acknowledgement' && others.length - acknowledged.length >= MAX_CONTROLS) {
+    throw new ControlError('CONTROLS_FULL', `${MAX_CONTROLS} controls are in force: lift some first`);
+  }
+  const tooMany = new Set(
+    control.kind === 'acknowledgement'
+      ? acknowledged.slice(0, Math.max(0, acknowledged.length + 1 - MAX_ACKNOWLEDGEMENTS))
+      : [],
+  );
+  return [...others.filter((other) => !tooMany.has(other)), control];
+}
+
+/** Of two people who acknowledge the same, the first has it. */
+function isAcknowledgedBy(before: Control, control: Control): boolean {
+  return (
+    before.kind === 'acknowledgement' &&
+    control.kind === 'acknowledgement' &&
+    before.accountId === control.accountId &&
+    acknowledgementOf([before], control) !== undefined
+  );
+}
+
 function isSameScope(a: Control, b: Control): boolean {
-  if (a.accountId !== b.accountId) return false;
-  if (a.kind === 'pause' || b.kind === 'pause') return a.kind === b.kind;
-  return a.ruleId === b.ruleId && a.subject === b.subject;
+  if (a.accountId !== b.accountId || a.kind !== b.kind) return false;
+  return a.kind === 'pause' || b.kind === 'pause' || (a.ruleId === b.ruleId && a.subject === b.subject);
 }
 
 function isSelected(control: Control, selector: ControlSelector): boolean {

@@ -52,4 +52,13 @@ export const controlSchema = z.discriminatedUnion('kind', [
     subject: z.string().min(1).max(400).nullable(),
     expiresAtMs: moment,
   }),
+  z.strictObject({
+    ...scope,
+    kind: z.literal('acknowledgement'),
+    ruleId: name,
+    subject: z.string().max(400),
+    episode: moment,
+    stage: z.number().int().min(0).max(1_000),
+    expiresAtMs: moment,
+  }),
 ]);

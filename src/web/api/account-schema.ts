@@ -4,7 +4,7 @@ import { SOURCE_NAMES } from '../../core/fields/field-catalogue.ts';
 import type { AccountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
-import { decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
+import { acknowledgement, decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
 
 /** The read model of one account; see there for what figures mean. */
 
@@ -83,6 +83,20 @@ const rule = named('Rule', {
   silenced: z.boolean(),
   reason: z.string(),
   condition: z.string(),
+});
+
+const notice = named('Notice', {
+  ruleId: z.string(),
+  subject: z.string(),
+  market: z.string().nullable(),
+  severity: severity(),
+  episode: z.number().describe('As in an acknowledgement of it.'),
+  stage: z.number().int().describe('The highest that is reached.'),
+  sinceMs: timeMs(),
+  toldAtMs: timeMs(),
+  acknowledged: acknowledgement
+    .nullable()
+    .describe('null: nobody sees to it, or it has got worse since somebody said so.'),
 });
 
 const intent = named('Intent', {
@@ -179,6 +193,7 @@ export const account = named('Account', {
   creditLines: z.array(creditLine),
   balances: z.array(z.strictObject({ asset: z.string(), available: decimal() })),
   rules: z.array(rule),
+  notices: z.array(notice).describe('What people were told and is not over, the oldest first.'),
   intents: z.array(intent),
   orders: z.array(order),
   inbox: z.array(operatorOrder).describe('Orders by hand that have not begun.'),

@@ -1,11 +1,17 @@
 import { z } from 'zod';
-import type { Control, Pause, Silence } from '../../core/controls/controls.ts';
+import { acknowledgeAll, isMeant } from '../../core/controls/acknowledge.ts';
+import {
+  type Control,
+  LONGEST_ACKNOWLEDGED_MS,
+  type Pause,
+  type Silence,
+} from '../../core/controls/controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
-import { liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
+import { acknowledgedReply, liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
 
 const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
@@ -52,6 +58,47 @@ const putSilence = route({
     if (!views.ruleIds(id).includes(ruleId)) throw new ApiError(404, 'notFound', 'there is no such rule');
     const expiresAtMs = nowMs() + duration;
     return (await inForce(() => controls.put({ kind: 'silence', ...draft, author, expiresAtMs }))) as Silence;
+  },
+});
+
+const acknowledge = route({
+  id: 'acknowledge',
+  method: 'POST',
+  path: '/api/v1/acknowledgements',
+  summary: 'Say that somebody sees to it: no reminders and no escalation, until it is over or gets worse.',
+  body: z.strictObject({
+    accountId: accountId().nullable().describe('null: of every account.'),
+    ruleId: z.string().min(1).max(100).optional().describe('Absent: every rule.'),
+    subject: subjectKey().optional().describe('Absent: every subject.'),
+    ...by,
+    reason: by.reason.default('acknowledged'),
+    episode: z
+      .number()
+      .optional()
+      .describe('As it was shown to who acknowledges, with `stage`; refused where it is another one by now.'),
+    stage: z.number().int().min(0).optional(),
+    forMs: forMs().max(LONGEST_ACKNOWLEDGED_MS).optional().describe('Default: a week.'),
+  }),
+  status: 201,
+  reply: acknowledgedReply,
+  async answer({ views, controls, nowMs }, { body, caller }) {
+    const { accountId: id, author: said, reason, forMs: duration, episode, stage } = body;
+    if (id !== null) requireAccount(views, id);
+    const author = authorOf(caller, said);
+    const found = await views.read(id === null ? undefined : [id]);
+    const meant = found
+      .flatMap(({ view }) => view.notices.map((notice) => ({ ...notice, accountId: view.accountId })))
+      .filter((notice) => isMeant(notice, body));
+    if (meant.length === 0)
+      throw new ApiError(404, 'notFound', 'nothing of it is open: it may be over by now');
+    const isSeen = meant.every(
+      (one) => (episode ?? one.episode) === one.episode && (stage ?? one.stage) === one.stage,
+    );
+    if (!isSeen) throw new ApiError(409, 'refused', 'it has changed since it was shown: look at it again');
+    const done = await inForce(() =>
+      acknowledgeAll(controls, meant, { by: { author, reason }, nowMs: nowMs(), forMs: duration }),
+    );
+    return { acknowledgements: done.map(({ acknowledgement }) => acknowledgement) };
   },
 });
 
@@ -139,5 +186,12 @@ export const CONTROL_ROUTES: readonly ApiRoute[] = [
   lift('pause', 'resume', '/api/v1/pauses/:id', 'End a pause.'),
   putSilence,
   lift('silence', 'liftSilence', '/api/v1/silences/:id', 'End a silence.'),
+  acknowledge,
+  lift(
+    'acknowledgement',
+    'liftAcknowledgement',
+    '/api/v1/acknowledgements/:id',
+    'End an acknowledgement: people are reminded again.',
+  ),
   topUp,
 ];

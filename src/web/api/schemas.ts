@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Pause, Silence } from '../../core/controls/controls.ts';
+import type { Acknowledgement, Pause, Silence } from '../../core/controls/controls.ts';
 import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { ActionLine } from '../../core/view/action-log.ts';
 import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
@@ -54,6 +54,24 @@ export const silence = named(
   },
 ) satisfies z.ZodType<Silence>;
 
+export const acknowledgement = named(
+  {
+    id: 'Acknowledgement',
+    description: 'Somebody sees to it: no reminders and no escalation, until it is over or gets worse.',
+  },
+  {
+    kind: z.literal('acknowledgement'),
+    id: z.string(),
+    accountId: z.string().nullable().describe('null: it is about no account.'),
+    ruleId: z.string(),
+    subject: z.string(),
+    episode: z.number(),
+    stage: z.number().int().describe('A higher one is worse, and is told.'),
+    expiresAtMs: timeMs(),
+    ...authored,
+  },
+) satisfies z.ZodType<Acknowledgement>;
+
 export const queueLine = named('Queue', {
   queue: z.string(),
   waiting: z.number().int(),
@@ -105,6 +123,7 @@ export const overview = named('Overview', {
   ),
   pauses: z.array(pause),
   silences: z.array(silence),
+  acknowledgements: z.array(acknowledgement),
   health: readiness,
   degraded: z.array(z.string()).describe('What works only in part.'),
   exchange: z
@@ -206,7 +225,13 @@ export const topUpReply = named('TopUp', {
     ),
 });
 
-export const liftedReply = named('Lifted', { lifted: z.array(z.union([pause, silence])) });
+export const liftedReply = named('Lifted', { lifted: z.array(z.union([pause, silence, acknowledgement])) });
+
+export const acknowledgedReply = named('Acknowledged', {
+  acknowledgements: z
+    .array(acknowledgement)
+    .describe('In force now; where somebody had acknowledged it before, theirs.'),
+});
 
 export const errorReply = named('Error', {
   error: z.strictObject({ code: z.enum(API_ERROR_CODES), message: z.string() }),

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { NO_CONTROLS, type Pause, type Silence } from '../../../src/core/controls/controls.ts';
+import {
+  type Acknowledgement,
+  NO_CONTROLS,
+  type Pause,
+  type Silence,
+} from '../../../src/core/controls/controls.ts';
 import { POSITION_VALUES } from '../../../src/core/fields/field-values.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
@@ -368,6 +373,57 @@ describe('what stands besides', () => {
       ['blind', false],
     ]);
     expect(view(polled, { controls, nowMs: SERVER_MS + 10 })).toMatchObject({ pause: null, silences: [] });
+  });
+
+  test('what people were told and is not over, and who sees to it until it is worse', () => {
+    const notice = (kind: string, changes: object) => ({
+      notice: { ...changes, kind, ruleId: 'near', subject: 'position:1', severity: 'critical', market: 'M' },
+    });
+    const entries = {
+      a: notice('firing', { episode: 3, stage: 0, sinceMs: 5, atMs: 6 }),
+      b: notice('reminder', { episode: 3, stage: 1, sinceMs: 8, atMs: 9 }),
+      older: notice('firing', { episode: 2, stage: 4, sinceMs: 1, atMs: 1 }),
+      over: { notice: { ...notice('resolved', { episode: 9, stage: 0, sinceMs: 1, atMs: 1 }).notice } },
+      own: {
+        notice: { ...notice('firing', { episode: 0, stage: 0, sinceMs: 7, atMs: 7 }).notice, ruleId: 'own' },
+      },
+      broken: { notice: null },
+      text: 'text',
+    };
+    const by = { author: 'ann', reason: 'x', atMs: 0 };
+    const acknowledgement = (stage: number): Acknowledgement => ({
+      kind: 'acknowledgement',
+      id: 'k',
+      accountId: 'desk-1',
+      ruleId: 'near',
+      subject: 'position:1',
+      episode: 3,
+      stage,
+      expiresAtMs: SERVER_MS + 10,
+      ...by,
+    });
+    const shown = (stage: number, nowMs = SERVER_MS) => {
+      const documents = { alerts: { version: 1 as const, entries } };
+      const controls = { stamp: 'x', entries: [acknowledgement(stage)] };
+      const load = { kind: 'loaded', account: storedWith(documents) } as const;
+      return viewAccount({ load, rules: polled.rules, controls, nowMs }).notices;
+    };
+    expect(shown(1)).toEqual([
+      {
+        ruleId: 'near',
+        subject: 'position:1',
+        market: 'M',
+        severity: 'critical',
+        episode: 3,
+        stage: 1,
+        sinceMs: 5,
+        toldAtMs: 9,
+        acknowledged: acknowledgement(1),
+      },
+      expect.objectContaining({ ruleId: 'own', episode: 7, acknowledged: null }),
+    ]);
+    expect(shown(0)[0]?.acknowledged).toBeNull();
+    expect(shown(1, SERVER_MS + 10)[0]?.acknowledged).toBeNull();
   });
 
   test('an account that was never judged, and one whose state is refused', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
-import type { ControlsInForce, Silence } from '../../../src/core/controls/controls.ts';
+import { type Acknowledgement, NOTHING_IN_FORCE, type Silence } from '../../../src/core/controls/controls.ts';
 import type { StoredAlerts } from '../../../src/core/ports/state-store.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
@@ -27,8 +27,6 @@ const REQUEST: ActionRequest = {
   exemptFromLimits: false,
 };
 
-const IN_FORCE: ControlsInForce = { pause: undefined, silencedRules: [], silences: [] };
-
 const STATE = { kind: 'watching', cause: 'ruleFiring', words: 'w', severity: null, sinceMs: null } as const;
 
 function scene(changes: Partial<AlertScene>): AlertScene {
@@ -41,7 +39,7 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     view: () => emptyView('desk-1', STATE),
     conclusive: true,
     events: [],
-    inForce: IN_FORCE,
+    inForce: NOTHING_IN_FORCE,
     snapshot: { version: 1, accountId: 'desk-1', at: at(0), sources: {}, ownStops: [] },
     failures: [],
     reminderMs: 60_000,
@@ -90,10 +88,73 @@ test('a silence keeps an episode quiet without calling it resolved', () => {
     reason: 'r',
     atMs: 0,
   };
-  const inForce = { pause: undefined, silencedRules: ['near'], silences: [silence] };
+  const inForce = { ...NOTHING_IN_FORCE, silencedRules: ['near'], silences: [silence] };
   expect(alertsDue(scene({ inForce })).notices).toEqual([]);
   const told = handed(alertsDue(scene({})));
   expect(alertsDue(scene({ stored: told, inForce, nowMs: 100_000 })).notices).toEqual([]);
+});
+
+const acknowledged = (changes: Partial<Acknowledgement> = {}) => {
+  const acknowledgement: Acknowledgement = {
+    kind: 'acknowledgement',
+    id: 'k',
+    accountId: 'desk-1',
+    ruleId: 'near',
+    subject: 'position:42',
+    episode: 7,
+    stage: 0,
+    expiresAtMs: 1e12,
+    author: 'ann',
+    reason: 'r',
+    atMs: 30_000,
+    ...changes,
+  };
+  return { ...NOTHING_IN_FORCE, acknowledgements: [acknowledgement] };
+};
+
+describe('an episode that somebody sees to', () => {
+  const told = handed(alertsDue(scene({})));
+  const later = (changes: Partial<AlertScene>) =>
+    alertsDue(scene({ stored: told, nowMs: 61_000, ...changes }));
+  const seenTo = (changes: Partial<AlertScene> = {}) =>
+    later({ inForce: acknowledged(), ...changes }).notices.map(({ acknowledged: by }) => by?.author);
+
+  test('is said in its reminders, which concern only receivers that end what is not repeated', () => {
+    expect(seenTo()).toEqual(['ann']);
+  });
+
+  test('is told like any other when it fires for the first time', () => {
+    const fired = alertsDue(scene({ inForce: acknowledged() })).notices;
+    expect(fired.map(({ kind, acknowledged: by }) => [kind, by])).toEqual([['firing', undefined]]);
+  });
+
+  test.each([
+    ['another episode', { episode: 8 }],
+    ['another rule', { ruleId: 'far' }],
+    ['another subject', { subject: 'position:43' }],
+  ])('is not %s', (_what, changes) => {
+    expect(seenTo({ inForce: acknowledged(changes) })).toEqual([undefined]);
+  });
+
+  test('is told again when it gets worse, also by a stage that tells nobody by itself', () => {
+    const reduce = { ...REQUEST, stage: 1, actionIndex: 0 };
+    const quiet = { ...reduce, action: { kind: 'cancelAll', types: ['margin'], scope: 'market' } } as const;
+    expect(seenTo({ active: [REQUEST, quiet] })).toEqual([undefined]);
+    expect(seenTo({ active: [REQUEST, quiet], inForce: acknowledged({ stage: 1 }) })).toEqual(['ann']);
+    const worse = later({ active: [REQUEST, reduce], inForce: acknowledged() }).notices;
+    expect(worse.map(({ kind, stage, acknowledged: by }) => [kind, stage, by])).toEqual([
+      ['reminder', 0, undefined],
+      ['firing', 1, undefined],
+    ]);
+  });
+
+  test('is told to all when it is over', () => {
+    const reminded = later({ inForce: acknowledged() });
+    const over = alertsDue(
+      scene({ stored: handed(reminded), active: [], inForce: acknowledged(), nowMs: 62_000 }),
+    );
+    expect(over.notices.map(({ kind, acknowledged: by }) => [kind, by])).toEqual([['resolved', undefined]]);
+  });
 });
 
 test('alarms of lanes reach somebody, each once', () => {
@@ -175,7 +236,7 @@ describe('an account that cannot be read', () => {
 
   test('is silent while that is silenced, and not resolved by it', () => {
     const silence = { ruleId: 'built-in/blind', subject: null, accountId: null } as Silence;
-    const inForce = { pause: undefined, silencedRules: ['built-in/blind'], silences: [silence] };
+    const inForce = { ...NOTHING_IN_FORCE, silencedRules: ['built-in/blind'], silences: [silence] };
     expect(alertsDue(blindFor(31_000, { inForce })).notices).toEqual([]);
     const told = handed(alertsDue(blindFor(31_000)));
     expect(alertsDue(blindFor(200_000, { stored: told, inForce })).notices).toEqual([]);

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATOR_CHAIN } from '../../../src/core/audit/audit-record.ts';
 import {
+  type Acknowledgement,
+  acknowledgementOf,
   type Control,
   controlsInForce,
   isSilenced,
+  MAX_ACKNOWLEDGEMENTS,
   MAX_CONTROLS,
   MAX_INBOX_ORDERS,
 } from '../../../src/core/controls/controls.ts';
@@ -158,6 +161,60 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
     ]);
   });
 
+  test('of those who acknowledge the same the first has it, in every process, until it is worse', async () => {
+    const place = places.open();
+    const { store, audit } = place.open();
+    const expiresAtMs = systemClock.nowMs() + HOUR;
+    const episode = { ruleId: 'near', subject: 'position:1', episode: 3, stage: 0 };
+    const draft = { kind: 'acknowledgement', accountId: 'acc', ...episode, expiresAtMs } as const;
+    const inForce = async () =>
+      controlsInForce((await store.read('acc')).controls, 'acc', systemClock.nowMs()).acknowledgements;
+    const put = await Promise.all(
+      ['ann', 'bob', 'cem'].map((author) => place.open().controls.put({ ...draft, ...BY, author })),
+    );
+    const [first, ...others] = await inForce();
+    expect(others).toEqual([]);
+    expect(put).toEqual([first, first, first]);
+    const records = (await audit.tail('acc', 10)).filter(({ record }) => record.content.kind === 'control');
+    expect(records).toHaveLength(1);
+    expect(acknowledgementOf(await inForce(), { ...episode, stage: 1 })).toBeUndefined();
+    const { controls } = place.open();
+    const worse = await controls.put({ ...draft, stage: 1, ...BY, author: 'dee' });
+    expect(await inForce()).toEqual([worse]);
+    const next = await controls.put({ ...draft, episode: 4, ...BY });
+    expect(await inForce()).toEqual([next]);
+    expect(await controls.lift({ kind: 'id', id: next.id }, BY)).toEqual([next]);
+    expect(await inForce()).toEqual([]);
+  });
+
+  test('acknowledgements keep no pause out: of too many the oldest are let go', async () => {
+    const place = places.open();
+    const { controls } = place.open();
+    const expiresAtMs = systemClock.nowMs() + HOUR;
+    const acknowledged = (index: number): Acknowledgement => ({
+      kind: 'acknowledgement',
+      id: `a${index}`,
+      accountId: 'full',
+      ruleId: 'near',
+      subject: `position:${index}`,
+      episode: index,
+      stage: 0,
+      ...BY,
+      atMs: index,
+      expiresAtMs,
+    });
+    const many = Array.from({ length: MAX_ACKNOWLEDGEMENTS }, (_, index) => acknowledged(index));
+    await place.raw.setControls(bucketOf('full'), '', writeControls('s'.repeat(12), many));
+    await controls.put({ kind: 'pause', accountId: 'full', ...BY, expiresAtMs: null });
+    expect(await controls.list()).toHaveLength(MAX_ACKNOWLEDGEMENTS + 1);
+    const { id: _id, atMs: _at, ...draft } = acknowledged(9_999);
+    await controls.put(draft);
+    const left = await controls.list();
+    expect(left).toHaveLength(MAX_ACKNOWLEDGEMENTS + 1);
+    expect(left.some(({ id }) => id === 'a0')).toBe(false);
+    expect(left.some(({ kind: one }) => one === 'pause')).toBe(true);
+  });
+
   test('many operators at once lose none of their controls', async () => {
     const place = places.open();
     const expiresAtMs = systemClock.nowMs() + HOUR;
@@ -223,6 +280,19 @@ describe.each(PLACE_KINDS)('operator controls in %s', (kind) => {
       expect(await pausedBy(place, 'acc')).toBeUndefined();
     },
   );
+
+  test('an acknowledgement that cannot be read holds nothing back and takes no pause along', async () => {
+    const place = places.open();
+    const pause = { kind: 'pause', id: 'p', accountId: 'acc', ...BY, atMs: 0, expiresAtMs: null };
+    const broken = { kind: 'acknowledgement', id: 'k', accountId: 'acc', ...BY, atMs: 0, episode: 'x' };
+    const write = async (stamp: string, entries: readonly object[]) => {
+      const before = (await place.open().store.read('acc')).controls.stamp;
+      await place.raw.setControls(bucketOf('acc'), before, writeControls(stamp, entries as Control[]));
+      return (await place.open().store.read('acc')).controls.entries;
+    };
+    expect(await write('y'.repeat(12), [broken])).toEqual([]);
+    expect(await write('z'.repeat(12), [broken, pause])).toEqual([pause]);
+  });
 
   test('an order is in the inbox, in the audit, makes its account due, and is consumed once', async () => {
     const place = places.open();

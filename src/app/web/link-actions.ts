@@ -1,0 +1,131 @@
+import { acknowledgeAll, type OpenEpisode } from '../../core/controls/acknowledge.ts';
+import type { LinkTarget } from '../../core/controls/signed-link.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { OperatorControls } from '../../core/ports/operator-controls.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import type { LinkView } from '../../web/links.ts';
+
+export interface LinkParts {
+  readonly controls: Pick<OperatorControls, 'put'>;
+  /** Accounts by id, unknown ones left out; all without ids. */
+  readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
+
+/** `nothing`: the link can be used again. */
+export interface LinkResult extends LinkView {
+  readonly kind: 'done' | 'nothing';
+}
+
+/** What one kind of link shows and does. Doing it twice is harmless. */
+interface LinkAction<T> {
+  look(target: T): Promise<LinkView>;
+  use(target: T, author: string): Promise<LinkResult>;
+}
+
+type LinkActions = {
+  readonly [K in LinkTarget['kind']]: LinkAction<Extract<LinkTarget, { readonly kind: K }>>;
+};
+
+export function linkActions(parts: LinkParts): LinkActions {
+  return {
+    acknowledge: {
+      look: async (target) => lookAt(await episodesOf(parts, target), target),
+      use: async (target, author) => await acknowledge(parts, await episodesOf(parts, target), author),
+    },
+    acknowledgeAll: {
+      look: async (target) => lookAt(await episodesUntil(parts, target), target),
+      use: async (target, author) => await acknowledge(parts, await episodesUntil(parts, target), author),
+    },
+  };
+}
+
+type Acknowledge = Extract<LinkTarget, { readonly kind: 'acknowledge' | 'acknowledgeAll' }>;
+
+type Open = OpenEpisode & { readonly accountId: string; readonly sinceMs: number };
+
+/** Of the target alone, and only as far as its message told: a higher stage is told by a message of its own. */
+async function episodesOf(
+  { views }: LinkParts,
+  target: Extract<LinkTarget, { readonly kind: 'acknowledge' }>,
+): Promise<readonly Open[]> {
+  const found = (await views([target.accountId])).flatMap(openIn);
+  return found.filter(
+    (one) => isOf(one, target) && one.episode === target.episode && one.stage <= target.stage,
+  );
+}
+
+async function episodesUntil(
+  { views }: LinkParts,
+  target: Extract<LinkTarget, { readonly kind: 'acknowledgeAll' }>,
+): Promise<readonly Open[]> {
+  const found = (await views()).flatMap(openIn);
+  return found.filter((one) => isOf(one, target) && one.sinceMs <= target.saidAtMs);
+}
+
+function openIn({ accountId, notices }: AccountView): readonly Open[] {
+  return notices.map((notice) => ({ ...notice, accountId }));
+}
+
+function isOf(open: Open, { ruleId, subject }: Acknowledge): boolean {
+  return open.ruleId === ruleId && open.subject === subject;
+}
+
+const OVER: LinkView = {
+  title: 'There is nothing to acknowledge',
+  lines: ['It is over, or it has got worse since this message: a newer one has a newer link.'],
+};
+
+const MEANING =
+  'It is not told again, and to nobody else, until it is over or gets worse. Breakwater goes on acting by its rules.';
+
+function lookAt(open: readonly Open[], { ruleId, subject }: Acknowledge): LinkView {
+  const [first] = open;
+  if (first === undefined) return OVER;
+  const left = open.filter(({ acknowledged }) => acknowledged === null);
+  const where =
+    open.length === 1 ? `account ${first.accountId}` : `${open.length} accounts: ${accountWords(open)}`;
+  const what = `${ruleId} for ${subject} of ${where}`;
+  if (left.length === 0) return { title: 'It is acknowledged', lines: [what, ...seenTo(open)] };
+  return { title: 'Acknowledge?', lines: [what, ...seenTo(open), MEANING], button: 'Acknowledge' };
+}
+
+const MOST_ACCOUNTS = 20;
+
+function accountWords(open: readonly Open[]): string {
+  const shown = open.slice(0, MOST_ACCOUNTS).map(({ accountId }) => accountId);
+  const more = open.length - shown.length;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
+}
+
+/** Each person once. */
+function seenTo(open: readonly Open[]): readonly string[] {
+  const words = open.flatMap(({ acknowledged }) =>
+    acknowledged === null
+      ? []
+      : [`Acknowledged by ${acknowledged.author} at ${timeWords(acknowledged.atMs)}.`],
+  );
+  return [...new Set(words)].slice(0, MOST_ACCOUNTS);
+}
+
+/** To the second, in UTC. */
+export function timeWords(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+async function acknowledge(
+  { controls, clock }: LinkParts,
+  open: readonly Open[],
+  author: string,
+): Promise<LinkResult> {
+  if (open.length === 0) return { kind: 'nothing', ...OVER };
+  const by = { author, reason: 'acknowledged' };
+  const done = await acknowledgeAll(controls, open, { by, nowMs: clock.nowMs() });
+  const isNews = done.some(({ isOlder }) => !isOlder);
+  const others = done.filter(({ isOlder }) => isOlder).map(({ acknowledgement }) => acknowledgement);
+  const words = others.map((one) => `Acknowledged by ${one.author} at ${timeWords(one.atMs)}.`);
+  const lines = [...new Set(words)].slice(0, MOST_ACCOUNTS);
+  return isNews
+    ? { kind: 'done', title: 'Acknowledged', lines: [...lines, MEANING] }
+    : { kind: 'done', title: 'Somebody has acknowledged it before', lines };
+}

@@ -1,0 +1,61 @@
+import type { FoundUse, LinkSigner, LinkTarget, LinkUses } from '../../core/controls/signed-link.ts';
+import type { LinkDesk, LinkView } from '../../web/links.ts';
+import { type LinkParts, type LinkResult, linkActions, timeWords } from './link-actions.ts';
+
+export interface LinkDeskParts extends LinkParts {
+  readonly signer: LinkSigner;
+  readonly uses: LinkUses;
+}
+
+/** That a link was used is known for so long after it has expired. */
+const REMEMBERED_MS = 7 * 86_400_000;
+
+/** Shows and does what links of messages say, each once. */
+export function createLinkDesk({ signer, uses, ...parts }: LinkDeskParts): LinkDesk {
+  const { clock } = parts;
+  const actions = linkActions(parts);
+  const actionOf = (target: LinkTarget): AnyAction => actions[target.kind];
+  return {
+    read: (token) => signer.read(token, clock.nowMs()),
+    async look(id, { target }) {
+      const use = await uses.find(id);
+      return use === undefined ? await actionOf(target).look(target) : usedView(use);
+    },
+    async use(id, { target, expiresAtMs }, author) {
+      const use = { author, atMs: clock.nowMs() };
+      const earlier = await uses.take(id, use);
+      if (earlier !== undefined) return usedView(earlier);
+      const { kind, ...view } = await actionOf(target)
+        .use(target, author)
+        .catch(async (error: unknown) => {
+          await uses.release(id).catch(() => undefined);
+          throw error;
+        });
+      if (kind === 'nothing') await uses.release(id);
+      else await uses.finish(id, use, expiresAtMs + REMEMBERED_MS);
+      return view;
+    },
+  };
+}
+
+interface AnyAction {
+  look(target: LinkTarget): Promise<LinkView>;
+  use(target: LinkTarget, author: string): Promise<LinkResult>;
+}
+
+function usedView({ author, atMs, isDone }: FoundUse): LinkView {
+  return isDone
+    ? { title: 'This link has been used', lines: [`By ${author} at ${timeWords(atMs)}.`] }
+    : { title: 'Somebody is using this link', lines: [`${author}, just now. Look again in half a minute.`] };
+}
+
+/** While the process goes on without Redis its own memory sees to it. */
+export function usesOrAlone(shared: LinkUses, alone: LinkUses, isAlone: () => boolean): LinkUses {
+  const current = (): LinkUses => (isAlone() ? alone : shared);
+  return {
+    find: (id) => current().find(id),
+    take: (id, use) => current().take(id, use),
+    finish: (id, use, untilMs) => current().finish(id, use, untilMs),
+    release: (id) => current().release(id),
+  };
+}

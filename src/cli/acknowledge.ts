@@ -1,0 +1,134 @@
+import type { Command } from 'commander';
+import type { Desk } from '../app.ts';
+import { type Acknowledged, acknowledgeAll, isMeant } from '../core/controls/acknowledge.ts';
+import { roughly } from '../core/quantities/roughly.ts';
+import type { NoticeLine } from '../core/view/account-view.ts';
+import { scopeWords } from '../core/view/record-words.ts';
+import { UsageError } from './errors.ts';
+import { withExamples, withJson } from './help.ts';
+import { type CliIo, printJson, printLine } from './io.ts';
+import type { ControlFlags } from './operate/controls.ts';
+import { requireAccount, withDesk, withPlace } from './operate/place.ts';
+import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
+import { tableLines } from './table.ts';
+
+interface Flags extends ControlFlags {
+  readonly rule?: string;
+  readonly subject?: string;
+  readonly all?: boolean;
+  readonly lift?: boolean;
+}
+
+/** `breakwater acknowledge`: somebody sees to what people were told of. */
+export function registerAcknowledge(program: Command, io: CliIo): void {
+  const command = program
+    .command('acknowledge')
+    .alias('ack')
+    .summary('say that somebody sees to what people were told of')
+    .description(
+      'Says that somebody sees to what people were told of: it is not told again, and to nobody else, until it is ' +
+        'over or gets worse. Rules go on acting. Without a choice it lists what is open.',
+    )
+    .option('-a, --account <id>', 'what is open in this account', nonEmpty)
+    .option('--rule <id>', 'what this rule told, or a built-in notice such as built-in/blind', nonEmpty)
+    .option('--subject <key>', 'such as position:42, creditLine:USDT@1700000000 or account', nonEmpty)
+    .option('--all', 'everything that is open')
+    .option(
+      '-r, --reason <text>',
+      'what is done about it; kept in the audit (default: acknowledged)',
+      nonEmpty,
+    )
+    .option('--for <duration>', 'tell it again after this time (default: a week)', durationMs)
+    .option('--author <name>', 'who sees to it (default: the user of the system)', nonEmpty)
+    .option('--lift', 'end these acknowledgements: people are reminded again')
+    .option('--list', 'print what is open, and end');
+  withJson(withPlace(command));
+  withExamples(command, {
+    'what is open': 'acknowledge',
+    'all of one account': 'acknowledge --account desk-1 --reason "moving collateral"',
+    'one outage, in every account': 'acknowledge --rule built-in/blind --reason "exchange is in maintenance"',
+  });
+  command.action((flags: Flags) => acknowledge(io, flags));
+}
+
+type Open = NoticeLine & { readonly accountId: string };
+
+async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
+  const { account, rule, subject, all } = flags;
+  const isChosen = all === true || [account, rule, subject].some((choice) => choice !== undefined);
+  if (!isChosen && flags.lift === true) {
+    throw new UsageError('say which ones to end.', 'Add --account ID, --rule ID or --all.');
+  }
+  await withDesk(io, flags, async (desk) => {
+    const open = (await openIn(desk, account)).filter((one) => isMeant(one, { ruleId: rule, subject }));
+    if (!isChosen || flags.list === true) return list(io, flags, open);
+    if (flags.lift === true) return await lift(io, flags, desk, open);
+    const author = authorOf(flags.author, io);
+    const by = { author, reason: flags.reason ?? 'acknowledged' };
+    const done = await acknowledgeAll(desk.controls, open, { by, nowMs: Date.now(), forMs: flags.for });
+    report(io, done, flags.json === true);
+  });
+}
+
+async function openIn(desk: Desk, account: string | undefined): Promise<readonly Open[]> {
+  if (account !== undefined) await requireAccount(desk, account);
+  const ids = account === undefined ? desk.accounts?.map(({ id }) => id) : [account];
+  if (ids === undefined) {
+    throw new UsageError(
+      'without a config nobody knows which accounts there are.',
+      'Add --account ID or --config FILE.',
+    );
+  }
+  const views = await Promise.all(ids.map((id) => desk.view(id)));
+  return views.flatMap(({ accountId, notices }) => notices.map((notice) => ({ ...notice, accountId })));
+}
+
+function report(io: CliIo, done: readonly Acknowledged[], json: boolean): void {
+  if (json) {
+    printJson(io, { acknowledgements: done.map(({ acknowledgement }) => acknowledgement) });
+    return;
+  }
+  if (done.length === 0) printLine(io, NOTHING);
+  for (const { acknowledgement, isOlder } of done) {
+    const { author, atMs } = acknowledgement;
+    const what = scopeWords(acknowledgement);
+    const older = `Already acknowledged: ${what}, by ${author} at ${timeOf(atMs)}.`;
+    printLine(io, isOlder ? older : `Acknowledged: ${what}, until it is over or gets worse.`);
+  }
+}
+
+const NOTHING = 'Nothing of it is open.';
+
+function list(io: CliIo, { json }: Flags, open: readonly Open[]): void {
+  if (json === true) {
+    for (const one of open) printJson(io, one);
+    return;
+  }
+  if (open.length === 0) {
+    printLine(io, 'Nothing is open.');
+    return;
+  }
+  const nowMs = Date.now();
+  const lines = tableLines(io, {
+    columns: ['ACCOUNT', 'RULE', 'SUBJECT', 'SEVERITY', 'FOR', 'ACKNOWLEDGED'].map((title) => ({ title })),
+    rows: open.map(({ accountId, ruleId, subject, severity, sinceMs, acknowledged }) => [
+      accountId,
+      ruleId,
+      subject,
+      severity,
+      roughly(nowMs - sinceMs),
+      acknowledged === null ? 'no' : `${acknowledged.author}: ${acknowledged.reason}`,
+    ]),
+  });
+  for (const line of lines) printLine(io, line);
+}
+
+async function lift(io: CliIo, flags: Flags, { controls }: Desk, open: readonly Open[]): Promise<void> {
+  const author = authorOf(flags.author, io);
+  const by = { author, reason: flags.reason ?? 'not seen to any more' };
+  const ids = open.flatMap(({ acknowledged }) => (acknowledged === null ? [] : [acknowledged.id]));
+  const lifted = (await Promise.all(ids.map((id) => controls.lift({ kind: 'id', id }, by)))).flat();
+  if (flags.json === true) printJson(io, { lifted });
+  else if (lifted.length === 0) printLine(io, 'Nothing of it was acknowledged.');
+  else for (const control of lifted) printLine(io, `Lifted: acknowledgement of ${scopeWords(control)}.`);
+}

@@ -1,0 +1,48 @@
+import { episodeOf } from '../core/controls/controls.ts';
+import { LINK_PATH, type LinkSigner, type LinkTarget } from '../core/controls/signed-link.ts';
+import type { Message } from '../core/ports/delivery.ts';
+import type { Channel, Outgoing } from './channel.ts';
+import type { LinkTemplate } from './message-layout.ts';
+
+export interface ActionLinkParts {
+  readonly signer: Pick<LinkSigner, 'token'>;
+  /** Without a slash at the end. */
+  readonly publicUrl: string;
+}
+
+/** Messages of later than that have newer links. */
+const GOOD_FOR_MS = 86_400_000;
+
+/** Links with which whoever gets a message acts: signed for this message and channel, the same when it is sent again. */
+export function actionLinksOf(
+  { message, along }: Pick<Outgoing, 'message' | 'along'>,
+  { name, endsBySilence }: Channel,
+  { signer, publicUrl }: ActionLinkParts,
+): readonly LinkTemplate[] {
+  // An Alertmanager shows what it keeps to everybody who looks at it, and another link would be another alert.
+  if (endsBySilence === true) return [];
+  const expiresAtMs = message.atMs + GOOD_FOR_MS;
+  return targetsOf(message, along).map(({ title, target }) => ({
+    title,
+    url: `${publicUrl}${LINK_PATH}${signer.token({ target, sentTo: name, expiresAtMs })}`,
+  }));
+}
+
+interface TitledTarget {
+  readonly title: string;
+  readonly target: LinkTarget;
+}
+
+function targetsOf(message: Message, along: readonly Message[]): readonly TitledTarget[] {
+  const { kind, accountId, ruleId, subject, stage } = message;
+  if (kind !== 'firing' && kind !== 'reminder') return [];
+  if (accountId === '') return [];
+  if (along.length > 0) {
+    const saidAtMs = Math.max(...[message, ...along].map(({ atMs }) => atMs));
+    return [{ title: 'Acknowledge', target: { kind: 'acknowledgeAll', ruleId, subject, saidAtMs } }];
+  }
+  const episode = episodeOf(message);
+  return [
+    { title: 'Acknowledge', target: { kind: 'acknowledge', accountId, ruleId, subject, episode, stage } },
+  ];
+}

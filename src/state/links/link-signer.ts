@@ -1,0 +1,65 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import type { LinkSigner, LinkTarget, SignedLink } from '../../core/controls/signed-link.ts';
+
+/** Sets what is signed here apart from everything else that the same key seals. */
+const LABEL = 'breakwater signed link 1';
+
+const text = z.string().max(1_000);
+const number = z.number().min(0).max(8.64e15);
+
+const target = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('acknowledge'),
+    accountId: text,
+    ruleId: text,
+    subject: text,
+    episode: number,
+    stage: number,
+  }),
+  z.strictObject({ kind: z.literal('acknowledgeAll'), ruleId: text, subject: text, saidAtMs: number }),
+]) satisfies z.ZodType<LinkTarget>;
+
+const shape = z.strictObject({
+  target,
+  sentTo: text,
+  expiresAtMs: number,
+}) satisfies z.ZodType<SignedLink>;
+
+/** More than any link has. */
+const MOST_LENGTH = 4_000;
+
+/** A token is the link as JSON and an HMAC-SHA-256 of it, both in base64url. The key is derived from `secret`. */
+export function createLinkSigner(secret: string): LinkSigner {
+  const key = createHmac('sha256', secret).update(LABEL, 'utf8').digest();
+  const macOf = (body: string): Buffer => createHmac('sha256', key).update(body, 'utf8').digest();
+  return {
+    token(link) {
+      const body = Buffer.from(JSON.stringify(link), 'utf8').toString('base64url');
+      return `${body}.${macOf(body).toString('base64url')}`;
+    },
+    read(token, nowMs) {
+      const [, body = '', given = ''] = /^([\w-]+)\.([\w-]{43})$/.exec(token.slice(0, MOST_LENGTH)) ?? [];
+      const mac = macOf(body);
+      // Compared as bytes: base64url has several spellings of the last of them.
+      const isOurs = timingSafeEqual(mac, paddedTo(mac.length, Buffer.from(given, 'base64url')));
+      const link = isOurs ? linkIn(body) : undefined;
+      if (link === undefined) return { kind: 'wrong' };
+      const id = createHmac('sha256', key).update(mac).digest('hex').slice(0, 32);
+      return { kind: nowMs >= link.expiresAtMs ? 'expired' : 'valid', id, link };
+    },
+  };
+}
+
+function paddedTo(length: number, bytes: Buffer): Buffer {
+  return Buffer.concat([bytes, Buffer.alloc(length)], length);
+}
+
+/** undefined: another version has made it. */
+function linkIn(body: string): SignedLink | undefined {
+  try {
+    return shape.safeParse(JSON.parse(Buffer.from(body, 'base64url').toString('utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}

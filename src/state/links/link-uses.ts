@@ -1,0 +1,73 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { FoundUse, LinkUses } from '../../core/controls/signed-link.ts';
+
+/** Longer than what a link does takes; who dies at it lets others try after it. */
+const TAKEN_MS = 30_000;
+
+const stored = z.object({ author: z.string(), atMs: z.number(), isDone: z.boolean() });
+
+/** Shared by all processes with the same prefix. */
+export function createRedisLinkUses({
+  redis,
+  prefix,
+  nowMs,
+}: {
+  readonly redis: Redis;
+  readonly prefix: string;
+  readonly nowMs: () => number;
+}): LinkUses {
+  const keyOf = (id: string): string => `${prefix}:{link}:${id}`;
+  const find = async (id: string): Promise<FoundUse | undefined> => useIn(await redis.get(keyOf(id)));
+  return {
+    find,
+    async take(id, use) {
+      const taken = JSON.stringify({ ...use, isDone: false });
+      if ((await redis.set(keyOf(id), taken, 'PX', TAKEN_MS, 'NX')) === 'OK') return undefined;
+      return (await find(id)) ?? UNKNOWN;
+    },
+    async finish(id, use, untilMs) {
+      const keptMs = Math.max(TAKEN_MS, Math.ceil(untilMs - nowMs()));
+      await redis.set(keyOf(id), JSON.stringify({ ...use, isDone: true }), 'PX', keptMs);
+    },
+    async release(id) {
+      await redis.del(keyOf(id));
+    },
+  };
+}
+
+/** It ended between two looks, or is not ours. */
+const UNKNOWN: FoundUse = { author: 'somebody', atMs: 0, isDone: false };
+
+function useIn(text: string | null): FoundUse | undefined {
+  if (text === null) return undefined;
+  try {
+    return stored.safeParse(JSON.parse(text)).data ?? UNKNOWN;
+  } catch {
+    return UNKNOWN;
+  }
+}
+
+/** Of one process: for tests, and while Redis is lost. */
+export function createMemoryLinkUses(): LinkUses {
+  const uses = new Map<string, FoundUse>();
+  return {
+    find: async (id) => uses.get(id),
+    async take(id, use) {
+      const before = uses.get(id);
+      if (before === undefined) uses.set(id, { ...use, isDone: false });
+      return before;
+    },
+    async finish(id, use) {
+      const [oldest] = uses.keys();
+      if (uses.size >= MOST && oldest !== undefined) uses.delete(oldest);
+      uses.set(id, { ...use, isDone: true });
+    },
+    async release(id) {
+      uses.delete(id);
+    },
+  };
+}
+
+/** Of more than these the oldest are forgotten: what a link does once done is not done again. */
+const MOST = 1_000;

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { LINK_PATH, type LinkReading, type SignedLink } from '../core/controls/signed-link.ts';
+import { type AccessControl, authorWords, RETRY_AFTER } from './access.ts';
+import { SECURITY_HEADERS } from './headers.ts';
+
+/** What links in messages show and do; see `LinkTarget`. */
+export interface LinkDesk {
+  read(token: string): LinkReading;
+  /** What it would do now, or why there is nothing to do. Changes nothing. */
+  look(id: string, link: SignedLink): Promise<LinkView>;
+  /** Does it, once. */
+  use(id: string, link: SignedLink, author: string): Promise<LinkView>;
+}
+
+export interface LinkView {
+  readonly title: string;
+  readonly lines: readonly string[];
+  /** Absent: there is nothing to do. */
+  readonly button?: string;
+}
+
+interface LinkParts {
+  readonly control: Pick<AccessControl, 'judgeLink'>;
+  readonly onError: (error: unknown) => void;
+}
+
+interface Page extends LinkView {
+  readonly status: number;
+}
+
+/**
+ * Pages of their own, without scripts, for people who have no token. GET shows, POST does. What is not valid is slowed down
+ * and counted as wrong tokens are.
+ */
+export function registerLinks(app: FastifyInstance, desk: LinkDesk, { control, onError }: LinkParts): void {
+  void app.register(async (scope) => {
+    // A form's; only the fields that are asked for are taken from it.
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string' },
+      (_request, body, done) => done(null, new URLSearchParams(String(body))),
+    );
+    const config = { access: 'open' } as const;
+    // Not a parameter: those have a bound on their length that a link is over.
+    scope.get(`${LINK_PATH}*`, { config }, async (request, reply) => {
+      const page = await answer(request, (id, link) => desk.look(id, link));
+      return send(reply, page);
+    });
+    scope.post(`${LINK_PATH}*`, { config }, async (request, reply) => {
+      const page = await answer(request, (id, link) => desk.use(id, link, authorOf(request, link)));
+      return send(reply, page);
+    });
+  });
+
+  async function answer(
+    request: FastifyRequest,
+    act: (id: string, link: SignedLink) => Promise<LinkView>,
+  ): Promise<Page> {
+    const reading = desk.read((request.params as { readonly '*': string })['*']);
+    const verdict = control.judgeLink(request, reading.kind === 'valid');
+    if (verdict === 'slowedDown') return { status: 429, ...SLOWED_DOWN };
+    if (reading.kind === 'wrong') return { status: 404, ...WRONG };
+    const { kind, id, link } = reading;
+    try {
+      if (kind === 'valid') return { status: 200, ...(await act(id, link)) };
+      // Who used it says more than that it is too late.
+      return { status: 410, ...withoutButton(await desk.look(id, link), link) };
+    } catch (error) {
+      onError(error);
+      return { status: 503, ...STORE_LOST };
+    }
+  }
+}
+
+const WRONG: LinkView = {
+  title: 'This link is not valid',
+  lines: ['It was cut off or changed on its way, or the key it was made with is not in use any more.'],
+};
+const STORE_LOST: LinkView = {
+  title: 'This is not possible now',
+  lines: ['The state store does not answer. It may have been done or not: open the link again to see.'],
+};
+const SLOWED_DOWN: LinkView = {
+  title: 'Try again later',
+  lines: ['Too many links or tokens that are not valid came from this address.'],
+};
+
+function withoutButton({ title, lines, button }: LinkView, { expiresAtMs }: SignedLink): LinkView {
+  if (button === undefined) return { title, lines };
+  const at = `${new Date(expiresAtMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  return {
+    title: 'This link has expired',
+    lines: [`It was good until ${at}. A newer message has a newer one.`],
+  };
+}
+
+const MOST_NAME = 80;
+
+/** Nothing that could forge a line in a log or a terminal. */
+function authorOf({ body, caller }: FastifyRequest, { sentTo }: SignedLink): string {
+  const given = body instanceof URLSearchParams ? (body.get('author') ?? '') : '';
+  const name = given
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
+    .trim()
+    .slice(0, MOST_NAME);
+  return authorWords(caller, `${name === '' ? 'somebody' : name}, by a link sent to ${sentTo}`);
+}
+
+const STYLE = `:root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}
+body{max-width:36rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
+form{display:grid;gap:1rem;margin-top:2rem}
+label{display:grid;gap:.25rem}
+input,button{font:inherit;padding:.75rem}
+button{font-weight:600;cursor:pointer}`;
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
+
+async function send(reply: FastifyReply, { status, ...view }: Page): Promise<FastifyReply> {
+  if (status === 429) void reply.header('retry-after', RETRY_AFTER);
+  return await reply
+    .code(status)
+    .headers({ ...SECURITY_HEADERS, 'content-security-policy': POLICY, 'x-robots-tag': 'noindex' })
+    .type('text/html; charset=utf-8')
+    .send(html(view));
+}
+
+/** The form has no address: it goes to the page that it is on. */
+function html({ title, lines, button }: LinkView): string {
+  const form =
+    button === undefined
+      ? ''
+      : `<form method="post"><label>Your name, for the audit trail<input name="author" maxlength="${MOST_NAME}" autocomplete="name"></label><button>${escaped(button)}</button></form>`;
+  const text = lines.map((line) => `<p>${escaped(line)}</p>`).join('');
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Breakwater: ${escaped(title)}</title><style>${STYLE}</style><main><h1>${escaped(title)}</h1>${text}${form}</main></html>\n`;
+}
+
+function escaped(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
