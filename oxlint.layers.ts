@@ -129,7 +129,8 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'subject',
     'subjects',
   ],
-  risk: ['cadence', 'forecast', 'plan-next'],
+  risk: ['cadence', 'forecast', 'plan-next', 'time-left'],
+  approvals: ['ask', 'held-orders', 'judge', 'question', 'words'],
   intents: [
     'account-plan',
     'admission',

@@ -19,6 +19,7 @@ import type { ConfiguredAccounts } from './configured-accounts.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
+import { noticeDelivery } from './notice-delivery.ts';
 import { type Base, openBase } from './open-base.ts';
 import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
@@ -167,14 +168,27 @@ function pipelineParts(
   base: Base,
   standby: Standby | undefined,
   notifier: Notifier,
+  channels: () => readonly string[],
 ): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
+  const delivery = noticeDelivery(base.receipts, channels);
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   const timers = systemTimers;
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
     mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
-    work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
+    work: {
+      accounts,
+      store: state.store,
+      clock,
+      timers,
+      random,
+      time,
+      telemetry,
+      memory,
+      notifier,
+      delivery,
+    },
   };
 }
 
@@ -224,7 +238,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   );
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, notifier),
+      ...pipelineParts(base, standby, notifier, () => watch.config.channels.map(({ name }) => name)),
       reminderMs: () => watch.config.notify.remindEveryMs,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },

@@ -85,7 +85,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
   const close = (): Promise<void> => closeAll(closers);
   try {
     let isGuarded = lost === undefined && (await checkRedis(redis, config, surroundings));
-    const { operators, orderProof, links } = trustOf(config, () => isGuarded);
+    const trust = trustOf(config, () => isGuarded);
+    const { operators } = trust;
     const time = new SharedTime(clock, instance);
     const state: State = createRedisState({
       ...(required ? {} : { sharedNowMs: () => time.nowMs() }),
@@ -134,22 +135,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       isGuarded = await checkRedis(redis, config, { ...surroundings, strictRedis: false }, true);
       await followClock(redis, clock, time);
     };
-    const parts = {
-      instance,
-      orderProof,
-      links,
-      target,
-      prefix,
-      redis,
-      state,
-      receipts,
-      nonces,
-      accounts,
-      queues,
-      operators,
-      time,
-    };
-    return { ...surroundings, ...parts, memory: new ReadMemory(), lost, join, close };
+    const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
+    return { ...surroundings, ...trust, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { registerAcknowledge } from './acknowledge.ts';
+import { registerApprove } from './approve.ts';
 import { registerAudit } from './audit.ts';
 import { registerCall } from './call.ts';
 import { registerCheck } from './check.ts';
@@ -24,6 +25,7 @@ import { registerSimulate } from './simulate.ts';
 import { registerStatus } from './status.ts';
 import { registerToken } from './token.ts';
 import { registerVersion } from './version.ts';
+import { registerVeto } from './veto.ts';
 
 /**
  * Adds a command from the file of its name: summary, options, examples (`withExamples`); loads what it runs in its
@@ -48,6 +50,8 @@ export const COMMANDS: readonly RegisterCommand[] = [
   registerPause,
   registerResume,
   registerSilence,
+  registerApprove,
+  registerVeto,
   registerAcknowledge,
   registerReduce,
   registerFlatten,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { actingOverrides, cadenceOverrides } from './acting.ts';
+import { approvalOverrides } from './approval.ts';
 import { depositLinkSchema } from './deposit-link.ts';
 import { exchangeOverrides } from './exchange.ts';
 import { filterSchema } from './rules/filter.ts';
@@ -74,7 +75,7 @@ export const accountSchema = z.strictObject({
     ),
   mode: modeSchema()
     .exactOptional()
-    .describe("`observe` or `enforce` for this account; without it the file's mode."),
+    .describe("`observe`, `approve` or `enforce` for this account; without it the file's mode."),
   watch: watchSchema.prefault({}).describe('What is read from the exchange.'),
   rules: list(ruleUseSchema).prefault([]).describe('Rules and rule sets that judge this account.'),
   holdings: z
@@ -86,6 +87,7 @@ export const accountSchema = z.strictObject({
   cadence: cadenceOverrides.prefault({}).describe('How often this account is looked at.'),
   exchange: exchangeOverrides.prefault({}).describe('How the exchange answers this account.'),
   acting: actingOverrides.prefault({}).describe('How to act for this account.'),
+  approval: approvalOverrides.prefault({}).describe('How people are asked about this account.'),
   egress: name('a name').prefault('default').describe('Egress group whose request budget this account uses.'),
   labels: labelsSchema.prefault({}),
   depositLink: depositLinkSchema.exactOptional().describe("Instead of the file's `depositLink`, as a whole."),

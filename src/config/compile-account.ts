@@ -5,6 +5,7 @@ import { compileGlobs } from '../core/rules/filter.ts';
 import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { WrittenAccount } from './accounts.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
+import type { approvalSchema } from './approval.ts';
 import type { WatchSettings } from './compiled-config.ts';
 import type { exchangeSchema } from './exchange.ts';
 import { isGlob } from './glob.ts';
@@ -16,6 +17,7 @@ export interface Defaults {
   readonly mode: Mode;
   readonly exchange: z.output<typeof exchangeSchema>;
   readonly acting: z.output<typeof actingSchema>;
+  readonly approval: z.output<typeof approvalSchema>;
   readonly cadence: z.output<typeof cadenceSchema>;
   readonly markets: Readonly<Record<string, MarketSettings>>;
   /** Names, the log among them: a `notify` that names none tells all. */
@@ -24,7 +26,7 @@ export interface Defaults {
 
 export function compileSettings(
   account: WrittenAccount,
-  defaults: Defaults,
+  defaults: Defaults & { readonly asks: boolean },
   withdrawalAllowList: readonly string[] | undefined,
 ): AccountSettings {
   const { slippage: _slippage, protect: _protect, ...acting } = { ...defaults.acting, ...account.acting };
@@ -52,6 +54,7 @@ export function compileSettings(
     readLagMs,
     ...bounds,
     ...(withdrawalAllowList === undefined ? {} : { withdrawalAllowList }),
+    ...(defaults.asks ? { approval: { ...defaults.approval, ...account.approval } } : {}),
     cadence: { ...defaults.cadence, ...account.cadence },
     marketSettings: marketLookup(defaults.markets),
   };

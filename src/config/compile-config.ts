@@ -92,11 +92,10 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     mode,
     exchange,
     acting,
+    approval: read('approval', ROOT_KEYS.approval),
     cadence,
     // `check` alone asks for the reference price.
-    markets: Object.fromEntries(
-      Object.entries(markets).map(([market, { referencePrice: _price, ...settings }]) => [market, settings]),
-    ),
+    markets: withoutPrices(markets),
     channels: names,
   };
   const sharedLink = depositLink ? compileDepositLink(depositLink, ['depositLink'], context) : undefined;
@@ -133,6 +132,12 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     ruleSets: [...references.sets.values()],
   };
   return broken.size === 0 && config.accounts.length === found.length ? config : undefined;
+}
+
+function withoutPrices(markets: z.output<typeof ROOT_KEYS.markets>): Defaults['markets'] {
+  return Object.fromEntries(
+    Object.entries(markets).map(([market, { referencePrice: _price, ...settings }]) => [market, settings]),
+  );
 }
 
 /** A group has the proxy of the exchange unless it names one. */
@@ -190,7 +195,9 @@ function compileAccount(
     const message = `expected true, or no rule that needs it, got false although rule ${ruleId} needs it`;
     complain(context, [...path, 'watch', source], 'needs-reading', message);
   }
-  const settings = compileSettings(account, defaults, addresses);
+  const mode = account.mode ?? defaults.mode;
+  const asks = rules.some((rule) => (rule.mode ?? mode) === 'approve');
+  const settings = compileSettings(account, { ...defaults, asks }, addresses);
   const ownCadence = Object.keys(account.cadence).length > 0;
   if (ownCadence) checkCadence(settings.cadence, [...path, 'cadence'], context);
   return {

@@ -56,6 +56,8 @@ export type ProblemCode =
   | 'unencrypted'
   | 'redis-without-password'
   | 'anybody-is-the-proxy'
+  | 'nobody-asked'
+  | 'never-waits'
   | 'nothing-acts';
 
 /** `file:line:col path: message`, the form editors and terminals make clickable. */

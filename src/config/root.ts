@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { accountSchema } from './accounts.ts';
 import { actingSchema, cadenceSchema } from './acting.ts';
+import { approvalSchema } from './approval.ts';
 import { channelsSchema } from './channels.ts';
 import { depositLinkSchema } from './deposit-link.ts';
 import { digestSchema } from './digest.ts';
@@ -25,12 +26,12 @@ export const ROOT_KEYS = {
   mode: modeSchema()
     .prefault('observe')
     .describe(
-      '`observe`: judge, and record the exact orders it would send. `enforce`: send them. Accounts and rules can differ.',
+      '`observe`: judge, and record the exact orders it would send. `approve`: ask a person before a rule acts, for as long as there is time. `enforce`: send them. Accounts and rules can differ.',
     ),
   insecure: list(oneOf(...EXPOSURES))
     .prefault([])
     .describe(
-      'What may go in plain text beyond this machine, or without a password, because the network is private: `exchange` (http://), `redis` (redis://, no password), `channels` (http://; also that of `heartbeat`), `web` (another `web.host` than loopback, where a proxy ends TLS). In enforce mode anything else is refused.',
+      'What may go in plain text beyond this machine, or without a password, because the network is private: `exchange` (http://), `redis` (redis://, no password), `channels` (http://; also that of `heartbeat`), `web` (another `web.host` than loopback, where a proxy ends TLS). In enforce and approve mode anything else is refused.',
     ),
   exchange: exchangeSchema,
   redis: redisSchema.prefault({}).describe('The Redis server that holds queues and state.'),
@@ -45,6 +46,9 @@ export const ROOT_KEYS = {
     ),
   cadence: cadenceSchema.prefault({}).describe('How often accounts are looked at.'),
   acting: actingSchema.prefault({}).describe('How to act.'),
+  approval: approvalSchema
+    .prefault({})
+    .describe('How people are asked, where the mode is `approve` (docs/approval.md).'),
   channels: channelsSchema
     .prefault({})
     .describe(

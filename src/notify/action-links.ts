@@ -1,3 +1,4 @@
+import { readReference } from '../core/approvals/question.ts';
 import { episodeOf } from '../core/controls/controls.ts';
 import { LINK_PATH, type LinkSigner, type LinkTarget } from '../core/controls/signed-link.ts';
 import type { Message } from '../core/ports/delivery.ts';
@@ -35,6 +36,7 @@ interface TitledTarget {
 
 function targetsOf(message: Message, along: readonly Message[]): readonly TitledTarget[] {
   const { kind, accountId, ruleId, subject, stage } = message;
+  if (message.approval !== undefined && along.length === 0) return answersTo(message, message.approval);
   if (kind !== 'firing' && kind !== 'reminder') return [];
   if (accountId === '') return [];
   if (along.length > 0) {
@@ -44,5 +46,18 @@ function targetsOf(message: Message, along: readonly Message[]): readonly Titled
   const episode = episodeOf(message);
   return [
     { title: 'Acknowledge', target: { kind: 'acknowledge', accountId, ruleId, subject, episode, stage } },
+  ];
+}
+
+function answersTo(
+  { accountId }: Message,
+  { reference }: NonNullable<Message['approval']>,
+): readonly TitledTarget[] {
+  const named = readReference(reference);
+  if (named === undefined) return [];
+  const target = { kind: 'answer', accountId, ...named } as const;
+  return [
+    { title: 'Approve', target: { ...target, decision: 'approve' } },
+    { title: 'Veto', target: { ...target, decision: 'veto' } },
   ];
 }

@@ -1,7 +1,7 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
-import { assetOf, type LinkTemplate, wordingOf } from './message-layout.ts';
+import { assetOf, isOver, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface AlertmanagerOptions {
   /** All instances of a cluster, without a slash at the end: they do not pass alerts on to each other. */
@@ -62,7 +62,7 @@ export function alertmanagerPayload(
   const { message } = outgoing;
   const wording = wordingOf(outgoing, links);
   const [link] = wording.links;
-  const endsAtMs = message.kind === 'resolved' ? message.atMs : message.atMs + expireAfterMs;
+  const endsAtMs = isOver(message) ? message.atMs : message.atMs + expireAfterMs;
   return [
     {
       labels: labelsOf(message),
@@ -85,6 +85,7 @@ export function alertmanagerPayload(
 const NAMES: Partial<Readonly<Record<Message['kind'], string>>> = {
   test: 'BreakwaterTest',
   alarm: 'BreakwaterAlarm',
+  approval: 'BreakwaterApproval',
   digest: 'BreakwaterDigest',
 };
 

@@ -88,7 +88,7 @@ export function commandsOf({ kind, accountId, ruleId, mode }: Message): Commands
   if (kind === 'test' || kind === 'digest' || accountId === '') return undefined;
   const account = shellWord(accountId);
   const status = `breakwater status --account ${account}`;
-  const isActing = mode === 'enforce' && kind !== 'resolved';
+  const isActing = mode !== 'observe' && kind !== 'resolved';
   const isOpen = kind === 'firing' || kind === 'reminder';
   return {
     status,
@@ -99,6 +99,15 @@ export function commandsOf({ kind, accountId, ruleId, mode }: Message): Commands
 
 export function acknowledgeCommand(ruleId: string): string {
   return `breakwater acknowledge --rule ${shellWord(ruleId)}`;
+}
+
+/** What to type to answer what is asked. */
+export function answerCommands(
+  accountId: string,
+  reference: string,
+): { readonly approve: string; readonly veto: string } {
+  const what = `${shellWord(accountId)} ${reference}`;
+  return { approve: `breakwater approve ${what}`, veto: `breakwater veto ${what}` };
 }
 
 function shellWord(text: string): string {

@@ -3,7 +3,13 @@ import { type CureFigures, type NoticeDoing, RESOLVED } from '../core/ports/noti
 import { figure } from '../core/view/alert-words.ts';
 import { causeWords, STATE_CAUSES } from '../core/view/state-line.ts';
 import type { Outgoing } from './channel.ts';
-import { acknowledgeCommand, commandsOf, distanceWords, figureLines } from './figure-words.ts';
+import {
+  acknowledgeCommand,
+  answerCommands,
+  commandsOf,
+  distanceWords,
+  figureLines,
+} from './figure-words.ts';
 
 /** A message in words, before any receiver's escaping. */
 export interface Wording {
@@ -27,6 +33,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
   reminder: 'still firing',
   resolved: 'resolved',
   alarm: 'alarm',
+  approval: 'asks for approval',
   test: 'test message',
   digest: 'daily digest',
 };
@@ -48,7 +55,7 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
  */
 export function titleOf(message: Message): string {
   if (message.kind === 'digest') return `Daily digest, ${inert(message.words)}`;
-  const state = STATE_WORDS[message.kind];
+  const state = stateWords(message);
   const severity =
     message.kind === 'resolved' || message.kind === 'test' ? '' : `${message.severity.toUpperCase()} `;
   const what = `${severity}${state}`;
@@ -59,6 +66,10 @@ export function titleOf(message: Message): string {
   const shown = message.kind === 'test' ? [] : [message.ruleId, message.accountId, subjectWords(message)];
   const where = shown.filter((part) => part !== '').join(', ');
   return where === '' ? `Breakwater ${what}` : `${capital(what)}: ${where}`;
+}
+
+function stateWords({ kind, approval }: Message): string {
+  return kind === 'approval' && approval === undefined ? 'approval settled' : STATE_WORDS[kind];
 }
 
 /** Many accounts in one state for one cause; each with the words of its own. */
@@ -177,6 +188,7 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   if (message.figures !== undefined) {
     lines.push(...figureLines(message.figures).map((text) => capital(inert(text))));
   }
+  lines.push(...approvalLines(message));
   if (message.kind !== 'resolved') lines.push(...cureLines(message.cures), ...doingLines(message));
   if (message.mode === 'observe' && message.kind !== 'test') {
     lines.push('Observe mode: Breakwater records what it would do and sends no order.');
@@ -195,6 +207,33 @@ function standInLines(insteadOf: Outgoing['insteadOf']): readonly string[] {
     ({ channel, words }) =>
       `Told here because the channel ${channel} could not be reached (${inert(words)}).`,
   );
+}
+
+/** What it would send, until when to answer, and how. Links only show: a preview must not answer. */
+function approvalLines({ accountId, approval }: Message): readonly string[] {
+  if (approval === undefined) return [];
+  const { reference, untilMs, withoutAnswer, orders } = approval;
+  const shown = orders.slice(0, MOST_ORDERS_ASKED).map((text) => `It would send: ${sentence(inert(text))}`);
+  const more = orders.length - shown.length;
+  const commands = answerCommands(accountId, reference);
+  return [
+    ...shown,
+    ...(more > 0 ? [`And ${more} more orders.`] : []),
+    'The target is approved, not the prices: it is priced anew when it is sent.',
+    `Answer until ${deadlineWords(untilMs)}; without an answer ${withoutAnswer === 'act' ? 'it acts' : 'it does not act'}. If less time is left, it does not wait.`,
+    `To approve: ${commands.approve}`,
+    `To veto: ${commands.veto}`,
+  ];
+}
+
+const MOST_ORDERS_ASKED = 10;
+
+/** Where this process keeps another time, in that as well. */
+function deadlineWords(atMs: number): string {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone === 'UTC' || zone === 'Etc/UTC') return timeWords(atMs);
+  const local = new Date(atMs).toLocaleTimeString('en-GB', { timeZoneName: 'short' });
+  return `${local} (${timeWords(atMs)})`;
 }
 
 /** What was done, and what comes next. */
@@ -260,12 +299,16 @@ function factsOf(message: Message): Wording['facts'] {
     { name: 'subject', text: subjectWords(message) },
     { name: 'severity', text: message.severity },
     { name: 'mode', text: message.mode },
-    { name: 'since', text: kind === 'alarm' ? '' : timeWords(message.sinceMs) },
+    { name: 'since', text: isMoment(kind) ? '' : timeWords(message.sinceMs) },
     { name: kind === 'resolved' ? 'resolved' : 'time', text: timeWords(message.atMs) },
-    { name: 'lasted', text: kind === 'firing' || kind === 'alarm' ? '' : lastedWords(message) },
+    { name: 'lasted', text: kind === 'firing' || isMoment(kind) ? '' : lastedWords(message) },
     { name: 'stage', text: message.stage > 0 && kind === 'firing' ? String(message.stage) : '' },
     { name: 'labels', text: labels.join(', ') },
   ].filter(({ text }) => text !== '');
+}
+
+function isMoment(kind: Message['kind']): boolean {
+  return kind === 'alarm' || kind === 'approval';
 }
 
 /** To the second, in UTC, as in `2026-01-31 23:59:59 UTC`. */
@@ -321,6 +364,11 @@ const RESOLVED_COLOUR = '#2da44e';
 
 export function colourOf({ kind, severity }: Pick<Message, 'kind' | 'severity'>): string {
   return kind === 'resolved' ? RESOLVED_COLOUR : COLOURS[severity];
+}
+
+/** Whether it ends what its receivers hold open: a rule that is resolved, a question that is settled. */
+export function isOver({ kind, approval }: Pick<Message, 'kind' | 'approval'>): boolean {
+  return kind === 'resolved' || (kind === 'approval' && approval === undefined);
 }
 
 /** What needs nobody to get up. */

@@ -7,7 +7,7 @@ import {
   jsonObject,
   safeWords,
 } from './http-sender.ts';
-import { cut, type LinkTemplate, subjectWords, withoutTags, wordingOf } from './message-layout.ts';
+import { cut, isOver, type LinkTemplate, subjectWords, withoutTags, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 export interface OpsgenieOptions {
@@ -29,9 +29,9 @@ export function createOpsgenie(
     audience: 'pager',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const alias = shortId(outgoing.message.key);
-      const isOver = outgoing.message.kind === 'resolved';
-      const path = isOver ? `/v2/alerts/${alias}/close?identifierType=alias` : '/v2/alerts';
-      const payload = isOver ? closingOf(outgoing, links) : { alias, ...alertOf(outgoing, links) };
+      const closes = isOver(outgoing.message);
+      const path = closes ? `/v2/alerts/${alias}/close?identifierType=alias` : '/v2/alerts';
+      const payload = closes ? closingOf(outgoing, links) : { alias, ...alertOf(outgoing, links) };
       const post = { url: `${apiUrl}${path}`, headers, body: JSON.stringify(payload) };
       const result = await http.post(post, signal);
       return result.kind === 'failed' ? result : judge(result.reply, apiKey);

@@ -7,7 +7,7 @@ import {
   jsonObject,
   safeWords,
 } from './http-sender.ts';
-import { cut, type LinkTemplate, subjectWords, wordingOf } from './message-layout.ts';
+import { cut, isOver, type LinkTemplate, subjectWords, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 export interface PagerdutyOptions {
@@ -63,7 +63,7 @@ function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]):
   const [first] = links;
   const details = facts.map((fact): [string, string] => [fact.name, cut(fact.text, MAX_DETAIL)]);
   return {
-    event_action: message.kind === 'resolved' ? 'resolve' : 'trigger',
+    event_action: isOver(message) ? 'resolve' : 'trigger',
     // Its bound is 255 characters, and a key may be longer.
     dedup_key: shortId(message.key),
     payload: {

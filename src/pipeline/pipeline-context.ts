@@ -1,6 +1,7 @@
 import type { OperatorOrder } from '../core/controls/controls.ts';
 import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type { Clock, Random, Timers } from '../core/ports/clock.ts';
+import type { NoticeDelivery } from '../core/ports/delivery.ts';
 import type { CallPrefetch, GuardedExchange } from '../core/ports/exchange.ts';
 import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
@@ -44,6 +45,7 @@ export interface PipelineContext {
   readonly telemetry: Telemetry;
   readonly lanes: LaneDispatcher;
   readonly notifier: Notifier;
+  readonly delivery: NoticeDelivery;
   readonly memory: ReadMemory;
   readonly settings: PipelineSettings;
   /** Whether this process may act on the account now: without the shared store processes take turns. */

@@ -73,7 +73,7 @@ const noticeSchema = z.object({
   version: z.literal(1),
   id: z.string().min(1),
   key: z.string(),
-  kind: z.enum(['firing', 'reminder', 'resolved', 'alarm', 'digest']),
+  kind: z.enum(['firing', 'reminder', 'resolved', 'alarm', 'approval', 'digest']),
   accountId: z.string(),
   ruleId: z.string(),
   subject: z.string(),
@@ -81,7 +81,7 @@ const noticeSchema = z.object({
   episode: z.number(),
   stage: z.number(),
   severity: z.enum(['info', 'warning', 'critical']),
-  mode: z.enum(['observe', 'enforce']),
+  mode: z.enum(['observe', 'approve', 'enforce']),
   labels: z.record(z.string(), z.string()),
   words: z.string(),
   sinceMs: z.number(),
@@ -90,6 +90,14 @@ const noticeSchema = z.object({
   cures: z.array(cureSchema),
   figures: figuresSchema.exactOptional(),
   doing: doingSchema.exactOptional(),
+  approval: z
+    .object({
+      reference: z.string(),
+      untilMs: z.number(),
+      withoutAnswer: z.enum(['act', 'hold']),
+      orders: z.array(z.string()),
+    })
+    .exactOptional(),
   acknowledged: z.object({ author: z.string(), atMs: z.number() }).exactOptional(),
   lines: z.array(z.string()).exactOptional(),
 });

@@ -75,7 +75,8 @@ function oldestOf(accounts: readonly AccountView[]): number | null {
 function modeOf(accounts: readonly AccountView[]): Overview['mode'] {
   const modes = new Set(accounts.flatMap(({ mode }) => (mode === null ? [] : [mode])));
   if (modes.size > 1) return 'mixed';
-  return modes.has('enforce') ? 'enforce' : 'observe';
+  const [mode = 'observe'] = modes;
+  return mode;
 }
 
 function firingOf(accounts: readonly AccountView[]): Overview['firing'] {

@@ -1,7 +1,10 @@
+import { isAnswerable, latestOf, partsOf } from '../core/approvals/question.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
 import { decimal } from '../core/quantities/decimal.ts';
 import { setCondition } from '../simulator/control/condition-routes.ts';
 import type { SimulatedExchange } from '../simulator/simulated-exchange.ts';
+import type { People } from './people.ts';
 import type { WorldEvent } from './spec.ts';
 import type { StoreState } from './store-link.ts';
 import type { WorldDaemon } from './world-daemon.ts';
@@ -10,6 +13,8 @@ import type { WorldDaemon } from './world-daemon.ts';
 export interface Stage {
   readonly exchange: SimulatedExchange;
   readonly operators: OperatorControls;
+  readonly store: StateStore;
+  readonly people: People;
   readonly storeState: StoreState;
   readonly stepStoreClock: (byMs: number) => void;
   readonly daemon: (name: string) => WorldDaemon;
@@ -40,6 +45,11 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
       return;
     case 'stepStoreClock':
       return stage.stepStoreClock(event.byMs);
+    case 'people':
+      stage.people.isReachable = event.state === 'reachable';
+      return;
+    case 'answer':
+      return await answerAll(stage, event);
     case 'region':
       return stage.exchange.front.setRegion(event.index, event.state);
     case 'setPrice':
@@ -80,6 +90,22 @@ function applyByOwner(
       ...(reduceOnly === undefined ? {} : { reduceOnly }),
     });
   });
+}
+
+/** Answers every question of an account that waits now, as it was asked last. */
+async function answerAll(
+  { store, operators }: Stage,
+  { account, decision, rule, by = OPERATOR.author }: Extract<WorldEvent, { kind: 'answer' }>,
+): Promise<void> {
+  const { load } = await store.read(account);
+  const questions = load.kind === 'loaded' ? (load.account.documents.approvals?.questions ?? []) : [];
+  for (const question of questions) {
+    const revision = latestOf(question)?.revision;
+    if (revision === undefined || !isAnswerable(question)) continue;
+    if (rule !== undefined && partsOf(question).ruleId !== rule) continue;
+    const { id: questionId } = question;
+    await operators.answer(account, { decision, questionId, revision, ...OPERATOR, author: by });
+  }
 }
 
 async function applyByOperator(

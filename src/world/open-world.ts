@@ -19,6 +19,7 @@ import { EventQueue } from './event-queue.ts';
 import { openExchange } from './exchange.ts';
 import { Machine, MachineProcess } from './machine.ts';
 import { Network } from './network.ts';
+import { People } from './people.ts';
 import type { DaemonSpec, WorldEvent, WorldSpec } from './spec.ts';
 import { StoreLink, type StoreState } from './store-link.ts';
 import { Ticks } from './ticks.ts';
@@ -85,6 +86,7 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
     separate.set(store, own);
     return own;
   };
+  const people = new People();
   const network = openNetwork(spec, queue, exchange);
   const configs = { file: options.configFile ?? 'breakwater.yaml', accessOf: keysOf(spec, exchange) };
   const surroundings: Omit<WorldSurroundings, keyof StoreSide> = {
@@ -94,21 +96,20 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
     connect: (region, from) => network.dispatcher(Math.min(region, REGIONS - 1), from, ADDRESS),
     loadConfig: (text) => loadWorldConfig(text, configs),
     observe: options.observe,
+    people,
     errors,
   };
   const daemons = spec.daemons.map((daemon, ordinal) => {
     const { linkFor, storeTime, ticks } = sharedBy(daemon);
     return new WorldDaemon(daemon, ordinal, { ...surroundings, linkFor, storeTime, ticks });
   });
-  const daemon = (name: string): WorldDaemon => {
-    const found = daemons.find((one) => one.name === name);
-    if (found === undefined) throw new RangeError(`there is no daemon ${JSON.stringify(name)}`);
-    return found;
-  };
+  const daemon = (name: string): WorldDaemon => namedIn(daemons, name);
   const { state, storeState, stepStoreClock } = shared;
   const stage = {
     exchange,
     operators: state.controls,
+    store: state.store,
+    people,
     storeState,
     stepStoreClock,
     daemon,
@@ -141,6 +142,12 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   };
   script(world, queue, (error) => errors.push(error));
   return world;
+}
+
+function namedIn(daemons: readonly WorldDaemon[], name: string): WorldDaemon {
+  const found = daemons.find((one) => one.name === name);
+  if (found === undefined) throw new RangeError(`there is no daemon ${JSON.stringify(name)}`);
+  return found;
 }
 
 const ENTRIES_AT_ONCE = 10_000;

@@ -160,6 +160,16 @@ export type WorldEvent =
       /** Also where it raises the net exposure of its market. */
       readonly flatten?: boolean;
     }
+  /** Answers what people are asked of an account then; `rule`: of this one only. */
+  | {
+      readonly kind: 'answer';
+      readonly account: string;
+      readonly decision: 'approve' | 'veto';
+      readonly rule?: string;
+      readonly by?: string;
+    }
+  /** Whether notices reach anybody. */
+  | { readonly kind: 'people'; readonly state: 'reachable' | 'unreachable' }
   /** By the owner of the account, past the daemon. */
   | {
       readonly kind: 'trade';

@@ -4,7 +4,7 @@ import { Standby, type StandbyParts } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
-import type { Notice } from '../core/ports/notifier.ts';
+import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { Connections, type WireDispatcher } from '../exchange/call/transport.ts';
@@ -20,6 +20,7 @@ import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, Machine, MachineProcess } from './machine.ts';
+import type { People } from './people.ts';
 import type { DaemonSpec } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
 
@@ -47,6 +48,8 @@ export interface WorldSurroundings {
   /** @throws WorldConfigError */
   readonly loadConfig: (text: string) => CompiledConfig;
   readonly observe: ((daemon: string) => Telemetry | undefined) | undefined;
+  /** Whoever is told. */
+  readonly people: People;
   /** What failed that no code expected. */
   readonly errors: unknown[];
 }
@@ -218,7 +221,7 @@ export class WorldDaemon {
   }
 
   #open(): Life {
-    const { queue, seed, errors } = this.#surroundings;
+    const { queue, seed, errors, people } = this.#surroundings;
     const process = new MachineProcess(queue, this.#machine);
     const { clock, timers } = process;
     const instance = this.#instance();
@@ -246,9 +249,7 @@ export class WorldDaemon {
       }),
     });
     const memory = new ReadMemory();
-    const notifier = {
-      hand: async (handed: readonly Notice[]) => void this.notices.push(...handed),
-    };
+    const notifier = this.#notifier();
     const over = new AbortController();
     const report = (queueName: 'act' | 'poll', error: unknown): void => {
       errors.push(error);
@@ -265,10 +266,11 @@ export class WorldDaemon {
       process,
       () => pipeline,
     );
+    const work = { accounts, store: state.store, clock, timers, random, time, telemetry, memory };
     const pipeline: Pipeline = openPipeline(
       {
         instance,
-        work: { accounts, store: state.store, clock, timers, random, time, telemetry, memory, notifier },
+        work: { ...work, notifier, delivery: people },
         queue: standby.over(lanes),
         mayAct: (accountId) => standby.mayAct(accountId),
         reminderMs: () => this.#config.notify.remindEveryMs,
@@ -296,6 +298,16 @@ export class WorldDaemon {
       over,
       ticks,
       standby,
+    };
+  }
+
+  #notifier(): Notifier {
+    const { people } = this.#surroundings;
+    return {
+      hand: async (handed) => {
+        this.notices.push(...handed);
+        people.tell(handed);
+      },
     };
   }
 

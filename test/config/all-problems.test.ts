@@ -21,7 +21,7 @@ rules:
       - cancelAll: { types: [margin, futurs] }
 `;
   expect(linesOf(text)).toEqual([
-    'breakwater.yaml:1:7 mode: expected one of observe, enforce, got "enforced"; did you mean enforce?',
+    'breakwater.yaml:1:7 mode: expected one of observe, approve, enforce, got "enforced"; did you mean enforce?',
     'breakwater.yaml:8:13 accounts[0].apiKey: expected { env: NAME } or { file: PATH }: secrets are not written into this file, got a value in the file itself (not repeated here; if it was a real secret, replace it with a new one)',
     'breakwater.yaml:13:9 rules[0].on: expected one of position, creditLine, account, got "positon"; did you mean position?',
     'breakwater.yaml:14:43 rules[0].when.liquidationDistance.below: expected a ratio such as 5% or 0.05, got "five"',

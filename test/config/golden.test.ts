@@ -34,7 +34,7 @@ rules:
     when: { liquidationDistance: { below: 5 } }
 `;
     expect(linesOf(text)).toEqual([
-      `breakwater.yaml:1:7 mode: expected one of observe, enforce, got "enforced"; did you mean enforce?`,
+      `breakwater.yaml:1:7 mode: expected one of observe, approve, enforce, got "enforced"; did you mean enforce?`,
       `breakwater.yaml:2:1 exchnage: expected a known key, got "exchnage"; did you mean exchange?`,
       `breakwater.yaml:4:14 exchange.baseUrls[0]: expected an address that starts with https:// or http://, without user name and password, got "ftp://x"`,
       'breakwater.yaml:4:23 exchange.baseUrls[1]: expected an address that starts with https:// or http://, without user name and password, got one with credentials in it (not repeated here)',

@@ -14,7 +14,7 @@ export interface RedisPart {
 }
 
 export interface ConfigParts {
-  readonly mode?: 'observe' | 'enforce';
+  readonly mode?: 'observe' | 'approve' | 'enforce';
   readonly exchange?: string;
   readonly acting?: string;
   readonly cadence?: string;

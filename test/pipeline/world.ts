@@ -65,6 +65,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
     telemetry,
     lanes,
     notifier: { hand: async (handed) => void notices.push(...handed) },
+    delivery: { stateOf: async (asked) => asked.map(() => 'delivered') },
     memory,
     mayAct: () => true,
     settings: {

@@ -125,6 +125,7 @@ export function account(accountId: string, changed: Partial<AccountView> = {}): 
     intents: [],
     orders: [],
     inbox: [],
+    questions: [],
     doubts: [],
     refused: null,
     ...changed,

@@ -450,6 +450,7 @@ describe('what is changed', () => {
           lift: () => Promise.reject(new Error('Connection is closed.')),
           list: () => Promise.reject(new Error('Connection is closed.')),
           submit: () => Promise.reject(new Error('Connection is closed.')),
+          answer: () => Promise.reject(new Error('Connection is closed.')),
         },
       },
     });

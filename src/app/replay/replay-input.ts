@@ -77,7 +77,9 @@ function replayConfig(text: string, accountIds: readonly string[]): ReplayConfig
   const document = parseDocument(text, { version: '1.2', merge: false });
   const notes: string[] = [];
   const accounts = document.get('accounts');
-  let observes = document.get('mode') !== 'enforce';
+  const mode = document.get('mode');
+  let observes = mode !== 'enforce' && mode !== 'approve';
+  let asks = mode === 'approve';
   if (isSeq(accounts)) {
     const kept = accounts.items.filter(
       (item): item is YAMLMap => isMap(item) && accountIds.includes(String(item.get('id'))),
@@ -85,10 +87,12 @@ function replayConfig(text: string, accountIds: readonly string[]): ReplayConfig
     accounts.items = kept;
     for (const account of kept) {
       if (account.get('mode') === 'observe') observes = true;
+      if (account.get('mode') === 'approve') asks = true;
       account.delete('mode');
     }
   }
   document.set('mode', 'enforce');
+  if (asks) notes.push('The config asks before it acts; it was replayed as if all were approved at once.');
   if (observes) notes.push('The config observes; it was replayed as if it enforced.');
   return { text: document.toString(), notes };
 }

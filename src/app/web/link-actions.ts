@@ -4,9 +4,10 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { OperatorControls } from '../../core/ports/operator-controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import type { LinkView } from '../../web/links.ts';
+import { answerLinks } from './answer-links.ts';
 
 export interface LinkParts {
-  readonly controls: Pick<OperatorControls, 'put'>;
+  readonly controls: Pick<OperatorControls, 'put' | 'answer'>;
   /** Accounts by id, unknown ones left out; all without ids. */
   readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -37,6 +38,7 @@ export function linkActions(parts: LinkParts): LinkActions {
       look: async (target) => lookAt(await episodesUntil(parts, target), target),
       use: async (target, author) => await acknowledge(parts, await episodesUntil(parts, target), author),
     },
+    answer: answerLinks(parts),
   };
 }
 

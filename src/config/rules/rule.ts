@@ -18,7 +18,7 @@ export const SUBJECT_KINDS = ['position', 'creditLine', 'account'] as const sati
 export const SEVERITIES = ['info', 'warning', 'critical'] as const satisfies readonly Severity[];
 
 export function modeSchema(): z.ZodType<Mode> {
-  return oneOf('observe', 'enforce');
+  return oneOf('observe', 'approve', 'enforce');
 }
 
 export const labelsSchema = z
@@ -86,7 +86,7 @@ function buildRuleSchema(on: SubjectKind): z.ZodType<RuleDraft> {
     labels: labelsSchema.prefault({}),
     mode: modeSchema()
       .exactOptional()
-      .describe("`observe` or `enforce` for this rule; without it the account's."),
+      .describe("`observe`, `approve` or `enforce` for this rule; without it the account's."),
     active: activeWindowSchema.exactOptional().describe('When the rule is active; always by default.'),
   });
   const schema = keys.transform((written): RuleDraft => {

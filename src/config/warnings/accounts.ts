@@ -27,7 +27,7 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
 
 /** Whether any rule of the account sends orders or cancels. */
 export function mayAct({ settings, rules }: Pick<UncheckedAccount, 'settings' | 'rules'>): boolean {
-  return rules.some((rule) => (rule.mode ?? settings.mode) === 'enforce');
+  return rules.some((rule) => (rule.mode ?? settings.mode) !== 'observe');
 }
 
 /** Whoever is on the way could answer for the exchange: no order is built on that. */
@@ -72,10 +72,15 @@ export function accountWarnings(account: UncheckedAccount, config: UncheckedConf
   const found: Problem[] = [];
   const warn = (at: Path, code: ProblemCode, message: string): number =>
     found.push(warningAt(config.document, at, code, message));
+  if (settings.approval !== undefined && config.channels.length === 0) {
+    const message =
+      'expected a channel besides the log, as rules ask for approval, got none: nobody can be asked, so nothing waits for an answer';
+    warn(path, 'nobody-asked', message);
+  }
   if (account.written.rules.length === 0) {
     warn(path, 'nothing-acts', 'expected rules, got none: this account is only watched');
   } else if (
-    settings.mode === 'enforce' &&
+    settings.mode !== 'observe' &&
     account.isWhole &&
     rules.length > 0 &&
     rules.every((rule) => actionsOf(rule).every(({ kind }) => kind === 'notify'))
@@ -83,7 +88,7 @@ export function accountWarnings(account: UncheckedAccount, config: UncheckedConf
     warn(
       path,
       'nothing-acts',
-      'expected a rule that acts, as the mode is enforce, got none with reduce, protect or cancelAll',
+      `expected a rule that acts, as the mode is ${settings.mode}, got none with reduce, protect or cancelAll`,
     );
   }
   const acting = rules.filter((rule) =>

@@ -1,6 +1,7 @@
 import { fieldsOf } from '../../core/fields/field-catalogue.ts';
+import { actingMs, WORST_MINUTE_MOVE, worstCaseMs } from '../../core/risk/time-left.ts';
 import type { ActionSpec, ReduceTarget, RuleSpec } from '../../core/rules/rule.ts';
-import { comparisonsOf } from '../../core/rules/rule-parts.ts';
+import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount } from '../compile-config.ts';
 import type { Path, Problem, ProblemCode } from '../problem.ts';
 import type { UsedRule } from '../rules/use.ts';
@@ -43,6 +44,7 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
     }
   }
   healthy(rule, paths, warn);
+  neverWaits(rule, paths, account, warn);
   weaker(rule, warn);
   return found;
 }
@@ -144,7 +146,7 @@ function actionWarnings(
   const { target } = action;
   const left =
     target.kind === 'to' ? target.fraction : target.kind === 'by' ? 1 - target.fraction : undefined;
-  if (left === 0 && rule.limits.cooldownMs === undefined && (rule.mode ?? settings.mode) === 'enforce') {
+  if (left === 0 && rule.limits.cooldownMs === undefined && (rule.mode ?? settings.mode) !== 'observe') {
     warn(
       'close-without-cooldown',
       'expected limits.cooldown on a rule that closes positions in enforce mode, got none: it closes again whatever is opened next, at once',
@@ -158,6 +160,29 @@ function actionWarnings(
     );
   }
   insideThreshold(rule, target, (message) => warn('target-inside-threshold', message));
+}
+
+/** Where a rule fires so late that at the speed of the worst minutes no answer could come in time. */
+function neverWaits(
+  rule: RuleSpec,
+  paths: readonly Path[],
+  { settings }: UncheckedAccount,
+  warn: Warn,
+): void {
+  const { approval } = settings;
+  if (approval === undefined || (rule.mode ?? settings.mode) !== 'approve') return;
+  if (!actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'cancelAll')) return;
+  const neededMs = approval.withinMs + actingMs(settings);
+  for (const [index, { field, comparison }] of [...comparisonsOf(rule.when)].entries()) {
+    if (!DISTANCES.has(field) || comparison.op !== 'below') continue;
+    const leftMs = worstCaseMs(comparison.threshold);
+    if (leftMs > neededMs) continue;
+    warn(
+      paths[index] ?? ['when'],
+      'never-waits',
+      `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / 60_000)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it does not wait for an answer`,
+    );
+  }
 }
 
 /** The field that a reduction brings to a value, and on which side of that value a rule fires. */

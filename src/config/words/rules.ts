@@ -32,7 +32,7 @@ export function ruleInWords(rule: RuleSpec): string {
   return [sentence, keptInWords(rule), limitsInWords(rule)].filter((part) => part !== '').join('. ');
 }
 
-/** `observe` or `enforce`, as it applies to this rule in this account. */
+/** `observe`, `approve` or `enforce`, as it applies to this rule in this account. */
 export function modeOf(rule: RuleSpec, settings: Pick<AccountSettings, 'mode'>): RuleSpec['mode'] & string {
   return rule.mode ?? settings.mode;
 }

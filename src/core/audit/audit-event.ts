@@ -10,7 +10,10 @@ export type GateReason =
   | 'silenced'
   | 'cooldown'
   | 'perHour'
-  | 'largestReduction';
+  | 'largestReduction'
+  | 'awaitingApproval'
+  | 'vetoed'
+  | 'notAnswered';
 
 /** Why a wanted order cannot be shaped or sized right now. Closed list, also a metric label. */
 export type BlockReason =
@@ -164,6 +167,10 @@ export type AuditKind =
   /** Our orders do not explain how far a position fell while a rule reduced it. */
   | 'reducedByOthers'
   | 'wouldPlace'
+  /** People are asked about a stage; the question was settled; an answer came too late. */
+  | 'approvalAsked'
+  | 'approvalSettled'
+  | 'approvalIgnored'
   | 'wouldCancel'
   | 'readIgnored';
 

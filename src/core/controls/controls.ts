@@ -160,6 +160,13 @@ export type OperatorOrder = Authored & {
         readonly kind: 'withdraw';
         readonly orderId: string;
       }
+    | {
+        /** Answers what people were asked, as it stood in that revision. */
+        readonly kind: 'answer';
+        readonly decision: 'approve' | 'veto';
+        readonly questionId: string;
+        readonly revision: number;
+      }
   );
 
 /** Why an order by hand is refused for its slippage; undefined: it is within the bound, or none is known. */

@@ -24,6 +24,14 @@ export type LinkTarget =
       readonly ruleId: string;
       readonly subject: SubjectKey;
       readonly saidAtMs: number;
+    }
+  | {
+      /** Approves or vetoes what a message asked for, as it stood in that revision. */
+      readonly kind: 'answer';
+      readonly accountId: string;
+      readonly decision: 'approve' | 'veto';
+      readonly questionId: string;
+      readonly revision: number;
     };
 
 export interface SignedLink {

@@ -5,7 +5,10 @@ import type { ObservedDigest } from './digest.ts';
 
 /** What would have been sent, by rule and market; each order once, as the audit has it. */
 export function observedIn(events: readonly AuditEvent[]): readonly ObservedDigest[] {
-  const seen = events.filter(({ kind }) => kind === 'wouldPlace' || kind === 'wouldCancel');
+  // What people are asked about is sent, or vetoed.
+  const seen = events.filter(
+    ({ kind, reason }) => (kind === 'wouldPlace' || kind === 'wouldCancel') && reason !== 'awaitingApproval',
+  );
   const groups = Map.groupBy(seen, ({ ruleId, market }) => JSON.stringify([ruleId ?? '', market ?? null]));
   return [...groups].map(([key, group]) => {
     const [ruleId, market] = JSON.parse(key) as [string, string | null];

@@ -36,6 +36,8 @@ const KINDS: Partial<Readonly<Record<AuditEvent['kind'], TroubleKind>>> = {
 /** What only observe mode held back is told as what it would have done. */
 function troubleOf({ kind, reason, alarm }: AuditEvent): TroubleKind | undefined {
   if (reason === 'observeMode' || reason.endsWith(':observeMode')) return undefined;
+  // That people were asked, or said no, is as it should be.
+  if (reason === 'awaitingApproval' || reason.endsWith('vetoed')) return undefined;
   const known = KINDS[kind];
   if (known !== undefined) return known;
   if (!alarm) return undefined;

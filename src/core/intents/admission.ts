@@ -1,16 +1,20 @@
+import { type AskedTarget, approvedTarget, restRefusal } from '../approvals/question.ts';
+import type { GateReason } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderRecord } from '../orders/cancel-policy.ts';
 import type { Admitted, Removal } from '../orders/want.ts';
+import { formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { endIntent } from './end-intent.ts';
 import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
-import { isOpen } from './intent.ts';
+import { boundByApproval, isOpen, needsApproval } from './intent.ts';
 import { distanceNumber } from './intent-target.ts';
 import { reopen } from './renew.ts';
 import { settleIntents } from './settle-intents.ts';
+import { reachedBy } from './targets.ts';
 
 export interface LaneContext {
   readonly settings: AccountSettings;
@@ -22,11 +26,15 @@ export interface LaneContext {
 /** Asks the gate for everything in the lane, and records each answer that is new. What it lets in again is settled. */
 export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): LaneState {
   const ask = <T extends Intent | Cover | CancelTask>(subject: T): T => withRefusal(subject, gate, scene);
+  const askIntent = (intent: Intent): Intent =>
+    intent.mode === 'approve' ? askApproval(intent, state, gate, scene) : ask(intent);
   const intents = state.intents.map((intent) => {
-    if (isOpen(intent)) return ask(intent);
+    if (isOpen(intent)) return askIntent(intent);
     const failedAtGate = intent.end?.how === 'failed' && intent.end.why.startsWith('refused:');
-    if (!failedAtGate || gateRefusal(intent, gate) !== null) return intent;
-    return reopen(intent, 'gateOpened', scene);
+    if (!failedAtGate) return intent;
+    const refusal = gateRefusal(intent, gate);
+    if (refusal === 'awaitingApproval') return askIntent(reopen(intent, 'gateOpened', scene));
+    return refusal === null ? reopen(intent, 'gateOpened', scene) : intent;
   });
   const covers = state.covers.map(ask);
   const cancels = state.cancels.map((task) => (task.state === 'open' ? ask(task) : task));
@@ -37,15 +45,18 @@ export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): 
   if (!hasReopened) return asked;
   // The position may have changed hands meanwhile, and that may open others, which are asked for as well.
   const settled = settleIntents(asked, false, scene);
-  return { ...settled, intents: settled.intents.map((intent) => (isOpen(intent) ? ask(intent) : intent)) };
+  return {
+    ...settled,
+    intents: settled.intents.map((intent) => (isOpen(intent) ? askIntent(intent) : intent)),
+  };
 }
 
 function withRefusal<T extends Intent | Cover | CancelTask>(
   subject: T,
   gate: GateContext,
   { audit }: LaneScene,
+  refusedBy: GateReason | null = gateRefusal(subject, gate),
 ): T {
-  const refusedBy = gateRefusal(subject, gate);
   if (subject.refusedBy === refusedBy) return subject;
   const { key, ruleId } = subject;
   if (refusedBy !== null) {
@@ -54,14 +65,54 @@ function withRefusal<T extends Intent | Cover | CancelTask>(
   return { ...subject, refusedBy };
 }
 
+/** What somebody is asked about: it may go as far as was approved, and ends where it was vetoed. */
+function askApproval(intent: Intent, state: LaneState, gate: GateContext, scene: LaneScene): Intent {
+  const { approvedBase: _, ...unbound } = intent;
+  const approved = needsApproval(intent) ? approvedTarget(intent, gate.questions) : undefined;
+  const bound: Intent = approved === undefined ? unbound : { ...unbound, approvedBase: approved.targetBase };
+  const asked = withRefusal(bound, gate, scene, approvalRefused(bound, approved, state, gate, scene));
+  const isOver = asked.refusedBy === 'vetoed' || asked.refusedBy === 'notAnswered';
+  if (isOver) return endIntent(asked, { how: 'failed', why: `refused:${asked.refusedBy}` }, scene);
+  const wasHeld = intent.refusedBy === 'awaitingApproval' && asked.refusedBy !== 'awaitingApproval';
+  // Its time to act begins when it may.
+  return wasHeld ? { ...asked, deadlineMs: scene.nowMs + scene.settings.intentTtlMs } : asked;
+}
+
+/** Of what was approved for less than is wanted now, once that is reached: the rest has to be approved, too. */
+function approvalRefused(
+  intent: Intent,
+  approved: AskedTarget | undefined,
+  { read, market }: LaneState,
+  gate: GateContext,
+  { settings }: LaneScene,
+): GateReason | null {
+  const refusal = gateRefusal(intent, gate);
+  if (refusal !== null || approved === undefined) return refusal;
+  const position = findPosition(read, intent.positionId);
+  const steps = settings.marketSettings(market);
+  if (position === undefined || steps === undefined) return null;
+  const size = toDecimal(position.sizeBase);
+  // It has grown since it was shown to anybody.
+  if (size.gt(toDecimal(approved.sizeBase))) return 'awaitingApproval';
+  const isBound =
+    intent.targetBase !== null && toDecimal(intent.targetBase).lt(toDecimal(approved.targetBase));
+  if (!isBound || reachedBy(size, toDecimal(approved.targetBase), steps) === undefined) return null;
+  return restRefusal(intent, gate.questions);
+}
+
 /** What may act now. A cancel-read-place under way completes, so that a pause never leaves a market half done. */
 export function admittedOf(state: LaneState): Admitted {
   const passes = (subject: Intent | Cover): boolean =>
     subject.refusedBy === null || (state.change?.admitted.includes(subject.key) ?? false);
   return {
-    intents: state.intents.filter((intent) => isOpen(intent) && passes(intent)),
+    intents: state.intents.filter((intent) => isOpen(intent) && passes(intent)).map(asApproved),
     covers: state.covers.filter(passes),
   };
+}
+
+function asApproved(intent: Intent): Intent {
+  if (intent.approvedBase === undefined || intent.targetBase === null) return intent;
+  return { ...intent, targetBase: formatDecimal(boundByApproval(intent.targetBase, intent)) };
 }
 
 /** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
@@ -101,6 +152,7 @@ export function mayRemove(order: OwnOrder, state: LaneState, gate: GateContext):
   const subject = {
     mode: gate.modeOf(order.ruleId),
     ruleId: order.ruleId,
+    key: order.key,
     episodeKey: order.key,
     exemptFromLimits: true,
   };

@@ -19,7 +19,9 @@ export function endIntent(
     words: `position ${positionId}, ${aim}: ${how} (${why})`,
     // What was only watched has not failed anybody.
     alarm:
-      how === 'failed' ? why !== 'refused:observeMode' : how === 'expired' && intent.source === 'operator',
+      how === 'failed'
+        ? why !== 'refused:observeMode' && why !== 'refused:vetoed'
+        : how === 'expired' && intent.source === 'operator',
     openedMs,
     ...(targetBase === null ? {} : { targetBase }),
   });

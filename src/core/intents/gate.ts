@@ -1,5 +1,6 @@
+import { type ApprovalQuestion, approvalRefusal, stageKeyOf } from '../approvals/question.ts';
 import type { GateReason } from '../audit/audit-event.ts';
-import type { Mode, RuleLimits } from '../rules/rule.ts';
+import { type Mode, type RuleLimits, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 
 /** What holds actions back besides their own mode, as it is now; read again before each request. */
@@ -13,12 +14,17 @@ export interface GateContext {
   readonly silencedSubjects?: readonly { readonly ruleId: string; readonly subject: string }[];
   /** Episodes that the limits hold back, by `episodeKeyOf`. */
   readonly limited: Readonly<Record<string, 'cooldown' | 'perHour'>>;
+  /** What people were asked about, by stage; absent: nothing. */
+  readonly questions?: ReadonlyMap<string, ApprovalQuestion>;
   /** Mode of each rule as configured now, for orders whose intent is gone. */
   readonly modeOf: (ruleId: string) => Mode;
 }
 
 export interface GateSubject {
   readonly mode: Mode;
+  /** As `actionKey` writes it, or `stageKeyOf`. */
+  readonly key: string;
+  readonly positionId?: string | null;
   readonly ruleId: string;
   /** Or the key of one of its actions, which begins alike. */
   readonly episodeKey: string;
@@ -27,7 +33,17 @@ export interface GateSubject {
 
 /** Why this may not act now; `null` when it may. The largest reduction is a bound, see `boundedTarget`. */
 export function gateRefusal(subject: GateSubject, gate: Omit<GateContext, 'modeOf'>): GateReason | null {
-  if (subject.mode !== 'enforce') return 'observeMode';
+  const refusal = otherRefusal(subject, gate);
+  if (refusal !== null || subject.mode !== 'approve' || subject.exemptFromLimits) return refusal;
+  return approvalRefusal(subject, gate.questions);
+}
+
+/** The same without what people are asked about. */
+export function otherRefusal(
+  subject: Omit<GateSubject, 'key' | 'positionId'>,
+  gate: Omit<GateContext, 'modeOf' | 'questions'>,
+): GateReason | null {
+  if (subject.mode === 'observe') return 'observeMode';
   if (gate.paused) return 'paused';
   if (gate.isShared === true) return 'sharedAccount';
   if (isSilent(subject, gate)) return 'silenced';
@@ -36,7 +52,7 @@ export function gateRefusal(subject: GateSubject, gate: Omit<GateContext, 'modeO
 }
 
 function isSilent(
-  { ruleId, episodeKey }: GateSubject,
+  { ruleId, episodeKey }: Pick<GateSubject, 'ruleId' | 'episodeKey'>,
   { silencedRules, silencedSubjects = [] }: Omit<GateContext, 'modeOf'>,
 ): boolean {
   if (silencedRules.includes(ruleId)) return true;
@@ -60,6 +76,9 @@ export const GATE_WORDS: Readonly<Record<GateReason, string>> = {
   cooldown: 'the last episode that acted ended less than the cooldown ago',
   perHour: 'as many episodes acted within the last hour as the rule allows',
   largestReduction: 'the account bounds how much of a position one intent may take away',
+  awaitingApproval: 'a person is asked first',
+  vetoed: 'a person has vetoed it',
+  notAnswered: 'nobody has approved it in time',
 };
 
 /** Episodes that acted, per rule and subject: what cooldown and perHour are counted from. Plain JSON. */
@@ -96,7 +115,7 @@ export interface LimitInputs {
   readonly conclusive: boolean;
   readonly limitsOf: (ruleId: string) => RuleLimits;
   /** Without limits: an episode that is held back by these does not count as one that acts. */
-  readonly gate: Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects'>;
+  readonly gate: Pick<GateContext, 'paused' | 'silencedRules' | 'silencedSubjects' | 'questions'>;
 }
 
 /** Admits episodes, never stages or retries; an admitted one stays so. Exempt ones are counted, never held back. */
@@ -117,12 +136,28 @@ export function admitEpisodes(
     if (admitted.some((episode) => isSame(episode, request))) continue;
     const refusal = request.exemptFromLimits ? null : limitOf(admitted, request, inputs, nowMs);
     if (refusal !== null) limited[key] = refusal;
-    else if (gateRefusal({ ...request, episodeKey: key }, { ...inputs.gate, limited: {} }) === null) {
+    else if (isFree(request, key, acting, inputs)) {
       const { ruleId, ruleChecksum, subject, episode } = request;
       admitted.push({ ruleId, ruleChecksum, subject, episode, atMs: nowMs, endedMs: null });
     }
   }
   return { ledger: { ...ledger, admitted }, limited };
+}
+
+/** Whether the episode may act; where people are asked, whether any stage of it may. */
+function isFree(
+  request: ActionRequest,
+  episodeKey: string,
+  acting: readonly ActionRequest[],
+  { gate }: LimitInputs,
+): boolean {
+  const mayAct = (one: ActionRequest): boolean => {
+    const mode = one.action.kind === 'protect' ? unaskedMode(one.mode) : one.mode;
+    const subject = { ...one, mode, episodeKey, key: stageKeyOf(one) };
+    return gateRefusal(subject, { ...gate, limited: {} }) === null;
+  };
+  if (request.mode !== 'approve') return mayAct(request);
+  return acting.some((one) => episodeKeyOf(one) === episodeKey && mayAct(one));
 }
 
 function isSame(episode: AdmittedEpisode, request: ActionRequest): boolean {

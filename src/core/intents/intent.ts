@@ -1,8 +1,8 @@
 import type { BlockReason } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
-import type { DecimalString } from '../quantities/decimal.ts';
-import type { ReduceTarget } from '../rules/rule.ts';
+import { type Decimal, type DecimalString, maxDecimal, toDecimal } from '../quantities/decimal.ts';
+import { type ReduceTarget, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { endIntent } from './end-intent.ts';
 import { episodeKeyOf } from './gate.ts';
@@ -51,7 +51,7 @@ export function reconcileRequests(
   const covers = reconcile(
     state.covers,
     asked,
-    (cover, request) => ({ ...cover, ...gateFields(request) }),
+    (cover, request) => ({ ...cover, ...coverFields(request) }),
     openCover,
   );
   const kept = keepIntents(state.intents, covers, asked, scene);
@@ -104,6 +104,14 @@ function keepIntents(
   return kept;
 }
 
+/** Whether somebody is asked before it acts. */
+export function needsApproval({
+  mode,
+  exemptFromLimits,
+}: Pick<Intent, 'mode' | 'exemptFromLimits'>): boolean {
+  return mode === 'approve' && !exemptFromLimits;
+}
+
 function plannedFields({ plannedBase }: LaneRequest): Pick<Intent, 'plannedBase'> {
   return plannedBase === undefined ? {} : { plannedBase };
 }
@@ -113,6 +121,11 @@ function gateFields(
 ): Pick<Intent, 'mode' | 'severity' | 'exemptFromLimits' | 'hasCleared'> {
   const { mode, severity, exemptFromLimits, hasCleared = false } = request;
   return { mode, severity, exemptFromLimits, hasCleared };
+}
+
+/** Nobody is asked about a stop that only stands. */
+function coverFields(request: ActionRequest): ReturnType<typeof gateFields> {
+  return { ...gateFields(request), mode: unaskedMode(request.mode) };
 }
 
 function originOf(request: ActionRequest): Pick<Intent, 'episodeKey' | 'ruleId' | 'episode' | 'stage'> {
@@ -136,6 +149,8 @@ function openIntents(kept: readonly Intent[], active: Asked['active'], scene: La
       target: action.target,
       slippageSteps: action.slippageSteps,
       stageAtMs: request.atMs,
+      // Until the gate has been asked.
+      ...(needsApproval(request) ? { refusedBy: 'awaitingApproval' } : {}),
     };
     scene.audit.emit({ kind: 'intentOpened', key, positionId, ruleId, reason: 'firing', words: because });
     const end = { how: 'superseded', why: 'targetReachedEarlier' } as const;
@@ -182,7 +197,7 @@ function openCover(key: string, { request, positionId }: LaneRequest): Cover | u
   if (action.kind !== 'protect' || positionId === null) return undefined;
   const { at, slippage } = action;
   const ladder = action.ladder === undefined ? {} : { ladder: action.ladder };
-  const asked = { ...originOf(request), ...gateFields(request), positionId, at, slippage, ...ladder };
+  const asked = { ...originOf(request), ...coverFields(request), positionId, at, slippage, ...ladder };
   return { key, ...asked, anchor: null, blockedBy: null, refusedBy: null };
 }
 
@@ -229,7 +244,7 @@ export function operatorIntent(state: LaneState, request: OperatorRequest, scene
     slippageSteps,
     perLeg: flatten,
     stageAtMs: scene.nowMs,
-    mode: scene.settings.mode,
+    mode: unaskedMode(scene.settings.mode),
     severity: 'info',
     exemptFromLimits: true,
   };
@@ -275,6 +290,15 @@ export function coverIntent(cover: Cover, leftBase: DecimalString, scene: LaneSc
 export function slippageOf(intent: Intent): number {
   const steps = intent.slippageSteps;
   return steps[Math.min(intent.failures, steps.length - 1)] ?? 0;
+}
+
+/** A target, no lower than people have approved. */
+export function boundByApproval(
+  targetBase: DecimalString,
+  { approvedBase }: Pick<Intent, 'approvedBase'>,
+): Decimal {
+  const target = toDecimal(targetBase);
+  return approvedBase === undefined ? target : maxDecimal(target, toDecimal(approvedBase));
 }
 
 export function isOpen(intent: Intent): boolean {

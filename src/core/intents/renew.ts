@@ -54,7 +54,10 @@ function renewalFailure(intent: Intent, { doubt, refusals }: LaneState): Failure
 /** Expires intents by time alone. One whose position is presumed closed ends with that. */
 export function expireIntents(state: LaneState, scene: LaneScene): LaneState {
   const isExpired = (intent: Intent): boolean =>
-    isOpen(intent) && scene.nowMs >= intent.deadlineMs && !isPresumedClosed(state, intent.positionId);
+    isOpen(intent) &&
+    scene.nowMs >= intent.deadlineMs &&
+    intent.refusedBy !== 'awaitingApproval' &&
+    !isPresumedClosed(state, intent.positionId);
   if (!state.intents.some(isExpired)) return state;
   const intents = state.intents.map((intent) =>
     isExpired(intent)
@@ -99,8 +102,14 @@ export function reopen(intent: Intent, reason: ReopenReason, { settings, nowMs, 
   };
 }
 
+function isRefusedByPeople(end: Intent['end']): boolean {
+  return end?.how === 'failed' && (end.why === 'refused:vetoed' || end.why === 'refused:notAnswered');
+}
+
 function reopenReason(intent: Intent, position: ReadPosition, scene: SettleScene): ReopenReason | undefined {
   const { end } = intent;
+  // The question that was answered decides when it is asked again.
+  if (isRefusedByPeople(end)) return undefined;
   if (end?.how === 'failed') {
     if (isCauseGone(intent, end.why, position, scene)) return 'causeGone';
     const distance = distanceNumber(position);

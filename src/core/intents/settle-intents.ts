@@ -7,7 +7,7 @@ import { marketOf } from '../orders/market-steps.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
-import { isOpen } from './intent.ts';
+import { boundByApproval, isOpen } from './intent.ts';
 import {
   type ConfiguredScene,
   distanceNumber,
@@ -137,7 +137,8 @@ function supersede(intents: readonly Intent[], scene: LaneScene): readonly Inten
         later.stage > intent.stage &&
         later.mode === intent.mode &&
         later.targetBase !== null &&
-        toDecimal(later.targetBase).lte(target),
+        later.refusedBy !== 'awaitingApproval' &&
+        boundByApproval(later.targetBase, later).lte(target),
     );
     return isTakenOver ? endIntent(intent, { how: 'superseded', why: 'laterStage' }, scene) : intent;
   });

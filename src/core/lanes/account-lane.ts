@@ -137,7 +137,8 @@ function askGate(state: AccountLane, gate: LaneContext['gate'], scene: LaneScene
       const { key, ruleId, types } = task;
       const about = { key, ruleId, reason: refusedBy, words: GATE_WORDS[refusedBy] };
       scene.audit.emit({ kind: 'refused', ...about });
-      if (refusedBy === 'observeMode') scene.audit.emit({ kind: 'wouldCancel', ...about, cancel: { types } });
+      if (refusedBy === 'observeMode' || refusedBy === 'awaitingApproval')
+        scene.audit.emit({ kind: 'wouldCancel', ...about, cancel: { types } });
     }
     return failedIfOverdue({ ...task, refusedBy }, 'the account-wide cancel was not carried out', scene);
   });

@@ -65,9 +65,18 @@ export function failedIfOverdue(
   words: string,
   { settings, nowMs, audit }: LaneScene,
 ): CancelTask {
-  if (task.failures < settings.maxAttempts && nowMs < task.deadlineMs) return task;
   const { key, ruleId, refusedBy } = task;
+  // Its time begins when people have answered.
+  if (refusedBy === 'awaitingApproval') return { ...task, deadlineMs: nowMs + settings.intentTtlMs };
+  if (task.failures < settings.maxAttempts && nowMs < task.deadlineMs) return task;
   const reason = refusedBy === null ? 'failed:attempts' : `failed:refused:${refusedBy}`;
-  audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: refusedBy !== 'observeMode' });
+  audit.emit({
+    kind: 'intentEnded',
+    key,
+    ruleId,
+    reason,
+    words,
+    alarm: refusedBy !== 'observeMode' && refusedBy !== 'vetoed',
+  });
   return { ...task, state: 'failed' };
 }

@@ -1,3 +1,4 @@
+import type { Approvals } from '../approvals/question.ts';
 import type { LimitLedger } from '../intents/gate.ts';
 import type { StoredAccount } from '../ports/state-store.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -58,6 +59,22 @@ export function ledgerOnClock(ledger: LimitLedger, { nowMs, step }: LaneMoment):
   return {
     ...ledger,
     admitted: moved(admitted, step.byMs) as LimitLedger['admitted'],
+    rebasedMs: nowMs,
+  };
+}
+
+/** The same for what people were asked: no answer is late, and no wait over, by a step of the clock. */
+export function approvalsOnClock(approvals: Approvals, { nowMs, step }: LaneMoment): Approvals {
+  const { questions } = approvals;
+  if (questions.length === 0) return approvals;
+  const latestMs = Math.max(...questions.map(({ openedMs, askedMs }) => Math.max(openedMs, askedMs ?? 0)));
+  if (latestMs > nowMs + CLOCK_TOLERANCE_MS) {
+    return { ...approvals, questions: moved(questions, nowMs - latestMs) as Approvals['questions'] };
+  }
+  if (step === null || Math.max(latestMs, approvals.rebasedMs ?? 0) > step.untilMs) return approvals;
+  return {
+    ...approvals,
+    questions: moved(questions, step.byMs) as Approvals['questions'],
     rebasedMs: nowMs,
   };
 }

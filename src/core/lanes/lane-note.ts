@@ -1,3 +1,5 @@
+import { heldOrders } from '../approvals/held-orders.ts';
+import { stageOf } from '../approvals/question.ts';
 import type { BlockReason } from '../audit/audit-event.ts';
 import { endIntent } from '../intents/end-intent.ts';
 import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
@@ -5,7 +7,6 @@ import { distanceNumber } from '../intents/intent-target.ts';
 import { mayAddUp } from '../orders/beside.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { requestOf } from '../orders/order-request.ts';
-import { orderSetDifference } from '../orders/order-set.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import { withHeld } from './absence.ts';
@@ -119,41 +120,72 @@ export function noteStanding(state: LaneState, standing: readonly Removal[], tur
   return same ? state : { ...state, reported: [...others, ...ids] };
 }
 
-/** Observe mode: records the orders and cancels that would be sent now, once per intent and target. */
-export function recordObserved(state: LaneState, { settings, nowMs, audit }: LaneScene): LaneState {
+/** Observe mode, and what people are asked about: records the orders and cancels that would be sent now, once per intent and target. */
+export function recordObserved(state: LaneState, scene: LaneScene): LaneState {
+  const { audit } = scene;
   const cancelled = recordCancels(state, audit);
-  const market = settings.marketSettings(state.market);
-  const intents = state.intents.filter((intent) => isOpen(intent) && intent.refusedBy === 'observeMode');
-  const covers = state.covers.filter((cover) => cover.refusedBy === 'observeMode');
-  if (intents.length + covers.length === 0) return withObserved(cancelled, []);
-  if (state.read === null || market === undefined) return cancelled;
-  const alone: LaneState = { ...state, intents, covers, orders: [], change: null };
-  const scene = { state: alone, read: state.read, admitted: { intents, covers }, market, settings, nowMs };
-  const { place } = orderSetDifference({ ...scene, mayCancel: true });
+  const groups = heldGroups(state);
+  if (groups.length === 0) return withObserved(cancelled, []);
   const reported = [...cancelled.reported];
-  const keys = new Set([...intents, ...covers].map(({ key }) => key));
+  const keys = new Set(
+    groups.flatMap(({ intents, covers }) => [...intents, ...covers]).map(({ key }) => key),
+  );
   const observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
-  for (const want of place) {
-    const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
-    if (reported.includes(mark)) continue;
-    reported.push(mark);
-    const request = requestOf(state, want);
-    const { key, role } = want;
-    const { positionId } = want.position;
-    const others = observed.filter((one) => one.key !== key);
-    observed.splice(0, observed.length, ...others, { key, role, positionId, request });
-    audit.emit({
-      kind: 'wouldPlace',
-      key,
-      positionId,
-      ruleId: want.ruleId,
-      reason: 'observeMode',
-      words: 'would have been sent; the rule is in observe mode',
-      order: request,
-      sizeBase: want.position.sizeBase,
-    });
+  for (const group of groups) {
+    const place = heldOrders(state, group, scene);
+    if (place === undefined) return cancelled;
+    for (const want of place) {
+      const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
+      if (reported.includes(mark)) continue;
+      reported.push(mark);
+      const request = requestOf(state, want);
+      const { key, role } = want;
+      const { positionId } = want.position;
+      const others = observed.filter((one) => one.key !== key);
+      observed.splice(0, observed.length, ...others, { key, role, positionId, request });
+      audit.emit({
+        kind: 'wouldPlace',
+        key,
+        positionId,
+        ruleId: want.ruleId,
+        reason: group.reason,
+        words: WOULD_WORDS[group.reason],
+        order: request,
+        sizeBase: want.position.sizeBase,
+      });
+    }
   }
   return withObserved({ ...cancelled, reported: stillMeant(reported, state) }, observed);
+}
+
+type RecordedReason = 'observeMode' | 'awaitingApproval';
+
+const WOULD_WORDS: Readonly<Record<RecordedReason, string>> = {
+  observeMode: 'would have been sent; the rule is in observe mode',
+  awaitingApproval: 'will be sent once it may; a person is asked first',
+};
+
+function isRecorded(refusedBy: Intent['refusedBy']): refusedBy is RecordedReason {
+  return refusedBy === 'observeMode' || refusedBy === 'awaitingApproval';
+}
+
+interface HeldGroup extends Pick<LaneState, 'intents' | 'covers'> {
+  readonly reason: RecordedReason;
+}
+
+/** What is watched only, together; what people are asked about, each question by itself. */
+function heldGroups(state: LaneState): readonly HeldGroup[] {
+  const held = state.intents.filter((intent) => isOpen(intent) && isRecorded(intent.refusedBy));
+  const covers = state.covers.filter((cover) => cover.refusedBy === 'observeMode');
+  const watched = held.filter(({ refusedBy }) => refusedBy === 'observeMode');
+  const asked = held.filter(({ refusedBy }) => refusedBy === 'awaitingApproval');
+  const byStage = Map.groupBy(asked, ({ key }) => stageOf(key));
+  return [
+    ...(watched.length + covers.length === 0
+      ? []
+      : [{ reason: 'observeMode' as const, intents: watched, covers }]),
+    ...[...byStage.values()].map((intents) => ({ reason: 'awaitingApproval' as const, intents, covers: [] })),
+  ];
 }
 
 function withObserved(state: LaneState, observed: NonNullable<LaneState['observed']>): LaneState {
@@ -164,7 +196,7 @@ function withObserved(state: LaneState, observed: NonNullable<LaneState['observe
 }
 
 function recordCancels(state: LaneState, audit: LaneScene['audit']): LaneState {
-  const due = state.cancels.filter((task) => task.state === 'open' && task.refusedBy === 'observeMode');
+  const due = state.cancels.filter((task) => task.state === 'open' && isRecorded(task.refusedBy));
   const unsaid = due.filter((task) => !state.reported.includes(`would:${task.key}:cancel`));
   if (unsaid.length === 0) return state;
   for (const task of unsaid) {
@@ -172,8 +204,8 @@ function recordCancels(state: LaneState, audit: LaneScene['audit']): LaneState {
       kind: 'wouldCancel',
       key: task.key,
       ruleId: task.ruleId,
-      reason: 'observeMode',
-      words: 'would have been sent; the rule is in observe mode',
+      reason: task.refusedBy ?? '',
+      words: isRecorded(task.refusedBy) ? WOULD_WORDS[task.refusedBy] : '',
       cancel: { market: state.market, types: task.types },
     });
   }

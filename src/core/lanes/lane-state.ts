@@ -166,6 +166,8 @@ export interface Intent extends PositionAction {
   /** Of a target of the account as a whole: what its newest plan leaves of this position. */
   readonly plannedBase?: DecimalString | null;
   readonly slippageSteps: readonly number[];
+  /** People have approved a reduction to this, and no further; absent: it is not bound by an approval. */
+  readonly approvedBase?: DecimalString;
   /** Lifts the bound to the market's net exposure. */
   readonly perLeg: boolean;
   /** Its rule is only kept firing: the condition does not hold any more. */

@@ -132,7 +132,7 @@ function stillWaiting(
       const reason = `failed:${WAITED_IN_VAIN}`;
       const words = vainWords(request, intentTtlMs);
       // What is only watched has not failed anybody.
-      audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: mode === 'enforce' });
+      audit.emit({ kind: 'intentEnded', key, ruleId, reason, words, alarm: mode !== 'observe' });
     }
     waiting[key] = { sinceMs, failed: isOver };
   }

@@ -111,6 +111,14 @@ export interface ReceiptStore {
   settle(thread: string, owner: string, receipts: Receipts): Promise<boolean>;
 }
 
+/** What became of notices that somebody has to see before anything waits for an answer. */
+export interface NoticeDelivery {
+  /** In the order asked for. `failed`: no channel took it. A rejection means that the store is lost. */
+  stateOf(
+    notices: readonly Pick<Notice, 'id' | 'key'>[],
+  ): Promise<readonly ('delivered' | 'failed' | 'pending')[]>;
+}
+
 /** Told about every channel of every message when it is settled. What it throws is ignored. */
 export interface DeliveryObserver {
   onDelivery?(message: Message, report: ChannelReport): void;

@@ -32,6 +32,8 @@ export interface Notice {
   /** Of the position or credit line that it is about, as judged when it was said. */
   readonly figures?: NoticeFigures;
   readonly doing?: NoticeDoing;
+  /** Of one that asks; absent where it only says what became of a question. */
+  readonly approval?: NoticeApproval;
   /** Of a reminder: who sees to it. Only receivers that end what is not repeated have to hear it. */
   readonly acknowledged?: { readonly author: string; readonly atMs: number };
   /** Of a digest: its lines after the sentence, few enough for every channel. */
@@ -85,6 +87,17 @@ export function asUnproven(notice: Notice, fault: string): Notice {
   };
 }
 
+/** What a person may approve or veto. */
+export interface NoticeApproval {
+  /** Names the question and the revision of it that is shown here. */
+  readonly reference: string;
+  /** Unix milliseconds. */
+  readonly untilMs: number;
+  readonly withoutAnswer: 'act' | 'hold';
+  /** The exact orders and cancels, one sentence each. */
+  readonly orders: readonly string[];
+}
+
 /** `words` of a resolved notice when there is no more to say. */
 export const RESOLVED = 'resolved';
 
@@ -94,6 +107,8 @@ export type NoticeKind =
   | 'resolved'
   /** An action failed, was refused or is in doubt, and somebody has to know. */
   | 'alarm'
+  /** Somebody is asked before a rule acts, or the question was settled. */
+  | 'approval'
   /** The daily summary of all accounts: of no account, rule or subject. */
   | 'digest';
 

@@ -32,6 +32,28 @@ export class ControlError extends Error {
   }
 }
 
+/** To what people were asked: which question, and the revision of it that was seen. */
+export interface AnswerDraft extends Omit<Authored, 'atMs' | 'seal'> {
+  readonly decision: 'approve' | 'veto';
+  readonly questionId: string;
+  readonly revision: number;
+}
+
+export type AnswerReply =
+  /** Given, once; it counts from the next poll on, which is due at once. */
+  | { readonly kind: 'taken'; readonly order: OperatorOrder }
+  /** Somebody was first. */
+  | {
+      readonly kind: 'answered';
+      readonly decision: 'approve' | 'veto';
+      readonly author: string;
+      readonly atMs: number;
+    }
+  /** It is not waited for any longer. */
+  | { readonly kind: 'over' }
+  /** There is no such question, or that revision of it was never asked. */
+  | { readonly kind: 'notAsked' };
+
 /**
  * A rejection other than a ControlError means that the store is lost; repeating is harmless. Every change is in the
  * audit of its account, else of `OPERATOR_CHAIN`.
@@ -51,4 +73,6 @@ export interface OperatorControls {
    * order that is there. A key of another order is a ControlError (KEY_REUSED).
    */
   submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder>;
+  /** Answers what people were asked. The first answer counts; of two at the same time one is told of the other. */
+  answer(accountId: string, draft: AnswerDraft): Promise<AnswerReply>;
 }

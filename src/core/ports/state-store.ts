@@ -1,3 +1,4 @@
+import type { Approvals } from '../approvals/question.ts';
 import type { AuditDraft } from '../audit/audit-record.ts';
 import type { Controls, Inbox } from '../controls/controls.ts';
 import type { LimitLedger } from '../intents/gate.ts';
@@ -50,6 +51,8 @@ export interface AccountDocuments {
   /** Which positions each action concerns. */
   readonly routes?: RouteState;
   readonly accountLane?: AccountLane;
+  /** What people are asked before it is done. */
+  readonly approvals?: Approvals;
   /** What people are shown. Nothing is decided by it, and what cannot be read of it is as if it were not there. */
   readonly figures?: StoredFigures;
 }

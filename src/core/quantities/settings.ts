@@ -18,6 +18,12 @@ export interface MarketSettings {
   readonly money?: string;
 }
 
+/** How long an action waits for a person's answer, and what happens without one. */
+export interface ApprovalSettings {
+  readonly withinMs: number;
+  readonly withoutAnswer: 'act' | 'hold';
+}
+
 /** How to deal with what the exchange leaves open, and how carefully to act. One per account, frozen. */
 export interface AccountSettings {
   readonly accountId: string;
@@ -60,6 +66,8 @@ export interface AccountSettings {
   readonly largestReduction: number;
   /** Addresses to which withdrawals are expected; absent or empty: every withdrawal is unexpected. */
   readonly withdrawalAllowList?: readonly string[];
+  /** Absent: no rule of the account asks before it acts. */
+  readonly approval?: ApprovalSettings;
   readonly cadence: { readonly calmMs: number; readonly alertMs: number };
   /** Settings by exact market name, globs already resolved by `marketSettings`. */
   readonly marketSettings: (market: string) => MarketSettings | undefined;

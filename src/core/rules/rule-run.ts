@@ -48,7 +48,7 @@ export class RuleRun {
       const reason = rule === undefined ? 'ruleRemoved' : 'ruleChanged';
       for (const entry of slot.entries)
         this.#record(slot, entry.subject, endRule(entry, reason, false).changes);
-    } else if (slot.mode === 'observe' && rule.mode === 'enforce') {
+    } else if (slot.mode === 'observe' && rule.mode !== 'observe') {
       const kept: RuleEntry[] = [];
       for (const entry of slot.entries) {
         const ended = endRule(entry, 'modeChanged', true);

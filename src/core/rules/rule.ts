@@ -2,7 +2,13 @@
 export type SubjectKind = 'position' | 'creditLine' | 'account';
 
 export type Severity = 'info' | 'warning' | 'critical';
-export type Mode = 'observe' | 'enforce';
+/** `approve`: a person is asked before a rule acts; what needs nobody's approval acts as in `enforce`. */
+export type Mode = 'observe' | 'approve' | 'enforce';
+
+/** The mode of what nobody is asked about, such as standing stops and orders by hand. */
+export function unaskedMode(mode: Mode): Exclude<Mode, 'approve'> {
+  return mode === 'approve' ? 'enforce' : mode;
+}
 
 /**
  * `below` fires strictly below and stays true until strictly above `clearAbove` (default: not below); `above` mirrors

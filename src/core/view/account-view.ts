@@ -1,3 +1,4 @@
+import type { Answered, AskedTarget, QuestionState, SettledBy } from '../approvals/question.ts';
 import type { Acknowledgement, OperatorOrder, Pause, Silence } from '../controls/controls.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { StoreEpoch } from '../ports/state-store.ts';
@@ -51,6 +52,7 @@ export interface AccountView {
   readonly orders: readonly OrderLine[];
   /** Orders by hand that have not begun. */
   readonly inbox: readonly OperatorOrder[];
+  readonly questions: readonly QuestionLine[];
   /** Markets in which nobody knows which orders of ours are open. */
   readonly doubts: readonly { readonly market: string; readonly why: string; readonly sinceMs: number }[];
   /** Stored state that this program must not touch; nothing else of the account is known then. */
@@ -84,6 +86,7 @@ export function emptyView(accountId: string, state: StateLine): AccountView {
     intents: [],
     orders: [],
     inbox: [],
+    questions: [],
     doubts: [],
     refused: null,
   };
@@ -253,6 +256,31 @@ export interface IntentLine {
   readonly ended: boolean;
 }
 
+/** What people are asked before it is done, or were asked and have answered. */
+export interface QuestionLine {
+  /** What an answer names; null: it has not been asked yet. */
+  readonly reference: string | null;
+  readonly ruleId: string;
+  readonly subject: SubjectKey;
+  readonly stage: number;
+  readonly state: QuestionState;
+  /** Whether it can be approved or vetoed now. */
+  readonly answerable: boolean;
+  /** Why it is not waited for any more; null: it is. */
+  readonly settledBy: SettledBy | null;
+  /** When people were asked; null: not yet. */
+  readonly askedMs: number | null;
+  /** When the wait ends. */
+  readonly untilMs: number;
+  readonly withoutAnswer: 'act' | 'hold';
+  /** A notice of it has reached somebody. */
+  readonly delivered: boolean;
+  readonly targets: readonly AskedTarget[];
+  /** As they would be sent now. */
+  readonly orders: readonly OrderLine[];
+  readonly answer: Answered | null;
+}
+
 export interface OrderLine {
   readonly market: string;
   readonly role: 'reduce' | 'cover';
@@ -263,7 +291,7 @@ export interface OrderLine {
   readonly price: DecimalString;
   /**
    * `unsure`: whether it is there is not known. `presumedFilled`: kept only to be cancelled before anything is placed.
-   * `observed`: would have been sent; the rule is in observe mode.
+   * `observed`: would be sent; the rule is in observe mode, or somebody is asked first.
    */
   readonly status: OwnOrder['status'] | 'presumedFilled' | 'observed';
   readonly clientOrderId: string;

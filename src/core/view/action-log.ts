@@ -107,7 +107,8 @@ interface Begun {
   readonly outcome: 'pending' | 'observed';
 }
 
-function begunBy({ kind, market, order }: AuditEvent): Begun | undefined {
+function begunBy({ kind, market, order, reason }: AuditEvent): Begun | undefined {
+  if (reason === 'awaitingApproval') return undefined;
   switch (kind) {
     case 'placing':
       return { kind: 'place', key: orderKey(order), outcome: 'pending' };

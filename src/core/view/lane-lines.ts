@@ -1,8 +1,17 @@
+import {
+  type Approvals,
+  askedNow,
+  isAnswerable,
+  latestOf,
+  partsOf,
+  referenceOf,
+  stageOf,
+} from '../approvals/question.ts';
 import { GATE_WORDS } from '../intents/gate.ts';
 import { BLOCK_WORDS } from '../intents/intent.ts';
 import type { Intent, LaneState } from '../lanes/lane-state.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
-import type { AccountView, IntentLine, OrderLine } from './account-view.ts';
+import type { AccountView, IntentLine, OrderLine, QuestionLine } from './account-view.ts';
 import { figure } from './alert-words.ts';
 
 export function intentLines(lanes: readonly LaneState[]): readonly IntentLine[] {
@@ -27,6 +36,50 @@ function observedOrders(lanes: readonly LaneState[]): readonly OrderLine[] {
       clientOrderId: request.clientOrderId,
     })),
   );
+}
+
+function isAsked(intents: readonly Intent[], key: string): boolean {
+  return intents.some((intent) => intent.key === key && intent.refusedBy === 'awaitingApproval');
+}
+
+function questionOrders(lanes: readonly LaneState[], stageKey: string): readonly OrderLine[] {
+  const own = lanes.map((lane) => ({
+    ...lane,
+    orders: [],
+    observed: (lane.observed ?? []).filter(
+      ({ key }) => isAsked(lane.intents, key) && stageOf(key) === stageKey,
+    ),
+  }));
+  return observedOrders(own);
+}
+
+export function questionLines(
+  { questions }: Approvals,
+  lanes: readonly LaneState[],
+  withoutAnswer: QuestionLine['withoutAnswer'],
+): readonly QuestionLine[] {
+  return questions.map((question) => {
+    const { ruleId, subject, stage } = partsOf(question);
+    const { state, settledBy = null, askedMs = null, untilMs, delivered = false, answer = null } = question;
+    const latest = latestOf(question);
+    return {
+      reference: latest === undefined ? null : referenceOf(question, latest.revision),
+      ruleId,
+      subject,
+      stage,
+      state,
+      answerable:
+        latest !== undefined && askedNow(question, latest.revision) !== undefined && isAnswerable(question),
+      settledBy,
+      askedMs,
+      untilMs,
+      withoutAnswer,
+      delivered,
+      targets: latest?.targets ?? [],
+      orders: questionOrders(lanes, question.stageKey),
+      answer,
+    };
+  });
 }
 
 function sentOrders(lanes: readonly LaneState[]): readonly OrderLine[] {

@@ -101,7 +101,7 @@ function nextWords({ pause }: AccountView, subject: SubjectKey, intents: readonl
   if (open.length === 0) return 'no rule reduces anything here now; a person has to decide';
   return open
     .map(({ market, mode, target, state }) => {
-      const what = mode === 'enforce' ? 'reduces' : 'would reduce';
+      const what = mode === 'observe' ? 'would reduce' : 'reduces';
       return `Breakwater ${what} ${market} ${target} (${state})`;
     })
     .join('; ');

@@ -1,3 +1,4 @@
+import { referenceOf } from '../approvals/question.ts';
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent } from '../audit/audit-record.ts';
 import type { Control, OperatorOrder } from '../controls/controls.ts';
@@ -59,6 +60,8 @@ export function transitionWords({ from, to, words }: Transition): string {
 
 function operatorOrderWords(order: OperatorOrder): string {
   if (order.kind === 'withdraw') return `withdraw ${order.orderId}`;
+  if (order.kind === 'answer')
+    return `${order.decision} ${referenceOf({ id: order.questionId }, order.revision)}`;
   const what = order.flatten ? 'flatten' : 'reduce';
   const of =
     order.positionId === undefined ? (order.markets ?? []).join(', ') : `position ${order.positionId}`;

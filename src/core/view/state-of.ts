@@ -1,9 +1,16 @@
 import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import { MS_PER_HOUR, MS_PER_MINUTE } from '../quantities/units.ts';
+import { MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
-import type { AccountFigures, OrderLine, PositionFigures, RuleLine, SourceView } from './account-view.ts';
+import type {
+  AccountFigures,
+  OrderLine,
+  PositionFigures,
+  QuestionLine,
+  RuleLine,
+  SourceView,
+} from './account-view.ts';
 import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { targetWords } from './lane-lines.ts';
@@ -27,6 +34,7 @@ export interface StateInputs {
   >[];
   readonly positions: readonly PositionFigures[];
   readonly lanes: readonly LaneState[];
+  readonly questions: readonly QuestionLine[];
   /** `lost`: what is stored is what was last seen, and may no longer be true. */
   readonly storeLink: 'ok' | 'lost';
   readonly nowMs: number;
@@ -36,7 +44,7 @@ export interface StateInputs {
 export function stateOf(inputs: StateInputs): StateLine {
   const blind = blindness(inputs);
   if (blind !== undefined) return blind;
-  const state = hindrance(inputs) ?? doing(inputs) ?? watching(inputs) ?? calm(inputs);
+  const state = hindrance(inputs) ?? asking(inputs) ?? doing(inputs) ?? watching(inputs) ?? calm(inputs);
   return needsPerson(inputs) ? { ...state, words: `${state.words}; ${REPAY}` } : state;
 }
 
@@ -138,15 +146,16 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
   for (const lane of lanes) {
     const where = `in ${lane.market}`;
     for (const intent of lane.intents) {
-      if (intent.mode !== 'enforce') continue;
+      if (intent.mode === 'observe') continue;
       const { blockedBy, refusedBy, end } = intent;
       const firing = inputs.rules.some(({ ruleId, phase }) => ruleId === intent.ruleId && phase === 'firing');
       if (end?.how === 'failed' && firing && end.why !== 'hedged') {
         const why = endingWords(`failed:${end.why}`);
+        if (end.why === 'refused:vetoed') return blocked({ cause: 'vetoed', ...vetoOf(inputs, intent) });
         return blocked({ cause: 'gaveUp', detail: why ?? where, sinceMs: intent.endedMs });
       }
       if (end !== null || ordersOf(lane, intent).some(isAccepted)) continue;
-      if (refusedBy !== null && refusedBy !== 'observeMode' && refusedBy !== 'paused')
+      if (refusedBy !== null && !TOLD_OTHERWISE.has(refusedBy))
         return blocked({ cause: refusedBy, detail: where, sinceMs: intent.openedMs });
       if (blockedBy !== null && blockedBy !== 'netExposure' && blockedBy !== 'positionNotSeen')
         return blocked({ cause: blockedBy, detail: where, sinceMs: intent.openedMs });
@@ -166,6 +175,16 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
   return undefined;
 }
 
+const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['observeMode', 'paused', 'awaitingApproval']);
+
+function vetoOf({ questions }: StateInputs, intent: Intent): Pick<Found, 'detail' | 'sinceMs'> {
+  const answer = questions.find(
+    ({ ruleId, stage, state }) => ruleId === intent.ruleId && stage === intent.stage && state === 'vetoed',
+  )?.answer;
+  if (answer === undefined || answer === null) return { sinceMs: intent.endedMs };
+  return { detail: `${answer.author}: ${answer.reason}`, sinceMs: answer.atMs };
+}
+
 const ORDINARY: ReadonlySet<string> = new Set(['netExposure', 'positionNotSeen']);
 
 function isUncovered(
@@ -173,7 +192,7 @@ function isUncovered(
   { orders, market }: LaneState,
   positions: readonly PositionFigures[],
 ): boolean {
-  if (cover.mode !== 'enforce' || cover.blockedBy === null || ORDINARY.has(cover.blockedBy)) return false;
+  if (cover.mode === 'observe' || cover.blockedBy === null || ORDINARY.has(cover.blockedBy)) return false;
   if (orders.some((order) => order.key === cover.key && isAccepted(order))) return false;
   const own = positions.filter((position) => position.market === market);
   return !own.some((position) => isHedged(position, own));
@@ -187,6 +206,30 @@ function isAccepted({ status, presumedFilled }: OwnOrder): boolean {
   return status === 'open' || presumedFilled;
 }
 
+/** What somebody is asked, the soonest deadline first. */
+function asking(inputs: StateInputs): StateLine | undefined {
+  const [question, ...others] = inputs.questions
+    .filter(({ state, askedMs }) => state === 'waiting' && askedMs !== null)
+    .toSorted((a, b) => a.untilMs - b.untilMs);
+  if (question === undefined) return undefined;
+  const { reference, ruleId, untilMs, withoutAnswer, targets, orders, askedMs } = question;
+  const what =
+    orders.length > 0
+      ? orders.map(orderWords)
+      : targets.map(({ market, targetBase }) => `reduce ${market} to ${targetBase}`);
+  const then = withoutAnswer === 'act' ? 'then it acts' : 'then it does not act';
+  const more = others.length === 0 ? '' : `; and ${others.length} more`;
+  const about = [`rule ${ruleId}`, ...what].join(': ');
+  return {
+    ...line('asking', {
+      cause: 'awaitingApproval',
+      severity: atLeast('warning', worstFiring(inputs)),
+      sinceMs: askedMs,
+    }),
+    words: `${KIND_WORDS.asking} until ${clockWords(untilMs)}, ${then} (${reference ?? ''}): ${about}${more}`,
+  };
+}
+
 /** What orders do, or would do. */
 function doing(inputs: StateInputs): StateLine | undefined {
   const severity = atLeast('info', worstFiring(inputs));
@@ -194,7 +237,7 @@ function doing(inputs: StateInputs): StateLine | undefined {
     lane.intents.filter(({ end }) => end === null).map((intent) => ({ lane, intent })),
   );
   const accepted = open.flatMap(({ lane, intent }) =>
-    intent.mode === 'enforce'
+    intent.mode !== 'observe'
       ? ordersOf(lane, intent)
           .filter(isAccepted)
           .map((order) => ({ lane, intent, order }))
@@ -312,6 +355,13 @@ function worstFiring({ rules }: StateInputs): Severity | null {
 
 function atLeast(severity: Severity, other: Severity | null): Severity {
   return other !== null && RANKS[other] > RANKS[severity] ? other : severity;
+}
+
+/** `14:30:05 UTC`. */
+function clockWords(ms: number): string {
+  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+  const seconds = Math.floor((ms % MS_PER_DAY) / MS_PER_SECOND);
+  return `${two(seconds / 3_600)}:${two((seconds % 3_600) / 60)}:${two(seconds % 60)} UTC`;
 }
 
 const MS_PER_DAY = 24 * MS_PER_HOUR;

@@ -178,6 +178,9 @@ const KINDS: ReadonlyMap<AuditEvent['kind'], StoryKind> = kinds({
     'intentReopened',
     'refused',
     'blocked',
+    'approvalAsked',
+    'approvalSettled',
+    'approvalIgnored',
   ],
 });
 

@@ -23,7 +23,7 @@ import {
   positionFigures,
   positionLines,
 } from './figure-lines.ts';
-import { doubtLines, intentLines, orderLines } from './lane-lines.ts';
+import { doubtLines, intentLines, orderLines, questionLines } from './lane-lines.ts';
 import { noticeLines } from './notice-lines.ts';
 import { ruleLines } from './rule-lines.ts';
 import { type Scene, sceneOf } from './scene.ts';
@@ -72,6 +72,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     notices: noticeLines(alerts, shared.rules, scene.inForce),
     orders: orderLines(lanes),
     inbox: inbox?.orders ?? [],
+    questions: shared.questions,
     doubts: doubtLines(lanes),
   };
 }
@@ -109,10 +110,17 @@ function sharedView(
     sources: sourceViews(scene),
     rules: ruleLines(scene),
   };
+  const { approval } = scene.rules.settings;
+  const questions =
+    documents.approvals === undefined
+      ? []
+      : questionLines(documents.approvals, lanes, approval?.withoutAnswer ?? 'act');
   return {
     accountId,
+    questions,
     state: stateOf({
       ...seen,
+      questions,
       overdueAfterMs: overdueAfterMs(scene),
       failures: documents.figures?.failures ?? [],
       positions,
@@ -162,6 +170,7 @@ const NOTHING_SEEN = {
   rules: [],
   positions: [],
   lanes: [],
+  questions: [],
 } as const;
 
 /** An account of which nothing could be read, as the store is lost. */

@@ -1,3 +1,4 @@
+import type { DeliveryState } from '../../core/approvals/judge.ts';
 import type { Controls } from '../../core/controls/controls.ts';
 import { actionKey, type LaneRequest } from '../../core/intents/intent.ts';
 import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
@@ -10,6 +11,7 @@ import { type DecimalString, toDecimal } from '../../core/quantities/decimal.ts'
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
 import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
+import { unaskedMode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import type { Observation } from '../poll/observe-account.ts';
@@ -28,6 +30,8 @@ export interface ActingInputs {
   readonly markElsewhere?: (market: string) => DecimalString | undefined;
   /** The account that acts in place of this one, as both are one account of the exchange; absent: none. */
   readonly sharedWith?: string;
+  /** What became of notices that ask people, by their ids; absent: none is waited for. */
+  readonly deliveries?: ReadonlyMap<string, DeliveryState>;
 }
 
 export interface Decisions extends ActingInputs {
@@ -41,7 +45,7 @@ export interface Decisions extends ActingInputs {
 export function hasNothingToRoute(decisions: Decisions): boolean {
   const { account, stored, observation, sharedWith, conclusive } = decisions;
   if (actingOf(decisions).length > 0) return false;
-  const { requests, limits, routes, inbox, accountLane } = stored.documents;
+  const { requests, limits, routes, inbox, accountLane, approvals } = stored.documents;
   if (requests !== undefined && (requests.active.length > 0 || requests.conclusive !== conclusive))
     return false;
   if (requests?.sharedWith !== sharedWith) return false;
@@ -49,6 +53,7 @@ export function hasNothingToRoute(decisions: Decisions): boolean {
   if (routes !== undefined && (routes.waiting !== undefined || Object.keys(routes.routes).length > 0))
     return false;
   if (hasOrders(inbox) || isLaneBusy(accountLane)) return false;
+  if (approvals !== undefined && approvals.questions.length > 0) return false;
   for (const lane of stored.lanes.values()) {
     if (lane.epoch !== stored.epoch.id || !hasNothingToDo(lane)) return false;
   }
@@ -177,7 +182,7 @@ export function isAtRest(
 
 function isKnown({ request, positionId }: LaneRequest, covers: readonly Cover[]): boolean {
   const key = actionKey(request, positionId);
-  return covers.some((cover) => cover.key === key && cover.mode === request.mode);
+  return covers.some((cover) => cover.key === key && cover.mode === unaskedMode(request.mode));
 }
 
 /** Nothing that time alone may change. Who else trades a position (`contests`) holds back reductions only. */

@@ -1,7 +1,8 @@
+import { byStage } from '../../core/approvals/question.ts';
 import type { ControlsInForce } from '../../core/controls/controls.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
-import { admitEpisodes, EMPTY_LEDGER, type LimitInputs } from '../../core/intents/gate.ts';
-import { type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
+import { admitEpisodes, EMPTY_LEDGER, type GateContext, type LimitInputs } from '../../core/intents/gate.ts';
+import { approvalsOnClock, type LaneMoment, ledgerOnClock } from '../../core/lanes/lane-clock.ts';
 import { orderRecordOf } from '../../core/orders/cancel-policy.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';
@@ -13,12 +14,13 @@ export function limitInputs(
   inForce: ControlsInForce,
   active: readonly ActionRequest[],
   conclusive: boolean,
+  questions?: GateContext['questions'],
 ): LimitInputs {
   return {
     active,
     conclusive,
     limitsOf: (ruleId) => account.rules.byId.get(ruleId)?.spec.limits ?? {},
-    gate: heldBack(inForce),
+    gate: { ...heldBack(inForce), ...(questions === undefined ? {} : { questions }) },
   };
 }
 
@@ -29,6 +31,14 @@ function heldBack({ pause, silencedRules, silences }: ControlsInForce): LimitInp
   return { paused: pause !== undefined, silencedRules, silencedSubjects };
 }
 
+/** What people were asked, on the present clock; undefined: nothing. */
+export function questionsOf(
+  { approvals }: Pick<StoredAccount['documents'], 'approvals'>,
+  moment: LaneMoment,
+): GateContext['questions'] {
+  return approvals === undefined ? undefined : byStage(approvalsOnClock(approvals, moment));
+}
+
 /** The gate as it is now. An order whose rule is gone may be removed only if the account acts at all. */
 export function laneContext(
   account: WatchedAccount,
@@ -37,14 +47,15 @@ export function laneContext(
   moment: LaneMoment,
 ): LaneContext {
   const { settings } = account.rules;
-  const inputs = limitInputs(account, inForce, documents.requests?.active ?? [], false);
+  const active = documents.requests?.active ?? [];
+  const inputs = limitInputs(account, inForce, active, false, questionsOf(documents, moment));
   const ledger = ledgerOnClock(documents.limits ?? EMPTY_LEDGER, moment);
   const { limited } = admitEpisodes(ledger, inputs, moment.nowMs);
   return {
     settings,
     orders: orderRecordOf([...lanes.values()].filter((lane) => lane.epoch === epoch.id)),
     gate: {
-      ...heldBack(inForce),
+      ...inputs.gate,
       isShared: documents.requests?.sharedWith !== undefined,
       limited,
       modeOf: (ruleId): Mode => account.rules.byId.get(ruleId)?.mode ?? settings.mode,

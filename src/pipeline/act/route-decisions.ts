@@ -1,9 +1,12 @@
+import type { AskedQuestion } from '../../core/approvals/ask.ts';
+import type { Settled } from '../../core/approvals/judge.ts';
+import { byStage } from '../../core/approvals/question.ts';
 import { type AuditEvent, recorder } from '../../core/audit/audit-event.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
-import { controlsInForce } from '../../core/controls/controls.ts';
+import { type ControlsInForce, controlsInForce } from '../../core/controls/controls.ts';
 import { planAccount } from '../../core/intents/account-plan.ts';
 import type { LaneContext } from '../../core/intents/admission.ts';
-import { admitEpisodes, EMPTY_LEDGER } from '../../core/intents/gate.ts';
+import { admitEpisodes, EMPTY_LEDGER, type GateContext } from '../../core/intents/gate.ts';
 import {
   actionKey,
   type LaneRequest,
@@ -32,6 +35,7 @@ import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
 import { unseenPositions } from '../../core/rules/subjects.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
+import { askingOf, askPeople, type JudgeScene, judgeApprovals } from './ask-people.ts';
 import {
   actingOf,
   canAct,
@@ -44,7 +48,7 @@ import {
   isLaneBusy,
   requestsOf,
 } from './lane-at-rest.ts';
-import { laneContext, limitInputs } from './lane-context.ts';
+import { laneContext, limitInputs, questionsOf } from './lane-context.ts';
 import { readOf } from './read-market.ts';
 import { isSameJson } from './same-json.ts';
 
@@ -56,6 +60,9 @@ export interface Acted {
   readonly audit: readonly AuditDraft[];
   readonly events: readonly AuditEvent[];
   readonly toRun: readonly LaneRef[];
+  /** What people have to be asked, and what became of what they were asked before. */
+  readonly asked: readonly AskedQuestion[];
+  readonly settled: readonly Settled[];
 }
 
 export const NOTHING_ACTED: Acted = {
@@ -65,6 +72,8 @@ export const NOTHING_ACTED: Acted = {
   audit: [],
   events: [],
   toRun: [],
+  asked: [],
+  settled: [],
 };
 
 /** Pure. */
@@ -80,9 +89,6 @@ export function actOn(decisions: Decisions): Acted {
   const acting = actingOf(decisions);
   const inForce = controlsInForce(controls, account.id, moment.nowMs);
   const requests = requestsOf(decisions, acting);
-  const ledger = documents.limits ?? EMPTY_LEDGER;
-  const limits = limitInputs(account, inForce, acting, conclusive);
-  const admitted = admitEpisodes(ledgerOnClock(ledger, moment), limits, moment.nowMs);
   const routes = documents.routes ?? NO_ROUTES;
   // Those that a rule has begun to fire by are its positions, also where it fired between two reads.
   const hasBegun = acting.some((request) => routes.routes[actionKey(request, null)] === undefined);
@@ -108,7 +114,17 @@ export function actOn(decisions: Decisions): Acted {
     nowMs: moment.nowMs,
     faultOf: account.orderFault,
   });
-  const asked = { ...documents, ...(requests === undefined ? {} : { requests }), limits: admitted.ledger };
+  const { asking, judged, admitted } = admit(decisions, acting, inForce, {
+    routes: routed.state,
+    answers: inbox.answers,
+  });
+  const approvals = judged?.approvals;
+  const asked = {
+    ...documents,
+    ...(requests === undefined ? {} : { requests }),
+    ...(approvals === undefined ? {} : { approvals }),
+    limits: admitted.ledger,
+  };
   const changed = observeLanes(
     stored,
     {
@@ -122,14 +138,18 @@ export function actOn(decisions: Decisions): Acted {
     laneContext(account, { ...stored, documents: asked }, inForce, moment),
     moment,
   );
+  const lanes = new Map([...stored.lanes, ...changed.lanes]);
+  const questions = approvals && askPeople(decisions, approvals, asking, [...lanes.values()]);
   const refused = refusedOrders(account.id, inbox.refused, moment.nowMs);
-  const events = [...sharingEvents(decisions), ...refused, ...routed.events, ...changed.events];
+  const own = [...sharingEvents(decisions), ...refused, ...routed.events, ...(judged?.events ?? [])];
+  const events = [...own, ...changed.events, ...(questions?.events ?? [])];
   const ordered = new Set(inbox.operatorOrders.map(({ market }) => market));
   return {
     documents: {
       ...(requests === undefined ? {} : { requests }),
-      ...(isSameJson(admitted.ledger, ledger) ? {} : { limits: admitted.ledger }),
+      ...(isSameJson(admitted.ledger, documents.limits ?? EMPTY_LEDGER) ? {} : { limits: admitted.ledger }),
       ...(isSameJson(routed.state, routes) ? {} : { routes: routed.state }),
+      ...changedApprovals(documents, questions?.approvals),
       ...(inbox.rest === undefined ? {} : { inbox: inbox.rest }),
       ...(changed.accountLane === undefined ? {} : { accountLane: changed.accountLane }),
     },
@@ -138,7 +158,41 @@ export function actOn(decisions: Decisions): Acted {
     audit: [...inbox.notes, ...events.map((event): AuditDraft => ({ kind: 'action', event }))],
     events,
     toRun: changed.toRun.map((market) => ({ accountId: account.id, market })),
+    asked: questions?.asked ?? [],
+    settled: judged?.settled ?? [],
   };
+}
+
+function changedApprovals(
+  { approvals }: AccountDocuments,
+  now: AccountDocuments['approvals'],
+): Pick<AccountDocuments, 'approvals'> {
+  return now === undefined || isSameJson(now, approvals) ? {} : { approvals: now };
+}
+
+/** What is still waited for, and which episodes may act by the limits. */
+function admit(
+  decisions: Decisions,
+  acting: readonly ActionRequest[],
+  inForce: ControlsInForce,
+  { routes, answers }: Pick<JudgeScene, 'routes' | 'answers'>,
+) {
+  const { account, stored, moment, conclusive, sharedWith } = decisions;
+  const { documents } = stored;
+  const ledger = ledgerOnClock(documents.limits ?? EMPTY_LEDGER, moment);
+  const admittedWith = (questions: GateContext['questions']): ReturnType<typeof admitEpisodes> =>
+    admitEpisodes(ledger, limitInputs(account, inForce, acting, conclusive, questions), moment.nowMs);
+  const asking = askingOf(acting);
+  const { gate } = limitInputs(account, inForce, acting, conclusive);
+  // What the limits hold back nobody is asked about.
+  const limited = asking.length === 0 ? {} : admittedWith(questionsOf(documents, moment)).limited;
+  const judged = judgeApprovals(decisions, {
+    asking,
+    routes,
+    gate: { ...gate, isShared: sharedWith !== undefined, limited },
+    answers,
+  });
+  return { asking, judged, admitted: admittedWith(judged && byStage(judged.approvals)) };
 }
 
 function marketsOf({ sources }: Observation): readonly string[] {

@@ -1,3 +1,5 @@
+import type { AskedQuestion } from '../../core/approvals/ask.ts';
+import type { Settled } from '../../core/approvals/judge.ts';
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import {
   acknowledgementOf,
@@ -19,6 +21,7 @@ import { alarmWords } from '../../core/view/action-alarm-words.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
+import { approvalNotices } from './approval-notices.ts';
 import type { DepositCure } from './deposit-cure.ts';
 import { ownAlert } from './own-alert.ts';
 
@@ -36,6 +39,9 @@ export interface AlertScene {
   readonly active: readonly ActionRequest[];
   readonly conclusive: boolean;
   readonly events: readonly AuditEvent[];
+  /** What people have to be asked, and what became of what they were asked. */
+  readonly asked: readonly AskedQuestion[];
+  readonly settled: readonly Settled[];
   readonly inForce: ControlsInForce;
   readonly snapshot: Snapshot;
   /** Why the newest reads failed, of sources that could not be read. */
@@ -78,6 +84,7 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   if (own !== undefined) firing.add(own[0]);
   if (scene.conclusive) sayResolved(entries, firing, scene);
   for (const event of events) if (event.alarm) sayAlarm(entries, event, scene);
+  sayApprovals(entries, scene);
   const alarms = [...entries].filter(([, { notice }]) => notice.kind === 'alarm');
   for (const [key] of alarms.slice(0, Math.max(0, alarms.length - MOST_ALARMS))) entries.delete(key);
   const notices = [...entries.values()].filter(({ handed }) => !handed).map(({ notice }) => notice);
@@ -90,11 +97,14 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   };
 }
 
+/** Nothing reminds of them, and nothing resolves them. */
+const SAID_ONCE: ReadonlySet<NoticeKind> = new Set(['resolved', 'alarm', 'approval']);
+
 export function markHanded(stored: StoredAlerts, ids: ReadonlySet<string>): StoredAlerts {
   const entries = Object.entries(stored.entries as Readonly<Record<string, AlertEntry>>).flatMap(
     ([key, entry]): [string, AlertEntry][] => {
       if (!ids.has(entry.notice.id)) return [[key, entry]];
-      const isOver = entry.notice.kind === 'resolved' || entry.notice.kind === 'alarm';
+      const isOver = SAID_ONCE.has(entry.notice.kind);
       return isOver ? [] : [[key, { ...entry, handed: true }]];
     },
   );
@@ -140,7 +150,7 @@ function whoSeesTo(request: ActionRequest, { active, inForce }: AlertScene): Not
 function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<string>, scene: AlertScene): void {
   for (const [key, entry] of entries) {
     const { kind } = entry.notice;
-    if (kind === 'alarm' || kind === 'resolved' || firing.has(key)) continue;
+    if (SAID_ONCE.has(kind) || firing.has(key)) continue;
     const count = entry.count + 1;
     const id = noticeId(key, count, 'resolved', scene);
     const { ruleId, subject } = entry.notice;
@@ -207,6 +217,15 @@ function curesFor(subject: string, targets: readonly number[], scene: AlertScene
   const record = reading.value.records.find((one) => creditLineKey(one) === subject);
   if (record === undefined) return [];
   return curesOf(new CreditLineQuantities(record, scene.account.rules.settings), targets);
+}
+
+function sayApprovals(entries: Map<string, AlertEntry>, scene: AlertScene): void {
+  if (scene.asked.length + scene.settled.length === 0) return;
+  const labels = (ruleId: string): Notice['labels'] => labelsOf(scene.account, ruleId);
+  const where = (subject: string): Pick<Notice, 'market'> => marketOf(subject, scene);
+  for (const notice of approvalNotices({ ...scene, labels, marketOf: where })) {
+    entries.set(notice.id, { notice, saidMs: scene.nowMs, count: 1, handed: false });
+  }
 }
 
 function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: AlertScene): void {

@@ -61,6 +61,8 @@ export function decide(inputs: DecideInputs): Decided {
     active: evaluation.active,
     conclusive,
     events: acted.events,
+    asked: acted.asked,
+    settled: acted.settled,
     inForce: controlsInForce(inputs.controls, account.id, laneNowMs),
     snapshot,
     failures: observation.failures,

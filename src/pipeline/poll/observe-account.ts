@@ -173,7 +173,7 @@ export function sharedAccount(
 function reduces({ rules }: WatchedAccount): boolean {
   return rules.all.some(
     ({ mode, stages }) =>
-      mode === 'enforce' &&
+      mode !== 'observe' &&
       stages.some((actions) => actions.some(({ spec }) => spec.kind === 'reduce' || spec.kind === 'protect')),
   );
 }

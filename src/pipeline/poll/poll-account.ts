@@ -12,6 +12,7 @@ import { markInReads } from './mark-in-reads.ts';
 import { type Observation, observationOf, observeAccount, sharedAccount } from './observe-account.ts';
 import { JUDGED_LATE } from './read-sources.ts';
 import { tellCommit } from './tell-commit.ts';
+import { type Deliveries, WaitedNotices } from './waited-notices.ts';
 
 /** An account is not polled twice at the same time by one process, however long a poll takes. */
 export class PollGuard {
@@ -192,6 +193,7 @@ async function judgeNow(
   const about = { accountId: account.id, bucket: tick.bucket };
   const startedMs = clock.monotonicMs();
   pass('poll.reading', about);
+  const delivery = new WaitedNotices(context, loaded.stored);
   const observation = await tick.claims.during(account.id, () =>
     observeAccount(context, account, loaded.stored),
   );
@@ -201,7 +203,7 @@ async function judgeNow(
     await store.makeDue(account.id, 0);
     return;
   }
-  await judge(context, account, { loaded, observation, startedMs }, tick);
+  await judge(context, account, { loaded, observation, startedMs, deliveries: delivery.known }, tick);
 }
 
 interface Found {
@@ -209,6 +211,8 @@ interface Found {
   readonly observation: Observation;
   /** When this look at the account began. */
   readonly startedMs: number;
+  /** What became of notices that ask people, as far as it is known. */
+  readonly deliveries?: Deliveries | undefined;
 }
 
 /** Decides on what was observed, makes it durable and hands it to those who carry it out. */
@@ -257,7 +261,10 @@ async function commitDecision(
   let { loaded } = found;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     const [now, moment, sharedWith] = [time.instant(), time.moment(), sharedAccount(context, account)];
-    const shared = sharedWith === undefined ? {} : { sharedWith };
+    const shared = {
+      ...(sharedWith === undefined ? {} : { sharedWith }),
+      ...(found.deliveries === undefined ? {} : { deliveries: found.deliveries }),
+    };
     const markElsewhere = (market: string) => markInReads(context, market);
     const inputs = {
       account,

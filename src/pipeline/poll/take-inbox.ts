@@ -1,3 +1,4 @@
+import type { GivenAnswer } from '../../core/approvals/judge.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import type { Inbox, OperatorOrder } from '../../core/controls/controls.ts';
 import type { OperatorRequest } from '../../core/intents/intent.ts';
@@ -11,6 +12,8 @@ export type LaneOrder =
 
 export interface InboxTaken {
   readonly operatorOrders: readonly LaneOrder[];
+  /** To what people were asked, in the order in which they were given. */
+  readonly answers: readonly GivenAnswer[];
   /** What has to wait for a read of the positions; absent when nothing was in the inbox. */
   readonly rest: Inbox | undefined;
   readonly notes: readonly AuditDraft[];
@@ -33,7 +36,9 @@ interface InboxScene {
 /** Turns an operator's orders into orders for lanes, each once: with the commit they leave the inbox. */
 export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTaken {
   const { orders = [], unread = 0 } = inbox ?? {};
-  if (orders.length + unread === 0) return { operatorOrders: [], rest: undefined, notes: [], refused: [] };
+  if (orders.length + unread === 0) {
+    return { operatorOrders: [], answers: [], rest: undefined, notes: [], refused: [] };
+  }
   const refused = unread === 0 ? [] : [`${unread} in the inbox are no orders: left out`];
   const withdrawn = new Set(
     orders.flatMap((order) =>
@@ -41,6 +46,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
     ),
   );
   const operatorOrders: LaneOrder[] = [];
+  const answers: GivenAnswer[] = [];
   const waiting: OperatorOrder[] = [];
   const notes: AuditDraft[] = [];
   for (const order of orders) {
@@ -56,6 +62,11 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
     }
     if (order.kind === 'withdraw') {
       operatorOrders.push(...scene.markets.map((market) => ({ ...order, market })));
+      continue;
+    }
+    if (order.kind === 'answer') {
+      const { questionId, decision, author, reason, atMs, revision } = order;
+      answers.push({ questionId, decision, author, reason, atMs, revision });
       continue;
     }
     if (scene.nowMs >= order.expiresAtMs) {
@@ -76,6 +87,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
   }
   return {
     operatorOrders,
+    answers,
     rest: { version: 1, orders: waiting.filter(({ id }) => !withdrawn.has(id)) },
     notes,
     refused,

@@ -165,6 +165,7 @@ export const DOCUMENT_CODECS: Codecs = {
   inbox: { ...codecOf<Inbox>(1, { orders: 'array' }), parse: readInbox },
   routes: codecOf(1, { routes: 'object' }),
   accountLane: codecOf(1, { cancels: 'array', retryAtMs: 'number' }),
+  approvals: codecOf(1, { questions: 'array' }),
   figures: { version: 1, migrations: {}, parse: parseFigures },
 };
 

@@ -49,7 +49,7 @@ const figuresSchema = z.object({
   version: z.literal(1),
   at: z.object({ wallMs: z.number(), monotonicMs: z.number(), clockId: z.string() }),
   settings: z.object({
-    mode: z.enum(['observe', 'enforce']),
+    mode: z.enum(['observe', 'approve', 'enforce']),
     bothSign: z.enum(['signed', 'unsigned']),
     ltvUnit: z.enum(['auto', 'percent', 'fraction']),
     maxSnapshotAgeMs: z.number(),

@@ -1,3 +1,4 @@
+import { askedNow, isAnswerable } from '../../core/approvals/question.ts';
 import { type AuditDraft, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import {
   type Authored,
@@ -12,6 +13,8 @@ import {
 } from '../../core/controls/controls.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import {
+  type AnswerDraft,
+  type AnswerReply,
   type ControlDraft,
   ControlError,
   type ControlSelector,
@@ -43,6 +46,8 @@ export interface OperatorControlsOptions {
 const ATTEMPTS = 100;
 const ID_LENGTH = 10;
 const ID_LENGTH_OF_KEY = 20;
+/** An answer is taken in by the next poll; one that lies for longer is of no use. */
+const ANSWER_LIFE_MS = 86_400_000;
 
 /** undefined: nothing is to be changed. */
 type Edit = (entries: readonly Control[]) => readonly Control[] | undefined;
@@ -100,7 +105,7 @@ export class StoredControls implements OperatorControls {
   }
 
   async submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder> {
-    const { store, backend, clock, randomText, reader } = this.#options;
+    const { backend, clock, randomText, reader } = this.#options;
     const typed = this.#typed(draft);
     const id = key === undefined ? randomText(ID_LENGTH) : idOfKey(accountId, key);
     const said: OperatorOrder = { ...draft, ...typed, id, atMs: clock.nowMs() };
@@ -111,21 +116,52 @@ export class StoredControls implements OperatorControls {
       // After the account was read: if somebody submits the same in between, the commit below is a conflict.
       const earlier = key === undefined ? undefined : await findSubmitted(backend, accountId, id);
       if (earlier !== undefined) return requireSame(earlier, order);
-      const waiting = account.documents.inbox?.orders ?? [];
-      if (waiting.length >= MAX_INBOX_ORDERS) {
-        const words = `${MAX_INBOX_ORDERS} orders wait for account ${accountId} already`;
-        throw new ControlError('INBOX_FULL', words);
-      }
-      const [result] = await store.commit([
-        {
-          base: account,
-          documents: { inbox: { version: 1, orders: [...waiting, order] } },
-          audit: [{ kind: 'operatorOrder', order }],
-          due: { inMs: 0, danger: account.danger },
-        },
-      ]);
-      return isCommitted(result) ? order : undefined;
+      return (await this.#put(account, order)) ? order : undefined;
     });
+  }
+
+  async answer(accountId: string, draft: AnswerDraft): Promise<AnswerReply> {
+    const { clock, randomText, reader } = this.#options;
+    const { decision, questionId, revision } = draft;
+    const nowMs = clock.nowMs();
+    const said: OperatorOrder = {
+      kind: 'answer',
+      decision,
+      questionId,
+      revision,
+      ...this.#typed(draft),
+      id: randomText(ID_LENGTH),
+      atMs: nowMs,
+      expiresAtMs: nowMs + ANSWER_LIFE_MS,
+    };
+    requireShape(operatorOrderSchema, said);
+    const order = reader.trust.sealed(accountId, said);
+    const fault = reader.trust.orderFault(accountId, order);
+    if (fault !== undefined) throw new ControlError('CONTROL_INVALID', `it would not be believed: ${fault}`);
+    return persist(accountId, async (): Promise<AnswerReply | undefined> => {
+      const { account } = await this.#load(accountId);
+      const refused = whyNot(account, draft);
+      if (refused !== undefined) return refused;
+      return (await this.#put(account, order)) ? { kind: 'taken', order } : undefined;
+    });
+  }
+
+  /** Into the inbox, with its audit record; false: somebody else has changed the account meanwhile. */
+  async #put(account: StoredAccount, order: OperatorOrder): Promise<boolean> {
+    const waiting = account.documents.inbox?.orders ?? [];
+    if (waiting.length >= MAX_INBOX_ORDERS) {
+      const words = `${MAX_INBOX_ORDERS} orders wait for account ${account.accountId} already`;
+      throw new ControlError('INBOX_FULL', words);
+    }
+    const [result] = await this.#options.store.commit([
+      {
+        base: account,
+        documents: { inbox: { version: 1, orders: [...waiting, order] } },
+        audit: [{ kind: 'operatorOrder', order }],
+        due: { inMs: 0, danger: account.danger },
+      },
+    ]);
+    return isCommitted(result);
   }
 
   #typed(words: Words): Words {
@@ -173,6 +209,28 @@ export class StoredControls implements OperatorControls {
     if (load.kind === 'refused') throw new ControlError('ACCOUNT_REFUSED', load.problem.message);
     return { account: load.account, controls };
   }
+}
+
+/** Why an answer is not taken; undefined: it is. */
+function whyNot(
+  { documents }: StoredAccount,
+  { questionId, revision }: AnswerDraft,
+): AnswerReply | undefined {
+  const question = documents.approvals?.questions.find(({ id }) => id === questionId);
+  if (question === undefined || !question.asked.some((asked) => asked.revision === revision)) {
+    return { kind: 'notAsked' };
+  }
+  for (const order of documents.inbox?.orders ?? []) {
+    if (order.kind !== 'answer' || order.questionId !== questionId) continue;
+    const { decision, author, atMs } = order;
+    return { kind: 'answered', decision, author, atMs };
+  }
+  if (isAnswerable(question))
+    return askedNow(question, revision) === undefined ? { kind: 'over' } : undefined;
+  const { answer } = question;
+  if (answer === undefined || question.state === 'released') return { kind: 'over' };
+  const { decision, author, atMs } = answer;
+  return { kind: 'answered', decision, author, atMs };
 }
 
 /** Tries again as long as nothing comes back: somebody else has changed it meanwhile. */

@@ -39,6 +39,14 @@ export const operatorOrderSchema = z.discriminatedUnion('kind', [
     flatten: z.boolean(),
   }),
   z.strictObject({ ...authored, kind: z.literal('withdraw'), expiresAtMs: moment, orderId: authored.id }),
+  z.strictObject({
+    ...authored,
+    kind: z.literal('answer'),
+    expiresAtMs: moment,
+    decision: z.enum(['approve', 'veto']),
+    questionId: authored.id,
+    revision: z.int().min(1),
+  }),
 ]);
 
 const scope = { ...authored, accountId: name.nullable() };

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { type Authored, slippageFault } from '../../core/controls/controls.ts';
+import { type Authored, type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { canonicalJson } from '../../core/text/canonical-json.ts';
 
@@ -37,7 +37,7 @@ export function createOperatorTrust(options: SealOptions): OperatorTrust {
     orderFault(accountId, order) {
       const secret = key();
       if (secret !== undefined && !isSealed(secret, accountId, order)) return UNSEALED;
-      if (secret === undefined && !options.isGuarded) return UNGUARDED;
+      if (secret === undefined && !options.isGuarded && !holdsBack(order)) return UNGUARDED;
       const steps = order.kind === 'reduce' ? order.slippageSteps : [];
       return slippageFault(steps, maxSlippage);
     },
@@ -72,6 +72,11 @@ export function createOperatorTrust(options: SealOptions): OperatorTrust {
 /** As it is after it was JSON; no order and no record has the same text. */
 function noticeText(notice: unknown): string {
   return canonicalJson(['notice', null, JSON.parse(JSON.stringify(notice))]);
+}
+
+/** A veto only holds back, as a pause does. */
+function holdsBack(order: OperatorOrder): boolean {
+  return order.kind === 'answer' && order.decision === 'veto';
 }
 
 function sealOf(secret: string, text: string): string {

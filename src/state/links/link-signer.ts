@@ -18,6 +18,13 @@ const target = z.discriminatedUnion('kind', [
     stage: number,
   }),
   z.strictObject({ kind: z.literal('acknowledgeAll'), ruleId: text, subject: text, saidAtMs: number }),
+  z.strictObject({
+    kind: z.literal('answer'),
+    accountId: text,
+    decision: z.enum(['approve', 'veto']),
+    questionId: text,
+    revision: z.int().min(1),
+  }),
 ]) satisfies z.ZodType<LinkTarget>;
 
 const shape = z.strictObject({

@@ -142,7 +142,7 @@ function labelText(value: string): string {
 function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTimes): void {
   const account = series.labels.begin().label('account="', labelText(view.accountId)).end();
   series.add('account_refused', account, Number(view.refused !== null));
-  if (view.mode !== null) series.add('account_enforcing', account, Number(view.mode === 'enforce'));
+  if (view.mode !== null) series.add('account_enforcing', account, Number(view.mode !== 'observe'));
   series.add('account_paused', account, Number(view.pause !== null));
   const pausedMs = view.pause === null ? 0 : Math.max(0, times.nowMs - view.pause.atMs);
   series.add('account_pause_seconds', account, pausedMs / MS);
@@ -170,7 +170,7 @@ function writeState(series: StateSeries, account: number, { kind, cause }: Accou
   series.add('account_state', labels.end(), 1);
 }
 
-const MODES: readonly Mode[] = ['enforce', 'observe'];
+const MODES: readonly Mode[] = ['enforce', 'approve', 'observe'];
 
 function writeIntents(
   series: StateSeries,
@@ -179,6 +179,8 @@ function writeIntents(
   laneMs: number,
 ): void {
   for (const mode of MODES) {
+    // Few accounts ask anybody.
+    if (mode === 'approve' && !intents.some((intent) => intent.mode === mode)) continue;
     let [count, oldestMs, overdueMs] = [0, 0, 0];
     for (const intent of intents) {
       if (intent.ended || intent.mode !== mode) continue;

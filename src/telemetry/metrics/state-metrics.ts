@@ -64,7 +64,7 @@ export const STATE_METRICS = {
   }),
   ...gauges(ACCOUNT, {
     rules_firing: 'Rules that fire, counted once per subject.',
-    account_enforcing: '1 when the account is in enforce mode, 0 in observe mode.',
+    account_enforcing: '1 when the account is in enforce or approve mode, 0 in observe mode.',
     account_paused: '1 while a pause holds back all actions of the account.',
     account_pause_seconds:
       'For how long the pause that holds back the account has been in force; 0 without one.',

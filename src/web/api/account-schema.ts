@@ -125,14 +125,53 @@ const order = named('Order', {
   status: z
     .enum(['sending', 'open', 'unsure', 'presumedFilled', 'observed'])
     .describe(
-      'presumedFilled: the position fell by its amount; it counts as filled. observed: would have been sent; the rule is in observe mode.',
+      'presumedFilled: the position fell by its amount; it counts as filled. observed: would be sent; the rule is in observe mode, or somebody is asked first.',
     ),
   clientOrderId: z.string(),
 });
 
+const question = named('Question', {
+  reference: z.string().nullable().describe('What an answer names; null: it has not been asked yet.'),
+  ruleId: z.string(),
+  subject: z.string(),
+  stage: z.number().int(),
+  state: z
+    .enum(['waiting', 'approved', 'vetoed', 'unanswered', 'released'])
+    .describe('released: it acts without an answer. unanswered: it does not, and can still be approved.'),
+  answerable: z.boolean().describe('Whether it can be approved or vetoed now.'),
+  settledBy: z
+    .enum(['approved', 'vetoed', 'deadline', 'timeTooShort', 'notDelivered', 'unanswered', 'notNeeded'])
+    .nullable()
+    .describe('Why it is not waited for; null: it is.'),
+  askedMs: timeMs().nullable(),
+  untilMs: timeMs(),
+  withoutAnswer: z.enum(['act', 'hold']),
+  delivered: z.boolean().describe('A notice of it has reached somebody.'),
+  targets: z
+    .array(
+      z.strictObject({
+        positionId: z.string(),
+        market: z.string(),
+        targetBase: decimal(),
+        sizeBase: decimal(),
+      }),
+    )
+    .describe('What is approved: at most targetBase of sizeBase is left.'),
+  orders: z.array(order).describe('The exact orders, as they would be sent now.'),
+  answer: z
+    .strictObject({
+      decision: z.enum(['approve', 'veto']),
+      author: z.string(),
+      reason: z.string(),
+      atMs: timeMs(),
+      revision: z.number().int(),
+    })
+    .nullable(),
+});
+
 export const operatorOrder = z
   .looseObject({
-    kind: z.enum(['reduce', 'withdraw']),
+    kind: z.enum(['reduce', 'withdraw', 'answer']),
     id: z.string(),
     author: z.string(),
     reason: z.string(),
@@ -197,6 +236,7 @@ export const account = named('Account', {
   intents: z.array(intent),
   orders: z.array(order),
   inbox: z.array(operatorOrder).describe('Orders by hand that have not begun.'),
+  questions: z.array(question).describe('What people are asked before a rule acts.'),
   doubts: z.array(z.strictObject({ market: z.string(), why: z.string(), sinceMs: timeMs() })),
   refused: z.strictObject({ document: z.string(), message: z.string() }).nullable(),
 }) satisfies z.ZodType<AccountView>;

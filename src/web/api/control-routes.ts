@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { readReference } from '../../core/approvals/question.ts';
 import { acknowledgeAll, isMeant } from '../../core/controls/acknowledge.ts';
 import {
   type Control,
@@ -6,12 +7,21 @@ import {
   type Pause,
   type Silence,
 } from '../../core/controls/controls.ts';
+import type { AnswerReply } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
 import { accountId, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
-import { acknowledgedReply, liftedReply, pause, silence, subjectKey, topUpReply } from './schemas.ts';
+import {
+  acknowledgedReply,
+  answerReply,
+  liftedReply,
+  pause,
+  silence,
+  subjectKey,
+  topUpReply,
+} from './schemas.ts';
 
 const LONGEST_MS = 366 * 86_400_000;
 const forMs = () => z.number().int().min(1000).max(LONGEST_MS);
@@ -122,6 +132,44 @@ const lift = (kind: Control['kind'], id: string, path: string, summary: string):
     },
   });
 
+const answer = route({
+  id: 'answer',
+  method: 'POST',
+  path: '/api/v1/accounts/:id/answers',
+  summary: 'Approve or veto what people are asked of an account; the first answer counts.',
+  params: z.strictObject({ id: accountId().describe('Id of the account.') }),
+  body: z.strictObject({
+    reference: z
+      .string()
+      .max(60)
+      .describe(
+        'What is answered, as `questions` of the account has it: a later revision needs an answer of its own.',
+      ),
+    decision: z.enum(['approve', 'veto']),
+    ...by,
+  }),
+  status: 201,
+  reply: answerReply,
+  async answer({ views, controls }, { params: { id }, body, caller }) {
+    const author = authorOf(caller, body.author);
+    requireAccount(views, id);
+    const { reference, decision, reason } = body;
+    const named = readReference(reference);
+    if (named === undefined)
+      throw new ApiError(400, 'badRequest', 'reference: must be one such as 4c604367-1');
+    const reply = await inForce(() => controls.answer(id, { ...named, decision, author, reason }));
+    if (reply.kind === 'taken') return { reference, decision, author, reason, atMs: reply.order.atMs };
+    throw reply.kind === 'notAsked'
+      ? new ApiError(404, 'notFound', 'nobody is asked about this')
+      : new ApiError(409, 'refused', refusalWords(reply));
+  },
+});
+
+function refusalWords(reply: Extract<AnswerReply, { kind: 'answered' | 'over' }>): string {
+  if (reply.kind === 'over') return 'it is not waited for any longer';
+  return `${reply.author} ${reply.decision === 'approve' ? 'approved' : 'vetoed'} it before`;
+}
+
 const amount = z
   .string()
   .regex(/^\d{1,15}(\.\d{1,8})?$/, 'must be an amount such as "100" or "99.50"')
@@ -186,6 +234,7 @@ export const CONTROL_ROUTES: readonly ApiRoute[] = [
   lift('pause', 'resume', '/api/v1/pauses/:id', 'End a pause.'),
   putSilence,
   lift('silence', 'liftSilence', '/api/v1/silences/:id', 'End a silence.'),
+  answer,
   acknowledge,
   lift(
     'acknowledgement',

@@ -13,7 +13,7 @@ export const decimal = (): z.ZodType<DecimalString> =>
   z.string().regex(/^-?\d+(\.\d+)?$/) as unknown as z.ZodType<DecimalString>;
 export const timeMs = () => z.number().int().describe('Unix milliseconds.');
 export const severity = () => z.enum(['info', 'warning', 'critical']);
-export const mode = () => z.enum(['observe', 'enforce']);
+export const mode = () => z.enum(['observe', 'approve', 'enforce']);
 export const subjectKey = () =>
   z.string().min(1).max(200).describe('`position:42`, `creditLine:BTC@1700000000` or `account`.');
 
@@ -98,7 +98,7 @@ export const overview = named('Overview', {
   instance: z.string().describe('The process that answers.'),
   atMs: timeMs(),
   startedAtMs: timeMs(),
-  mode: z.enum(['observe', 'enforce', 'mixed']).describe('Of the accounts.'),
+  mode: z.enum(['observe', 'approve', 'enforce', 'mixed']).describe('Of the accounts.'),
   accounts: z.number().int(),
   firing: z
     .strictObject({ critical: z.number().int(), warning: z.number().int(), info: z.number().int() })
@@ -223,6 +223,14 @@ export const topUpReply = named('TopUp', {
     .describe(
       'Open it from a link with `referrerpolicy="origin"` and without `noreferrer`: the card provider demands a Referer header.',
     ),
+});
+
+export const answerReply = named('Answer', {
+  reference: z.string(),
+  decision: z.enum(['approve', 'veto']),
+  author: z.string(),
+  reason: z.string(),
+  atMs: timeMs(),
 });
 
 export const liftedReply = named('Lifted', { lifted: z.array(z.union([pause, silence, acknowledgement])) });

@@ -11,7 +11,13 @@ import type { RuleLimits } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { action, half } from '../lanes/fixtures.ts';
 
-const subject = { mode: 'enforce', ruleId: 'near', episodeKey: 'e', exemptFromLimits: false } as const;
+const subject = {
+  mode: 'enforce',
+  ruleId: 'near',
+  key: '[]',
+  episodeKey: 'e',
+  exemptFromLimits: false,
+} as const;
 const open = { paused: false, silencedRules: [], limited: {} };
 
 describe('the gate', () => {

@@ -21,6 +21,7 @@ const seen = (changes: Partial<StateInputs> = {}): StateInputs => ({
   rules: [],
   positions: [position('1')],
   lanes: [],
+  questions: [],
   storeLink: 'ok',
   nowMs: NOW,
   ...changes,

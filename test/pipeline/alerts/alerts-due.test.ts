@@ -35,6 +35,8 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     account,
     stored: undefined,
     active: [REQUEST],
+    asked: [],
+    settled: [],
     cures: [],
     view: () => emptyView('desk-1', STATE),
     conclusive: true,

@@ -10,6 +10,7 @@ import type { SimulatedExchange } from '../../../src/simulator/simulated-exchang
 import { applyEvent } from '../../../src/world/apply-event.ts';
 import { openExchange } from '../../../src/world/exchange.ts';
 import { openWorld, type World } from '../../../src/world/open-world.ts';
+import { People } from '../../../src/world/people.ts';
 import type { WorldSpec } from '../../../src/world/spec.ts';
 import { OPERATORS_KEY } from '../../daemon/config.ts';
 import { type PrivateRedis, startPrivateRedis } from '../../support/redis.ts';
@@ -172,6 +173,8 @@ async function playOut(
   const stage = {
     exchange,
     operators: daemon.state.controls,
+    store: daemon.state.store,
+    people: new People(),
     storeState: { isDown: false },
     stepStoreClock: () => {
       throw new RangeError("the store's clock is the machine's in a real play");

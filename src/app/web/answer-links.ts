@@ -1,0 +1,81 @@
+import { referenceOf } from '../../core/approvals/question.ts';
+import type { LinkTarget } from '../../core/controls/signed-link.ts';
+import type { AnswerReply, OperatorControls } from '../../core/ports/operator-controls.ts';
+import type { AccountView, QuestionLine } from '../../core/view/account-view.ts';
+import { orderWords } from '../../core/view/state-of.ts';
+import type { LinkView } from '../../web/links.ts';
+
+type Target = Extract<LinkTarget, { readonly kind: 'answer' }>;
+
+interface AnswerParts {
+  readonly controls: Pick<OperatorControls, 'answer'>;
+  readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
+}
+
+const OVER: LinkView = {
+  title: 'It is not waited for any longer',
+  lines: [
+    'It was answered, it acts already, or something else is asked now: a newer message has newer links.',
+  ],
+};
+
+const MEANING: Readonly<Record<Target['decision'], string>> = {
+  approve: 'The target is approved, not the prices: it is priced anew when it is sent.',
+  veto: 'It does not act then. A later stage, or liquidation clearly nearer, asks again; a margin call acts.',
+};
+
+/** Links that approve or veto what a message asked for, as that message showed it. */
+export function answerLinks({ controls, views }: AnswerParts) {
+  return {
+    async look(target: Target): Promise<LinkView> {
+      const [view] = await views([target.accountId]);
+      const question = view?.questions.find((one) => one.reference === referenceNow(target));
+      if (view === undefined || question?.answerable !== true) return OVER;
+      const button = target.decision === 'approve' ? 'Approve' : 'Veto';
+      return { title: `${button}?`, lines: linesOf(view, question, target), button };
+    },
+    async use(
+      { accountId, decision, questionId, revision }: Target,
+      author: string,
+    ): Promise<LinkView & { readonly kind: 'done' | 'nothing' }> {
+      const draft = { decision, questionId, revision, author, reason: 'by a link' };
+      const reply = await controls.answer(accountId, draft);
+      return { kind: reply.kind === 'notAsked' ? 'nothing' : 'done', ...outcomeOf(reply, decision) };
+    },
+  };
+}
+
+function referenceNow({ questionId, revision }: Target): string {
+  return referenceOf({ id: questionId }, revision);
+}
+
+function linesOf(
+  { accountId }: AccountView,
+  { ruleId, subject, orders, targets, state, untilMs, withoutAnswer }: QuestionLine,
+  { decision }: Target,
+): readonly string[] {
+  const sent = orders.map((order) => `It would send: ${orderWords(order)}.`);
+  const aimed = targets.map(
+    ({ market, sizeBase, targetBase }) => `${market}: at most ${targetBase} of ${sizeBase} is left.`,
+  );
+  const until = new Date(untilMs).toISOString().slice(0, 19).replace('T', ' ');
+  const then = withoutAnswer === 'act' ? 'it acts' : 'it does not act';
+  const waits = state === 'waiting' ? [`Without an answer until ${until} UTC ${then}.`] : [];
+  return [
+    `Rule ${ruleId} for ${subject} of account ${accountId}.`,
+    ...sent,
+    ...aimed,
+    ...waits,
+    MEANING[decision],
+  ];
+}
+
+function outcomeOf(reply: AnswerReply, decision: Target['decision']): LinkView {
+  if (reply.kind === 'taken') {
+    const title = decision === 'approve' ? 'Approved' : 'Vetoed';
+    return { title, lines: [MEANING[decision]] };
+  }
+  if (reply.kind !== 'answered') return OVER;
+  const did = reply.decision === 'approve' ? 'approved' : 'vetoed';
+  return { title: `It was ${did} before`, lines: [`By ${reply.author}.`] };
+}

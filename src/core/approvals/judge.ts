@@ -1,0 +1,225 @@
+import { type AuditEvent, type Recorder, recorder } from '../audit/audit-event.ts';
+import type { ApprovalSettings } from '../quantities/settings.ts';
+import { type Margin, mayComeWithin } from '../risk/time-left.ts';
+import {
+  type Answered,
+  type ApprovalQuestion,
+  type Approvals,
+  askedNow,
+  byStage,
+  isAnswerable,
+  partsOf,
+  questionId,
+  referenceOf,
+  type SettledBy,
+} from './question.ts';
+import { settledWords } from './words.ts';
+
+/** A stage that wants to act and needs approval for it. */
+export interface AskingStage {
+  readonly stageKey: string;
+  /** A position that it concerns is in a margin call: it acts, whatever was answered. */
+  readonly isExempt: boolean;
+  /** The gate holds it back for another reason. */
+  readonly isHeldBack: boolean;
+  /** The ways to liquidation that matter to it; undefined: one of them is not known. */
+  readonly margins: readonly Margin[] | undefined;
+}
+
+export interface GivenAnswer extends Answered {
+  readonly questionId: string;
+}
+
+export type DeliveryState = 'delivered' | 'failed' | 'pending';
+
+export interface JudgeInputs {
+  readonly accountId: string;
+  readonly stages: readonly AskingStage[];
+  /** Whether a stage that is absent has ended. */
+  readonly conclusive: boolean;
+  /** In the order in which they were given. */
+  readonly answers: readonly GivenAnswer[];
+  /** What became of the notice that asks. */
+  readonly deliveryOf: (question: ApprovalQuestion) => DeliveryState;
+  readonly settings: ApprovalSettings;
+  /** What acting takes once nobody is waited for, milliseconds. */
+  readonly actingMs: number;
+  readonly nowMs: number;
+}
+
+export interface Settled {
+  readonly question: ApprovalQuestion;
+  readonly by: SettledBy;
+}
+
+export interface Judged {
+  readonly approvals: Approvals;
+  readonly settled: readonly Settled[];
+  readonly events: readonly AuditEvent[];
+}
+
+/** A notice that has reached nobody by then counts as lost, and nobody is waited for. */
+const DELIVERED_WITHIN_MS = 30_000;
+/** Liquidation that has come nearer to this share of the distance at the answer is another question. */
+const WORSE_SHARE = 0.9;
+
+/** Takes in answers, and decides of each question whether it is still waited for. */
+export function judgeQuestions(approvals: Approvals, inputs: JudgeInputs): Judged {
+  const { accountId, stages, conclusive, answers, nowMs } = inputs;
+  const audit = recorder(accountId, undefined, nowMs);
+  const known = byStage(approvals);
+  const settled: Settled[] = [];
+  const questions = stages.flatMap((stage): readonly ApprovalQuestion[] => {
+    const before = known.get(stage.stageKey);
+    const question = judgeOne(before, stage, inputs, audit);
+    if (question === undefined) return [];
+    if (question.settledBy !== undefined && question !== before && question.settledBy !== before?.settledBy)
+      settled.push({ question, by: question.settledBy });
+    return [question];
+  });
+  const asking = new Set(stages.map(({ stageKey }) => stageKey));
+  for (const question of approvals.questions) {
+    if (asking.has(question.stageKey)) continue;
+    if (!conclusive) questions.push(question);
+    else if (question.state === 'waiting' && question.askedMs !== undefined)
+      settled.push({ question, by: 'notNeeded' });
+  }
+  for (const answer of answers) {
+    if (!questions.some(({ id }) => id === answer.questionId)) sayIgnored(answer, 'it is not asked', audit);
+  }
+  for (const { question, by } of settled) saySettled(question, by, audit);
+  return { approvals: { ...approvals, questions }, settled, events: audit.events };
+}
+
+function judgeOne(
+  before: ApprovalQuestion | undefined,
+  stage: AskingStage,
+  inputs: JudgeInputs,
+  audit: Recorder,
+): ApprovalQuestion | undefined {
+  if (stage.isExempt) return before;
+  const { accountId } = inputs;
+  if (stage.isHeldBack) return before && heldBack(before);
+  const known: ApprovalQuestion =
+    before ??
+    waitingFrom({ id: questionId(accountId, stage.stageKey), stageKey: stage.stageKey, asked: [] }, inputs);
+  const awake = known.heldBack === true ? waitingFrom(known, inputs) : known;
+  const worse = isWorse(awake, stage) ? waitingFrom(awake, inputs) : awake;
+  const answered = inputs.answers
+    .filter((answer) => answer.questionId === worse.id)
+    .reduce((question, answer) => withAnswer(question, answer, stage, audit), worse);
+  if (answered.state !== 'waiting') return answered;
+  const told = withDelivery(answered, inputs);
+  const by = endOfWait(told, stage, inputs);
+  if (by === undefined) return told;
+  if (by !== 'unanswered') return { ...told, state: 'released', settledBy: by };
+  return { ...told, state: 'unanswered', settledBy: by, ...distanceOf(stage) };
+}
+
+function heldBack(question: ApprovalQuestion): ApprovalQuestion {
+  if (question.state !== 'waiting' || question.heldBack === true) return question;
+  const { askedMs: _, delivered: __, ...rest } = question;
+  return { ...rest, heldBack: true };
+}
+
+/** The same question, from now on waiting to be asked. */
+export function waitingFrom(
+  question: Pick<ApprovalQuestion, 'id' | 'stageKey' | 'asked' | 'approved'>,
+  { settings, nowMs }: Pick<JudgeInputs, 'settings' | 'nowMs'>,
+): ApprovalQuestion {
+  const { id, stageKey, asked, approved } = question;
+  return {
+    id,
+    stageKey,
+    openedMs: nowMs,
+    untilMs: nowMs + settings.withinMs,
+    state: 'waiting',
+    asked,
+    ...(approved === undefined ? {} : { approved }),
+  };
+}
+
+function isWorse({ state, distance }: ApprovalQuestion, stage: AskingStage): boolean {
+  if (state !== 'vetoed' && state !== 'unanswered') return false;
+  const now = nearest(stage);
+  return now !== undefined && distance !== undefined && now < distance * WORSE_SHARE;
+}
+
+function nearest({ margins = [] }: AskingStage): number | undefined {
+  return margins.length === 0 ? undefined : Math.min(...margins.map(({ distance }) => distance));
+}
+
+function distanceOf(stage: AskingStage): Pick<ApprovalQuestion, 'distance'> {
+  const distance = nearest(stage);
+  return distance === undefined ? {} : { distance };
+}
+
+/** The first answer decides. */
+function withAnswer(
+  question: ApprovalQuestion,
+  answer: GivenAnswer,
+  stage: AskingStage,
+  audit: Recorder,
+): ApprovalQuestion {
+  const { questionId: _, ...given } = answer;
+  if (!isAnswerable(question)) {
+    const first = question.answer;
+    sayIgnored(
+      answer,
+      first === undefined ? 'it was not waited for any longer' : `${first.author} answered before`,
+      audit,
+    );
+    return question;
+  }
+  const shown = askedNow(question, answer.revision);
+  if (shown === undefined) {
+    sayIgnored(answer, 'this revision was never asked, or long ago', audit);
+    return question;
+  }
+  const { distance: ___, ...rest } = question;
+  if (answer.decision === 'veto') {
+    return { ...rest, state: 'vetoed', settledBy: 'vetoed', answer: given, ...distanceOf(stage) };
+  }
+  return { ...rest, state: 'approved', settledBy: 'approved', answer: given, approved: shown.targets };
+}
+
+function withDelivery(question: ApprovalQuestion, { deliveryOf }: JudgeInputs): ApprovalQuestion {
+  const { delivered, askedMs } = question;
+  if (delivered === true || askedMs === undefined || deliveryOf(question) !== 'delivered') return question;
+  return { ...question, delivered: true };
+}
+
+/** Why a question is not waited for any longer; undefined: it is. */
+function endOfWait(
+  question: ApprovalQuestion,
+  { margins }: AskingStage,
+  inputs: JudgeInputs,
+): SettledBy | undefined {
+  const { settings, actingMs, nowMs, deliveryOf } = inputs;
+  const { untilMs, askedMs, openedMs } = question;
+  const neededMs = Math.max(0, untilMs - nowMs) + actingMs;
+  // What is not known may be too short.
+  if (margins === undefined || margins.some((margin) => mayComeWithin(margin, neededMs)))
+    return 'timeTooShort';
+  if (question.delivered !== true) {
+    const sinceMs = nowMs - (askedMs ?? openedMs);
+    const isLost = sinceMs >= Math.min(DELIVERED_WITHIN_MS, settings.withinMs / 2);
+    const delivery = askedMs === undefined ? 'pending' : deliveryOf(question);
+    if (delivery === 'failed' || (delivery === 'pending' && isLost)) return 'notDelivered';
+  }
+  if (nowMs < untilMs) return undefined;
+  return settings.withoutAnswer === 'act' ? 'deadline' : 'unanswered';
+}
+
+function saySettled(question: ApprovalQuestion, by: SettledBy, audit: Recorder): void {
+  const { ruleId } = partsOf(question);
+  const words = settledWords(question, by);
+  audit.emit({ kind: 'approvalSettled', key: question.stageKey, ruleId, reason: by, words });
+}
+
+function sayIgnored(answer: GivenAnswer, why: string, audit: Recorder): void {
+  const { decision, author, revision } = answer;
+  const what = referenceOf({ id: answer.questionId }, revision);
+  const words = `the ${decision === 'approve' ? 'approval' : 'veto'} of ${what} by ${author} changes nothing: ${why}`;
+  audit.emit({ kind: 'approvalIgnored', reason: decision, words });
+}

@@ -1,0 +1,99 @@
+import type { AskedQuestion } from '../../core/approvals/ask.ts';
+import type { Settled } from '../../core/approvals/judge.ts';
+import {
+  type ApprovalQuestion,
+  latestOf,
+  noticeIdOf,
+  noticeKeyOf,
+  partsOf,
+  referenceOf,
+  stageKeyOf,
+} from '../../core/approvals/question.ts';
+import { settledWords } from '../../core/approvals/words.ts';
+import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
+import type { Notice } from '../../core/ports/notifier.ts';
+import type { ActionRequest } from '../../core/rules/subject.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import { noticeFacts } from '../../core/view/notice-facts.ts';
+import type { WatchedAccount } from '../pipeline-context.ts';
+
+export interface ApprovalScene {
+  readonly account: WatchedAccount;
+  readonly active: readonly ActionRequest[];
+  readonly inForce: ControlsInForce;
+  readonly view: () => AccountView;
+  readonly nowMs: number;
+  readonly asked: readonly AskedQuestion[];
+  readonly settled: readonly Settled[];
+  /** Of account and rule. */
+  readonly labels: (ruleId: string) => Notice['labels'];
+  readonly marketOf: (subject: string) => Pick<Notice, 'market'>;
+}
+
+/** What people are asked, and what became of what they had been asked. */
+export function approvalNotices(scene: ApprovalScene): readonly Notice[] {
+  const told = scene.settled.filter(({ question }) => question.askedMs !== undefined);
+  return [
+    ...scene.asked.map((asked) => askingNotice(asked, scene)),
+    ...told.map((settled) => settledNotice(settled, scene)),
+  ].filter(({ ruleId, subject }) => !isSilenced(scene.inForce, ruleId, subject));
+}
+
+function askingNotice({ question, revision, orders }: AskedQuestion, scene: ApprovalScene): Notice {
+  const { id: accountId, rules } = scene.account;
+  return {
+    ...about(question, scene),
+    id: noticeIdOf(accountId, question, revision),
+    words: `${becauseOf(question, scene)}; a person is asked before it acts`,
+    approval: {
+      reference: referenceOf(question, revision),
+      untilMs: question.untilMs,
+      withoutAnswer: rules.settings.approval?.withoutAnswer ?? 'act',
+      orders,
+    },
+  };
+}
+
+function settledNotice({ question, by }: Settled, scene: ApprovalScene): Notice {
+  const revision = latestOf(question)?.revision ?? 0;
+  const id = JSON.stringify([noticeKeyOf(scene.account.id, question), revision, by]);
+  return { ...about(question, scene), id, words: settledWords(question, by) };
+}
+
+function requestsOf(question: ApprovalQuestion, { active }: ApprovalScene): readonly ActionRequest[] {
+  return active.filter((request) => stageKeyOf(request) === question.stageKey);
+}
+
+function becauseOf(question: ApprovalQuestion, scene: ApprovalScene): string {
+  const [request] = requestsOf(question, scene);
+  return request?.because ?? `rule ${partsOf(question).ruleId} fires`;
+}
+
+function about(question: ApprovalQuestion, scene: ApprovalScene): Omit<Notice, 'id' | 'words'> {
+  const { account, nowMs } = scene;
+  const { ruleId, subject, episode, stage } = partsOf(question);
+  const rule = account.rules.byId.get(ruleId);
+  const market = scene.marketOf(subject);
+  const channels = requestsOf(question, scene).flatMap(({ action }) =>
+    action.kind === 'notify' ? action.channels : [],
+  );
+  return {
+    version: 1,
+    key: noticeKeyOf(account.id, question),
+    kind: 'approval',
+    accountId: account.id,
+    ruleId,
+    subject,
+    ...market,
+    episode,
+    stage,
+    severity: rule?.spec.severity ?? 'critical',
+    mode: 'approve',
+    labels: scene.labels(ruleId),
+    sinceMs: question.openedMs,
+    atMs: nowMs,
+    channels: [...new Set(channels)],
+    cures: [],
+    ...noticeFacts(scene.view(), { subject, ...market }),
+  };
+}
