@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { sliceOf } from '../support/slice.ts';
 import { CANDLES, freshFiles, measureFiles } from './files.ts';
 import { BOUNDS, baseScore } from './measure.ts';
 
@@ -8,8 +9,8 @@ const why = FILES.length === 0 ? ` (skipped: no candles in ${CANDLES})` : '';
 const CALLED = BOUNDS.indexOf(0.15);
 
 describe('forecasts against what happened in crashes that nothing was fitted to', () => {
-  // Every two seconds as in an alarm, and every ten as in a calm.
-  test.skipIf(FILES.length === 0).each([2_000, 10_000])(
+  // Every two seconds as in an alarm, or every ten as in a calm: one of them in a run, both with FULL=1.
+  test.skipIf(FILES.length === 0).each(sliceOf([2_000, 10_000], 2))(
     `looking every %i ms${why}`,
     { timeout: 120_000 },
     (everyMs) => {

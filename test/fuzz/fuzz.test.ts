@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { describe, expect, inject, test } from 'vitest';
 import { startPrivateRedis } from '../support/redis.ts';
+import { FULL } from '../support/slice.ts';
 import { BOUNDARIES } from './boundaries.ts';
 import { fuzz, inputOf } from './fuzz.ts';
 import { mutatedJson } from './mutate.ts';
@@ -9,9 +10,9 @@ import { seedRedis } from './redis-seed.ts';
 import type { Boundary } from './target.ts';
 
 /** A slice of `npm run fuzz`, with other inputs in each run. What it finds replays with its `--input`. */
-const INPUTS = 400;
+const INPUTS = FULL ? 400 : 150;
 /** Of configs, each of which takes milliseconds. */
-const CONFIGS = 200;
+const CONFIGS = FULL ? 200 : 80;
 const FROM = inject('fastCheckSeed') % 500_000_000;
 
 test.each(BOUNDARIES)('whatever comes in, $name holds', { timeout: 120_000 }, async (boundary) => {
@@ -31,13 +32,13 @@ const patternOf = (key: string): RegExp =>
   );
 
 describe('the fuzzer', () => {
-  function planted(run: (text: string) => void | Promise<void>): Boundary {
+  function planted(run: (text: string) => void | Promise<void>, longestMs?: number): Boundary {
     return {
       name: 'planted',
       open: async () => ({
         make(draw) {
           const text = mutatedJson(draw, { amount: '1.5', list: [1, 2, 3] });
-          return { text, run: () => run(text) };
+          return { text, run: () => run(text), ...(longestMs === undefined ? {} : { longestMs }) };
         },
         close: async () => undefined,
       }),
@@ -56,13 +57,16 @@ describe('the fuzzer', () => {
     }
   });
 
-  function busy(): void {
+  function busy(forMs = 60): void {
     const before = process.cpuUsage();
     for (;;) {
       const { user, system } = process.cpuUsage(before);
-      if (user + system > 60_000) return;
+      if (user + system > forMs * 1_000) return;
     }
   }
+
+  /** Where many inputs are slow: what they may take, and what they take. */
+  const [MOST_MS, SLOW_MS] = [8, 12];
 
   test('reports an input that takes long each time, and none that did once', async () => {
     const seen = new Set<string>();
@@ -71,7 +75,10 @@ describe('the fuzzer', () => {
       seen.add(text);
     });
     expect((await fuzz(once, { from: 1, count: 3 })).findings).toEqual([]);
-    const { findings } = await fuzz(planted(busy), { from: 1, count: 1 });
+    const { findings } = await fuzz(
+      planted(() => busy()),
+      { from: 1, count: 1 },
+    );
     expect(findings.map(({ what }) => what)).toEqual(['slow']);
   });
 
@@ -80,17 +87,18 @@ describe('the fuzzer', () => {
     let runs = 0;
     const cold = planted((text) => {
       runs += 1;
-      if (runs <= 8 || text === slow) busy();
-    });
+      if (runs <= 8 || text === slow) busy(SLOW_MS);
+    }, MOST_MS);
     const { findings } = await fuzz(cold, { from: 1, count: 20 });
     expect(findings.map(({ what, seed }) => [what, seed])).toEqual([['slow', 9]]);
   });
 
   test('judges a slow input of the warm-up too, and one whose valid input is slow', async () => {
-    const target = planted(busy);
+    const slow = (): void => busy(SLOW_MS);
+    const target = planted(slow, MOST_MS);
     const withValid: Boundary = {
       name: 'planted',
-      open: async () => ({ ...(await target.open()), valid: { text: 'valid', run: busy } }),
+      open: async () => ({ ...(await target.open()), valid: { text: 'valid', run: slow } }),
     };
     for (const boundary of [target, withValid]) {
       const { findings } = await fuzz(boundary, { from: 1, count: 2 });
@@ -167,7 +175,7 @@ describe('the fuzzer', () => {
     const patient: Boundary = {
       name: 'planted',
       open: async () => ({
-        make: () => ({ text: 'long', longestMs: 500, run: busy }),
+        make: () => ({ text: 'long', longestMs: 500, run: () => busy() }),
         close: async () => undefined,
       }),
     };

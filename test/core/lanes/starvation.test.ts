@@ -12,6 +12,7 @@ import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, ReduceTarget } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
+import { FULL } from '../../support/slice.ts';
 import { at, failure, placed } from './driver.ts';
 import { acknowledgeNoPriorOrders, action, contextOf, MARKET, settings as usual, view } from './fixtures.ts';
 
@@ -214,7 +215,7 @@ test('whatever the exchange does, an intent ends within a bound, and the lane do
         if (event.kind === 'intentEnded' && event.reason.startsWith('failed')) expect(event.alarm).toBe(true);
       }
     }),
-    { numRuns: 600 },
+    { numRuns: FULL ? 600 : 200 },
   );
 }, 120_000);
 
@@ -243,7 +244,7 @@ test('and when it answers again and the position is nearer to liquidation, the t
         throw new Error(`${weather}: ${JSON.stringify(intent?.end)}\n${last.join('\n')}`);
       }
     }),
-    { numRuns: 400 },
+    { numRuns: FULL ? 400 : 150 },
   );
 }, 120_000);
 

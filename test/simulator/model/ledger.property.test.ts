@@ -4,6 +4,7 @@ import { type Decimal, decimal, toDecimal, ZERO } from '../../../src/core/quanti
 import type { ExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { LedgerEntry, LedgerKind } from '../../../src/simulator/model/ledger-entry.ts';
 import type { Readings } from '../../../src/simulator/model/readings.ts';
+import { FULL } from '../../support/slice.ts';
 import { arbitraryStep, perform, populate, type Step } from './flow.ts';
 import { markets, replay, text, world } from './helpers.ts';
 
@@ -21,7 +22,7 @@ const arbitraryReadings: fc.Arbitrary<Partial<Readings>> = fc.record({
 const flow = fc.array(arbitraryStep, { minLength: 20, maxLength: 120, size: 'max' });
 /** All that changes the size of a position. */
 const MOVES: readonly LedgerKind[] = ['fill', 'liquidation', 'auto_deleverage', 'position_seeded'];
-const RUNS = { numRuns: 120, seed: 20_261_120, endOnFailure: true };
+const RUNS = { numRuns: FULL ? 120 : 40, endOnFailure: true };
 
 /** Thin books, so that partial fills, rests and renewals all occur. */
 function thinWorld(readings: Partial<Readings>): ExchangeModel {
@@ -167,7 +168,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
         const first = JSON.stringify(run(readings, steps).ledger());
         expect(JSON.stringify(run(readings, steps).ledger())).toBe(first);
       }),
-      { ...RUNS, numRuns: 30 },
+      { ...RUNS, numRuns: FULL ? 30 : 10 },
     );
   });
 });
@@ -245,7 +246,7 @@ describe('liquidation', { timeout: 120_000 }, () => {
           }
         });
       }),
-      { ...RUNS, numRuns: 60 },
+      { ...RUNS, numRuns: FULL ? 60 : 20 },
     );
   });
 });
