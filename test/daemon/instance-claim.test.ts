@@ -95,3 +95,12 @@ test('one whose number has become the number of another is told so once, and lea
   await claim.release();
   expect(await redis.get(keyOf(prefix, 0))).toBe('i0-other another-host pid:[1] 7');
 });
+
+test('what others wrote as the holder is said in one short line', async () => {
+  const prefix = prefixOf('written');
+  await redis.set(keyOf(prefix, 0), `\u001b[2Jgone\nfine ${'very '.repeat(1_000)}long`);
+  const { claim } = open(prefix);
+  const error = (await claim.take().catch((refused: unknown) => refused)) as Error;
+  expect(error.message).toMatch(/^--instance 0 is taken by a process that runs \(\[2Jgone fine (very )+/);
+  expect(error.message.length).toBeLessThan(350);
+});

@@ -380,6 +380,9 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
     expect(leaksIn(elsewhere, Object.fromEntries(tokens.entries()))).toEqual([]);
     // The scan has seen what it is meant to see.
     expect(texts.get('log')).toContain('"event":"started"');
+    // Wrong tokens and links are told of, with who sent them.
+    for (const why of ['wrongToken', 'wrongLink'])
+      expect(texts.get('log')).toMatch(new RegExp(`"event":"webRefused".*${why}.*127\\.0\\.0\\.1`));
     expect(texts.get('messages')).toContain(`${PUBLIC_URL}/accounts/long/`);
     expect([...texts.keys()].filter((where) => where.startsWith('file instance-0/')).length).toBeGreaterThan(
       1,
