@@ -51,6 +51,8 @@ export interface Base extends Surroundings {
   readonly instance: string;
   /** What makes other daemons believe an order by hand that is made here. */
   readonly orderProof: () => OrderProof;
+  /** As the daemon bounds orders by hand. */
+  readonly maxSlippage: number;
   readonly target: RedisTarget;
   readonly prefix: string;
   readonly redis: Redis;
@@ -155,6 +157,7 @@ function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {
       maxSlippage,
     }),
     orderProof: () => orderProofOf(key !== undefined, isGuarded()),
+    maxSlippage,
     links: key === undefined ? undefined : createLinkSigner(key),
   };
 }

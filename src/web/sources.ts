@@ -64,6 +64,8 @@ export interface OrderDesk {
   readonly proof: () => OrderProof;
   /** How far from the mark an activation is placed, a fraction; undefined: the market has no entry. */
   gapOf(accountId: string, market: string): number | undefined;
+  /** `operators.maxSlippage`: the daemon carries no order beyond it out. */
+  readonly maxSlippage: number;
 }
 
 /** Makes links at which a person pays money in (specification 4.1). */

@@ -20,6 +20,9 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   digest: [],
   init: ['--out', '/nowhere/a.yaml', '--exchange', 'http://127.0.0.1:1', '--account', 'a', '--offline'],
   resume: BY,
+  approve: ['a', 'q-1', ...BY],
+  veto: ['a', 'q-1', ...BY],
+  acknowledge: ['--rule', 'r', '--account', 'a', ...BY],
   silence: ['--rule', 'r', '--account', 'a', '--for', '1h', ...BY],
   reduce: ['--account', 'a', '--position', '1', '--by', '10%', '--yes', ...BY],
   flatten: ['--account', 'a', '--yes', ...BY],
@@ -53,6 +56,20 @@ test.each(WITH_REDIS)('%s refuses a password on its command line, and says the c
     expect.stringMatching(/password.*env:NAME or file:PATH/s),
   ]);
   expect(run.stdout + run.stderr).not.toContain('sesame');
+});
+
+// `init` writes down where the address is, and reads it not.
+const READING = WITH_REDIS.filter((name) => name !== 'init');
+test.each(READING)('%s takes its Redis from a variable or a file', async (name) => {
+  const needed = NEEDS[name] ?? expect.fail(`what does ${name} need?`);
+  for (const [redis, words] of [
+    ['env:NOT_THERE', /NOT_THERE/],
+    ['file:/nowhere/redis-url', /--redis: cannot read the file that it names/],
+  ] as const) {
+    const env = { BREAKWATER_API_KEY: 'k', BREAKWATER_API_SECRET: 's' };
+    const run = await runCommandLine([...name.split(' '), ...needed, '--redis', redis], { env });
+    expect([run.exitCode, run.stderr]).toEqual([EXIT.usage, expect.stringMatching(words)]);
+  }
 });
 
 test('replay refuses one too', async () => {

@@ -168,6 +168,27 @@ describe('one process', () => {
   });
 });
 
+it.each(['unique', 'increasing'] as const)(
+  '%s nonces of a key that was used with larger ones begin where nonceStart says',
+  async (mode) => {
+    const exchange = await openExchange();
+    // As another program may have used them: far more than ten minutes ahead of microseconds.
+    const start = Date.now() * 4_000;
+    const { client } = connect(exchange, 'long', {
+      nonce: { mode, start, store: redisStore(`start-${mode}`) },
+    });
+    for (let count = 0; count < 3; count += 1)
+      expect(await client.openPositions()).toMatchObject({ kind: 'ok' });
+    const nonces = noncesOf(exchange);
+    expectUnique(nonces, 3);
+    expectIncreasing(nonces);
+    for (const nonce of nonces) {
+      expect(BigInt(nonce)).toBeGreaterThanOrEqual(BigInt(start));
+      expect(BigInt(nonce)).toBeLessThan(BigInt(start) + 1_000_000n);
+    }
+  },
+);
+
 describe('in unique mode, where nonces have an order all the same and another process begins to use the key', () => {
   /** A client that has had the key to itself for so long that its nonces last for several calls. */
   async function openSettled(prefix: string) {

@@ -41,7 +41,9 @@ async function inbox({ state }: Fixture) {
 
 describe('an order by hand', () => {
   test('is shown before it is made, in the words of the command line, and showing it orders nothing', async () => {
-    const fixture = await start({ sources: { orders: { proof: () => 'none', gapOf: () => 0.002 } } });
+    const fixture = await start({
+      sources: { orders: { proof: () => 'none', gapOf: () => 0.002, maxSlippage: 0.05 } },
+    });
     const answer = await ask(fixture.server, `${PATH}/preview`, post({ order: HALF }));
     expect(answer.status).toBe(200);
     expect(answer.json).toEqual({
@@ -87,6 +89,24 @@ describe('an order by hand', () => {
     const other = { ...body, order: { ...HALF, target: { kind: 'to', fraction: 0 } } };
     const refused = await ask(fixture.server, PATH, post(other));
     expect([refused.status, refused.body]).toEqual([409, expect.stringContaining('take a new one')]);
+  });
+
+  test('beyond operators.maxSlippage is refused at once: it was taken, and no daemon carried it out', async () => {
+    const fixture = await start();
+    const order = { ...HALF, slippageSteps: [0.01, 0.5] };
+    for (const [path, more] of [
+      [`${PATH}/preview`, {}],
+      [PATH, BY],
+    ] as const) {
+      const answer = await ask(fixture.server, path, post({ order, ...more }));
+      expect([answer.status, answer.json]).toEqual([
+        409,
+        {
+          error: { code: 'refused', message: expect.stringContaining('beyond operators.maxSlippage (5 %)') },
+        },
+      ]);
+    }
+    expect(await inbox(fixture)).toEqual([]);
   });
 
   test('closes every position where it flattens, and is taken back by its id', async () => {

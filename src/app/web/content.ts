@@ -55,6 +55,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
       controls: state.controls,
       orders: {
         proof: base.orderProof,
+        maxSlippage: base.maxSlippage,
         gapOf: (accountId, market) => accounts.gapOf(accountId, market),
       },
       process: {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { slippageFault } from '../../core/controls/controls.ts';
 import {
   CLOSES_WHEN,
   type MeantOrder,
@@ -173,8 +174,10 @@ async function known(context: ApiContext, id: string): Promise<AccountView> {
   return view;
 }
 
-/** @throws ApiError where it means a position that is not there */
+/** @throws ApiError where it means a position that is not there, or no daemon would carry it out for its slippage */
 function planOf({ orders, nowMs }: ApiContext, view: AccountView, order: MeantOrder) {
+  const fault = slippageFault(order.slippageSteps, orders.maxSlippage);
+  if (fault !== undefined) throw new ApiError(409, 'refused', fault);
   const missing = missingPosition(order, view);
   if (missing !== undefined) throw new ApiError(404, 'notFound', `${missing.words} ${missing.cure}`);
   return {

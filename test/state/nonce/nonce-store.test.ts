@@ -222,6 +222,16 @@ describe('what somebody else wrote to Redis', () => {
     },
   );
 
+  test('a sequence of a key that is used with larger ones is believed as far as that, and no further', async () => {
+    const { redis, store, tag } = opening();
+    // As `nonceStart` moves it.
+    const ahead = floor * 100;
+    await redis.set(`${tag}:sequence`, String(ahead + 1_000));
+    expect(await store.reserve('key', ahead, 1)).toMatchObject({ first: ahead + 1_001 });
+    await redis.set(`${tag}:sequence`, String(ahead + 7_000_000));
+    expect(await store.reserve('key', ahead, 1)).toMatchObject({ first: ahead });
+  });
+
   test('a run of milliseconds that reaches far ahead is not taken', async () => {
     const { redis, store, tag } = opening();
     await redis.set(`${tag}:runs`, '0 900000000000000000000');
