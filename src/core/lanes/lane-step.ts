@@ -204,7 +204,7 @@ function accepted(
     return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
   }
   const arrivedOrder = changeOrder(base, order, (known) => ({
-    ...arrived(known, state, nowMs),
+    ...arrived(known, state, { settings, nowMs }),
     amount,
     mayHaveVanished: false,
   }));
@@ -214,11 +214,19 @@ function accepted(
   return { ...arrivedOrder, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
 
-/** There now; behind a cancel that may still arrive, not for certain. */
-function arrived(order: OwnOrder, { cancelPendingUntilMs = 0 }: LaneState, nowMs: number): OwnOrder {
+/**
+ * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused from
+ * now on.
+ */
+function arrived(
+  order: OwnOrder,
+  { cancelPendingUntilMs = 0 }: LaneState,
+  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
+): OwnOrder {
   const { behindCancel: _, wasOpen: __, ...known } = order;
   const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
-  if (nowMs >= cancelPendingUntilMs) return { ...known, status: 'open', arrivedByMs };
+  if (settings.nonceMode === 'increasing' || nowMs >= cancelPendingUntilMs)
+    return { ...known, status: 'open', arrivedByMs };
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
 }
 

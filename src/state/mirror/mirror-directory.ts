@@ -12,7 +12,7 @@ const STICKY = 0o1000;
 const TEMPORARY = '.new';
 
 /** A link that somebody put there leads nowhere, and what is no file (a pipe) holds nobody up. */
-const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
 const READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 const WRITE = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
 
