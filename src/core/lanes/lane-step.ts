@@ -174,12 +174,7 @@ function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
   return { ...state, orders: state.orders.filter((other) => !isSameId(other, order)) };
 }
 
-function accepted(
-  state: LaneState,
-  step: PlaceStep,
-  placed: PlacedOrder,
-  scene: LaneScene,
-): LaneState {
+function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene: LaneScene): LaneState {
   const { settings, nowMs, audit } = scene;
   const { order } = step;
   const status = placed.status.known ? placed.status.value : 'NEW';
