@@ -174,12 +174,8 @@ function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
   return { ...state, orders: state.orders.filter((other) => !isSameId(other, order)) };
 }
 
-function accepted(
-  state: LaneState,
-  step: PlaceStep,
-  placed: PlacedOrder,
-  { settings, nowMs, audit }: LaneScene,
-): LaneState {
+function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene: LaneScene): LaneState {
+  const { settings, nowMs, audit } = scene;
   const { order } = step;
   const status = placed.status.known ? placed.status.value : 'NEW';
   const seenFromMs = nowMs + settings.readLagMs;
@@ -204,7 +200,7 @@ function accepted(
     return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
   }
   const arrivedOrder = changeOrder(base, order, (known) => ({
-    ...arrived(known, state, { settings, nowMs }),
+    ...arrived(known, state, scene),
     amount,
     mayHaveVanished: false,
   }));
@@ -215,18 +211,18 @@ function accepted(
 }
 
 /**
- * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused from
- * now on.
+ * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused after
+ * this order.
  */
 function arrived(
   order: OwnOrder,
   { cancelPendingUntilMs = 0 }: LaneState,
-  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
+  { settings, nowMs }: LaneScene,
 ): OwnOrder {
   const { behindCancel: _, wasOpen: __, ...known } = order;
   const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
-  if (settings.nonceMode === 'increasing' || nowMs >= cancelPendingUntilMs)
-    return { ...known, status: 'open', arrivedByMs };
+  const isCertain = nowMs >= cancelPendingUntilMs || settings.nonceMode === 'increasing';
+  if (isCertain) return { ...known, status: 'open', arrivedByMs };
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
 }
 
