@@ -69,7 +69,6 @@ const NO_DURATIONS = [
   'maintenanceMargin',
   'maxAttempts',
   'maxRenewals',
-  'maxSlippage',
   'port',
   'reductionCost',
   'reservedShare',
