@@ -5,6 +5,7 @@ import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { moneyOf, quoteOf } from '../core/quantities/units.ts';
 import { leastIntervalMs } from '../core/risk/cadence.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { ConditionSpec } from '../core/rules/rule.ts';
@@ -99,6 +100,12 @@ export class ConfiguredAccounts implements AccountBook {
   /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
   gapOf(accountId: string, market: string): number | undefined {
     return this.#entries.get(accountId)?.compiled.settings.marketSettings(market)?.basisAllowance;
+  }
+
+  /** What amounts of a market are counted in. */
+  moneyOf(accountId: string, market: string): string {
+    const settings = this.#entries.get(accountId)?.compiled.settings;
+    return settings === undefined ? quoteOf(market) : moneyOf(market, settings);
   }
 
   /** For deposit links, which the guarded exchange does not offer. */

@@ -12,6 +12,7 @@ import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
+import { moneyOf } from '../core/quantities/units.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
@@ -40,6 +41,7 @@ interface KnownAccount {
   readonly calmMs: number;
   /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
   readonly gapOf: (market: string) => number | undefined;
+  readonly moneyOf: (market: string) => string;
 }
 
 /** What a person can look at and hold back from a shell. Rejections are a lost Redis. */
@@ -176,6 +178,7 @@ export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAcc
     rules: rules.map((rule) => ({ id: rule.id, mode: rule.mode ?? settings.mode })),
     calmMs: settings.cadence.calmMs,
     gapOf: (market) => settings.marketSettings(market)?.basisAllowance,
+    moneyOf: (market) => moneyOf(market, settings),
   };
 }
 

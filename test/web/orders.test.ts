@@ -41,7 +41,9 @@ async function inbox({ state }: Fixture) {
 
 describe('an order by hand', () => {
   test('is shown before it is made, in the words of the command line, and showing it orders nothing', async () => {
-    const fixture = await start({ sources: { orders: { proof: () => 'none', gapOf: () => 0.002 } } });
+    const fixture = await start({
+      sources: { orders: { proof: () => 'none', gapOf: () => 0.002, moneyOf: () => 'USDT' } },
+    });
     const answer = await ask(fixture.server, `${PATH}/preview`, post({ order: HALF }));
     expect(answer.status).toBe(200);
     expect(answer.json).toEqual({

@@ -177,14 +177,17 @@ test.each([
   [{ wrongSideActivation: 'refused' }, 'code 33: an activation above the market'],
   [{ reduceOnlyRoom: 'refused' }, 'code 116: no room beside the first'],
   [{ reduceOnlyRoom: 'trimmed' }, 'code 116: nothing is left beside the first'],
-])('a second stop that is refused (%j, %s) does not hold up the first', async (readings: object, _why: string) => {
-  const { fills, stops, sizes, open: left } = await played({ to: START * 0.995, readings });
-  expect(new Set(stops.map(({ above }) => above))).toEqual(new Set([false]));
-  const first = stops[0]?.atMs ?? Number.POSITIVE_INFINITY;
-  expect(first).toBeLessThan(MOVES_MS);
-  expect(sumOf(fills)).toBe(0.5);
-  expect({ sizes, left }).toEqual({ sizes: [], left: 0 });
-});
+])(
+  'a second stop that is refused (%j, %s) does not hold up the first',
+  async (readings: object, _why: string) => {
+    const { fills, stops, sizes, open: left } = await played({ to: START * 0.995, readings });
+    expect(new Set(stops.map(({ above }) => above))).toEqual(new Set([false]));
+    const first = stops[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    expect(first).toBeLessThan(MOVES_MS);
+    expect(sumOf(fills)).toBe(0.5);
+    expect({ sizes, left }).toEqual({ sizes: [], left: 0 });
+  },
+);
 
 test('what an exchange refuses on the other side teaches nothing about the first: its prices are as without', async () => {
   // In a market that runs away from it the first stop is placed anew, at a price of what was learned until then.
