@@ -197,13 +197,13 @@ export class ConfiguredAccounts implements AccountBook {
     const { nonceStart: start = 0 } = account;
     const owner = instance === undefined ? {} : { owner: `${instance}.${this.#clients}` };
     const { exchange, egress } = config;
-    const { share, reservedShare } = egress[account.egress] ?? WHOLE;
+    const { reservedShare } = egress[account.egress] ?? WHOLE;
     const limiter = {
       store: limits,
       fallback: fallbackLimits,
       egress: account.egress,
       reservedShare,
-      limits: sharedLimits(exchange.limits, share),
+      limits: limitsFor(account, config),
     };
     const observer = this.#observerOf(account.id, exchange.baseUrls);
     const access = clientAccess(account, config);
@@ -267,7 +267,7 @@ function connectionOf(account: CompiledAccount, config: CompiledConfig): string 
   return JSON.stringify([...own, ...shared, ...sent, certificateAuthorities]);
 }
 
-function cardProvidersOf({ depositLink }: CompiledAccount): readonly string[] {
+export function cardProvidersOf({ depositLink }: CompiledAccount): readonly string[] {
   return depositLink?.byCard === true ? [depositLink.provider] : [];
 }
 
@@ -302,7 +302,8 @@ function hasSameKey(a: CompiledAccount, b: CompiledAccount): boolean {
 type Limits = CompiledConfig['exchange']['limits'];
 
 /** Only the group's share of each budget is ours. */
-function sharedLimits(limits: Limits, share: number): Limits {
+export function limitsFor(account: CompiledAccount, { exchange: { limits }, egress }: Ways): Limits {
+  const { share } = egress[account.egress] ?? WHOLE;
   if (share === 1) return limits;
   return Object.fromEntries(
     Object.entries(overrideLimits(limits)).map(([name, limit]) => [

@@ -159,7 +159,8 @@ async function viewOf(
   });
 }
 
-function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
+/** As far as it can be used without secrets. @throws an Error with a `cure`: `config-refused` */
+export function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
   const result = loadWithoutSecrets(file, nodeSurroundings(env));
   if (result.kind === 'usable') return result.config;
   const first = result.problems.find(({ severity }) => severity === 'error');
