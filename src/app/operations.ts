@@ -53,6 +53,8 @@ export interface Desk {
   readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
   /** The queues that somebody has paused as a whole: what goes through them stands still. */
   pausedQueues(): Promise<readonly QueueName[]>;
+  /** What of the daemon that runs here does not work, as it says itself; none where no daemon answers. */
+  troubles(): Promise<readonly string[]>;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   /** The newest audit records of an account, as far as they can be had. */
@@ -101,6 +103,8 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),
+    troubles: async () =>
+      config === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(config),
     view: (accountId) => viewOf(state.store, config, accountId),
     records: (accountId, count) => state.audit.tail(accountId, count),
     async wasWatched(accountId) {

@@ -253,18 +253,20 @@ accounts:
 rules:
   - { id: far, on: position, when: { liquidationDistance: { below: 1% } }, do: [{ notify: { channels: [log] } }] }
 `;
-      await writeFile(file, configOf(`${redis.prefix.replace(":", "-")}a`));
+      await writeFile(file, configOf(`${redis.prefix.replace(':', '-')}a`));
       const env = { DESK_KEY: apiKey, DESK_SECRET: apiSecret };
       const args = ['--account', 'desk-1', '--config', file];
       const run = await call(['positions', ...args], { env });
       expect([run.stderr, run.exitCode]).toEqual(['', EXIT.ok]);
       const plain = await call(['positions'], { account: HEDGED });
       expect(run.stdout).toBe(plain.stdout);
-      const order = await call([...stop({ clientOrderId: 'mine-1', reduceOnly: 'true' }), ...args, '--yes'], { env });
+      const order = await call([...stop({ clientOrderId: 'mine-1', reduceOnly: 'true' }), ...args, '--yes'], {
+        env,
+      });
       expect(order.stderr).toContain('"mine-1"');
       expect(order.stderr).toMatch(/ clientOrderId +"mine-1"/);
       const client = new Redis(redis.url);
-      expect(await client.keys(`${redis.prefix.replace(":", "-")}a*nonce*`)).not.toEqual([]);
+      expect(await client.keys(`${redis.prefix.replace(':', '-')}a*nonce*`)).not.toEqual([]);
       client.disconnect();
       const unknown = await call(['positions', '--account', 'desk-2', '--config', file], { env });
       expect([unknown.exitCode, unknown.stderr]).toEqual([
