@@ -56,6 +56,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
       orders: {
         proof: base.orderProof,
         gapOf: (accountId, market) => accounts.gapOf(accountId, market),
+        moneyOf: (accountId, market) => accounts.moneyOf(accountId, market),
       },
       process: {
         version: readVersion(),
