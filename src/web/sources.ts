@@ -66,6 +66,8 @@ export interface OrderDesk {
   gapOf(accountId: string, market: string): number | undefined;
   /** `operators.maxSlippage`: the daemon carries no order beyond it out. */
   readonly maxSlippage: number;
+  /** What amounts of a market are counted in. */
+  moneyOf(accountId: string, market: string): string;
 }
 
 /** Makes links at which a person pays money in (specification 4.1). */

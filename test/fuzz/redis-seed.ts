@@ -171,31 +171,21 @@ export function openStores(redis: Redis, prefix: string) {
     receipts: createRedisReceiptStore({ redis, prefix }),
     stress: createRedisStressStore({ redis, prefix }),
     digests: createRedisDigestClaims({ redis, prefix }),
-    links: createRedisLinkUses({ redis, prefix, nowMs: () => Date.now() }),
-    claim: (instance: string) => claimOf(redis, prefix, instance),
+    claim: (onTaken: (holder: string) => void) => claimOf(redis, prefix, onTaken),
+    links: createRedisLinkUses({ redis, prefix, nowMs: () => systemClock.nowMs() }),
   };
 }
 
-/** It gives up at the third look, without waiting. */
-function claimOf(redis: Redis, prefix: string, instance: string): InstanceClaim {
-  let nowMs = 0;
-  const clock = {
-    ...systemClock,
-    monotonicMs: () => (nowMs += 3_000),
-    sleep: async () => undefined,
+/** Its waits take no time. */
+function claimOf(redis: Redis, prefix: string, onTaken: (holder: string) => void): InstanceClaim {
+  let waitedMs = 0;
+  const sleep = async (ms: number): Promise<void> => {
+    waitedMs += ms;
   };
-  const none = (): void => undefined;
-  const timers = { after: () => none };
-  return new InstanceClaim({
-    redis,
-    prefix,
-    ordinal: 3,
-    instance,
-    clock,
-    timers,
-    onCompany: none,
-    onTaken: none,
-  });
+  const clock = { ...systemClock, monotonicMs: () => waitedMs, sleep };
+  const timers = { after: () => () => undefined };
+  const named = { ordinal: 0, instance: 'i0', onCompany: () => undefined };
+  return new InstanceClaim({ redis, prefix, ...named, clock, timers, onTaken });
 }
 
 export type Stores = ReturnType<typeof openStores>;
@@ -204,8 +194,8 @@ export const NONCES = 'key';
 export const SCOPE = 'office/orders';
 export const THREAD = 'ops desk/near/position:1/1';
 export const DIGEST = '2026-01-31T08:00';
+export const LINK = '0123456789abcdef';
 export const SENT_DIGEST = '2026-01-30T08:00';
-export const [LINK, USED_LINK] = ['a-link', 'a-used-link'];
 export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, count: 3 } as const;
 
 const CASE = { scenario: 'crash', conditions: 'calm', keptWithout: 0.1, keptWith: 0.6 };
@@ -244,10 +234,9 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   });
   await stress.claim('1', 'somebody');
   await digests.claim(DIGEST, 'somebody');
+  await claim(() => undefined).take();
   await digests.finish(SENT_DIGEST);
-  await links.take(LINK, { author: 'ann', atMs: 1 });
-  await links.finish(USED_LINK, { author: 'ann', atMs: 1 }, Date.now() + 3_600_000);
-  await claim('i3-0123456789').take();
+  await links.finish(LINK, { author: 'ann', atMs: 1 }, Date.now() + 60_000);
   state.close();
   await nonces.close();
 }

@@ -57,6 +57,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
         proof: base.orderProof,
         maxSlippage: base.maxSlippage,
         gapOf: (accountId, market) => accounts.gapOf(accountId, market),
+        moneyOf: (accountId, market) => accounts.moneyOf(accountId, market),
       },
       process: {
         version: readVersion(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { slippageFault } from '../../core/controls/controls.ts';
 import {
-  CLOSES_WHEN,
+  closesWhen,
   type MeantOrder,
   missingPosition,
   orderObstacles,
@@ -57,6 +57,10 @@ const meant = z.discriminatedUnion('kind', [
       .default(['*'])
       .describe('Markets; `*` and `?` stand for anything.'),
     slippageSteps,
+    urgent: z
+      .literal(true)
+      .exactOptional()
+      .describe('Close whichever way the market moves: a stop on either side of it.'),
   }),
 ]);
 
@@ -163,6 +167,7 @@ function meantOrder(order: z.output<typeof meant>): MeantOrder {
         target: { kind: 'to', fraction: 0 },
         slippageSteps: steps,
         flatten: true,
+        ...(order.urgent === true ? { urgent: order.urgent } : {}),
       }
     : { positionId: order.positionId, target: order.target, slippageSteps: steps, flatten: false };
 }
@@ -182,7 +187,7 @@ function planOf({ orders, nowMs }: ApiContext, view: AccountView, order: MeantOr
   if (missing !== undefined) throw new ApiError(404, 'notFound', `${missing.words} ${missing.cure}`);
   return {
     plan: planLines(order, view, (market) => orders.gapOf(view.accountId, market)),
-    closesWhen: CLOSES_WHEN,
+    closesWhen: closesWhen(order),
     obstacles: orderObstacles(view, nowMs(), orders.proof()),
   };
 }
