@@ -34,12 +34,17 @@ export const CLAIM_TTL_MS = 5_000;
 const RENEW_MS = 1_000;
 const ASK_AGAIN_MS = 250;
 
-/** Takes what is free or one's own, and answers who holds it then, and how many numbers are held. */
+/**
+ * Takes what is free or one's own, and answers who holds it then, and how many numbers are held. What would stay longer
+ * than any of our claims is none: it must not keep a daemon from starting.
+ */
 const CLAIM = `
-local holder = redis.call('GET', KEYS[tonumber(ARGV[1])])
+local key = KEYS[tonumber(ARGV[1])]
+local left = redis.call('PTTL', key)
+local holder = left >= 0 and left <= tonumber(ARGV[4]) and redis.call('GET', key)
 if not holder or holder == ARGV[2] or holder == ARGV[3] then
   holder = ARGV[2]
-  redis.call('SET', KEYS[tonumber(ARGV[1])], holder, 'PX', ARGV[4])
+  redis.call('SET', key, holder, 'PX', ARGV[4])
 end
 return { holder, redis.call('EXISTS', unpack(KEYS)) }`;
 
@@ -55,7 +60,7 @@ export class InstanceClaim {
 
   constructor(parts: ClaimParts) {
     this.#parts = parts;
-    this.#name = `${parts.instance} ${whereabouts(process.pid)}`;
+    this.#name = oneLine(`${parts.instance} ${whereabouts(process.pid)}`);
   }
 
   /** Waits for a number to become free whose process may just have died. @throws InstanceTakenError */
@@ -105,13 +110,20 @@ export class InstanceClaim {
     const reply = await redis.eval(CLAIM, ORDINALS, ...keys, ordinal + 1, this.#name, dead, CLAIM_TTL_MS);
     const [holder, held] = reply as [string, number];
     onCompany(held > 1);
-    return holder;
+    return oneLine(holder);
   }
 
   /** One hash tag: a script looks at all of them. */
   #keyOf(ordinal: number): string {
     return `${this.#parts.prefix}:{instances}:${ordinal}`;
   }
+}
+
+const LONGEST_NAME = 200;
+
+/** It goes into the log and onto terminals, and anybody may have written it. */
+function oneLine(holder: string): string {
+  return holder.slice(0, LONGEST_NAME).replaceAll(/[^\x20-\x7e]/g, '?');
 }
 
 /** A host, a space of process ids and an id in it: nothing else has all three. */

@@ -1,8 +1,10 @@
 import type { Redis } from 'ioredis';
+import { InstanceClaim } from '../../src/app/instance-claim.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisDigestClaims } from '../../src/state/digest/digest-claims.ts';
 import { createRedisRateLimitStore } from '../../src/state/limits/limiter-redis.ts';
+import { createRedisLinkUses } from '../../src/state/links/link-uses.ts';
 import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
 import { createRedisReceiptStore } from '../../src/state/receipts/receipts-redis.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
@@ -136,7 +138,31 @@ export function openStores(redis: Redis, prefix: string) {
     receipts: createRedisReceiptStore({ redis, prefix }),
     stress: createRedisStressStore({ redis, prefix }),
     digests: createRedisDigestClaims({ redis, prefix }),
+    links: createRedisLinkUses({ redis, prefix, nowMs: () => Date.now() }),
+    claim: (instance: string) => claimOf(redis, prefix, instance),
   };
+}
+
+/** It gives up at the third look, without waiting. */
+function claimOf(redis: Redis, prefix: string, instance: string): InstanceClaim {
+  let nowMs = 0;
+  const clock = {
+    ...systemClock,
+    monotonicMs: () => (nowMs += 3_000),
+    sleep: async () => undefined,
+  };
+  const none = (): void => undefined;
+  const timers = { after: () => none };
+  return new InstanceClaim({
+    redis,
+    prefix,
+    ordinal: 3,
+    instance,
+    clock,
+    timers,
+    onCompany: none,
+    onTaken: none,
+  });
 }
 
 export type Stores = ReturnType<typeof openStores>;
@@ -146,6 +172,7 @@ export const SCOPE = 'office/orders';
 export const THREAD = 'ops desk/near/position:1/1';
 export const DIGEST = '2026-01-31T08:00';
 export const SENT_DIGEST = '2026-01-30T08:00';
+export const [LINK, USED_LINK] = ['a-link', 'a-used-link'];
 export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, count: 3 } as const;
 
 const CASE = { scenario: 'crash', conditions: 'calm', keptWithout: 0.1, keptWith: 0.6 };
@@ -153,7 +180,7 @@ const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
 /** Fills a Redis with everything that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
-  const { state, nonces, limits, receipts, stress, digests } = openStores(redis, prefix);
+  const { state, nonces, limits, receipts, stress, digests, links, claim } = openStores(redis, prefix);
   await writeAccount(state);
   await writeOperators(state);
   await state.store.leases.acquire(ACCOUNT, MARKET, 'somebody', 3_000);
@@ -185,6 +212,9 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   await stress.claim('1', 'somebody');
   await digests.claim(DIGEST, 'somebody');
   await digests.finish(SENT_DIGEST);
+  await links.take(LINK, { author: 'ann', atMs: 1 });
+  await links.finish(USED_LINK, { author: 'ann', atMs: 1 }, Date.now() + 3_600_000);
+  await claim('i3-0123456789').take();
   state.close();
   await nonces.close();
 }

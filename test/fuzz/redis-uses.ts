@@ -1,3 +1,4 @@
+import { InstanceTakenError } from '../../src/app/instance-claim.ts';
 import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-record.ts';
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
@@ -5,12 +6,14 @@ import {
   ACCOUNT,
   BUDGET,
   DIGEST,
+  LINK,
   MARKET,
   NONCES,
   SCOPE,
   SENT_DIGEST,
   type Stores,
   THREAD,
+  USED_LINK,
 } from './redis-seed.ts';
 
 type Use = (stores: Stores) => Promise<void>;
@@ -155,10 +158,24 @@ export const USES: Readonly<Record<string, Use>> = {
     }
     await digests.release(DIGEST);
   },
+  async links({ links }) {
+    for (const link of [LINK, USED_LINK]) {
+      const use = (await links.find(link)) ?? (await links.take(link, { author: 'bob', atMs: 1 }));
+      if (use !== undefined) {
+        within('atMs', use.atMs, 0, 8.64e15);
+        within('characters of an author', use.author.length, 1, 200);
+      }
+      await links.release(link);
+    }
+  },
+  async instances({ claim }) {
+    await claim('i3-another').take();
+  },
 };
 
 /** What may come instead of an answer: an error that says what is wrong, and none that a mistake of ours made. */
 export function judgeFailure(error: unknown): void {
+  if (error instanceof InstanceTakenError) return worded(error.message);
   if (error instanceof AuditFormatError || error instanceof AuditInputsError || error instanceof ControlError)
     return worded(error.message);
   const cause = error instanceof StoreLostError ? error.cause : error;

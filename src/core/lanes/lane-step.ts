@@ -174,8 +174,12 @@ function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
   return { ...state, orders: state.orders.filter((other) => !isSameId(other, order)) };
 }
 
-function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene: LaneScene): LaneState {
-  const { settings, nowMs, audit } = scene;
+function accepted(
+  state: LaneState,
+  step: PlaceStep,
+  placed: PlacedOrder,
+  { settings, nowMs, audit }: LaneScene,
+): LaneState {
   const { order } = step;
   const status = placed.status.known ? placed.status.value : 'NEW';
   const seenFromMs = nowMs + settings.readLagMs;
@@ -200,7 +204,7 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
     return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
   }
   const arrivedOrder = changeOrder(base, order, (known) => ({
-    ...arrived(known, state, scene),
+    ...arrived(known, state, { settings, nowMs }),
     amount,
     mayHaveVanished: false,
   }));
@@ -211,18 +215,18 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
 }
 
 /**
- * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused after
- * this order.
+ * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused from
+ * now on.
  */
 function arrived(
   order: OwnOrder,
   { cancelPendingUntilMs = 0 }: LaneState,
-  { settings, nowMs }: LaneScene,
+  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
 ): OwnOrder {
   const { behindCancel: _, wasOpen: __, ...known } = order;
   const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
-  const isCertain = nowMs >= cancelPendingUntilMs || settings.nonceMode === 'increasing';
-  if (isCertain) return { ...known, status: 'open', arrivedByMs };
+  if (settings.nonceMode === 'increasing' || nowMs >= cancelPendingUntilMs)
+    return { ...known, status: 'open', arrivedByMs };
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
 }
 

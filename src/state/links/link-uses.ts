@@ -5,7 +5,12 @@ import type { FoundUse, LinkUses } from '../../core/controls/signed-link.ts';
 /** Longer than what a link does takes; who dies at it lets others try after it. */
 const TAKEN_MS = 30_000;
 
-const stored = z.object({ author: z.string(), atMs: z.number(), isDone: z.boolean() });
+const LAST_MS = 8.64e15;
+const stored = z.object({
+  author: z.string().min(1).max(200),
+  atMs: z.number().min(0).max(LAST_MS),
+  isDone: z.boolean(),
+});
 
 /** Shared by all processes with the same prefix. */
 export function createRedisLinkUses({
