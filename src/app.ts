@@ -1,13 +1,14 @@
 import { setFlagsFromString } from 'node:v8';
+import type { AccountAccess } from './app/account-access.ts';
 import { readVersion } from './app/read-version.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
+import type { RedisSettings } from './config/redis.ts';
 import type { PositionSetName } from './config/rules/fitting-set.ts';
 import type { ProposedSet } from './config/rules/proposed-set.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
-import type * as requests from './exchange/requests.ts';
 import type { HistoryRecord } from './replay/history/history-record.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
 
@@ -18,6 +19,7 @@ import type { StressRecord } from './replay/stress/stress.ts';
  * loads only what it runs.
  */
 
+export type { AccountAccess } from './app/account-access.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
@@ -45,7 +47,7 @@ export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS, isWebAddress } from './exchange/endpoints.ts';
-export { type Dialect, type Prepared, type RequestSettings } from './exchange/requests.ts';
+export type { Dialect, Prepared, RequestSettings } from './exchange/requests.ts';
 export type { HistoryRecord } from './replay/history/history-record.ts';
 export { outcomeTable } from './replay/outcome-table.ts';
 export { type ReplayRecord } from './replay/record.ts';
@@ -268,10 +270,9 @@ export async function testNotifications(
 }
 
 /** The bodies of requests as the client will send them, or what is wrong with them; nothing is sent. */
-export type ExchangeRequests = typeof requests;
-
-export async function exchangeRequests(): Promise<ExchangeRequests> {
-  return await import('./exchange/requests.ts');
+export async function exchangeRequests() {
+  const { PREPARE } = await import('./exchange/requests.ts');
+  return PREPARE;
 }
 
 export interface ExchangeConnectionOptions {
@@ -284,7 +285,9 @@ export interface ExchangeConnectionOptions {
   /** Milliseconds; see ExchangeClientOptions. */
   readonly timeouts: { readonly attemptMs: number; readonly callMs: number };
   /** Nonces and request budgets shared with the other processes that use this Redis and prefix; else in memory. */
-  readonly shared?: { readonly redisUrl: string; readonly prefix: string };
+  readonly shared?: { readonly redisUrl: string; readonly prefix: string } | RedisSettings;
+  /** As an account of a config has it; absent: as for anybody. */
+  readonly way?: Pick<AccountAccess, 'ca' | 'limiter' | 'nonceStart' | 'proxy'>;
   readonly observer?: ExchangeObserver;
 }
 
@@ -299,6 +302,9 @@ export interface ExchangeConnection {
  */
 const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
 
+/** How an account of a config reaches the exchange. @throws an Error with a `code` and a `cure` */
+export const accountAccess = lazy(async () => (await import('./app/account-access.ts')).accountAccess);
+
 /**
  * A client of the exchange for single calls by a person, with everything it can do.
  * @throws ExchangeOptionsError (code EXCHANGE_OPTIONS), or an error with code `redis-unreachable`.
@@ -306,12 +312,14 @@ const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
 export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
   const { createExchangeClient } = await import('./exchange/client.ts');
   const stores = await connectStores(options.shared);
+  const { nonceStart: start = 0, limiter, ...way } = options.way ?? {};
   try {
     const client = createExchangeClient({
       baseUrls: options.baseUrls,
       credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
-      nonce: { mode: options.nonceMode, store: stores.nonces, ...SINGLE_CALLS },
-      limiter: { store: stores.limits, fallback: stores.fallback },
+      nonce: { mode: options.nonceMode, store: stores.nonces, start, ...SINGLE_CALLS },
+      limiter: { store: stores.limits, fallback: stores.fallback, ...limiter },
+      ...way,
       version: readVersion(),
       dialect: options.dialect,
       timeouts: options.timeouts,
@@ -346,8 +354,8 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
   const { redisTarget } = await import('./app/redis-target.ts');
   const { Secret } = await import('./config/secret.ts');
-  const url = new Secret(shared.redisUrl);
-  const redis = await connectRedisOnce(redisTarget({ url }));
+  const place = 'redisUrl' in shared ? { url: new Secret(shared.redisUrl) } : shared;
+  const redis = await connectRedisOnce(redisTarget(place));
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
   const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
   const close = async () => {

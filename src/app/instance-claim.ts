@@ -2,13 +2,14 @@ import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock, Timers } from '../core/ports/clock.ts';
+import { foreignWords } from '../core/redaction/foreign-words.ts';
 
 /** Two processes with one `--instance` would act at the same time while Redis is lost, and share nonces. */
 export class InstanceTakenError extends Error {
   readonly code = 'instance-taken';
   constructor(ordinal: number, holder: string) {
     super(
-      `--instance ${ordinal} is taken by a process that runs (${holder}): give each process a number of its own, 0 to 9`,
+      `--instance ${ordinal} is taken by a process that runs (${shown(holder)}): give each process a number of its own, 0 to 9`,
     );
     this.name = 'InstanceTakenError';
   }
@@ -27,6 +28,9 @@ export interface ClaimParts {
   /** Told once when the number has become another's. */
   readonly onTaken: (holder: string) => void;
 }
+
+/** Others may have written it: one short line. */
+const shown = foreignWords([], { maxLength: 200, opaqueLength: 100 });
 
 const ORDINALS = 10;
 /** So long the number of a process that died stays taken, unless it is seen to be dead. */
@@ -60,7 +64,7 @@ export class InstanceClaim {
 
   constructor(parts: ClaimParts) {
     this.#parts = parts;
-    this.#name = oneLine(`${parts.instance} ${whereabouts(process.pid)}`);
+    this.#name = `${parts.instance} ${whereabouts(process.pid)}`;
   }
 
   /** Waits for a number to become free whose process may just have died. @throws InstanceTakenError */
@@ -95,7 +99,7 @@ export class InstanceClaim {
   async #renew(): Promise<void> {
     try {
       const holder = await this.#claim('');
-      if (holder !== this.#name && !this.#isTaken) this.#parts.onTaken(holder);
+      if (holder !== this.#name && !this.#isTaken) this.#parts.onTaken(shown(holder));
       this.#isTaken = holder !== this.#name;
     } catch {
       // The probe of the store says that it is lost.
@@ -110,20 +114,13 @@ export class InstanceClaim {
     const reply = await redis.eval(CLAIM, ORDINALS, ...keys, ordinal + 1, this.#name, dead, CLAIM_TTL_MS);
     const [holder, held] = reply as [string, number];
     onCompany(held > 1);
-    return oneLine(holder);
+    return holder;
   }
 
   /** One hash tag: a script looks at all of them. */
   #keyOf(ordinal: number): string {
     return `${this.#parts.prefix}:{instances}:${ordinal}`;
   }
-}
-
-const LONGEST_NAME = 200;
-
-/** It goes into the log and onto terminals, and anybody may have written it. */
-function oneLine(holder: string): string {
-  return holder.slice(0, LONGEST_NAME).replaceAll(/[^\x20-\x7e]/g, '?');
 }
 
 /** A host, a space of process ids and an id in it: nothing else has all three. */

@@ -1,7 +1,9 @@
 import { InstanceTakenError } from '../../src/app/instance-claim.ts';
+import { partsOf } from '../../src/core/approvals/question.ts';
 import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-record.ts';
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
+import { toDecimal } from '../../src/core/quantities/decimal.ts';
 import {
   ACCOUNT,
   BUDGET,
@@ -9,11 +11,11 @@ import {
   LINK,
   MARKET,
   NONCES,
+  QUESTION,
   SCOPE,
   SENT_DIGEST,
   type Stores,
   THREAD,
-  USED_LINK,
 } from './redis-seed.ts';
 
 type Use = (stores: Stores) => Promise<void>;
@@ -92,6 +94,39 @@ export const USES: Readonly<Record<string, Use>> = {
     );
     if (id === '') throw new OutOfBounds('an order without a name');
   },
+  async answer({ state }) {
+    const draft = {
+      questionId: QUESTION.id,
+      revision: 2,
+      decision: 'approve',
+      author: 'ann',
+      reason: 'x',
+    } as const;
+    const { kind } = await state.controls.answer(ACCOUNT, draft);
+    if (!['taken', 'notAsked', 'over', 'answered'].includes(kind))
+      throw new OutOfBounds(`an answer that is ${kind}`);
+    const { load } = await state.store.read(ACCOUNT);
+    const { questions = [] } = (load.kind === 'loaded' && load.account.documents.approvals) || {};
+    for (const question of questions) {
+      partsOf(question);
+      for (const { targets } of question.asked) for (const { targetBase } of targets) toDecimal(targetBase);
+    }
+  },
+  async links({ links }) {
+    for (const use of [await links.find(LINK), await links.take(LINK, { author: 'bob', atMs: 1 })]) {
+      if (use === undefined) continue;
+      within('atMs', use.atMs, 0, 8.64e15);
+      worded(use.author);
+    }
+    await links.release(LINK);
+  },
+  async claim({ claim }) {
+    const holding = claim(worded);
+    await holding.take().catch((error: unknown) => {
+      if (!(error instanceof InstanceTakenError)) throw error;
+      worded(error.message);
+    });
+  },
   async leases({ state }) {
     const { leases } = state.store;
     for (const market of [MARKET, null]) {
@@ -158,24 +193,10 @@ export const USES: Readonly<Record<string, Use>> = {
     }
     await digests.release(DIGEST);
   },
-  async links({ links }) {
-    for (const link of [LINK, USED_LINK]) {
-      const use = (await links.find(link)) ?? (await links.take(link, { author: 'bob', atMs: 1 }));
-      if (use !== undefined) {
-        within('atMs', use.atMs, 0, 8.64e15);
-        within('characters of an author', use.author.length, 1, 200);
-      }
-      await links.release(link);
-    }
-  },
-  async instances({ claim }) {
-    await claim('i3-another').take();
-  },
 };
 
 /** What may come instead of an answer: an error that says what is wrong, and none that a mistake of ours made. */
 export function judgeFailure(error: unknown): void {
-  if (error instanceof InstanceTakenError) return worded(error.message);
   if (error instanceof AuditFormatError || error instanceof AuditInputsError || error instanceof ControlError)
     return worded(error.message);
   const cause = error instanceof StoreLostError ? error.cause : error;

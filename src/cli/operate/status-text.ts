@@ -15,6 +15,8 @@ export interface StatusReport {
   readonly controls: readonly Control[];
   /** Queues that somebody has paused as a whole. */
   readonly pausedQueues: readonly string[];
+  /** What of the daemon that runs here does not work, as it says itself. */
+  readonly troubles: readonly string[];
   readonly accounts: readonly StatusAccount[];
 }
 
@@ -38,7 +40,7 @@ export interface StatusEvent {
 /** The report for people: how all are, a line of each account, the worst first, and with `everything` what there is to say of each. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
-  const { accounts, controls, pausedQueues, atMs } = report;
+  const { accounts, controls, pausedQueues, troubles, atMs } = report;
   const say = (style: Style, text: string): void => {
     for (const line of wrapped(io, text)) lines.push(paint(io, 'stdout', style, line));
   };
@@ -47,6 +49,10 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
       'red',
       `Somebody paused ${pausedQueues.join(' and ')}: what goes through a paused queue stands still until a daemon with the role poll runs.`,
     );
+    lines.push('');
+  }
+  if (troubles.length > 0) {
+    say('yellow', `Of the daemon not everything works: ${troubles.join('; ')}.`);
     lines.push('');
   }
   if (accounts.length > 1 || !everything) {

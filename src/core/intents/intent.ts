@@ -24,6 +24,8 @@ export interface OperatorRequest {
   readonly slippageSteps: readonly number[];
   /** `flatten`: closes even where it raises the market's net exposure. */
   readonly flatten: boolean;
+  /** With a stop on either side of the market; of a `flatten` only. */
+  readonly urgent?: true;
   readonly because: string;
 }
 
@@ -247,7 +249,7 @@ export function isHeldByPeople(refusedBy: GateReason | null): refusedBy is 'veto
 
 /** Adds an operator's own intent; one with the same id is left as it is. */
 export function operatorIntent(state: LaneState, request: OperatorRequest, scene: LaneScene): LaneState {
-  const { id, positionId, target, slippageSteps, flatten, because } = request;
+  const { id, positionId, target, slippageSteps, flatten, urgent, because } = request;
   const key = JSON.stringify(['operator', id, positionId]);
   if (state.intents.some((intent) => intent.key === key)) return state;
   const ruleId = `operator:${id}`;
@@ -261,6 +263,7 @@ export function operatorIntent(state: LaneState, request: OperatorRequest, scene
     target,
     slippageSteps,
     perLeg: flatten,
+    ...(flatten && urgent === true ? { urgent } : {}),
     stageAtMs: scene.nowMs,
     mode: unaskedMode(scene.settings.mode),
     severity: 'info',

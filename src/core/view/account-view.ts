@@ -289,6 +289,8 @@ export interface OrderLine {
   readonly amount: DecimalString;
   readonly activationPrice: DecimalString;
   readonly price: DecimalString;
+  /** Activates where the market moves in the position's favour: one of two of an urgent close. */
+  readonly inFavour?: true;
   /**
    * `unsure`: whether it is there is not known. `presumedFilled`: kept only to be cancelled before anything is placed.
    * `observed`: would be sent; the rule is in observe mode, or somebody is asked first.
