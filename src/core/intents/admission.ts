@@ -70,7 +70,7 @@ function askApproval(intent: Intent, state: LaneState, gate: GateContext, scene:
   const { approvedBase: _, ...unbound } = intent;
   const approved = needsApproval(intent) ? approvedTarget(intent, gate.questions) : undefined;
   const bound: Intent = approved === undefined ? unbound : { ...unbound, approvedBase: approved.targetBase };
-  const asked = withRefusal(bound, gate, scene, approvalRefused(bound, approved, state, gate, scene));
+  const asked = withRefusal(bound, gate, scene, approvalRefused(bound, approved, gate, { ...scene, state }));
   const isOver = asked.refusedBy === 'vetoed' || asked.refusedBy === 'notAnswered';
   if (isOver) return endIntent(asked, { how: 'failed', why: `refused:${asked.refusedBy}` }, scene);
   const wasHeld = intent.refusedBy === 'awaitingApproval' && asked.refusedBy !== 'awaitingApproval';
@@ -82,9 +82,8 @@ function askApproval(intent: Intent, state: LaneState, gate: GateContext, scene:
 function approvalRefused(
   intent: Intent,
   approved: AskedTarget | undefined,
-  { read, market }: LaneState,
   gate: GateContext,
-  { settings }: LaneScene,
+  { settings, state: { read, market } }: LaneScene & { readonly state: LaneState },
 ): GateReason | null {
   const refusal = gateRefusal(intent, gate);
   if (refusal !== null || approved === undefined) return refusal;
