@@ -1,7 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
+import type { AccountAccess } from './app/account-access.ts';
 import { readVersion } from './app/read-version.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
+import type { RedisSettings } from './config/redis.ts';
 import type { PositionSetName } from './config/rules/fitting-set.ts';
 import type { ProposedSet } from './config/rules/proposed-set.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
@@ -17,6 +19,7 @@ import type { StressRecord } from './replay/stress/stress.ts';
  * loads only what it runs.
  */
 
+export type { AccountAccess } from './app/account-access.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
@@ -280,7 +283,9 @@ export interface ExchangeConnectionOptions {
   /** Milliseconds; see ExchangeClientOptions. */
   readonly timeouts: { readonly attemptMs: number; readonly callMs: number };
   /** Nonces and request budgets shared with the other processes that use this Redis and prefix; else in memory. */
-  readonly shared?: { readonly redisUrl: string; readonly prefix: string };
+  readonly shared?: { readonly redisUrl: string; readonly prefix: string } | RedisSettings;
+  /** As an account of a config has it; absent: as for anybody. */
+  readonly way?: Pick<AccountAccess, 'ca' | 'limiter' | 'nonceStart' | 'proxy'>;
   readonly observer?: ExchangeObserver;
 }
 
@@ -295,6 +300,9 @@ export interface ExchangeConnection {
  */
 const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
 
+/** How an account of a config reaches the exchange. @throws an Error with a `code` and a `cure` */
+export const accountAccess = lazy(async () => (await import('./app/account-access.ts')).accountAccess);
+
 /**
  * A client of the exchange for single calls by a person, with everything it can do.
  * @throws ExchangeOptionsError (code EXCHANGE_OPTIONS), or an error with code `redis-unreachable`.
@@ -302,12 +310,14 @@ const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
 export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
   const { createExchangeClient } = await import('./exchange/client.ts');
   const stores = await connectStores(options.shared);
+  const { nonceStart: start = 0, limiter, ...way } = options.way ?? {};
   try {
     const client = createExchangeClient({
       baseUrls: options.baseUrls,
       credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
-      nonce: { mode: options.nonceMode, store: stores.nonces, ...SINGLE_CALLS },
-      limiter: { store: stores.limits, fallback: stores.fallback },
+      nonce: { mode: options.nonceMode, store: stores.nonces, start, ...SINGLE_CALLS },
+      limiter: { store: stores.limits, fallback: stores.fallback, ...limiter },
+      ...way,
       version: readVersion(),
       dialect: options.dialect,
       timeouts: options.timeouts,
@@ -342,8 +352,8 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
   const { redisTarget } = await import('./app/redis-target.ts');
   const { Secret } = await import('./config/secret.ts');
-  const url = new Secret(shared.redisUrl);
-  const redis = await connectRedisOnce(redisTarget({ url }));
+  const place = 'redisUrl' in shared ? { url: new Secret(shared.redisUrl) } : shared;
+  const redis = await connectRedisOnce(redisTarget(place));
   const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
   const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
   const close = async () => {

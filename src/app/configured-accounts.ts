@@ -5,6 +5,7 @@ import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import { bucketOf } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { moneyOf, quoteOf } from '../core/quantities/units.ts';
 import { leastIntervalMs } from '../core/risk/cadence.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { ConditionSpec } from '../core/rules/rule.ts';
@@ -101,6 +102,12 @@ export class ConfiguredAccounts implements AccountBook {
     return this.#entries.get(accountId)?.compiled.settings.marketSettings(market)?.basisAllowance;
   }
 
+  /** What amounts of a market are counted in. */
+  moneyOf(accountId: string, market: string): string {
+    const settings = this.#entries.get(accountId)?.compiled.settings;
+    return settings === undefined ? quoteOf(market) : moneyOf(market, settings);
+  }
+
   /** For deposit links, which the guarded exchange does not offer. */
   depositAccess(accountId: string): DepositAccess | undefined {
     const entry = this.#entries.get(accountId);
@@ -190,13 +197,13 @@ export class ConfiguredAccounts implements AccountBook {
     const { nonceStart: start = 0 } = account;
     const owner = instance === undefined ? {} : { owner: `${instance}.${this.#clients}` };
     const { exchange, egress } = config;
-    const { share, reservedShare } = egress[account.egress] ?? WHOLE;
+    const { reservedShare } = egress[account.egress] ?? WHOLE;
     const limiter = {
       store: limits,
       fallback: fallbackLimits,
       egress: account.egress,
       reservedShare,
-      limits: sharedLimits(exchange.limits, share),
+      limits: limitsFor(account, config),
     };
     const observer = this.#observerOf(account.id, exchange.baseUrls);
     const access = clientAccess(account, config);
@@ -260,7 +267,7 @@ function connectionOf(account: CompiledAccount, config: CompiledConfig): string 
   return JSON.stringify([...own, ...shared, ...sent, certificateAuthorities]);
 }
 
-function cardProvidersOf({ depositLink }: CompiledAccount): readonly string[] {
+export function cardProvidersOf({ depositLink }: CompiledAccount): readonly string[] {
   return depositLink?.byCard === true ? [depositLink.provider] : [];
 }
 
@@ -295,7 +302,8 @@ function hasSameKey(a: CompiledAccount, b: CompiledAccount): boolean {
 type Limits = CompiledConfig['exchange']['limits'];
 
 /** Only the group's share of each budget is ours. */
-function sharedLimits(limits: Limits, share: number): Limits {
+export function limitsFor(account: CompiledAccount, { exchange: { limits }, egress }: Ways): Limits {
+  const { share } = egress[account.egress] ?? WHOLE;
   if (share === 1) return limits;
   return Object.fromEntries(
     Object.entries(overrideLimits(limits)).map(([name, limit]) => [

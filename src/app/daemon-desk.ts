@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Control } from '../core/controls/controls.ts';
 import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
+import { processTroubles } from '../core/view/process-troubles.ts';
 import { account } from '../web/api/account-schema.ts';
 import { acknowledgedReply, liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
 import { type Desk, knownAccount, problem } from './operations.ts';
@@ -21,12 +22,9 @@ type Ask = <S extends z.ZodType>(path: string, reply: S, asking?: Asking) => Pro
  * the daemon that was asked, and goes to Redis with what it did alone. undefined: nobody answers there.
  */
 export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | undefined> {
-  const { host, port, token, controlToken } = config.web;
-  if (port === 0) return undefined;
-  const base = `http://${isIPv6(host) ? `[${host}]` : host}:${port}`.replace(
-    /\/\/(0\.0\.0\.0|\[::\]):/,
-    '//127.0.0.1:',
-  );
+  const { token, controlToken } = config.web;
+  const base = addressOf(config);
+  if (base === undefined) return undefined;
   const ask: Ask = async (path, reply, { method = 'GET', body } = {}) => {
     const bearer = method === 'GET' ? (token ?? controlToken) : controlToken;
     const answered = await answerOf(`${base}/api/v1/${path}`, {
@@ -62,10 +60,32 @@ export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | und
     // Queues and the newest records are in Redis; the daemon goes on without queues.
     pausedQueues: async () => [],
     records: async () => [],
+    troubles: async () => processTroubles(await ask('overview', overview)),
     wasWatched: async (accountId) => accounts.some(({ id }) => id === accountId),
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,
   };
+}
+
+/** undefined: it listens where it cannot be found. */
+function addressOf({ web: { host, port } }: CompiledConfig): string | undefined {
+  if (port === 0) return undefined;
+  const base = `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return base.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
+}
+
+const TROUBLES_TIMEOUT_MS = 1500;
+
+/** What of the daemon that runs here does not work, as it says itself; nothing where none answers, or is silent. */
+export async function troublesOf(config: CompiledConfig): Promise<readonly string[]> {
+  const base = addressOf(config);
+  // Tokens go to what at least says that it is alive.
+  if (base === undefined || !(await isAlive(base, TROUBLES_TIMEOUT_MS))) return [];
+  const bearer = config.web.token ?? config.web.controlToken;
+  const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` };
+  const answered = await answerOf(`${base}/api/v1/overview`, { headers }, TROUBLES_TIMEOUT_MS);
+  const read = answered?.isOk === true ? overview.safeParse(answered.json) : undefined;
+  return read?.success === true ? processTroubles(read.data) : [];
 }
 
 const REFUSAL = z.object({ error: z.object({ message: z.string() }) });
@@ -78,9 +98,13 @@ interface Answered {
 }
 
 /** undefined: no answer. */
-async function answerOf(url: string, init: RequestInit): Promise<Answered | undefined> {
+async function answerOf(
+  url: string,
+  init: RequestInit,
+  timeoutMs = TIMEOUT_MS,
+): Promise<Answered | undefined> {
   try {
-    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
     const json: unknown = await response.json().catch(() => undefined);
     return { isOk: response.ok, status: response.status, json };
   } catch {
@@ -88,9 +112,9 @@ async function answerOf(url: string, init: RequestInit): Promise<Answered | unde
   }
 }
 
-async function isAlive(base: string): Promise<boolean> {
+async function isAlive(base: string, timeoutMs = TIMEOUT_MS): Promise<boolean> {
   try {
-    const response = await fetch(`${base}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(`${base}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });
     return response.ok && (await response.text()) === 'ok\n';
   } catch {
     return false;

@@ -233,12 +233,13 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     config,
   );
   const over = new AbortController();
-  parts.notices.start(instance, notifier, (error) =>
+  const channels = (): readonly string[] => watch.config.channels.map(({ name }) => name);
+  parts.notices.start(instance, notifier, channels, (error) =>
     telemetry.emit({ kind: 'workerError', queue: 'notify', error }),
   );
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, notifier, () => watch.config.channels.map(({ name }) => name)),
+      ...pipelineParts(base, standby, notifier, channels),
       reminderMs: () => watch.config.notify.remindEveryMs,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },

@@ -12,6 +12,7 @@ import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import { type OperatorTrust, TRUSTING } from '../core/ports/operator-trust.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
+import { moneyOf } from '../core/quantities/units.ts';
 import { compileRules } from '../core/rules/compiled-rules.ts';
 import type { Mode } from '../core/rules/rule.ts';
 import type { AccountView } from '../core/view/account-view.ts';
@@ -40,6 +41,7 @@ interface KnownAccount {
   readonly calmMs: number;
   /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
   readonly gapOf: (market: string) => number | undefined;
+  readonly moneyOf: (market: string) => string;
 }
 
 /** What a person can look at and hold back from a shell. Rejections are a lost Redis. */
@@ -51,6 +53,8 @@ export interface Desk {
   readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
   /** The queues that somebody has paused as a whole: what goes through them stands still. */
   pausedQueues(): Promise<readonly QueueName[]>;
+  /** What of the daemon that runs here does not work, as it says itself; none where no daemon answers. */
+  troubles(): Promise<readonly string[]>;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   /** The newest audit records of an account, as far as they can be had. */
@@ -99,6 +103,8 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),
+    troubles: async () =>
+      config === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(config),
     view: (accountId) => viewOf(state.store, config, accountId),
     records: (accountId, count) => state.audit.tail(accountId, count),
     async wasWatched(accountId) {
@@ -157,7 +163,8 @@ async function viewOf(
   });
 }
 
-function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
+/** As far as it can be used without secrets. @throws an Error with a `cure`: `config-refused` */
+export function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
   const result = loadWithoutSecrets(file, nodeSurroundings(env));
   if (result.kind === 'usable') return result.config;
   const first = result.problems.find(({ severity }) => severity === 'error');
@@ -176,6 +183,7 @@ export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAcc
     rules: rules.map((rule) => ({ id: rule.id, mode: rule.mode ?? settings.mode })),
     calmMs: settings.cadence.calmMs,
     gapOf: (market) => settings.marketSettings(market)?.basisAllowance,
+    moneyOf: (market) => moneyOf(market, settings),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
+import type { ChannelReport } from '../core/ports/delivery.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import { RESOLVED } from '../core/ports/notifier.ts';
 import type { RefusedAccount } from '../core/ports/state-store.ts';
@@ -12,6 +13,8 @@ interface Said {
   readonly words: string;
   /** Absent: it is about this process. */
   readonly accountId?: string;
+  /** Absent: all. */
+  readonly channels?: readonly string[];
 }
 
 interface Open {
@@ -21,12 +24,13 @@ interface Open {
 
 /**
  * Tells people what no rule can: that a config was refused, that the state of an account cannot be read, that a queue
- * had been paused, that the process goes on without Redis. Once when it begins, and once when it is over.
+ * had been paused, that the process goes on without Redis, that a channel does not deliver. Once when it begins, and once when it is over.
  */
 export class ProcessNotices implements Telemetry {
   readonly #clock: Clock;
   readonly #open = new Map<string, Open>();
   #notifier: Notifier | undefined;
+  #channels: () => readonly string[] = () => [];
   #instance = '';
   #count = 0;
   #onError: (error: unknown) => void = () => undefined;
@@ -36,9 +40,15 @@ export class ProcessNotices implements Telemetry {
   }
 
   /** Nothing is told before: who starts the process sees what happens. */
-  start(instance: string, notifier: Notifier, onError: (error: unknown) => void): void {
+  start(
+    instance: string,
+    notifier: Notifier,
+    channels: () => readonly string[],
+    onError: (error: unknown) => void,
+  ): void {
     this.#instance = instance;
     this.#notifier = notifier;
+    this.#channels = channels;
     this.#onError = onError;
   }
 
@@ -55,12 +65,25 @@ export class ProcessNotices implements Telemetry {
         const words = `somebody had paused the queue ${event.queue}: nothing went through it; it runs again`;
         return this.#hand({ rule: OWN_RULES.queuePaused, severity: 'critical', words }, 'alarm');
       }
+      case 'delivered':
+        return this.#noteDelivery(event.report);
       case 'accountRefused':
         return this.#begin(`state ${event.problem.accountId}`, stateRefused(event.problem));
       case 'evaluated':
         return this.#end(`state ${event.accountId}`);
       default:
     }
+  }
+
+  /** Through the other channels, where there are any; the first reason stands, as a channel fails in several ways. */
+  #noteDelivery({ channel, delivery }: ChannelReport): void {
+    const place = `channel ${channel}`;
+    if (delivery.kind === 'delivered') return this.#end(place);
+    if (delivery.kind !== 'failed' || this.#open.has(place)) return;
+    const others = this.#channels().filter((name) => name !== channel);
+    if (others.length === 0) return;
+    const words = `the channel ${channel} does not deliver (${delivery.reason}): ${delivery.words}`;
+    this.#begin(place, { rule: OWN_RULES.channelFailed, severity: 'warning', words, channels: others });
   }
 
   #begin(place: string, said: Said): void {
@@ -79,7 +102,7 @@ export class ProcessNotices implements Telemetry {
   }
 
   #hand(
-    { rule, severity, words, accountId = '' }: Said,
+    { rule, severity, words, accountId = '', channels = [] }: Said,
     kind: Notice['kind'],
     sinceMs = this.#clock.nowMs(),
   ): void {
@@ -101,7 +124,7 @@ export class ProcessNotices implements Telemetry {
       words,
       sinceMs,
       atMs: this.#clock.nowMs(),
-      channels: [],
+      channels,
       cures: [],
     };
     this.#notifier?.hand([notice]).catch(this.#onError);

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { exchangeRequests, type Prepared, type RequestSettings } from '../app.ts';
-import { type ConnectionFlags, connect, customerOf, ENVIRONMENT } from './call/connection.ts';
+import { accessOf, type ConnectionFlags, connect, customerOf, ENVIRONMENT } from './call/connection.ts';
 import { type CallEndpoint, findEndpoint } from './call/endpoints.ts';
 import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';
@@ -8,6 +8,7 @@ import { report } from './call/report.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, confirm, paint, printNote, printWarning } from './io.ts';
+import { DEFAULT_CONFIG } from './operate/place.ts';
 import { collect, whole } from './option-values.ts';
 import { fieldLines } from './table.ts';
 
@@ -37,6 +38,7 @@ export function registerCall(program: Command, io: CliIo): void {
   withJson(command);
   withExamples(command, {
     'open positions in one market': 'call positions --param market=BTC_PERP',
+    'as an account of the config': 'call positions --account desk-1',
     'for a script': 'call transfers --param method=withdrawal --param since=2026-01-31 --json',
     'a stop that can only reduce a long position':
       'call stop-limit --param market=BTC_PERP --param side=sell --param amount=0.1\n' +
@@ -71,6 +73,13 @@ function addOptions(command: Command): void {
     .option('--yes', 'do not ask before changing something')
     .option('--allow-exposure', 'allow what could open exposure')
     .option('--list', 'print the endpoints with their parameters, and end')
+    .addOption(
+      new Option(
+        '-a, --account <id>',
+        'an account of the config: its key, addresses, dialect, nonces and Redis',
+      ).conflicts(OF_CONFIG),
+    )
+    .option('-c, --config <file>', `where it is (default: ${DEFAULT_CONFIG})`)
     .option('--base-url <url>', `the exchange (repeatable: first healthy one; ${baseUrls})`, collect)
     .option('--api-key-file <file>', `file with the API key (else ${apiKey})`)
     .option('--api-secret-file <file>', `file with the API secret (else ${apiSecret})`)
@@ -83,6 +92,9 @@ function addOptions(command: Command): void {
     .option('--redis-prefix <text>', 'in front of the keys there', 'breakwater');
 }
 
+/** What an account of the config has of its own. */
+const OF_CONFIG = ['apiKeyFile', 'apiSecretFile', 'baseUrl', 'dialect', 'nonce', 'redis', 'redisPrefix'];
+
 function refuseSecret(): never {
   throw new UsageError(
     'key and secret are not taken from flags, which other users and the history of the shell can see.',
@@ -92,11 +104,17 @@ function refuseSecret(): never {
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
   const { id, name, changes, exposure, caution, send } = endpoint;
-  const { dialect, nonce, allowExposure, yes, json } = flags;
+  const { allowExposure, yes, json } = flags;
+  const access = await accessOf(io, flags);
+  const {
+    dialect,
+    nonceMode: nonce,
+    cardProviders,
+  } = access ?? { ...flags, nonceMode: flags.nonce, cardProviders: [] };
   const request = await requestOf(endpoint, flags);
   // The body but for nonce and path, checked by the client's own rules.
   const prepare = (await exchangeRequests()) as object as Readonly<Record<string, Prepare>>;
-  const prepared = prepare[id]?.(request, { dialect, cardProviders: [] });
+  const prepared = prepare[id]?.(request, { dialect, cardProviders });
   if (prepared?.ok === false)
     throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
   const body = prepared?.params ?? {};
@@ -104,7 +122,7 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
   if (risk !== undefined && allowExposure !== true) {
     throw new UsageError(`${name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
   }
-  const connection = await connect(io, endpoint, flags);
+  const connection = await connect(io, endpoint, { ...flags, dialect, nonce }, access);
   try {
     if (changes !== undefined) {
       printNote(io, `${endpoint.method} ${connection.baseUrls.join(' or ')}${endpoint.path}`);

@@ -6,6 +6,7 @@ import { collectNonEmpty, nonEmpty } from './operate/values.ts';
 
 interface Flags extends OrderFlags {
   readonly market?: readonly string[];
+  readonly urgent?: boolean;
 }
 
 /** `breakwater flatten`: closes positions, by hand, the way a rule would. */
@@ -23,17 +24,20 @@ export function registerFlatten(program: Command, io: CliIo): void {
       '-m, --market <name>',
       'only in this market (repeatable; * and ? stand for anything)',
       collectNonEmpty,
-    );
+    )
+    .option('--urgent', 'close whichever way the market moves: a stop on either side of it');
   withJson(withOrderOptions(command));
   withExamples(command, {
     everything: 'flatten --account desk-1 --reason "closing the desk"',
     'some markets': 'flatten --account desk-1 --market "ETH_*" --reason "event risk" --slippage 1%,3%',
+    'whichever way the market moves': 'flatten --account desk-1 --urgent --reason "key leaked"',
   });
   command.action(async (flags: Flags) => {
     await orderByHand(io, flags, {
       markets: flags.market ?? ['*'],
       target: { kind: 'to', fraction: 0 },
       flatten: true,
+      ...(flags.urgent === true ? { urgent: true } : {}),
     });
   });
 }

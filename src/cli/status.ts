@@ -32,7 +32,7 @@ export function registerStatus(program: Command, io: CliIo): void {
       'Prints, from the shared state and without asking the exchange, one line per account: what it is doing and why, ' +
         'in the words of the page and the API. With --account: its positions and credit lines as last seen, rules that ' +
         'are pending, firing or frozen and why, what is to be done and how far it is, and its orders. ' +
-        'Works while no daemon runs. NEAREST is how far prices may move before the first liquidation or margin call, ' +
+        'Works while no daemon runs; of one that runs here it says first what does not work. NEAREST is how far prices may move before the first liquidation or margin call, ' +
         'AT RISK what the positions and the collateral are worth.',
     )
     .option(
@@ -127,12 +127,13 @@ async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<S
   }
   if (wanted !== undefined) for (const id of wanted) await requireAccount(desk, id);
   const atMs = Date.now();
-  const [controls, pausedQueues, accounts] = await Promise.all([
+  const [controls, pausedQueues, troubles, accounts] = await Promise.all([
     desk.controls.list(),
     desk.pausedQueues(),
+    desk.troubles(),
     Promise.all(ids.map((id) => statusAccount(desk, id, wanted !== undefined || json === true))),
   ]);
-  return { atMs, controls, pausedQueues, accounts };
+  return { atMs, controls, pausedQueues, troubles, accounts };
 }
 
 /** Newest audit records that are looked through for actions. */

@@ -57,7 +57,7 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
 
 const TRANSFERS_PER_PAGE = 500;
 /** The limit may count for each market: the reply of an account with 30 of them stays within its bound. */
-const ORDERS_PER_PAGE = 150;
+const ORDERS_PER_PAGE = 50;
 /** Specification 8 bounds offset + limit of histories; the live service bounds it more. */
 const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_000 };
 

@@ -18,6 +18,8 @@ export class Health {
   #isConfigRefused = false;
   /** Stores of the exchange's clients that do not answer: their account, by both names. */
   readonly #lostStores = new Map<string, string>();
+  /** Told by a metric of its own. */
+  #isMirrorFailing = false;
   #scheduleTroubleMs = Number.NEGATIVE_INFINITY;
   #logLostMs = Number.NEGATIVE_INFINITY;
   /** Channels whose last message could not be delivered. */
@@ -37,6 +39,7 @@ export class Health {
       else this.#lostStores.set(key, event.accountId);
     } else if (event.kind === 'ticked' && event.lagMs > LATE_TICK_MS) this.#noteSchedule();
     else if (event.kind === 'schedulesAsserted' && event.why === 'repair') this.#noteSchedule();
+    else if (event.kind === 'mirror') this.#isMirrorFailing = event.state === 'failing';
     else if (event.kind === 'logLost') this.#logLostMs = this.#clock.monotonicMs();
     else if (event.kind === 'delivered') {
       const { channel, delivery } = event.report;
@@ -65,7 +68,8 @@ export class Health {
     return this.#clock.monotonicMs() - troubleMs < MEMORY_MS;
   }
 
-  reasons(): readonly DegradedReason[] {
-    return DEGRADED_REASONS.filter((reason) => this.has(reason));
+  reasons(): readonly (DegradedReason | 'mirror')[] {
+    const labelled = DEGRADED_REASONS.filter((reason) => this.has(reason));
+    return this.#isMirrorFailing ? [...labelled, 'mirror'] : labelled;
   }
 }

@@ -42,7 +42,7 @@ export interface MetricsRecorder {
   /** Asked at every scrape. */
   budgets(source: () => readonly BudgetUse[]): void;
   /** Why this process does not work as it should; empty: it does. */
-  degraded(): readonly DegradedReason[];
+  degraded(): readonly (DegradedReason | 'mirror')[];
   /** Only these accounts and channels exist from now on: series of others are removed. */
   retain(accountIds: readonly string[], channels: readonly string[]): void;
   /** The text of a scrape in parts, each made when it is asked for; it holds until the next one is. */

@@ -64,6 +64,8 @@ export interface OrderDesk {
   readonly proof: () => OrderProof;
   /** How far from the mark an activation is placed, a fraction; undefined: the market has no entry. */
   gapOf(accountId: string, market: string): number | undefined;
+  /** What amounts of a market are counted in. */
+  moneyOf(accountId: string, market: string): string;
 }
 
 /** Makes links at which a person pays money in (specification 4.1). */

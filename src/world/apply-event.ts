@@ -128,10 +128,11 @@ async function applyByOperator(
       return;
     }
     case 'reduce': {
-      const { account, markets, target, slippage, flatten = false } = event;
+      const { account, markets, target, slippage, flatten = false, urgent } = event;
       const expiresAtMs = nowMs() + ORDER_LIFE_MS;
       const order = { kind: 'reduce' as const, markets, target, slippageSteps: [slippage], flatten };
-      await operators.submit(account, { ...order, expiresAtMs, ...OPERATOR });
+      const said = { ...order, ...(urgent === true ? { urgent } : {}), expiresAtMs, ...OPERATOR };
+      await operators.submit(account, said);
     }
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
+import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
@@ -53,6 +54,7 @@ export interface World {
   /** What operators do, and what anybody can read, each in a process of its own. */
   readonly operators: OperatorControls;
   readonly audit: AuditReader;
+  readonly history: HistoryReader;
   readonly store: StateStore;
   /** SHA-256 of the ledger and the audit trail so far. */
   hash(): Promise<string>;
@@ -136,6 +138,7 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
     },
     operators: state.controls,
     audit: state.audit,
+    history: state.history,
     store: state.store,
     hash: () => hashWorld(exchange.model, state.audit, accountIds),
     errors,

@@ -159,6 +159,8 @@ export type WorldEvent =
       readonly slippage: number;
       /** Also where it raises the net exposure of its market. */
       readonly flatten?: boolean;
+      /** With `flatten`: a stop on either side of the market. */
+      readonly urgent?: true;
     }
   /** Answers what people are asked of an account then; `rule`: of this one only. */
   | {

@@ -9,6 +9,7 @@ import { EXIT } from '../../src/cli/exit-codes.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
+import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { bucketKeys } from '../../src/state/account/keys.ts';
 import { polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
@@ -84,6 +85,42 @@ test('show --inputs has all that a decision was computed from', async () => {
   });
   expect((await world.cli(['audit', 'tail', ...LONG])).stdout).toMatch(
     /decision: rule near for position:\d+: inactive -> firing/,
+  );
+});
+
+test('tail says below an order that observe mode held back what it would have cost or saved by now', async () => {
+  const world = await openOperatorWorld();
+  const { load } = await world.state.store.read('long');
+  if (load.kind === 'refused') throw new Error(load.problem.message);
+  const d = (text: string) => text as DecimalString;
+  const event = {
+    kind: 'wouldPlace',
+    atMs: 1,
+    accountId: 'long',
+    market: 'BTC_PERP',
+    positionId: '42',
+    ruleId: 'near',
+    reason: 'observeMode',
+    words: 'would have been sent; the rule is in observe mode',
+    alarm: false,
+    order: {
+      market: 'BTC_PERP',
+      side: 'sell',
+      amount: d('0.5'),
+      activationPrice: d('59940'),
+      price: d('59640'),
+      clientOrderId: 'bw1.x',
+      positionSide: 'BOTH',
+    },
+  } as const;
+  const history = [{ subject: 'position:42', values: { markPrice: 59_840 } }];
+  await world.state.store.commit([{ base: load.account, audit: [{ kind: 'action', event }], history }]);
+  const { stdout } = await world.cli(['audit', 'tail', ...LONG]);
+  expect(stdout).toMatch(
+    /wouldPlace BTC_PERP \(observeMode\): sell 0\.5 BTC_PERP once the price is 59940 or less/,
+  );
+  expect(stdout).toMatch(
+    /\n {2}would have closed 0\.5 BTC at about 59940; the mark is 59840 now: that would have saved 50 \w+\n$/,
   );
 });
 

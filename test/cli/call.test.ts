@@ -240,6 +240,48 @@ describe('reads', () => {
     });
   });
 
+  it('--account takes key, address, dialect and Redis from the config, and counts nonces where the daemon does', async () => {
+    const redis = await startPrivateRedis();
+    try {
+      const { apiKey, apiSecret } = credentials(HEDGED);
+      const file = path.join(folder, 'breakwater.yaml');
+      const configOf = (prefix: string) => `redis: { url: "${redis.url}", prefix: ${prefix} }
+exchange: { baseUrls: ["${simulator.baseUrl}"], dialect: camel, nonce: increasing }
+markets: { BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% } }
+accounts:
+  - { id: desk-1, apiKey: { env: DESK_KEY }, apiSecret: { env: DESK_SECRET }, rules: [far] }
+rules:
+  - { id: far, on: position, when: { liquidationDistance: { below: 1% } }, do: [{ notify: { channels: [log] } }] }
+`;
+      await writeFile(file, configOf(`${redis.prefix.replace(':', '-')}a`));
+      const env = { DESK_KEY: apiKey, DESK_SECRET: apiSecret };
+      const args = ['--account', 'desk-1', '--config', file];
+      const run = await call(['positions', ...args], { env });
+      expect([run.stderr, run.exitCode]).toEqual(['', EXIT.ok]);
+      const plain = await call(['positions'], { account: HEDGED });
+      expect(run.stdout).toBe(plain.stdout);
+      const order = await call([...stop({ clientOrderId: 'mine-1', reduceOnly: 'true' }), ...args, '--yes'], {
+        env,
+      });
+      expect(order.stderr).toContain('"mine-1"');
+      expect(order.stderr).toMatch(/ clientOrderId +"mine-1"/);
+      const client = new Redis(redis.url);
+      expect(await client.keys(`${redis.prefix.replace(':', '-')}a*nonce*`)).not.toEqual([]);
+      client.disconnect();
+      const unknown = await call(['positions', '--account', 'desk-2', '--config', file], { env });
+      expect([unknown.exitCode, unknown.stderr]).toEqual([
+        EXIT.failed,
+        expect.stringMatching(/the config has no account "desk-2"\. Did you mean desk-1/),
+      ]);
+      const keyless = await call(['positions', ...args], { env: { DESK_KEY: apiKey } });
+      expect(keyless.stderr).toContain('apiSecret of account desk-1 cannot be read here');
+      const both = await call(['positions', ...args, '--dialect', 'spec'], { env });
+      expect([both.exitCode, both.stderr]).toEqual([EXIT.usage, expect.stringContaining('--dialect')]);
+    } finally {
+      await redis.stop();
+    }
+  });
+
   it('Ctrl-C ends a call that waits', async () => {
     simulator.injectFault({ effect: { kind: 'hang' } });
     const controller = new AbortController();

@@ -93,6 +93,42 @@ test('`flatten` says what it will send, and that it closes nothing in a calm or 
   expect(run.stderr).toContain('To be flat now use the exchange.');
 });
 
+test('`flatten --urgent` says that two stops close it whichever way the market moves; the daemon does so in a rising one', async () => {
+  const world = await openOperatorWorld();
+  await world.start();
+  await polls(world, 'long');
+  const run = await world.cli(['flatten', '--account', 'long', '--urgent', ...BY, '--yes']);
+  expectOk(run);
+  expect(run.stderr).toMatch(
+    /will send +BTC_PERP: two reduce-only sell stops at about 59\d+(\.\d+)? and 6\d+(\.\d+)?; it closes when the price moves 0\.1 % from 6\d+/,
+  );
+  expect(run.stderr).toContain('In a market that stands still nothing closes');
+  const stops = () => ours(world.simulator, 'long').length;
+  await eventually(
+    () => stops() >= 2,
+    'two orders',
+    () => troubles(world.events),
+  );
+  const open = () => world.simulator.model.openPositions('long').length;
+  await drift(world.simulator, 0.001, () => open() === 0, 'the position closed', world);
+  const refused = await world.cli(['reduce', '--account', 'long', '--position', '1', '--urgent', ...BY]);
+  expect([refused.exitCode, refused.stderr]).toEqual([EXIT.usage, expect.stringContaining('--urgent')]);
+  const wide = await world.cli([
+    'flatten',
+    '--account',
+    'long',
+    '--urgent',
+    '--slippage',
+    '6%',
+    ...BY,
+    '--yes',
+  ]);
+  expect([wide.exitCode, wide.stderr]).toEqual([
+    EXIT.usage,
+    expect.stringContaining('operators.maxSlippage'),
+  ]);
+});
+
 test.each([
   [['--to', '0.5'], { kind: 'to', fraction: 0.5 }],
   [['--to', '0'], { kind: 'to', fraction: 0 }],

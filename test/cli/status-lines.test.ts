@@ -43,7 +43,11 @@ function place(columns?: number) {
 }
 
 function shown(accounts: readonly StatusAccount[], columns?: number): readonly string[] {
-  return statusLines(place(columns), { atMs: Date.now(), controls: [], pausedQueues: [], accounts }, false);
+  return statusLines(
+    place(columns),
+    { atMs: Date.now(), controls: [], pausedQueues: [], troubles: [], accounts },
+    false,
+  );
 }
 
 function many(count: number, state?: StateLine): StatusAccount[] {
@@ -82,7 +86,13 @@ test('the worst account stands first, the nearest to harm before others in the s
 
 test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
   expect(shown(many(2, FIRING)).filter((line) => line.includes('below 5 %, for 5 s'))).toHaveLength(2);
-  const report = { atMs: Date.now(), controls: [], pausedQueues: [], accounts: many(2, FIRING) };
+  const report = {
+    atMs: Date.now(),
+    controls: [],
+    pausedQueues: [],
+    troubles: [],
+    accounts: many(2, FIRING),
+  };
   const bounded = statusLines({ ...place(), env: { COLUMNS: '80' } }, report, false);
   expect(bounded.filter((line) => line.length > COLUMNS)).toEqual([]);
 });

@@ -4,8 +4,9 @@ import type { RunningSimulator } from '../../src/simulator/start-simulated-excha
 import type { PageOverview } from '../../src/web/page/contract.d.ts';
 import { verdictOf } from '../../src/web/page/danger.js';
 import { closeAfterTest } from '../contract/support/world.ts';
+import { startReceiver } from '../notify/receiver.ts';
 import { runCommandLine } from '../support/cli.ts';
-import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
 import type { RedisPart } from './config.ts';
 import { openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
@@ -116,6 +117,69 @@ test('"acting" while the market takes no orders: every place says blocked, and t
   await saysEverywhere(world, url, 'blocked', 'orderRefused', /blocked: the exchange refuses the order/);
   expect(simulator.model.openOrders('long')).toEqual([]);
   expect(sizeOf(simulator, 'long')).toBe(0.5);
+});
+
+test('"notifications are delivered" while one channel fails: page, API, `status`, metric and the other channel say so', async () => {
+  const [chat, pager] = [await startReceiver({ status: 404, body: 'no_service' }), await startReceiver()];
+  closeAfterTest(async () => {
+    await Promise.all([chat.close(), pager.close()]);
+  });
+  const simulator = await openScene();
+  const world = await openDaemonWorld(simulator, {
+    accounts: { long: { rules: ['falls', 'falls-more'] } },
+    rules: `  - { id: falls, on: position, when: { markPrice: { below: 59500 } }, do: [{ notify: { channels: [chat] } }] }
+  - { id: falls-more, on: position, when: { markPrice: { below: 58500 } }, do: [{ notify: { channels: [chat] } }] }
+`,
+    web: `{ port: ${await freePort()} }`,
+    more: 'channels: { chat: { type: slack, url: { env: CHAT } }, pager: { type: slack, url: { env: PAGER } } }\n',
+  });
+  const env = { ...world.env, CHAT: chat.url, PAGER: pager.url };
+  const url = (await world.start({ env })).webUrl() ?? '';
+  const truth = async () => {
+    const overview = JSON.parse(await (await fetch(`${url}/api/v1/overview`)).text()) as PageOverview;
+    const status = await runCommandLine(['status', '--config', world.configFile], { env });
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    return {
+      api: overview.degraded.includes('notify'),
+      page: verdictOf(overview).sentence.includes('notifications are not delivered'),
+      status: status.stdout.startsWith(
+        'Of the daemon not everything works: notifications are not delivered.',
+      ),
+      metric: metrics.includes('breakwater_degraded{reason="notify"} 1'),
+    };
+  };
+  const says = async (isFailing: boolean): Promise<void> => {
+    const startedMs = performance.now();
+    const expected = { api: isFailing, page: isFailing, status: isFailing, metric: isFailing };
+    await eventually(
+      async () => JSON.stringify(await truth()) === JSON.stringify(expected),
+      `every place says ${isFailing ? 'that it fails' : 'nothing'}`,
+      () => troubles(world.events),
+    );
+    expect(performance.now() - startedMs).toBeLessThan(WITHIN_MS);
+  };
+  const pages = (): readonly string[] => pager.received.map(({ raw }) => raw);
+  await polls(world, 'long', 2);
+  await says(false);
+  simulator.setPrice('BTC_PERP', '59000');
+  await eventually(() => chat.received.length > 0, 'the message that is refused');
+  await says(true);
+  const words = 'he channel chat does not deliver (notFound)';
+  await eventually(
+    () => pages().some((text) => text.includes(words)),
+    'the other channel told',
+    () => [...pages(), troubles(world.events)],
+  );
+  expect(chat.received.some(({ raw }) => raw.includes(words))).toBe(false);
+  chat.answer({ body: 'ok' });
+  simulator.setPrice('BTC_PERP', '58000');
+  await eventually(
+    () => pages().some((text) => /Resolved/i.test(text) && text.includes('built-in/channel-failed')),
+    'that it is over',
+    () => [...pages(), troubles(world.events)],
+  );
+  await says(false);
+  expect(pages().filter((text) => text.includes(words))).toHaveLength(1);
 });
 
 test('"waiting" follows an accepted order, with its price, and the ledger has it', async () => {

@@ -291,6 +291,46 @@ describe('what happened', () => {
     expect(parts).toBeGreaterThan(10);
   });
 
+  test('orders that observe mode held back, newest first, with what they would have come to by now', async () => {
+    const { server, state } = await start();
+    const would = (atMs: number, activationPrice: string) =>
+      action({
+        kind: 'wouldPlace',
+        atMs,
+        reason: 'observeMode',
+        positionId: '42',
+        ruleId: 'near',
+        order: { ...ORDER!, activationPrice: activationPrice as DecimalString },
+      });
+    const { load } = await state.store.read('desk-1');
+    if (load.kind !== 'loaded') throw new Error('not loaded');
+    const history = [{ subject: 'position:42', values: { markPrice: 1.5 } }];
+    const asked = action({
+      kind: 'wouldPlace',
+      atMs: 3,
+      reason: 'awaitingApproval',
+      positionId: '42',
+      order: ORDER!,
+    });
+    await state.store.commit([
+      { base: load.account, audit: [would(1, '1.2'), would(2, '2'), asked], history },
+    ]);
+    const url = '/api/v1/accounts/desk-1/observed';
+    const reply = expectReply('listObserved', await ask(server, url));
+    // (2 - 1.5) * 0.1
+    const closed = { kind: 'closed', price: 2, mark: 1.5, gained: expect.closeTo(0.05) };
+    expect(reply).toMatchObject({
+      orders: [
+        { activationPrice: '2', outcome: closed, words: expect.stringContaining('saved 0.05 USDT') },
+        { activationPrice: '1.2', outcome: { kind: 'notReached', mark: 1.5 } },
+      ],
+    });
+    expect((reply as { orders: unknown[] }).orders).toHaveLength(2);
+    expect(expectReply('listObserved', await ask(server, `${url}?limit=1`))).toMatchObject({
+      orders: [{ activationPrice: '2' }],
+    });
+  });
+
   test('one record is shown without what is personal', async () => {
     const { server, state } = await start();
     const detail = { address: 'bc1-secret-place', memo: 'memo-secret', ticker: 'BTC' };

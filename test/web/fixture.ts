@@ -127,7 +127,7 @@ export async function startFixture({
     audit: state.audit,
     history: state.history,
     controls: state.controls,
-    orders: { proof: () => 'seal', gapOf: () => undefined },
+    orders: { proof: () => 'seal', gapOf: () => undefined, moneyOf: () => 'USDT' },
     process: {
       version: '1.2.3',
       instance: 'i0-test',

@@ -41,7 +41,9 @@ async function inbox({ state }: Fixture) {
 
 describe('an order by hand', () => {
   test('is shown before it is made, in the words of the command line, and showing it orders nothing', async () => {
-    const fixture = await start({ sources: { orders: { proof: () => 'none', gapOf: () => 0.002 } } });
+    const fixture = await start({
+      sources: { orders: { proof: () => 'none', gapOf: () => 0.002, moneyOf: () => 'USDT' } },
+    });
     const answer = await ask(fixture.server, `${PATH}/preview`, post({ order: HALF }));
     expect(answer.status).toBe(200);
     expect(answer.json).toEqual({
@@ -62,6 +64,26 @@ describe('an order by hand', () => {
       obstacles: [expect.stringMatching(/^No daemon carries this order out: it has no seal/)],
     });
     expect(await inbox(fixture)).toEqual([]);
+  });
+
+  test('to close whichever way the market moves says so, and is for full closes only', async () => {
+    const fixture = await start();
+    const order = { kind: 'flatten', urgent: true };
+    const shown = await ask(fixture.server, `${PATH}/preview`, post({ order }));
+    expect(shown.json).toMatchObject({
+      plan: expect.arrayContaining([
+        { label: 'will send', text: expect.stringContaining('it closes when the price moves 0.1 %') },
+      ]),
+      closesWhen: expect.stringContaining('stands still nothing closes'),
+    });
+    const made = await ask(fixture.server, PATH, post({ order, ...BY }));
+    expect([made.status, await inbox(fixture)]).toMatchObject([201, [{ flatten: true, urgent: true }]]);
+    const partly = await ask(
+      fixture.server,
+      PATH,
+      post({ order: { ...HALF, urgent: true }, ...BY, key: 'other-key' }),
+    );
+    expect(partly.status).toBe(400);
   });
 
   test('is made once, however often it is sent, by whom and from where, and is in the audit', async () => {

@@ -146,6 +146,7 @@ const event = z.discriminatedUnion('kind', [
     target,
     slippage: z.number().min(0),
     flatten: z.boolean().optional(),
+    urgent: z.literal(true).optional(),
   }),
   z.strictObject({
     atMs,

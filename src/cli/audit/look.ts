@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { FileVerdict, Operations } from '../../app.ts';
 import { type ChainedRecord, type ChainHead, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
+import { outcomesBy, wouldBeOrders, wouldHaveWords } from '../../core/costs/would-have.ts';
 import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
+import { quoteOf } from '../../core/quantities/units.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -49,12 +51,38 @@ export function registerTail(audit: Command, io: CliIo): void {
     await withOperations(io, flags, async (operations) => {
       await requireAccount(operations, flags.account);
       const records = await operations.audit.tail(flags.account, flags.lines);
-      for (const record of records) printRecord(io, record, flags);
+      const outcomes =
+        flags.json === true ? NO_OUTCOMES : await outcomesOf(operations, flags.account, records);
+      for (const record of records) printRecord(io, record, flags, outcomes.get(record.number));
       if (flags.follow === true) await follow(io, operations, flags, records.at(-1)?.number ?? 0);
       else if (records.length === 0 && flags.json !== true) printLine(io, 'No records.');
     });
   });
 }
+
+const NO_OUTCOMES: ReadonlyMap<number, string> = new Map();
+
+/** What orders that observe mode held back would have come to by now, by the number of their record. */
+async function outcomesOf(
+  { history, accounts }: Operations,
+  accountId: string,
+  records: readonly ChainedRecord[],
+): Promise<ReadonlyMap<number, string>> {
+  const orders = wouldBeOrders(records);
+  const known = accounts?.find(({ id }) => id === accountId);
+  const outcomes = await outcomesBy(orders, (subject) =>
+    history.read(accountId, subject, { limit: ALL_POINTS }),
+  );
+  return new Map(
+    outcomes.map(({ order, outcome }) => {
+      const { market } = order.order;
+      return [order.seq, wouldHaveWords(order, outcome, known?.moneyOf(market) ?? quoteOf(market))];
+    }),
+  );
+}
+
+/** More than are kept. */
+const ALL_POINTS = 1_000_000;
 
 /** Ends with Ctrl-C only: the sleep rejects with the signal's reason. */
 async function follow(io: CliIo, { audit }: Operations, flags: ChainFlags, after: number): Promise<never> {
@@ -68,7 +96,12 @@ async function follow(io: CliIo, { audit }: Operations, flags: ChainFlags, after
   }
 }
 
-function printRecord(io: CliIo, chained: ChainedRecord, { json }: Pick<ChainFlags, 'json'>): void {
+function printRecord(
+  io: CliIo,
+  chained: ChainedRecord,
+  { json }: Pick<ChainFlags, 'json'>,
+  outcome?: string,
+): void {
   if (json === true) {
     printJson(io, recordJson(chained));
     return;
@@ -82,6 +115,7 @@ function printRecord(io: CliIo, chained: ChainedRecord, { json }: Pick<ChainFlag
   const isAlarm = record.content.kind === 'action' && record.content.event.alarm;
   const line = printable(recordLine(chained));
   printLine(io, isAlarm ? paint(io, 'stdout', 'red', line) : line);
+  if (outcome !== undefined) printLine(io, paint(io, 'stdout', 'dim', printable(`  ${outcome}`)));
 }
 
 export function registerShow(audit: Command, io: CliIo): void {

@@ -1,7 +1,14 @@
-import { connectExchange, type Dialect, type ExchangeConnectionOptions, isWebAddress } from '../../app.ts';
+import {
+  type AccountAccess,
+  accountAccess,
+  connectExchange,
+  type Dialect,
+  type ExchangeConnectionOptions,
+  isWebAddress,
+} from '../../app.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, paint, printNote, printWarning } from '../io.ts';
-import { redisAddress } from '../operate/place.ts';
+import { DEFAULT_CONFIG, explained, redisAddress } from '../operate/place.ts';
 import { readText } from '../option-values.ts';
 import { printable } from '../table.ts';
 import type { CallEndpoint } from './endpoints.ts';
@@ -15,6 +22,8 @@ export const ENVIRONMENT = {
 } as const;
 
 export interface ConnectionFlags {
+  readonly account?: string;
+  readonly config?: string;
   readonly baseUrl?: readonly string[];
   readonly apiKeyFile?: string;
   readonly apiSecretFile?: string;
@@ -29,14 +38,21 @@ export interface ConnectionFlags {
 const READ_ATTEMPT_MS = 5000;
 
 /** A client as flags and environment ask for it; nothing is sent yet. @throws UsageError, CliError */
-export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: ConnectionFlags) {
+export async function connect(
+  io: CliIo,
+  { id, kind }: CallEndpoint,
+  flags: ConnectionFlags,
+  access?: AccountAccess,
+) {
   const { nonce: nonceMode, dialect, timeoutMs, redisPrefix: prefix } = flags;
-  const baseUrls = baseUrlsOf(flags, io.env);
+  const baseUrls = access?.baseUrls ?? baseUrlsOf(flags, io.env);
   const inEnvironment = (io.env[ENVIRONMENT.redisUrl] ?? '') !== '';
   const redis = flags.redis ?? (inEnvironment ? `env:${ENVIRONMENT.redisUrl}` : undefined);
-  const shared = redis === undefined ? {} : { shared: { redisUrl: redisAddress(redis, io.env), prefix } };
-  const credentials = id === 'ping' ? undefined : await credentialsOf(flags, io.env);
-  if (credentials !== undefined && redis === undefined) {
+  const own = redis === undefined ? undefined : { redisUrl: redisAddress(redis, io.env), prefix };
+  const shared = access?.redis ?? own;
+  const credentials =
+    id === 'ping' ? undefined : (access?.credentials ?? (await credentialsOf(flags, io.env)));
+  if (credentials !== undefined && shared === undefined) {
     const alone =
       'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
     printNote(io, paint(io, 'stderr', 'dim', alone));
@@ -60,15 +76,42 @@ export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: Conn
       },
     },
     ...(credentials === undefined ? {} : { credentials }),
-    ...shared,
+    ...(shared === undefined ? {} : { shared }),
+    ...(access === undefined ? {} : { way: wayOf(access) }),
   }).catch((error: Error & { readonly code?: unknown }) => {
     const { code, message } = error;
     if (code === 'EXCHANGE_OPTIONS') throw new UsageError(`${message}.`);
     if (code !== 'redis-unreachable') throw error;
-    const cure = 'Start it, or leave out --redis if no daemon uses this key.';
+    const cure =
+      access === undefined
+        ? 'Start it, or leave out --redis if no daemon uses this key.'
+        : 'Start it: the nonces of this key are counted there.';
     throw new CliError(code, `${message}; nothing was sent.`, { cure });
   });
   return { ...connection, baseUrls };
+}
+
+function wayOf({ ca, limiter, nonceStart, proxy }: AccountAccess) {
+  return {
+    limiter,
+    ...(ca === undefined ? {} : { ca }),
+    ...(nonceStart === undefined ? {} : { nonceStart }),
+    ...(proxy === undefined ? {} : { proxy }),
+  };
+}
+
+/** What the config says of an account, where one is named. @throws CliError */
+export async function accessOf(io: CliIo, flags: ConnectionFlags): Promise<AccountAccess | undefined> {
+  const { account, config = DEFAULT_CONFIG } = flags;
+  if (account === undefined) {
+    if (flags.config === undefined) return undefined;
+    throw new UsageError('--config alone names no account.', 'Add --account ID.');
+  }
+  try {
+    return await accountAccess(config, account, io.env);
+  } catch (error) {
+    throw explained(error);
+  }
 }
 
 /** Addresses from flags, else from the environment, separated by commas or spaces. */

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import { type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
 import {
-  CLOSES_WHEN,
+  closesWhen,
   type MeantOrder,
   missingPosition,
   orderObstacles,
@@ -76,12 +76,8 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const missing = missingPosition(meant, view);
     if (missing !== undefined) throw new UsageError(missing.words, missing.cure);
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
-    showPlan(
-      io,
-      flags,
-      planLines(meant, view, (market) => gaps?.(market)),
-      key,
-    );
+    const lines = planLines(meant, view, (market) => gaps?.(market));
+    showPlan(io, flags, { lines, key, unless: closesWhen(meant) });
     const obstacles = orderObstacles(view, Date.now(), operations.orderProof);
     for (const obstacle of obstacles) printWarning(io, obstacle);
     if (flags.yes !== true) await confirm(io, 'Order it?', 'nothing was ordered');
@@ -97,7 +93,13 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   });
 }
 
-function showPlan(io: CliIo, flags: OrderFlags, lines: readonly PlanLine[], key: string): void {
+interface ShownPlan {
+  readonly lines: readonly PlanLine[];
+  readonly key: string;
+  readonly unless: string;
+}
+
+function showPlan(io: CliIo, flags: OrderFlags, { lines, key, unless }: ShownPlan): void {
   const fields: [string, string][] = [
     ...lines.map(({ label, text }): [string, string] => [label, text]),
     ['not begun', `later than in ${roughly(flags.within)}`],
@@ -105,7 +107,7 @@ function showPlan(io: CliIo, flags: OrderFlags, lines: readonly PlanLine[], key:
     ['key', key],
   ];
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
-  printNote(io, CLOSES_WHEN);
+  printNote(io, unless);
 }
 
 async function submitted(

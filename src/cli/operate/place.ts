@@ -127,7 +127,8 @@ const CURES: Readonly<Record<string, string>> = {
   STORE_LOST: 'Nobody knows whether it was done: look with status, then repeat it.',
 };
 
-function explained(error: unknown): unknown {
+/** What can be foreseen, as an error of the command line with what to do. */
+export function explained(error: unknown): unknown {
   if (error instanceof CliError || !(error instanceof Error) || !('code' in error)) return error;
   const { code, message } = error;
   if (typeof code !== 'string') return error;

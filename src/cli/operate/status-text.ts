@@ -15,6 +15,8 @@ export interface StatusReport {
   readonly controls: readonly Control[];
   /** Queues that somebody has paused as a whole. */
   readonly pausedQueues: readonly string[];
+  /** What of the daemon that runs here does not work, as it says itself. */
+  readonly troubles: readonly string[];
   readonly accounts: readonly StatusAccount[];
 }
 
@@ -38,7 +40,7 @@ export interface StatusEvent {
 /** The report for people: how all are, a line of each account, the worst first, and with `everything` what there is to say of each. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
-  const { accounts, controls, pausedQueues, atMs } = report;
+  const { accounts, controls, pausedQueues, troubles, atMs } = report;
   const say = (style: Style, text: string): void => {
     for (const line of wrapped(io, text)) lines.push(paint(io, 'stdout', style, line));
   };
@@ -49,10 +51,14 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
     );
     lines.push('');
   }
+  if (troubles.length > 0) {
+    say('yellow', `Of the daemon not everything works: ${troubles.join('; ')}.`);
+    lines.push('');
+  }
   if (accounts.length > 1 || !everything) {
     const { severity, words } = headlineOf(accounts);
     say(COLOURS[severity ?? 'calm'], words);
-    if (accounts.every(({ mode }) => mode === 'observe')) say('bold', ALL_OBSERVE);
+    if (accounts.every(isObserving)) say('bold', ALL_OBSERVE);
     lines.push('');
   }
   const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
@@ -66,6 +72,12 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
 }
 
 const ALL_OBSERVE = 'All accounts are in observe mode: orders are recorded, not sent.';
+
+/** A rule may have a mode of its own. */
+function isObserving({ mode, rules }: StatusAccount): boolean {
+  return mode === 'observe' && !rules.some((rule) => rule.mode === 'approve' || rule.mode === 'enforce');
+}
+
 const COLOURS = { critical: 'red', warning: 'yellow', info: 'bold', calm: 'bold' } as const;
 const MOST_CONTROLS = 2;
 const INDENT = '  ';

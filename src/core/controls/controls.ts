@@ -154,6 +154,8 @@ export type OperatorOrder = Authored & {
         readonly slippageSteps: readonly number[];
         /** Also where it raises the net exposure of its market. */
         readonly flatten: boolean;
+        /** Closes whichever way the market moves, by a stop on either side of it; with `flatten` only. */
+        readonly urgent?: true;
       }
     | {
         /** Withdraws an earlier order of this inbox, begun or not. */

@@ -11,7 +11,7 @@ import type { OperatorOrder } from './controls.ts';
 /** The part of an order that says what is meant. */
 export type MeantOrder = Pick<
   Extract<OperatorOrder, { kind: 'reduce' }>,
-  'positionId' | 'markets' | 'target' | 'slippageSteps' | 'flatten'
+  'positionId' | 'markets' | 'target' | 'slippageSteps' | 'flatten' | 'urgent'
 >;
 
 /** A name and what stands beside it. */
@@ -74,27 +74,37 @@ export function planLines(
     ...(meant.length === 0 ? [{ label: 'position', text: 'none that the daemon has seen' }] : []),
     ...meant.map((position) => ({
       label: 'will send',
-      text: howWords(position, gapOf(position.market) ?? DEFAULT_GAP),
+      text: howWords(position, gapOf(position.market) ?? DEFAULT_GAP, order.urgent === true),
     })),
     { label: 'slippage', text: steps.join(', then ') },
   ];
 }
 
 /** What is sent, and what has to happen before it closes anything: it is a stop, not a market order. */
-function howWords(position: PositionLine, gap: number): string {
+function howWords(position: PositionLine, gap: number, isUrgent: boolean): string {
   const { direction, markPrice, market } = position;
   if (direction === null || markPrice === null)
     return `${market}: nothing before direction and mark are known`;
   const [side, way, sign] = direction === 'long' ? ['sell', 'falls', -1] : ['buy', 'rises', 1];
-  const at = Number((Number(markPrice) * (1 + sign * gap)).toPrecision(PRICE_DIGITS));
+  const priceAt = (towards: number): number =>
+    Number((Number(markPrice) * (1 + towards * gap)).toPrecision(PRICE_DIGITS));
+  const at = priceAt(sign);
   const share = `${Number((gap * 100).toPrecision(3))} %`;
+  if (isUrgent)
+    return `${market}: two reduce-only ${side} stops at about ${at} and ${priceAt(-sign)}; it closes when the price moves ${share} from ${markPrice}, whichever way; reduce-only takes the rest of the second one away`;
   return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
 }
 
 const PRICE_DIGITS = 6;
 
-export const CLOSES_WHEN =
-  'In a market that stands still or moves the other way nothing closes. To be flat now use the exchange.';
+/** What has to happen before anything closes. */
+export function closesWhen({ urgent }: Pick<MeantOrder, 'urgent'>): string {
+  const unless =
+    urgent === true
+      ? 'In a market that stands still nothing closes, and where it leaps past both prices and the slippage the next attempt has to.'
+      : 'In a market that stands still or moves the other way nothing closes.';
+  return `${unless} To be flat now use the exchange.`;
+}
 
 /** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
 export type OrderProof = 'seal' | 'password' | 'none';

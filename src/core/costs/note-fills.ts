@@ -1,7 +1,7 @@
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import { isSentFor, mayHaveFilled } from '../orders/outstanding.ts';
+import { isSentFor, mayHaveFilled, offsetFromActivation } from '../orders/outstanding.ts';
 import {
   type Decimal,
   divide,
@@ -104,8 +104,9 @@ function ordersOf(
       mayHaveFilled(order, position, terms) ||
       mayHaveFilled(order, now, terms),
   );
-  const nearness = ({ request }: OwnOrder): number =>
-    (request.side === 'sell' ? -1 : 1) * Number(request.activationPrice);
+  const nearness = (order: OwnOrder): number =>
+    offsetFromActivation(order, position)?.toNumber() ??
+    (order.request.side === 'sell' ? -1 : 1) * Number(order.request.activationPrice);
   return possible.toSorted((a, b) => nearness(a) - nearness(b));
 }
 

@@ -1,11 +1,11 @@
-import type { BlockReason } from '../audit/audit-event.ts';
+import type { BlockReason, GateReason } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { type Decimal, type DecimalString, maxDecimal, toDecimal } from '../quantities/decimal.ts';
 import { type ReduceTarget, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { endIntent } from './end-intent.ts';
-import { episodeKeyOf } from './gate.ts';
+import { episodeKeyOf, type GateContext, gateRefusal } from './gate.ts';
 
 /** One action of an active stage for one position of a lane's market; `cancelAll` names no position. */
 export interface LaneRequest {
@@ -24,6 +24,8 @@ export interface OperatorRequest {
   readonly slippageSteps: readonly number[];
   /** `flatten`: closes even where it raises the market's net exposure. */
   readonly flatten: boolean;
+  /** With a stop on either side of the market; of a `flatten` only. */
+  readonly urgent?: true;
   readonly because: string;
 }
 
@@ -227,9 +229,27 @@ export function openCancelTask(
   };
 }
 
+/** One that people held back is open again when they are asked anew, or have approved it after all. */
+export function reopenedCancel(
+  task: CancelTask,
+  gate: GateContext,
+  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
+): CancelTask {
+  const isHeld = task.state === 'failed' && isHeldByPeople(task.refusedBy);
+  if (!isHeld) return task;
+  const refusal = gateRefusal(task, gate);
+  if (refusal !== null && refusal !== 'awaitingApproval') return task;
+  return { ...task, state: 'open', failures: 0, deadlineMs: nowMs + settings.intentTtlMs };
+}
+
+/** Whether people have said no, or nothing where nothing is done without an answer. */
+export function isHeldByPeople(refusedBy: GateReason | null): refusedBy is 'vetoed' | 'notAnswered' {
+  return refusedBy === 'vetoed' || refusedBy === 'notAnswered';
+}
+
 /** Adds an operator's own intent; one with the same id is left as it is. */
 export function operatorIntent(state: LaneState, request: OperatorRequest, scene: LaneScene): LaneState {
-  const { id, positionId, target, slippageSteps, flatten, because } = request;
+  const { id, positionId, target, slippageSteps, flatten, urgent, because } = request;
   const key = JSON.stringify(['operator', id, positionId]);
   if (state.intents.some((intent) => intent.key === key)) return state;
   const ruleId = `operator:${id}`;
@@ -243,6 +263,7 @@ export function operatorIntent(state: LaneState, request: OperatorRequest, scene
     target,
     slippageSteps,
     perLeg: flatten,
+    ...(flatten && urgent === true ? { urgent } : {}),
     stageAtMs: scene.nowMs,
     mode: unaskedMode(scene.settings.mode),
     severity: 'info',

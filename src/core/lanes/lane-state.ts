@@ -59,7 +59,9 @@ export interface LaneState {
   /** The account-wide action that holds this lane. */
   readonly heldBy: string | null;
   /** After a refusal by the exchange or a failed read: nothing of this kind before. */
-  readonly retryAtMs: Readonly<Record<RetryKind, number>>;
+  readonly retryAtMs: Readonly<Record<Exclude<RetryKind, 'inFavour'>, number>> & {
+    readonly inFavour?: number;
+  };
   /** Mark prices of the last seconds, oldest first; absent: none is known. */
   readonly marks?: readonly MarkSample[];
   /** Raised by inversions: how far mark and last price may be apart here, a fraction; absent: as configured. */
@@ -137,7 +139,8 @@ export interface MarkSample {
   readonly mark: number;
 }
 
-export type RetryKind = 'reduce' | 'cover' | 'cancel' | 'read';
+/** `inFavour`: the second stop of an urgent close, which must not hold up the first. */
+export type RetryKind = 'reduce' | 'inFavour' | 'cover' | 'cancel' | 'read';
 
 /** An action that is asked for, as the gate judges it. */
 interface AskedAction {
@@ -170,6 +173,8 @@ export interface Intent extends PositionAction {
   readonly approvedBase?: DecimalString;
   /** Lifts the bound to the market's net exposure. */
   readonly perLeg: boolean;
+  /** A full close with a stop on either side of the market. Absent: on the one that the position loses by. */
+  readonly urgent?: true;
   /** Its rule is only kept firing: the condition does not hold any more. */
   readonly hasCleared?: boolean;
   /** When the stage began; later stages of an episode whose target was reached before are not opened. */

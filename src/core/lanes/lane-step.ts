@@ -166,7 +166,8 @@ function finishPlace(
 }
 
 /** A trial serves a cancel: what refuses it delays no order. */
-function retryKindOf({ trial, role }: OwnOrder): RetryKind {
+function retryKindOf({ trial, role, request }: OwnOrder): RetryKind {
+  if (request.inFavour === true) return 'inFavour';
   return trial === true ? 'cancel' : role;
 }
 
@@ -174,12 +175,8 @@ function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
   return { ...state, orders: state.orders.filter((other) => !isSameId(other, order)) };
 }
 
-function accepted(
-  state: LaneState,
-  step: PlaceStep,
-  placed: PlacedOrder,
-  { settings, nowMs, audit }: LaneScene,
-): LaneState {
+function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene: LaneScene): LaneState {
+  const { settings, nowMs, audit } = scene;
   const { order } = step;
   const status = placed.status.known ? placed.status.value : 'NEW';
   const seenFromMs = nowMs + settings.readLagMs;
@@ -204,7 +201,7 @@ function accepted(
     return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
   }
   const arrivedOrder = changeOrder(base, order, (known) => ({
-    ...arrived(known, state, nowMs),
+    ...arrived(known, state, scene),
     amount,
     mayHaveVanished: false,
   }));
@@ -214,11 +211,19 @@ function accepted(
   return { ...arrivedOrder, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
 
-/** There now; behind a cancel that may still arrive, not for certain. */
-function arrived(order: OwnOrder, { cancelPendingUntilMs = 0 }: LaneState, nowMs: number): OwnOrder {
+/**
+ * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused after
+ * this order.
+ */
+function arrived(
+  order: OwnOrder,
+  { cancelPendingUntilMs = 0 }: LaneState,
+  { settings, nowMs }: LaneScene,
+): OwnOrder {
   const { behindCancel: _, wasOpen: __, ...known } = order;
   const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
-  if (nowMs >= cancelPendingUntilMs) return { ...known, status: 'open', arrivedByMs };
+  const isCertain = nowMs >= cancelPendingUntilMs || settings.nonceMode === 'increasing';
+  if (isCertain) return { ...known, status: 'open', arrivedByMs };
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
 }
 
@@ -233,11 +238,14 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const { settings, nowMs, audit } = scene;
   const { order } = step;
   const reason = classifyRejection(error);
-  const retry = step.isResend ? undefined : coarserStep(reason, order.request, state, settings);
+  const isSecond = order.request.inFavour === true;
+  const retry = step.isResend || isSecond ? undefined : coarserStep(reason, order.request, state, settings);
   const passing = isPassing(reason);
   const isUrgent = isAlarming(reason, state.refusals);
-  const isExpected = !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
-  const said = retry === undefined ? error.message : `${error.message} (${retry.words})`;
+  const isExpected =
+    isSecond || !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
+  const aside = isSecond ? 'the stop on the other side of the market stays' : retry?.words;
+  const said = aside === undefined ? error.message : `${error.message} (${aside})`;
   audit.emit({ ...aboutOrder(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
     // Orders are judged, and this one was accepted a moment ago.
@@ -248,6 +256,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   }
   const kept = step.isResend ? markUnsure(state, order) : withoutOrder(state, order);
   if (reason === 'side') return sideRefused(kept, order, settings, nowMs);
+  if (isSecond && !passing) return withoutSecond(kept, nowMs);
   const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
   // The market may as well have passed the price: it is taken from a new read.
   const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
@@ -257,6 +266,13 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   if (passing || order.trial === true) return delay(known, kind, nowMs, error);
   const failed = countFailures(dropAdmitted(taught, order.key), order);
   return delay(forgetStep(failed, reason), kind, nowMs, error);
+}
+
+const SECOND_PAUSE_MS = 10_000;
+
+/** An exchange that takes activations on one side of the market only: that teaches nothing about the other stop. */
+function withoutSecond(state: LaneState, nowMs: number): LaneState {
+  return { ...state, retryAtMs: { ...state.retryAtMs, inFavour: nowMs + SECOND_PAUSE_MS } };
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */
@@ -315,8 +331,8 @@ function dropAdmitted(state: LaneState, key: string): LaneState {
   return { ...state, change: { ...state.change, admitted } };
 }
 
-function countFailures(state: LaneState, { role, positionId }: OwnOrder): LaneState {
-  if (role === 'cover') return state;
+function countFailures(state: LaneState, { role, positionId, request }: OwnOrder): LaneState {
+  if (role === 'cover' || request.inFavour === true) return state;
   const intents = state.intents.map((intent) =>
     intent.end === null && intent.refusedBy === null && intent.positionId === positionId
       ? { ...intent, failures: intent.failures + 1 }

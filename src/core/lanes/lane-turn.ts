@@ -54,7 +54,7 @@ export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: re
 
 /** The wait after a refusal by the exchange, while it lasts. */
 export function pausedBy(state: LaneState, kind: RetryKind, nowMs: number): Step | undefined {
-  const untilMs = state.retryAtMs[kind];
+  const untilMs = state.retryAtMs[kind] ?? 0;
   return nowMs < untilMs ? { kind: 'wait', untilMs, why: 'backoff' } : undefined;
 }
 

@@ -189,7 +189,8 @@ function placeFirst(
   const isPriced = state.read !== null && mayPrice(state.read, state, settings, turn.nowMs);
   let waiting: Step | undefined;
   for (const want of wants) {
-    const pause = pausedBy(state, want.role, turn.nowMs);
+    const kind = want.prices.inFavour === true ? 'inFavour' : want.role;
+    const pause = pausedBy(state, kind, turn.nowMs);
     if (pause === undefined)
       return { state, step: isPriced ? placeStep(state, want, turn, false) : readStep(state, turn) };
     waiting ??= pause;

@@ -36,7 +36,7 @@ export function takeUp(state: LaneState, settings: AccountSettings, nowMs: numbe
 export function rebase(state: LaneState, settings: AccountSettings, nowMs: number): LaneState {
   const notAfter = (atMs: number, boundMs: number): number => Math.min(atMs, nowMs + boundMs);
   const { inProgress, change, doubt, retryAtMs } = state;
-  const retryAt = (kind: RetryKind): number => notAfter(retryAtMs[kind], settings.fillWithinMs);
+  const retryAt = (kind: RetryKind): number => notAfter(retryAtMs[kind] ?? nowMs, settings.fillWithinMs);
   // What was proven, the clock that it was proven by may not be the same any more.
   const {
     orderAcceptedMs: _,

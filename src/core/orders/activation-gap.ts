@@ -14,8 +14,8 @@ import type { MarketSettings } from '../quantities/settings.ts';
 import { type AccountSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
-import { activationGap } from './order-prices.ts';
-import { isWellPast, offsetFromActivation } from './outstanding.ts';
+import { activationGap, opposite } from './order-prices.ts';
+import { isWellPast, offsetFromActivation, waitsForFall } from './outstanding.ts';
 import type { SetScene } from './want.ts';
 
 /** Time over which the speed of a market is taken: what it does now, and what it has been doing. */
@@ -88,7 +88,7 @@ export function measuredBy(
   before: MarketRead | null,
   read: MarketRead,
 ): LaneState['measuredBasis'] {
-  const order = filled.find(({ role }) => role === 'reduce');
+  const order = filled.find(({ role, request }) => role === 'reduce' && request.inFavour !== true);
   const marks = [before, read].map((one) => order && findPosition(one, order.positionId)?.markPrice);
   const known = marks.filter((mark) => mark !== null && mark !== undefined);
   if (order === undefined || known.length < marks.length) return undefined;
@@ -138,6 +138,19 @@ export function placingGaps(position: Priced, direction: Direction, scene: SetSc
   ];
 }
 
+/** The same on the other side of the market, where no liquidation bounds it: one gap. */
+export function gapInFavour(position: Priced, direction: Direction, scene: SetScene): Decimal {
+  const { marks = [] } = scene.state;
+  const speed = adverseSpeed(marks, opposite(direction), HORIZONS_MS);
+  const standing = activationGap(position, asLearned(scene.market, scene.state));
+  return standing.plus(runOf(position, travelMs(scene), speed));
+}
+
+/** The direction of a position that a market on its way to an activation moves against. */
+function runsTowards({ inFavour }: OwnOrder['request'], direction: Direction): Direction {
+  return inFavour === true ? opposite(direction) : direction;
+}
+
 function withAllowance(market: MarketSettings, basisAllowance: number): MarketSettings {
   return basisAllowance > market.basisAllowance ? { ...market, basisAllowance } : market;
 }
@@ -163,7 +176,7 @@ const AWAY_GAPS = 4;
 
 /** Whether the market is so far from an activation that it should be drawn nearer. */
 export function hasMovedAway(
-  { part }: OwnOrder,
+  { part, request }: OwnOrder,
   offset: Decimal,
   position: ReadPosition,
   scene: SetScene,
@@ -172,7 +185,8 @@ export function hasMovedAway(
   if (markPrice === null) return false;
   const priced = { ...position, markPrice };
   // What the market will soon reach at its pace of the last seconds is not too far away.
-  const speed = direction === null ? 0 : adverseSpeed(scene.state.marks ?? [], direction, SHORT_HORIZON_MS);
+  const towards = direction === null ? null : runsTowards(request, direction);
+  const speed = towards === null ? 0 : adverseSpeed(scene.state.marks ?? [], towards, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
   const market = part === 'near' ? scene.market : asLearned(scene.market, scene.state);
   return offset.gt(activationGap(priced, market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
@@ -188,7 +202,8 @@ export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: 
   const offset = offsetFromActivation(order, position);
   if (order.status !== 'open' || order.inverted === true || order.activatedMs !== null) return false;
   if (direction === null || markPrice === null || offset === undefined) return false;
-  const speed = adverseSpeed(state.marks ?? [], direction, SHORT_HORIZON_MS);
+  const towards = runsTowards(order.request, direction);
+  const speed = adverseSpeed(state.marks ?? [], towards, SHORT_HORIZON_MS);
   if (speed === 0) return false;
   const priced = { ...position, markPrice };
   const passed = activationGap(priced, asLearned(market, state)).neg();
@@ -202,7 +217,7 @@ export function isNearlyReached(order: OwnOrder, position: ReadPosition, scene: 
  */
 export function awaitsLastPrice(order: OwnOrder, position: ReadPosition): boolean {
   const { role, request, status, mayHaveVanished, ambiguous, seenAbove, seenBelow } = order;
-  const isRightSide = role === 'cover' || (request.side === 'sell' ? seenAbove : seenBelow);
+  const isRightSide = role === 'cover' || (waitsForFall(request) ? seenAbove : seenBelow);
   if (status !== 'open' || mayHaveVanished === true || ambiguous || !isRightSide) return false;
   const offset = offsetFromActivation(order, position);
   return offset !== undefined && offset.lte(ZERO) && !isPastLimit(order, position);

@@ -11,11 +11,18 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import { asLearned, awaitsLastPrice, hasMovedAway, isNearlyReached, placingGaps } from './activation-gap.ts';
+import {
+  asLearned,
+  awaitsLastPrice,
+  gapInFavour,
+  hasMovedAway,
+  isNearlyReached,
+  placingGaps,
+} from './activation-gap.ts';
 import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
 import { isHedged, leastAmount } from './net-exposure.ts';
-import { shapeReduce } from './order-prices.ts';
+import { type Shape, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import { type Removal, type SetScene, type Want } from './want.ts';
 
@@ -34,6 +41,8 @@ export interface ReduceNeed {
   readonly own: readonly OwnOrder[];
   /** With both sides open: how much may be taken away at all. */
   readonly budget: Decimal | undefined;
+  /** For the stop on the other side of the market, which closes the same once more: reduce-only trims it. */
+  readonly inFavour?: true;
 }
 
 /** A need that grew by less than this share of the order that stands is left to the next follow-up. */
@@ -85,6 +94,17 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
     return;
   }
   addBeside({ ...need, isTrimmed }, slippage, scene, plan);
+}
+
+/**
+ * An urgent close also has a stop on the other side of the market. Where the exchange has no room for two there is one.
+ */
+export function fillInFavour(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
+  const { winner, group, position, own, budget } = need;
+  const isUrgent =
+    winner.targetBase === '0' && budget === undefined && group.some(({ urgent }) => urgent === true);
+  if (!isUrgent) for (const order of own) plan.remove.push({ order, why: 'resolved' });
+  else if (roomTakers(position, scene).length === 0) fillNeed({ ...need, inFavour: true }, scene, plan);
 }
 
 /** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */
@@ -178,10 +198,16 @@ interface Addition {
 
 function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan: SetPlan): void {
   const { winner, position } = need;
-  const { amount, slippage, isTrimmed } = addition;
+  const { amount, slippage } = addition;
   const { direction, markPrice, markError } = position;
   if (direction === null || markPrice === null) {
     plan.blocked.push({ key: winner.key, why: direction === null ? 'directionUnknown' : 'markUnknown' });
+    return;
+  }
+  const view = { direction, markPrice, markError };
+  if (need.inFavour === true) {
+    const gap = gapInFavour({ ...position, markPrice }, direction, scene);
+    pushShape(need, { ...addition, shape: shapeInFavour(view, slippage, scene.market, gap) }, plan);
     return;
   }
   const gaps = placingGaps({ ...position, markPrice }, direction, scene);
@@ -190,7 +216,17 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
   const share = addition.part === undefined && !isWhole ? nearShare(amount, gaps, scene) : undefined;
   const { gap } = (share === undefined ? gaps.at(-1) : gaps[0]) ?? { gap: undefined };
   const part = share === undefined ? addition.part : 'near';
-  const shape = shapeReduce({ direction, markPrice, markError }, slippage, scene.market, gap);
+  const shape = shapeReduce(view, slippage, scene.market, gap);
+  pushShape(need, { ...addition, amount: share ?? amount, part, shape }, plan);
+}
+
+interface ShapedAddition extends Omit<Addition, 'part'> {
+  readonly part?: OwnOrder['part'];
+  readonly shape: Shape;
+}
+
+function pushShape({ winner, position }: ReduceNeed, addition: ShapedAddition, plan: SetPlan): void {
+  const { amount, slippage, isTrimmed, part, shape } = addition;
   if (!shape.ok) {
     plan.blocked.push({ key: winner.key, why: shape.why });
     return;
@@ -198,7 +234,7 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
   plan.place.push({
     role: 'reduce',
     position,
-    amount: share ?? amount,
+    amount,
     prices: shape.prices,
     slippage,
     key: winner.key,

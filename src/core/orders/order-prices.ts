@@ -19,6 +19,8 @@ export interface OrderPrices {
   readonly side: OrderSide;
   readonly activationPrice: DecimalString;
   readonly price: DecimalString;
+  /** See `ReduceOnlyStopRequest`. */
+  readonly inFavour?: true;
 }
 
 export type Shape =
@@ -58,6 +60,25 @@ export function shapeReduce(
   if (view.markError > (slippage / 2) * Number(view.markPrice)) return { ok: false, why: 'markTooCoarse' };
   const activation = stepAway(away(view.direction, mark, gap), view.direction, market);
   return withLimit(view.direction, activation, slippage, market);
+}
+
+/** The same on the other side of the market: of both, one activates whichever way it moves. The limit is as far. */
+export function shapeInFavour(
+  view: MarketView,
+  slippage: number,
+  market: MarketSettings,
+  gap: Decimal,
+): Shape {
+  const mark = toDecimal(view.markPrice);
+  if (view.markError > (slippage / 2) * Number(view.markPrice)) return { ok: false, why: 'markTooCoarse' };
+  const towards = opposite(view.direction);
+  const activation = stepAway(away(towards, mark, gap), towards, market);
+  const shape = withLimit(view.direction, activation, slippage, market);
+  return shape.ok ? { ok: true, prices: { ...shape.prices, inFavour: true } } : shape;
+}
+
+export function opposite(direction: Direction): Direction {
+  return direction === 'long' ? 'short' : 'long';
 }
 
 export interface ProtectInputs {

@@ -19,7 +19,7 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
     attempt: state.attempt + 1,
     generation: state.generation,
   };
-  const { side, activationPrice, price } = want.prices;
+  const { side, activationPrice, price, inFavour } = want.prices;
   return {
     market: state.market,
     side,
@@ -31,6 +31,7 @@ export function requestOf(state: LaneState, want: Want): ReduceOnlyStopRequest {
         ? clientOrderId({ role: 'reduce', ...identity })
         : clientOrderId({ role: 'cover', ...identity, activationPrice, amount }),
     positionSide: want.position.positionSide,
+    ...(inFavour === true ? { inFavour } : {}),
   };
 }
 

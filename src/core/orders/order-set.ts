@@ -16,7 +16,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import { canRemove } from './beside.ts';
-import { fillNeed, type SetPlan } from './fill-need.ts';
+import { fillInFavour, fillNeed, type SetPlan } from './fill-need.ts';
 import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
 import { isCalm, judgeLadder } from './ladder-cover.ts';
 import { isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
@@ -174,7 +174,10 @@ function differReduce(
     return undefined;
   }
   const amount = budget === undefined ? wanted : besideTrials(wanted, budget, position, scene);
-  fillNeed({ winner, group, position, amount, own, budget }, scene, plan);
+  const isInFavour = ({ request }: OwnOrder): boolean => request.inFavour === true;
+  const need = { winner, group, position, amount, budget };
+  fillNeed({ ...need, own: own.filter((order) => !isInFavour(order)) }, scene, plan);
+  fillInFavour({ ...need, own: own.filter(isInFavour) }, scene, plan);
   return amount;
 }
 

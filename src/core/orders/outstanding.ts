@@ -302,11 +302,16 @@ export function coverOrders(state: LaneState, position: ReadPosition): readonly 
   );
 }
 
+/** Whether an order waits for the market to fall to its activation, else to rise to it. */
+export function waitsForFall({ side, inFavour }: Pick<OwnOrder['request'], 'side' | 'inFavour'>): boolean {
+  return (side === 'sell') !== (inFavour === true);
+}
+
 /** How far the market has run from an activation, in the direction away from it; negative: it went past. */
 export function offsetFromActivation(order: OwnOrder, position: ReadPosition): Decimal | undefined {
   if (position.markPrice === null) return undefined;
   const distance = toDecimal(position.markPrice).minus(toDecimal(order.request.activationPrice));
-  return order.request.side === 'sell' ? distance : distance.neg();
+  return waitsForFall(order.request) ? distance : distance.neg();
 }
 
 /** Whether the market is past an activation for certain, whatever the mark's error and the basis are. */

@@ -281,6 +281,11 @@ export interface ReduceOnlyStopRequest {
   readonly activationPrice: DecimalString;
   readonly clientOrderId: string;
   readonly positionSide: PositionSide;
+  /**
+   * Activates where the market moves in the position's favour. Never sent: the exchange infers it from the side of the
+   * market on which the activation lies.
+   */
+  readonly inFavour?: true;
 }
 
 export interface ExchangeReads {
@@ -313,7 +318,7 @@ export interface CallPrefetch {
 
 /** Any order of specification 4.4: it can open or grow a position. Never in the hands of the daemon. */
 export interface StopLimitRequest
-  extends Omit<ReduceOnlyStopRequest, 'clientOrderId' | 'positionSide'>,
+  extends Omit<ReduceOnlyStopRequest, 'clientOrderId' | 'positionSide' | 'inFavour'>,
     Partial<Pick<ReduceOnlyStopRequest, 'clientOrderId' | 'positionSide'>> {
   readonly stopLoss?: DecimalString;
   readonly takeProfit?: DecimalString;

@@ -38,5 +38,9 @@ export function ltvScale(record: CreditLineRecord, unit: AccountSettings['ltvUni
 /** The money currency by which totals are kept apart: the market's setting, else the end of its name. */
 export function moneyOf(market: string, settings: Pick<AccountSettings, 'marketSettings'>): string {
   const money = settings.marketSettings(market)?.money;
-  return money ?? market.slice(market.lastIndexOf('_') + 1);
+  return money ?? quoteOf(market);
+}
+
+export function quoteOf(market: string): string {
+  return market.slice(market.lastIndexOf('_') + 1);
 }

@@ -4,6 +4,7 @@ export const OWN_RULES = {
   stateRefused: 'built-in/state-refused',
   configRefused: 'built-in/config-refused',
   queuePaused: 'built-in/queue-paused',
+  channelFailed: 'built-in/channel-failed',
   withoutRedis: 'built-in/without-redis',
 } as const;
 

@@ -275,7 +275,7 @@ export interface QuestionLine {
   readonly withoutAnswer: 'act' | 'hold';
   /** A notice of it has reached somebody. */
   readonly delivered: boolean;
-  readonly targets: readonly AskedTarget[];
+  readonly targets: readonly Omit<AskedTarget, 'openDate' | 'direction'>[];
   /** As they would be sent now. */
   readonly orders: readonly OrderLine[];
   readonly answer: Answered | null;
@@ -289,6 +289,8 @@ export interface OrderLine {
   readonly amount: DecimalString;
   readonly activationPrice: DecimalString;
   readonly price: DecimalString;
+  /** Activates where the market moves in the position's favour: one of two of an urgent close. */
+  readonly inFavour?: true;
   /**
    * `unsure`: whether it is there is not known. `presumedFilled`: kept only to be cancelled before anything is placed.
    * `observed`: would be sent; the rule is in observe mode, or somebody is asked first.

@@ -62,7 +62,7 @@ function operatorOrderWords(order: OperatorOrder): string {
   if (order.kind === 'withdraw') return `withdraw ${order.orderId}`;
   if (order.kind === 'answer')
     return `${order.decision} ${referenceOf({ id: order.questionId }, order.revision)}`;
-  const what = order.flatten ? 'flatten' : 'reduce';
+  const what = order.flatten ? (order.urgent === true ? 'flatten, urgent,' : 'flatten') : 'reduce';
   const of =
     order.positionId === undefined ? (order.markets ?? []).join(', ') : `position ${order.positionId}`;
   return `${what} ${of} (${order.id})`;

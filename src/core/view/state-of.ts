@@ -283,8 +283,9 @@ export function orderWords({
   market,
   activationPrice,
   price,
-}: Pick<OrderLine, 'side' | 'amount' | 'market' | 'activationPrice' | 'price'>): string {
-  const when = side === 'sell' ? 'or less' : 'or more';
+  inFavour,
+}: Pick<OrderLine, 'side' | 'amount' | 'market' | 'activationPrice' | 'price' | 'inFavour'>): string {
+  const when = (side === 'sell') !== (inFavour === true) ? 'or less' : 'or more';
   return `${side} ${amount} ${market} once the price is ${activationPrice} ${when}, limit ${price}`;
 }
 

@@ -102,7 +102,8 @@ function concerns({ positionId, markets }: ReduceOrder, view: PositionView): boo
 }
 
 function laneOrderOf(order: ReduceOrder, { market, positionId }: PositionView): LaneOrder {
-  const { id, target, slippageSteps, flatten, author, reason } = order;
+  const { id, target, slippageSteps, flatten, urgent, author, reason } = order;
   const because = `${author}: ${reason}`;
-  return { kind: 'reduce', market, request: { id, positionId, target, slippageSteps, flatten, because } };
+  const request = { id, positionId, target, slippageSteps, flatten, because };
+  return { kind: 'reduce', market, request: urgent === true ? { ...request, urgent } : request };
 }

@@ -37,6 +37,7 @@ export const operatorOrderSchema = z.discriminatedUnion('kind', [
     target,
     slippageSteps: z.array(slippage).min(1).max(20),
     flatten: z.boolean(),
+    urgent: z.literal(true).optional(),
   }),
   z.strictObject({ ...authored, kind: z.literal('withdraw'), expiresAtMs: moment, orderId: authored.id }),
   z.strictObject({

@@ -122,6 +122,12 @@ const order = named('Order', {
   amount: decimal(),
   activationPrice: decimal(),
   price: decimal(),
+  inFavour: z
+    .literal(true)
+    .exactOptional()
+    .describe(
+      'Activates where the market moves in the favour of the position: one of two of an urgent close.',
+    ),
   status: z
     .enum(['sending', 'open', 'unsure', 'presumedFilled', 'observed'])
     .describe(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  CLOSES_WHEN,
+  closesWhen,
   type MeantOrder,
   missingPosition,
   orderObstacles,
@@ -56,6 +56,10 @@ const meant = z.discriminatedUnion('kind', [
       .default(['*'])
       .describe('Markets; `*` and `?` stand for anything.'),
     slippageSteps,
+    urgent: z
+      .literal(true)
+      .exactOptional()
+      .describe('Close whichever way the market moves: a stop on either side of it.'),
   }),
 ]);
 
@@ -162,6 +166,7 @@ function meantOrder(order: z.output<typeof meant>): MeantOrder {
         target: { kind: 'to', fraction: 0 },
         slippageSteps: steps,
         flatten: true,
+        ...(order.urgent === true ? { urgent: order.urgent } : {}),
       }
     : { positionId: order.positionId, target: order.target, slippageSteps: steps, flatten: false };
 }
@@ -179,7 +184,7 @@ function planOf({ orders, nowMs }: ApiContext, view: AccountView, order: MeantOr
   if (missing !== undefined) throw new ApiError(404, 'notFound', `${missing.words} ${missing.cure}`);
   return {
     plan: planLines(order, view, (market) => orders.gapOf(view.accountId, market)),
-    closesWhen: CLOSES_WHEN,
+    closesWhen: closesWhen(order),
     obstacles: orderObstacles(view, nowMs(), orders.proof()),
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ChainedRecord } from '../../core/audit/audit-record.ts';
+import { outcomesBy, type WouldBeOrder, wouldBeOrders, wouldHaveWords } from '../../core/costs/would-have.ts';
 import { accountRow } from '../../core/lines/account-row.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { storyOf } from '../../core/view/story.ts';
@@ -11,6 +12,7 @@ import {
   auditReply,
   historyReply,
   me,
+  observedReply,
   overview,
   storyReply,
   subjectKey,
@@ -261,6 +263,39 @@ const listActions = route({
   },
 });
 
+const ALL_POINTS = 1_000_000;
+
+const listObserved = route({
+  id: 'listObserved',
+  path: '/api/v1/accounts/:id/observed',
+  summary: 'Orders that observe mode held back, newest first, and what they would have cost or saved by now.',
+  params: byAccount,
+  query: z.strictObject({ limit: whole(1, 200, 50) }),
+  reply: observedReply,
+  async answer(context, { params: { id }, query: { limit } }) {
+    requireAccount(context.views, id);
+    const orders: WouldBeOrder[] = [];
+    let before: number | undefined;
+    for (let page = 0; page < STORY_PAGES && orders.length < limit && before !== 1; page++) {
+      const older = await recordsBefore(context, id, before);
+      orders.push(...wouldBeOrders(older).toReversed());
+      before = older[0]?.number ?? 1;
+    }
+    const judged = await outcomesBy(orders.slice(0, limit), (subject) =>
+      context.history.read(id, subject, { limit: ALL_POINTS }),
+    );
+    return {
+      orders: judged.map(({ order: found, outcome }) => {
+        const { order, ...rest } = found;
+        const { side, amount, market, activationPrice, price } = order;
+        const money = context.orders.moneyOf(id, market);
+        const words = wouldHaveWords(found, outcome, money);
+        return { ...rest, market, side, amount, activationPrice, price, money, outcome, words };
+      }),
+    };
+  },
+});
+
 const getTopUpOffer = route({
   id: 'getTopUpOffer',
   path: '/api/v1/accounts/:id/top-ups',
@@ -291,6 +326,7 @@ export const READ_ROUTES: readonly ApiRoute[] = [
   getStory,
   getAudit,
   listActions,
+  listObserved,
   getTopUpOffer,
   getStress,
 ];

@@ -140,6 +140,36 @@ export const overview = named('Overview', {
 
 export type OverviewReply = z.output<typeof overview>;
 
+export const observedReply = named('Observed', {
+  orders: z.array(
+    z.strictObject({
+      seq: z.number().int().describe('Number of its record in the audit.'),
+      atMs: timeMs(),
+      ruleId: z.string(),
+      positionId: z.string(),
+      market: z.string(),
+      side: z.string(),
+      amount: decimal(),
+      activationPrice: decimal(),
+      price: decimal(),
+      money: z.string(),
+      outcome: z.discriminatedUnion('kind', [
+        z.strictObject({ kind: z.literal('unknown') }),
+        z.strictObject({ kind: z.literal('notReached'), mark: z.number() }),
+        z.strictObject({ kind: z.literal('notFilled'), mark: z.number() }),
+        z.strictObject({
+          kind: z.literal('closed'),
+          atMs: timeMs(),
+          price: z.number(),
+          mark: z.number(),
+          gained: z.number().describe('In money; below 0: it would have cost as much.'),
+        }),
+      ]),
+      words: z.string(),
+    }),
+  ),
+});
+
 export const historyReply = named('History', {
   subject: z.string(),
   points: z.array(

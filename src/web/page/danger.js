@@ -88,6 +88,7 @@ const DEGRADED = {
   notify: 'notifications are not delivered',
   log: 'lines of its log are lost',
   config: 'the changed config file is refused, the one before it is in force (see breakwater check)',
+  mirror: 'what it knows cannot be kept on disk (redis.mirror)',
 };
 
 /** @param {string} reason */

@@ -194,6 +194,7 @@ function statusText(...positions: readonly PositionLine[]): string {
     atMs: 1_700_000_000_000,
     controls: [],
     pausedQueues: [],
+    troubles: [],
     accounts: [
       {
         ...emptyView('desk-1', CALM),

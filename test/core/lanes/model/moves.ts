@@ -110,7 +110,7 @@ const upset: Play = (history, a, b) => {
 const intervene: Play = (history, a, b, c) => {
   const kind = a % 8;
   if (kind < 2) history.people.operate('reduce', (b % 4) / 4);
-  else if (kind === 2) history.people.operate('flatten', 0);
+  else if (kind === 2) history.people.operate(b % 2 === 0 ? 'flatten' : 'urgent', 0);
   else if (kind === 3) history.people.operate('withdraw', 0);
   else if (kind === 4) history.people.reload(b % 3 === 0 ? undefined : MARKETS[b % MARKETS.length]);
   else if (kind === 5) history.reads.blind((b * 331) % 20_000);

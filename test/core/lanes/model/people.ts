@@ -20,7 +20,7 @@ export class People {
   }
 
   /** An operator's own intent, or its withdrawal. */
-  operate(kind: 'flatten' | 'reduce' | 'withdraw', fraction: number): void {
+  operate(kind: 'flatten' | 'urgent' | 'reduce' | 'withdraw', fraction: number): void {
     const world = this.#world;
     const { actor, nowMs } = world;
     const [position] = world.exchange.positions;
@@ -32,13 +32,14 @@ export class People {
     }
     if (position === undefined) return;
     this.#operatorIds += 1;
-    if (kind === 'flatten') world.ledger.flattened = true;
+    if (kind !== 'reduce') world.ledger.flattened = true;
     const request = {
       id: `${this.#operatorIds}`,
       positionId: position.id,
-      target: { kind: 'to', fraction: kind === 'flatten' ? 0 : fraction },
+      target: { kind: 'to', fraction: kind === 'reduce' ? fraction : 0 },
       slippageSteps: [0.01],
-      flatten: kind === 'flatten',
+      flatten: kind !== 'reduce',
+      ...(kind === 'urgent' ? { urgent: true as const } : {}),
       because: 'by hand',
     } as const;
     const { settings } = world.setup;

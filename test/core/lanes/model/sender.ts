@@ -160,7 +160,9 @@ export class Sender {
     if (position === undefined || position.markPrice === null)
       throw new Violation('an order without a price');
     const away = Number(position.markPrice) - Number(request.activationPrice);
-    const isRight = request.side === 'sell' ? away > 0 : away < 0;
+    // An urgent close has a stop on the other side as well; only that one may lie there.
+    const isBelow = (request.side === 'sell') !== (request.inFavour === true);
+    const isRight = isBelow ? away > 0 : away < 0;
     if (!isRight) throw new Violation(`activation ${request.activationPrice} at mark ${position.markPrice}`);
     if ((request.side === 'sell') !== (position.direction === 'long')) throw new Violation('wrong side');
     if (order.role !== 'cover' || step.isResend) return;

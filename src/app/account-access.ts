@@ -1,0 +1,53 @@
+import type { CompiledConfig } from '../config/compiled-config.ts';
+import type { RedisSettings } from '../config/redis.ts';
+import { suggest } from '../config/suggest.ts';
+import type { ExchangeClientOptions } from '../exchange/client.ts';
+import { cardProvidersOf, clientAccess, limitsFor } from './configured-accounts.ts';
+import { problem, readConfig } from './operations.ts';
+
+/** How one account of a config reaches the exchange, for single calls by a person; keys in the clear: do not keep. */
+export interface AccountAccess
+  extends Required<Pick<ExchangeClientOptions, 'baseUrls' | 'credentials' | 'dialect' | 'cardProviders'>>,
+    Pick<ExchangeClientOptions, 'proxy' | 'ca'> {
+  readonly nonceMode: ExchangeClientOptions['nonce']['mode'];
+  readonly nonceStart?: number;
+  readonly limiter: Pick<ExchangeClientOptions['limiter'], 'egress' | 'limits'>;
+  readonly redis: RedisSettings;
+}
+
+/** @throws an Error with a `cure`: `config-refused`, `account-unknown` or `secret-missing` */
+export function accountAccess(
+  file: string,
+  accountId: string,
+  env: Readonly<Record<string, string | undefined>>,
+): AccountAccess {
+  const config = readConfig(file, env);
+  const account = config.accounts.find(({ id }) => id === accountId);
+  if (account === undefined) throw unknownAccount(config, accountId);
+  const { version: _, timeouts: __, ...access } = clientAccess(account, config);
+  const missing = Object.entries(access.credentials).flatMap(([name, value]) => (value === '' ? name : []));
+  if (missing.length > 0) {
+    const words = `${missing.join(' and ')} of account ${accountId} cannot be read here`;
+    throw problem(
+      'secret-missing',
+      words,
+      'Run it as the user of the daemon, with the environment of the daemon.',
+    );
+  }
+  const { nonceStart, settings } = account;
+  return {
+    ...access,
+    cardProviders: cardProvidersOf(account),
+    nonceMode: settings.nonceMode,
+    ...(nonceStart === undefined ? {} : { nonceStart }),
+    limiter: { egress: account.egress, limits: limitsFor(account, config) },
+    redis: config.redis,
+  };
+}
+
+function unknownAccount({ accounts }: CompiledConfig, accountId: string): Error {
+  const ids = accounts.map(({ id }) => id);
+  const meant = suggest(accountId, ids);
+  const cure = meant === undefined ? `Accounts: ${ids.join(', ')}.` : `Did you mean ${meant}?`;
+  return problem('account-unknown', `the config has no account ${JSON.stringify(accountId)}`, cure);
+}

@@ -1,0 +1,32 @@
+/** What of a process does not work, in the words of page and command line. By reason; one without words names itself. */
+const DEGRADED_WORDS: Readonly<Record<string, string>> = {
+  redis: 'Redis is lost, this process goes on alone',
+  exchange_store: 'nonces and limits are kept by this process alone',
+  schedule: 'the schedule of polls was disturbed',
+  notify: 'notifications are not delivered',
+  log: 'lines of its log are lost',
+  config: 'the changed config file is refused, the one before it is in force (see breakwater check)',
+  mirror: 'what it knows cannot be kept on disk (redis.mirror)',
+};
+
+/** What a process says of itself. */
+export interface ProcessHealth {
+  readonly degraded: readonly string[];
+  readonly health: {
+    readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly why?: string | null }[];
+  };
+}
+
+export function degradedWords(reason: string): string {
+  return DEGRADED_WORDS[reason] ?? `degraded: ${reason}`;
+}
+
+/** What does not work; that an account has not been judged yet is said of the account. */
+export function processTroubles({ degraded, health }: ProcessHealth): readonly string[] {
+  const redis = health.checks.flatMap(({ name, ok, why }) =>
+    name === 'redis' && !ok ? (why ?? 'Redis does not answer') : [],
+  );
+  // The check knows more: whether it acts.
+  const others = degraded.filter((reason) => reason !== 'redis' || redis.length === 0);
+  return [...redis, ...others.map(degradedWords)];
+}

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { degradedWords, processTroubles } from '../../../src/core/view/process-troubles.ts';
+import { DEGRADED_REASONS } from '../../../src/telemetry/health.ts';
+import { degradedWords as onThePage } from '../../../src/web/page/danger.js';
+
+test('page and command line have the same words for every way in which a process is degraded', () => {
+  for (const reason of [...DEGRADED_REASONS, 'mirror', 'new-one']) {
+    expect(degradedWords(reason)).toBe(onThePage(reason));
+    if (reason !== 'new-one') expect(degradedWords(reason)).not.toContain('degraded:');
+  }
+});
+
+test('that it watches only is said once, with why; what accounts say themselves is not repeated', () => {
+  const why = 'watching only: started without Redis, and without a mirror of the last 5 minutes';
+  const checks = [
+    { name: 'redis', ok: false, why },
+    { name: 'firstEvaluation', ok: false, why: 'desk-1' },
+  ];
+  expect(processTroubles({ degraded: ['redis', 'mirror'], health: { checks } })).toEqual([
+    why,
+    'what it knows cannot be kept on disk (redis.mirror)',
+  ]);
+  expect(processTroubles({ degraded: ['redis'], health: { checks: [] } })).toEqual([
+    'Redis is lost, this process goes on alone',
+  ]);
+});
