@@ -239,9 +239,7 @@ export type NotifyTest =
 
 /** Sends a marked message through each channel of a config file (or one); `say` is what the log channel writes. */
 export async function testNotifications(
-  file: string,
-  env: Env,
-  channel: string | undefined,
+  { file, channel, env }: { readonly file: string; readonly channel?: string; readonly env: Env },
   signal: AbortSignal,
   say: (text: string) => void,
 ): Promise<NotifyTest> {

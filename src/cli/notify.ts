@@ -34,7 +34,7 @@ export function registerNotify(program: Command, io: CliIo): void {
   command.addHelpText('after', '\nEnds with 0 when every message was taken, with 1 when one was not.\n');
   command.action(async (flags: Flags) => {
     const { testNotifications } = await import('../app.ts');
-    const result = await testNotifications(flags.config, io.env, flags.channel, io.signal, (text) =>
+    const result = await testNotifications({ ...flags, file: flags.config, env: io.env }, io.signal, (text) =>
       printNote(io, text),
     );
     if (result.kind === 'refused') {

@@ -133,7 +133,10 @@ class Watched {
     const now = at(this.#clockMs);
     const polled = this.#polls[this.evaluations % POLLS];
     if (polled === undefined) throw new Error('no snapshot');
-    const { state, decisions, active } = evaluate({ ...polled, at: now }, this.#state, now, rules);
+    const { state, decisions, active } = evaluate(
+      { snapshot: { ...polled, at: now }, state: this.#state, now },
+      rules,
+    );
     this.#state = state;
     this.evaluations += 1;
     this.decisions += decisions.length;

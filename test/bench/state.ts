@@ -76,7 +76,7 @@ function documentsOf(polls: number) {
       positions: read(list(positions)),
       creditLine: read(list([creditLine({ currentLtv: d((60 + Math.sin(poll)).toFixed(2)) })])),
     });
-    ({ state } = evaluate({ ...taken, at: now }, state, now, rules));
+    ({ state } = evaluate({ snapshot: { ...taken, at: now }, state, now }, rules));
     figures = figuresOf({ ...taken, at: now }, SETTINGS);
   }
   return { state, figures: figures! };

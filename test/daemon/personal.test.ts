@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ChainedRecord } from '../../src/core/audit/audit-record.ts';
 import type { AccountSettings } from '../../src/core/quantities/settings.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
-import { evaluate } from '../../src/core/rules/evaluate.ts';
+import { type EvaluationInputs, evaluate } from '../../src/core/rules/evaluate.ts';
 import type { RuleSpec } from '../../src/core/rules/rule.ts';
 import { environment } from './config.ts';
 import { d, openScene } from './scene.ts';
@@ -75,16 +75,12 @@ async function isRecomputed(
   { record }: ChainedRecord,
 ): Promise<boolean> {
   if (record.content.kind !== 'decision') return false;
-  const { snapshot, state, now, options, rules } = (await inputsOf(record)) as {
-    snapshot: Parameters<typeof evaluate>[0];
-    state: Parameters<typeof evaluate>[1];
-    now: Parameters<typeof evaluate>[2];
-    options: Parameters<typeof evaluate>[4];
+  const { rules, ...inputs } = (await inputsOf(record)) as EvaluationInputs & {
     rules: { rules: readonly RuleSpec[]; settings: Omit<AccountSettings, 'marketSettings'> };
   };
   expect(rules.settings).not.toHaveProperty('withdrawalAllowList');
   const compiled = compileRules(rules.rules, { ...rules.settings, marketSettings: () => undefined });
-  const { transitions, decisions, active } = evaluate(snapshot, state, now, compiled, options);
+  const { transitions, decisions, active } = evaluate(inputs, compiled);
   expect({ transitions, decisions, active }).toEqual({
     transitions: record.content.transitions,
     decisions: record.content.decisions,

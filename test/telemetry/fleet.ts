@@ -81,7 +81,7 @@ function judged(accountId: string, rules: CompiledRules, positions: number, nowM
       creditLine: read(list([creditLine({ currentLtv: ltv })])),
     };
     const snapshot = { version: 1, accountId, at, sources, ownStops: [] } as const;
-    ({ state } = evaluate(snapshot, state, at, rules));
+    ({ state } = evaluate({ snapshot, state, now: at }, rules));
     figures = figuresOf(snapshot, rules.settings);
   }
   return { evaluation: state, figures: figures! };

@@ -34,7 +34,10 @@ export function readByKind<K extends string, T>(
   const document = withKindKey(by.key, written, path, report);
   const node = nodeAt(document.root, path);
   const readAs = (kind: K, tell: Report): MeantReading<T> =>
-    readMeant(by.schema(kind), withKind(document, path, by.key, kind), path, tell, by.explain?.(kind));
+    readMeant(by.schema(kind), withKind(document, path, by.key, kind), path, {
+      report: tell,
+      explain: by.explain?.(kind),
+    });
   if (node === undefined || !isMapping(node)) {
     readShape(z.strictObject({}), document, path, report);
     return { document };

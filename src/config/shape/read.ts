@@ -10,6 +10,12 @@ export type Report = (problem: Problem) => void;
 /** Adds to the message about an unknown key. Such a key is not treated as misspelt. */
 export type Explain = (key: string, path: Path) => string;
 
+/** Who is told of what is wrong, and in which words. */
+interface Telling {
+  readonly report: Report;
+  readonly explain?: Explain | undefined;
+}
+
 /** Reads the part of a document at a path by a schema, as `readMeant` does. */
 export function readShape<T>(
   schema: z.ZodType<T>,
@@ -17,7 +23,7 @@ export function readShape<T>(
   path: Path,
   report: Report,
 ): T | undefined {
-  return readMeant(schema, document, path, report).data;
+  return readMeant(schema, document, path, { report }).data;
 }
 
 export interface MeantReading<T> {
@@ -34,10 +40,9 @@ export function readMeant<T>(
   schema: z.ZodType<T>,
   written: YamlDocument,
   path: Path,
-  report: Report,
-  explain: Explain = () => '',
+  { report, explain = () => '' }: Telling,
 ): MeantReading<T> {
-  const { document, result, unknown } = parseMeant(schema, written, path, report, explain);
+  const { document, result, unknown } = parseMeant(schema, written, path, { report, explain });
   if (result.success) return { document, data: result.data };
   for (const { at, key, known } of unknown) {
     const problem = unknownKey(document, at, key, known);
@@ -53,7 +58,7 @@ export function readMeant<T>(
 
 /** The whole document with misspelt keys (reported) under the names they were meant to have. */
 export function withMeantKeys(schema: z.ZodType, document: YamlDocument, report: Report): YamlDocument {
-  return parseMeant(schema, document, [], report, () => '').document;
+  return parseMeant(schema, document, [], { report }).document;
 }
 
 /** Reads a mapping without those of its keys that have mistakes, and reports nothing. */
@@ -80,9 +85,9 @@ function parseMeant<T>(
   schema: z.ZodType<T>,
   document: YamlDocument,
   path: Path,
-  report: Report,
-  explain: Explain,
+  telling: Telling,
 ): { document: YamlDocument; result: z.ZodSafeParseResult<T>; unknown: readonly UnknownKey[] } {
+  const { report, explain = () => '' } = telling;
   const { result, unknown } = parse(schema, document, path);
   let meant = document;
   for (const { at, key, known } of unknown) {
@@ -93,9 +98,7 @@ function parseMeant<T>(
     meant = renameKey(meant, at, key, name);
   }
   // Nothing below a misspelt key has been read so far.
-  return meant === document
-    ? { document, result, unknown }
-    : parseMeant(schema, meant, path, report, explain);
+  return meant === document ? { document, result, unknown } : parseMeant(schema, meant, path, telling);
 }
 
 export function renameKey(document: YamlDocument, path: Path, key: string, name: string): YamlDocument {

@@ -1,8 +1,6 @@
 import type { Authored, Control, OperatorOrder } from '../controls/controls.ts';
-import type { Instant, Snapshot } from '../quantities/snapshot.ts';
-import type { AccountState } from '../rules/account-state.ts';
 import type { Decision, Transition } from '../rules/decision.ts';
-import type { EvaluateOptions } from '../rules/evaluate.ts';
+import type { EvaluateOptions, EvaluationInputs } from '../rules/evaluate.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import type { AuditEvent } from './audit-event.ts';
 
@@ -50,11 +48,7 @@ export interface DecisionDraft {
   readonly inputs: DecisionInputs;
 }
 
-export interface DecisionInputs {
-  readonly snapshot: Snapshot;
-  /** Before the evaluation. */
-  readonly state: AccountState;
-  readonly now: Instant;
+export interface DecisionInputs extends EvaluationInputs {
   readonly options: EvaluateOptions;
   /** What the rules are compiled from, as plain JSON (rule specs, settings, market settings); kept once. */
   readonly rules: unknown;

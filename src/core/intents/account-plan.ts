@@ -118,7 +118,6 @@ function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, sc
   const taken = new Map<Side, number>();
   let pull = before.pull;
   let buffer = 1;
-  const direction = Math.sign(before.pull);
   for (const side of sides) {
     const own = Math.abs(before.pulls.get(side.market) ?? 0);
     const perBase = gainPerBase(side, wanted) / before.buffer;
@@ -131,7 +130,7 @@ function planPooled(wanted: number, pool: Pooled, account: AccountQuantities, sc
   const helping = sides.filter(({ sign }) => sign === Math.sign(pull));
   const missing = (Math.abs(pull) * wanted - buffer) * before.buffer;
   takeCheapest(helping, taken, missing, (side) => gainPerBase(side, wanted));
-  holdHedges(taken, pool, direction, account, scene);
+  holdHedges(taken, { ...pool, direction: Math.sign(before.pull) }, account, scene);
   return leaveAll(taken, scene);
 }
 
@@ -168,16 +167,15 @@ const SAME_WORTH = 0.05;
 /** Closes hedges only as far as the account as it is now stays as far from liquidation: the others may not fill. */
 function holdHedges(
   taken: Map<Side, number>,
-  pool: Pooled,
-  direction: number,
+  pool: Pooled & { readonly direction: number },
   account: AccountQuantities,
   scene: PlanScene,
 ): void {
   const worst = Math.max(Math.abs(pool.pull), ...pool.markets.map((market) => Math.abs(market.pull)));
-  const hedges = [...taken].filter(([side]) => side.sign === -direction);
+  const hedges = [...taken].filter(([side]) => side.sign === -pool.direction);
   const pending = pool.markets
     .flatMap((market) => sideOf(market, account, { ...scene, targets: new Map() }) ?? [])
-    .filter((side) => side.sign === -direction)
+    .filter((side) => side.sign === -pool.direction)
     .reduce((sum, side) => sum + side.pullPerBase * pendingBase(side, scene), 0);
   const wanted = hedges.reduce((sum, [side, base]) => sum + side.pullPerBase * base, 0);
   const allowed = Math.max(0, worst - Math.abs(pool.pull) - pending);

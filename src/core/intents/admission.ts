@@ -32,7 +32,7 @@ export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): 
     if (isOpen(intent)) return askIntent(intent);
     const failedAtGate = intent.end?.how === 'failed' && intent.end.why.startsWith('refused:');
     if (!failedAtGate) return intent;
-    const refusal = approvalRefused(intent, approvedFor(intent, gate), state, gate, scene);
+    const refusal = approvalRefused(intent, approvedFor(intent, gate), gate, { ...scene, state });
     if (refusal === 'awaitingApproval') return askIntent(reopen(intent, 'gateOpened', scene));
     return refusal === null ? reopen(intent, 'gateOpened', scene) : intent;
   });
@@ -72,7 +72,7 @@ function askApproval(intent: Intent, state: LaneState, gate: GateContext, scene:
   const approved = approvedFor(intent, gate);
   const bound: Intent =
     approved === undefined ? unbound(intent) : { ...intent, approvedBase: approved.targetBase };
-  const asked = withRefusal(bound, gate, scene, approvalRefused(bound, approved, state, gate, scene));
+  const asked = withRefusal(bound, gate, scene, approvalRefused(bound, approved, gate, { ...scene, state }));
   if (isHeldByPeople(asked.refusedBy))
     return endIntent(asked, { how: 'failed', why: `refused:${asked.refusedBy}` }, scene);
   const wasHeld = intent.refusedBy === 'awaitingApproval' && asked.refusedBy !== 'awaitingApproval';
@@ -91,13 +91,12 @@ function unbound(intent: Intent): Intent {
   return rest;
 }
 
-/** Of what was approved for less than is wanted now, once that is reached: the rest has to be approved, too. */
+/** Where less was approved than is wanted now, and that is reached, the rest has to be approved, too. */
 function approvalRefused(
   intent: Intent,
   approved: AskedTarget | undefined,
-  { read, market }: LaneState,
   gate: GateContext,
-  { settings }: LaneScene,
+  { settings, state: { read, market } }: LaneScene & { readonly state: LaneState },
 ): GateReason | null {
   const refusal = gateRefusal(intent, gate);
   if (refusal !== null || approved === undefined) return refusal;

@@ -160,7 +160,7 @@ function isCauseGone(
   scene: SettleScene,
 ): boolean {
   if (!isConfigured(scene)) return false;
-  const { market, nowMs, exposure, settings, state } = scene;
+  const { nowMs, settings, state } = scene;
   switch (why) {
     case 'marketNotConfigured':
     case 'blocked:positionNotSeen':
@@ -175,7 +175,7 @@ function isCauseGone(
       const { target } = intent;
       const mayHelp = (): boolean =>
         target.kind !== 'untilDistance' || targetForDistance(position, target.distance, scene) !== undefined;
-      return mayReduce(intent, position, exposure, market, settings) && mayHelp();
+      return mayReduce(intent, position, scene) && mayHelp();
     }
     case 'blocked:liquidationPriceUnknown':
     case 'blocked:disagreement':
@@ -186,7 +186,7 @@ function isCauseGone(
     case 'blocked:directionUnknown':
       return position.direction !== null;
     case 'blocked:netExposure':
-      return mayReduce(intent, position, exposure, market, settings);
+      return mayReduce(intent, position, scene);
     case 'blocked:markUnknown':
     case 'blocked:markTooCoarse':
       return position.direction !== null && position.markPrice !== null;

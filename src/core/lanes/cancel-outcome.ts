@@ -91,7 +91,10 @@ export function cancelled(state: LaneState, { step, startedMs }: SentCancel, sce
   const ownTypes = orderTypesOf(state.market);
   const { types } = step.request;
   const coversOwn = types === undefined || ownTypes.every((type) => types.includes(type));
-  const left = withLeft(rest, afterCancel(state.orders, types, startedMs, settings, ownTypes));
+  const left = withLeft(
+    rest,
+    afterCancel(state.orders, { types, ownTypes, cancelSentMs: startedMs }, settings),
+  );
   const settled = coversOwn ? settleDoubt(left, startedMs, scene) : rest;
   const readAfterMs = nowMs + settings.readLagMs;
   const retryAtMs = {

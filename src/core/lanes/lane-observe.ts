@@ -160,7 +160,7 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
   const market = settings.marketSettings(state.market);
   const learned = market && asLearned(market, state);
   const isAbsent = (positionId: string): boolean => isUncertain(state, positionId);
-  const absorbed = absorbRead(state.orders, read, settings, learned, isAbsent);
+  const absorbed = absorbRead(state.orders, read, { settings, market: learned, isAbsent });
   for (const order of absorbed.filled) {
     const words = `${order.amount} filled`;
     audit.emit({ ...aboutOrder(order), kind: 'filled', reason: 'positionMoved', words });

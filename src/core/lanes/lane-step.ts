@@ -259,7 +259,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   if (isSecond && !passing) return withoutSecond(kept, nowMs);
   const unsent = { ...(step.ahead ? forgetAhead(kept, order.positionId) : kept), orderRefusedMs: nowMs };
   // The market may as well have passed the price: it is taken from a new read.
-  const taught = taughtByPrice(unsent, order, reason, retry === undefined, settings);
+  const taught = taughtByPrice(unsent, order, { reason, isGivenUp: retry === undefined }, settings);
   if (retry !== undefined) return { ...taught, learnedSteps: retry.learnedSteps, readAfterMs: nowMs };
   const known = reason === 'marketClosed' ? suspectStops(unsent, reason, audit) : unsent;
   const kind = retryKindOf(order);

@@ -249,8 +249,7 @@ export function isPastLimit(order: OwnOrder, { markPrice }: ReadPosition): boole
 export function taughtByPrice(
   state: LaneState,
   { role }: OwnOrder,
-  reason: RejectionReason,
-  isGivenUp: boolean,
+  { reason, isGivenUp }: { readonly reason: RejectionReason; readonly isGivenUp: boolean },
   settings: AccountSettings,
 ): LaneState {
   const market = settings.marketSettings(state.market);

@@ -47,8 +47,7 @@ export function isCalm(position: ReadPosition, own: readonly OwnOrder[], { state
 export function judgeLadder(
   ladder: DesiredLadder,
   own: readonly OwnOrder[],
-  reducing: Decimal,
-  calm: boolean,
+  { reducing, isCalm: calm }: { readonly reducing: Decimal; readonly isCalm: boolean },
   scene: SetScene,
 ): JudgedCovers {
   const unsure = own.filter(({ status }) => status === 'unsure');
@@ -61,7 +60,7 @@ export function judgeLadder(
   const isLoosened = current.length < own.length && current.length === 0 && isLooser(ladder, own);
   if (isLoosened) return all('stopLoosened');
   const room = roomFor(ladder, current, reducing, scene);
-  const wants = missingRungs(ladder, current, own, room, scene);
+  const wants = missingRungs(ladder, { current, own }, room, scene);
   if (wants.length > 0) {
     if (current.length === own.length || mayTighten(ladder, scene)) return { place: wants, remove: [] };
     return all(leavesNoRoom(scene) ? 'noRoom' : 'stopLoosened');
@@ -125,8 +124,7 @@ function roomFor(
 /** Where there is not room for all, the ones nearer to liquidation come first: a reduction does what the others would. */
 function missingRungs(
   ladder: DesiredLadder,
-  current: readonly OwnOrder[],
-  own: readonly OwnOrder[],
+  { current, own }: { readonly current: readonly OwnOrder[]; readonly own: readonly OwnOrder[] },
   room: Decimal,
   { market }: SetScene,
 ): readonly Want[] {

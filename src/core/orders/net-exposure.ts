@@ -83,14 +83,18 @@ export function leastAmount(market: MarketSettings): Decimal {
   return maxDecimal(toDecimal(market.amountStep), toDecimal(market.minAmount));
 }
 
+interface ExposureScene {
+  readonly exposure: MarketRead;
+  readonly market: MarketSettings;
+  readonly settings: AccountSettings;
+}
+
 /** Whether an intent may take anything from a position without raising the market's net exposure. */
 export function mayReduce(
   intent: Pick<Intent, 'perLeg'>,
   position: ReadPosition,
-  read: MarketRead,
-  market: MarketSettings,
-  settings: AccountSettings,
+  { exposure, market, settings }: ExposureScene,
 ): boolean {
-  if (settings.hedge === 'perLeg' || intent.perLeg || !isHedged(read)) return true;
-  return netExposure(position, read).gte(leastAmount(market));
+  if (settings.hedge === 'perLeg' || intent.perLeg || !isHedged(exposure)) return true;
+  return netExposure(position, exposure).gte(leastAmount(market));
 }

@@ -107,7 +107,8 @@ function differOne(position: ReadPosition, scene: SetScene, plan: SetPlan): void
     ? budget
     : netRoom(position, withHeld(scene.read, scene.state), [], false);
   const room = budget && { left: budget.minus(reduceAmount), standing };
-  if (hasLadder(position, scene.state.covers)) differLadder(position, budget, reduceAmount, scene, plan);
+  if (hasLadder(position, scene.state.covers))
+    differLadder(position, { budget, reducing: reduceAmount }, scene, plan);
   else differCover(position, room, scene, plan);
 }
 
@@ -166,8 +167,9 @@ function differReduce(
   );
   const winner = smallestTarget(group);
   if (winner === undefined) return keepForUntargeted(own, open, plan);
-  const wanted = wantedAmount(winner, position, budget, group, scene, plan);
+  const wanted = wantedAmount(winner, position, budget, scene);
   if (wanted === undefined) {
+    for (const intent of group) plan.hedged.push(intent.key);
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
     return undefined;
   }
@@ -214,21 +216,18 @@ function keepForUntargeted(
   return undefined;
 }
 
+/** What an order takes for the smallest target; undefined where the net exposure leaves less than the least amount. */
 function wantedAmount(
   winner: Intent,
   position: ReadPosition,
   budget: Decimal | undefined,
-  group: readonly Intent[],
   scene: SetScene,
-  plan: SetPlan,
 ): Decimal | undefined {
   const target = toDecimal(winner.targetBase ?? position.sizeBase);
   const amount = reductionAmount(toDecimal(position.sizeBase), target, scene.market);
   if (budget === undefined || amount.lte(budget)) return amount;
   const allowed = roundToStep(budget, toDecimal(scene.market.amountStep), 'down');
-  if (allowed.gte(leastAmount(scene.market))) return allowed;
-  for (const intent of group) plan.hedged.push(intent.key);
-  return undefined;
+  return allowed.gte(leastAmount(scene.market)) ? allowed : undefined;
 }
 
 function smallestTarget(group: readonly Intent[]): Intent | undefined {
@@ -276,8 +275,7 @@ function differCover(
 
 function differLadder(
   position: ReadPosition,
-  budget: Decimal | undefined,
-  reducing: Decimal,
+  { budget, reducing }: { readonly budget: Decimal | undefined; readonly reducing: Decimal },
   scene: SetScene,
   plan: SetPlan,
 ): void {
@@ -295,7 +293,7 @@ function differLadder(
     plan.blocked.push({ key: ladder.key, why: ladder.blocked });
     return;
   }
-  const judged = judgeLadder(ladder, own, reducing, calm, scene);
+  const judged = judgeLadder(ladder, own, { reducing, isCalm: calm }, scene);
   plan.place.push(...judged.place);
   plan.remove.push(...judged.remove);
 }

@@ -21,6 +21,12 @@ export function outstandingBase(
   return orders.filter(matches).reduce((sum, order) => sum.plus(toDecimal(order.amount)), ZERO);
 }
 
+interface ReadScene {
+  readonly settings: AccountSettings;
+  readonly market: MarketSettings | undefined;
+  readonly isAbsent: (positionId: string) => boolean;
+}
+
 export interface AbsorbedRead {
   readonly orders: readonly OwnOrder[];
   readonly filled: readonly OwnOrder[];
@@ -35,9 +41,7 @@ export interface AbsorbedRead {
 export function absorbRead(
   orders: readonly OwnOrder[],
   read: MarketRead,
-  settings: AccountSettings,
-  market: MarketSettings | undefined,
-  isAbsent: (positionId: string) => boolean,
+  { settings, market, isAbsent }: ReadScene,
 ): AbsorbedRead {
   const filled = new Set<OwnOrder>();
   const moved = new Set<OwnOrder>();
@@ -228,13 +232,19 @@ function isWithinReach(order: OwnOrder, settings: AccountSettings): boolean {
   return settings.cancelCoversStops || order.activatedMs !== null;
 }
 
+interface SentCancelTypes {
+  /** Absent: all. */
+  readonly types: readonly OrderType[] | undefined;
+  /** What the exchange takes our orders for. */
+  readonly ownTypes: readonly OrderType[];
+  readonly cancelSentMs: number;
+}
+
 /** Our orders that may fill after a cancel of these types: not reached by it, or arriving later. */
 export function afterCancel(
   orders: readonly OwnOrder[],
-  types: readonly OrderType[] | undefined,
-  cancelSentMs: number,
+  { types, ownTypes, cancelSentMs }: SentCancelTypes,
   settings: AccountSettings,
-  ownTypes: readonly OrderType[],
 ): readonly OwnOrder[] {
   if (types !== undefined && !ownTypes.every((type) => types.includes(type))) return orders;
   return orders.flatMap((order) => {

@@ -19,14 +19,18 @@ import {
 } from './cadence.ts';
 import type { Motion } from './forecast.ts';
 
+/** What an evaluation found of an account. */
+interface Evaluated {
+  readonly rules: CompiledRules;
+  readonly account: AccountQuantities;
+  readonly subjects: Subjects;
+  readonly slots: readonly RuleSlot[];
+}
+
 /** When to poll an account next, from what its evaluation found. */
-export function planNext(
-  rules: CompiledRules,
-  account: AccountQuantities,
-  { positions, creditLines }: Subjects,
-  slots: readonly RuleSlot[],
-  leastIntervalMs: number,
-): NextDue {
+export function planNext(found: Evaluated, leastIntervalMs: number): NextDue {
+  const { rules, account, slots } = found;
+  const { positions, creditLines } = found.subjects;
   const { calmMs, alertMs } = rules.settings.cadence;
   const bounds = { calmMs, alertMs, leastIntervalMs };
   const urgent = findUrgent(rules, account, positions, slots);

@@ -59,9 +59,10 @@ export function compileRules(specs: readonly RuleSpec[], settings: AccountSettin
   const account = new FieldCache('account');
   const registersOf = { position, creditLine, account };
   const filters = new Map<string, FilterJudge>();
-  const all = specs.map((spec, index) =>
-    compileRule(spec, index, settings, registersOf[spec.on], sharedFilter(spec.where, filters)),
-  );
+  const all = specs.map((spec, index) => {
+    const own = { index, mode: spec.mode ?? settings.mode, filter: sharedFilter(spec.where, filters) };
+    return compileRule(spec, own, registersOf[spec.on]);
+  });
   return {
     settings,
     all,
@@ -88,13 +89,10 @@ function rulesOn<K extends SubjectKind>(
 
 function compileRule(
   spec: RuleSpec,
-  index: number,
-  settings: AccountSettings,
+  { index, mode, filter }: Pick<CompiledRule, 'index' | 'mode' | 'filter'>,
   fieldCache: FieldReader,
-  filter: FilterJudge,
 ): CompiledRule {
   const condition = compileCondition(spec.when, fieldCache);
-  const mode = spec.mode ?? settings.mode;
   const stages = [spec.actions, ...spec.escalate.map(({ actions }) => actions)];
   const kinds = new Set(stages.flat().map(({ kind }) => kind));
   return {

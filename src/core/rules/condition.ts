@@ -50,7 +50,7 @@ export function compileCondition(spec: ConditionSpec, fieldCache: FieldReader): 
     const slot = fieldCache.slot(field, parameter);
     const none = fieldCache.slots[slot]?.spec.none ?? 'never';
     const latch = hysteresisBound(comparison) === undefined ? -1 : latchCount++;
-    const judge = compileComparison(fieldCache, slot, comparison, noneValue(none), latch);
+    const judge = compileComparison(fieldCache, slot, comparison, { none: noneValue(none), latch });
     const leaf: Leaf = { kind: 'field', slot, comparison, latch, judge };
     leaves.push(leaf);
     return leaf;
@@ -123,8 +123,7 @@ function compileComparison(
   fieldCache: FieldReader,
   slot: number,
   comparison: Comparison,
-  none: number | undefined,
-  latch: number,
+  { none, latch }: Pick<Bound, 'none' | 'latch'>,
 ): Judge {
   switch (comparison.op) {
     case 'below':

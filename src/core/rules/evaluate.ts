@@ -45,6 +45,15 @@ export interface EvaluateOptions {
   readonly laneNowMs?: number;
 }
 
+/** All that the judgement of an account depends on, but for its rules; the audit trail keeps it. */
+export interface EvaluationInputs {
+  readonly snapshot: Snapshot;
+  /** Before the evaluation. */
+  readonly state: AccountState;
+  readonly now: Instant;
+  readonly options?: EvaluateOptions | undefined;
+}
+
 /** At most so many calm intervals are credited at once, or a longer planned one: nobody knows what a longer gap was. */
 const MAX_CREDITED_INTERVALS = 3;
 
@@ -53,20 +62,16 @@ const MAX_CREDITED_INTERVALS = 3;
  * `maxSnapshotAgeMs` decide; what is unknown freezes the rules that need it. A jump of the wall clock changes labels
  * only.
  */
-export function evaluate(
-  snapshot: Snapshot,
-  state: AccountState,
-  now: Instant,
-  rules: CompiledRules,
-  options: EvaluateOptions = {},
-): Evaluation {
-  const { account, memory, forecasts, passage, subjects } = prepare(snapshot, state, now, rules);
-  const run = new RuleRun(state, rules, now, passage.timerMs, account.serverNowMs ?? now.wallMs);
+export function evaluate(inputs: EvaluationInputs, rules: CompiledRules): Evaluation {
+  const { snapshot, state, now, options = {} } = inputs;
+  const { account, memory, forecasts, passage, subjects } = prepare(inputs, rules);
+  const windowNowMs = account.serverNowMs ?? now.wallMs;
+  const run = new RuleRun(state, rules, { atMs: now.wallMs, timerMs: passage.timerMs, windowNowMs });
   run.judge(rules.position, subjects.positions);
   run.judge(rules.creditLine, subjects.creditLines);
   run.judge(rules.account, subjects.account);
   const slots = run.finish();
-  const due = planNext(rules, account, subjects, slots, options.leastIntervalMs ?? 0);
+  const due = planNext({ rules, account, subjects, slots }, options.leastIntervalMs ?? 0);
   const { laneNowMs } = options;
   const readMs = laneNowMs === undefined ? undefined : positionsReadMs(snapshot, state, laneNowMs);
   return {
@@ -95,7 +100,7 @@ interface Prepared {
   readonly subjects: Subjects;
 }
 
-function prepare(snapshot: Snapshot, state: AccountState, now: Instant, rules: CompiledRules): Prepared {
+function prepare({ snapshot, state, now }: EvaluationInputs, rules: CompiledRules): Prepared {
   const { settings } = rules;
   if (snapshot.accountId !== settings.accountId || state.accountId !== settings.accountId) {
     throw new TypeError(`snapshot, state and rules are not of one account (${settings.accountId})`);

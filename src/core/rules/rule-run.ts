@@ -1,19 +1,34 @@
 import type { FieldCache } from '../fields/field-cache.ts';
 import type { UnknownReason } from '../quantities/quantity.ts';
-import type { Instant } from '../quantities/snapshot.ts';
 import { conditionWords } from '../view/alert-words.ts';
 import type { AccountState, RuleSlot } from './account-state.ts';
 import type { CompiledRule, CompiledRules, KindRules } from './compiled-rules.ts';
 import { FALSE, type Latches, type Truth, UNKNOWN } from './condition.ts';
 import type { Decision, Transition } from './decision.ts';
 import type { FilterJudge, FilterVerdict } from './filter.ts';
-import { type DecisionReason, reasonWords, type TransitionReason } from './reason.ts';
+import { reasonWords, type TransitionReason } from './reason.ts';
 import type { SubjectKind } from './rule.ts';
-import { endRule, freezeRule, type Phase, type RuleChange, type RuleEntry, stepRule } from './rule-state.ts';
+import { endRule, freezeRule, type RuleChange, type RuleEntry, stepRule } from './rule-state.ts';
 import type { SubjectKey } from './subject.ts';
 import type { Subject, SubjectList } from './subjects.ts';
 
 export const NO_ENTRIES: readonly RuleEntry[] = [];
+
+interface RunTimes {
+  /** The moment of the evaluation, Unix milliseconds. */
+  readonly atMs: number;
+  /** How much time the timers are credited. */
+  readonly timerMs: number;
+  /** What active windows are judged by: the exchange's time where it is known, Unix milliseconds. */
+  readonly windowNowMs: number;
+}
+
+/** What a subject's condition came to. */
+interface Judged<K extends SubjectKind> {
+  readonly truth: Truth;
+  readonly latches: string;
+  readonly fieldCache: FieldCache<K>;
+}
 
 /** One evaluation in progress: the only mutable part, gone when it is over. */
 export class RuleRun {
@@ -21,20 +36,16 @@ export class RuleRun {
   readonly transitions: Transition[] = [];
   nextEpisode: number;
   readonly #rules: CompiledRules;
-  readonly #now: Instant;
-  readonly #timerMs: number;
-  readonly #windowNowMs: number;
+  readonly #times: RunTimes;
   /** Entries by the index of their rule. */
   readonly #before: (readonly RuleEntry[])[];
   readonly #after: (RuleEntry[] | undefined)[];
   readonly #slotsBefore: readonly RuleSlot[];
 
-  constructor(state: AccountState, rules: CompiledRules, now: Instant, timerMs: number, windowNowMs: number) {
+  constructor(state: AccountState, rules: CompiledRules, times: RunTimes) {
     this.nextEpisode = state.nextEpisode;
     this.#rules = rules;
-    this.#now = now;
-    this.#timerMs = timerMs;
-    this.#windowNowMs = windowNowMs;
+    this.#times = times;
     this.#before = rules.all.map(() => NO_ENTRIES);
     this.#after = rules.all.map(() => undefined);
     this.#slotsBefore = state.rules;
@@ -91,8 +102,8 @@ export class RuleRun {
       return this.#freeze(rule, subject.key, entry, subject.frozen);
     }
     if (selected === false) return this.#end(rule, subject.key, entry, 'notSelected');
-    if (rule.window !== undefined && !rule.window(this.#windowNowMs)) {
-      this.#decide(rule.spec.id, subject.key, 'inactive', 'outsideActiveWindow');
+    if (rule.window !== undefined && !rule.window(this.#times.windowNowMs)) {
+      this.#decide(rule, subject.key, { phase: 'inactive', reason: 'outsideActiveWindow' });
       return this.#end(rule, subject.key, entry, 'outsideActiveWindow');
     }
     const why = subject.frozen ?? (selected === true ? undefined : selected);
@@ -103,30 +114,28 @@ export class RuleRun {
     const latched = truth === UNKNOWN || latches.length === 0 ? '' : writeLatches(latches);
     // Most rules are inactive for most subjects: nothing to step, nothing to keep.
     if (truth === FALSE && entry === undefined && latched === '') {
-      return this.#decide(rule.spec.id, subject.key, 'inactive', 'conditionNotMet');
+      return this.#decide(rule, subject.key, { phase: 'inactive', reason: 'conditionNotMet' });
     }
-    this.#step(rule, subject.key, entry, truth, latched, fieldCache);
+    this.#step(rule, subject.key, entry, { truth, latches: latched, fieldCache });
   }
 
   #step<K extends SubjectKind>(
     rule: CompiledRule,
     subject: SubjectKey,
     entry: RuleEntry | undefined,
-    truth: Truth,
-    latches: string,
-    fieldCache: FieldCache<K>,
+    { truth, latches, fieldCache }: Judged<K>,
   ): void {
     const figures = (): string => conditionWords(rule.condition.tree, fieldCache, rule.latches);
     const step = stepRule(subject, entry, rule.spec, {
       truth,
       latches,
-      timerMs: this.#timerMs,
-      atMs: this.#now.wallMs,
+      timerMs: this.#times.timerMs,
+      atMs: this.#times.atMs,
       nextEpisode: () => this.nextEpisode++,
       because: figures,
     });
     this.#keep(rule, step.entry);
-    this.#decide(rule.spec.id, subject, step.phase, step.reason);
+    this.#decide(rule, subject, step);
     if (step.changes.length > 0) this.#record(rule.emptySlot, subject, step.changes, figures());
   }
 
@@ -143,7 +152,7 @@ export class RuleRun {
   #freeze(rule: CompiledRule, subject: SubjectKey, entry: RuleEntry | undefined, why: UnknownReason): void {
     const frozen = freezeRule(entry);
     this.#keep(rule, frozen.entry);
-    this.#decide(rule.spec.id, subject, frozen.phase, frozen.reason, why);
+    this.#decide(rule, subject, frozen, why);
   }
 
   #end(
@@ -165,10 +174,9 @@ export class RuleRun {
   }
 
   #decide(
-    ruleId: string,
+    { spec: { id: ruleId } }: CompiledRule,
     subject: SubjectKey,
-    phase: Phase,
-    reason: DecisionReason,
+    { phase, reason }: Pick<Decision, 'phase' | 'reason'>,
     why?: UnknownReason,
   ): void {
     this.decisions.push(
@@ -192,7 +200,7 @@ export class RuleRun {
         ruleChecksum: slot.checksum,
         subject,
         ...change,
-        atMs: this.#now.wallMs,
+        atMs: this.#times.atMs,
         words: figures === undefined ? words : `${words}: ${figures}`,
         mode: slot.mode,
         severity: rule?.spec.severity ?? 'info',

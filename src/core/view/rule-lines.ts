@@ -1,4 +1,5 @@
 import { isSilenced } from '../controls/controls.ts';
+import type { FieldCache } from '../fields/field-cache.ts';
 import { UNKNOWN_WORDS, type UnknownReason } from '../quantities/quantity.ts';
 import type { RuleSlot } from '../rules/account-state.ts';
 import type { CompiledRule, KindRules } from '../rules/compiled-rules.ts';
@@ -45,8 +46,8 @@ function linesOf<K extends SubjectKind>(
       const selected = rule.filter(subject.filterable);
       if (selected === false && entry === undefined) continue;
       const why = subject.frozen ?? (typeof selected === 'string' ? selected : undefined);
-      const found = { subject: subject.key, slot, entry, why };
-      lines.push(lineOf(scene, rule, kind, found, judge(scene, rule, kind, found)));
+      const found = { subject: subject.key, slot, entry, why, fieldCache: kind.fieldCache };
+      lines.push(lineOf(scene, rule, found, judge(scene, rule, kind, found)));
     }
   }
   kind.fieldCache.clear();
@@ -57,7 +58,8 @@ function linesOf<K extends SubjectKind>(
       const why = list.whyAbsent(entry.subject);
       const reason = why === undefined ? NOT_SEEN : undecided(UNKNOWN_WORDS[why], entry);
       const standing = { reason, frozen: entry.frozen || why !== undefined };
-      lines.push(lineOf(scene, rule, kind, { subject: entry.subject, slot, entry }, standing));
+      const found = { subject: entry.subject, slot, entry, fieldCache: kind.fieldCache };
+      lines.push(lineOf(scene, rule, found, standing));
     }
   }
 }
@@ -80,8 +82,7 @@ interface Found {
 function lineOf<K extends SubjectKind>(
   scene: Scene,
   rule: CompiledRule,
-  { fieldCache }: KindRules<K>,
-  { subject, entry, slot }: Found,
+  { subject, entry, slot, fieldCache }: Found & { readonly fieldCache: FieldCache<K> },
   { reason, frozen }: Standing,
 ): RuleLine {
   const { id, severity } = rule.spec;

@@ -6,15 +6,16 @@ import { approvalsOnClock, type LaneMoment, ledgerOnClock } from '../../core/lan
 import { orderRecordOf } from '../../core/orders/cancel-policy.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Mode } from '../../core/rules/rule.ts';
-import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
+
+interface Asked extends Pick<LimitInputs, 'active' | 'conclusive'> {
+  readonly questions?: GateContext['questions'];
+}
 
 export function limitInputs(
   account: WatchedAccount,
   inForce: ControlsInForce,
-  active: readonly ActionRequest[],
-  conclusive: boolean,
-  questions?: GateContext['questions'],
+  { active, conclusive, questions }: Asked,
 ): LimitInputs {
   return {
     active,
@@ -48,7 +49,11 @@ export function laneContext(
 ): LaneContext {
   const { settings } = account.rules;
   const active = documents.requests?.active ?? [];
-  const inputs = limitInputs(account, inForce, active, false, questionsOf(documents, moment));
+  const inputs = limitInputs(account, inForce, {
+    active,
+    conclusive: false,
+    questions: questionsOf(documents, moment),
+  });
   const ledger = ledgerOnClock(documents.limits ?? EMPTY_LEDGER, moment);
   const { limited } = admitEpisodes(ledger, inputs, moment.nowMs);
   return {

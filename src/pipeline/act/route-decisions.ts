@@ -181,9 +181,13 @@ function admit(
   const { documents } = stored;
   const ledger = ledgerOnClock(documents.limits ?? EMPTY_LEDGER, moment);
   const admittedWith = (questions: GateContext['questions']): ReturnType<typeof admitEpisodes> =>
-    admitEpisodes(ledger, limitInputs(account, inForce, acting, conclusive, questions), moment.nowMs);
+    admitEpisodes(
+      ledger,
+      limitInputs(account, inForce, { active: acting, conclusive, questions }),
+      moment.nowMs,
+    );
   const asking = askingOf(acting);
-  const { gate } = limitInputs(account, inForce, acting, conclusive);
+  const { gate } = limitInputs(account, inForce, { active: acting, conclusive });
   // What the limits hold back nobody is asked about.
   const limited = asking.length === 0 ? {} : admittedWith(questionsOf(documents, moment)).limited;
   const judged = judgeApprovals(decisions, {
@@ -290,7 +294,7 @@ function observeLanes(stored: StoredAccount, inputs: LaneInputs, context: LaneCo
     if (changed.wants) toRun.push(market);
   }
   const all = [...stored.lanes.values()].map((lane) => lanes.get(lane.market) ?? lane);
-  const own = observeAccountLane(stored, inputs, all, context, moment.nowMs);
+  const own = observeAccountLane({ ...inputs, lanes: all }, stored, context, moment.nowMs);
   return {
     lanes,
     accountLane: own?.state,
@@ -341,9 +345,8 @@ function observeLane(
 
 /** The account's own lane; undefined where it has nothing to do. */
 function observeAccountLane(
+  { accountWide, conclusive, lanes }: LaneInputs & { readonly lanes: readonly LaneState[] },
   stored: StoredAccount,
-  { accountWide, conclusive }: LaneInputs,
-  lanes: readonly LaneState[],
   context: LaneContext,
   nowMs: number,
 ):

@@ -130,7 +130,7 @@ function sayFiring(
   const count = (entry?.count ?? 0) + 1;
   const seenTo = isNew ? undefined : whoSeesTo(request, scene);
   const notice = {
-    ...noticeOf(request, key, isNew ? 'firing' : 'reminder', count, scene),
+    ...noticeOf(request, { key, kind: isNew ? 'firing' : 'reminder', count }, scene),
     ...(seenTo === undefined ? {} : { acknowledged: seenTo }),
   };
   entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
@@ -165,9 +165,7 @@ function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<strin
 
 function noticeOf(
   request: ActionRequest,
-  key: string,
-  kind: NoticeKind,
-  count: number,
+  { key, kind, count }: { readonly key: string; readonly kind: NoticeKind; readonly count: number },
   scene: AlertScene,
 ): Notice {
   const { ruleId, subject, episode, stage, severity, mode, because, action, atMs } = request;

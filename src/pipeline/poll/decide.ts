@@ -49,7 +49,8 @@ export function decide(inputs: DecideInputs): Decided {
   const laneNowMs = inputs.moment.nowMs;
   const snapshot = withoutOvertaken(snapshotOf(observation, stored, closedByUs), state, laneNowMs);
   const options = { leastIntervalMs: account.leastIntervalMs, laneNowMs };
-  const evaluation = evaluate(snapshot, state, now, rules, options);
+  const judged = { snapshot, state, now, options };
+  const evaluation = evaluate(judged, rules);
   // Without an earlier evaluation nothing can have ended: its absence only says that nobody remembers.
   const conclusive = documents.evaluation !== undefined;
   const routed = routeDecisions({ ...inputs, snapshot, evaluation, conclusive });
@@ -74,8 +75,8 @@ export function decide(inputs: DecideInputs): Decided {
   const audit = [...cures.map((cure) => cureNote(cure, now.wallMs)), ...acted.audit];
   if (evaluation.transitions.length > 0) {
     const { transitions, decisions, active } = evaluation;
-    const decided = { snapshot, state, now, options, rules: account.rulesSource };
-    audit.unshift({ kind: 'decision', atMs: now.wallMs, transitions, decisions, active, inputs: decided });
+    const recorded = { ...judged, rules: account.rulesSource };
+    audit.unshift({ kind: 'decision', atMs: now.wallMs, transitions, decisions, active, inputs: recorded });
   }
   const commit: AccountCommit = {
     base: stored,

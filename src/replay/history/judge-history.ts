@@ -46,7 +46,7 @@ export function judgeHistory({ accountId, rules, moments, taken, whyNot }: Judge
   for (const [index, moment] of moments.entries()) {
     const { snapshot, now, recorded, options } = moment;
     const before = recorded === undefined ? state : withRecordedMemory(state, recorded);
-    const evaluation = evaluate(snapshot, before, now, rules, options);
+    const evaluation = evaluate({ snapshot, state: before, now, options }, rules);
     const past = recorded === undefined ? NOTHING_RECORDED : judgeAsRecorded(rules, recorded, moment);
     if (index === 0) for (const one of past.firing) episodes.push(alreadyFiring(one, snapshot));
     const own = evaluation.transitions.filter(({ ruleId }) => !past.ruleIds.has(ruleId));
@@ -107,7 +107,7 @@ function judgeAsRecorded(
     return rule?.spec.checksum === slot.checksum ? [{ ...slot, mode: rule.mode }] : [];
   });
   const ruleIds = new Set(same.map(({ ruleId }) => ruleId));
-  const { transitions } = evaluate(snapshot, { ...recorded, rules: same }, now, rules, options);
+  const { transitions } = evaluate({ snapshot, state: { ...recorded, rules: same }, now, options }, rules);
   return {
     ruleIds,
     transitions: transitions.filter(({ ruleId }) => ruleIds.has(ruleId)),

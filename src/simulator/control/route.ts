@@ -75,24 +75,20 @@ export function routes<const Inputs>(
   return Object.entries(all).map(([endpoint, { run, act, answer, input, ...listed }]) => {
     const [method, path] = endpoint.split(' ') as [Method, string];
     const what = method === 'GET' ? 'query' : 'body';
-    return {
-      method,
-      path,
-      ...listed,
-      run: (exchange, request) => {
-        const named = Object.entries(request.params).map(([name, text]) => [
-          name,
-          PARAMETERS[name as keyof Parameters]?.(text, exchange) ?? text,
-        ]);
-        const context: Context<unknown, unknown> = {
-          ...Object.fromEntries(named),
-          exchange,
-          input: input && parseWith(input, request[what], what),
-        };
-        const result = act ? exchange.change((model) => accepted(act(model, context))) : run?.(context);
-        return answer === undefined ? result : answer(context);
-      },
+    const runOn: ControlRoute['run'] = (exchange, request) => {
+      const named = Object.entries(request.params).map(([name, text]) => [
+        name,
+        PARAMETERS[name as keyof Parameters]?.(text, exchange) ?? text,
+      ]);
+      const context: Context<unknown, unknown> = {
+        ...Object.fromEntries(named),
+        exchange,
+        input: input && parseWith(input, request[what], what),
+      };
+      const result = act ? exchange.change((model) => accepted(act(model, context))) : run?.(context);
+      return answer === undefined ? result : answer(context);
     };
+    return Object.assign({ method, path }, listed, { run: runOn });
   });
 }
 

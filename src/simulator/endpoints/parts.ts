@@ -31,18 +31,15 @@ export function invalidParams(model: ExchangeModel, fields: FieldErrors): Reply 
   const readings = model.readings();
   const isUnknownMarket = Object.keys(fields).length === 1 && fields['market']?.[0] === UNKNOWN_MARKET;
   const code = isUnknownMarket && readings.unknownMarketCode === '31' ? 31 : Number(readings.validationCode);
-  return privateError(
-    Number(readings.validationStatus),
-    code,
-    VALIDATION_FAILED,
+  return privateError(Number(readings.validationStatus), code, VALIDATION_FAILED, {
     fields,
-    readings.emptyResult,
-  );
+    empties: readings.emptyResult,
+  });
 }
 
 /** Refused parameters of a fiat deposit link: always code 0 (specification 7). */
 export function invalidFiatParams(model: ExchangeModel, fields: FieldErrors): Reply {
-  return privateError(Number(model.readings().validationStatus), 0, VALIDATION_FAILED, fields);
+  return privateError(Number(model.readings().validationStatus), 0, VALIDATION_FAILED, { fields });
 }
 
 /** A refusal by the exchange's rules rather than by the form of the parameters. */
@@ -50,7 +47,10 @@ export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
   const readings = model.readings();
   const code = rejection.code === 30 ? Number(readings.validationCode) : rejection.code;
   const { message, errors } = rejection;
-  return privateError(Number(readings.validationStatus), code, message, errors, readings.emptyResult);
+  return privateError(Number(readings.validationStatus), code, message, {
+    fields: errors,
+    empties: readings.emptyResult,
+  });
 }
 
 /** Success of cancel-all and hedge mode, whose body the specification does not show. */

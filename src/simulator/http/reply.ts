@@ -52,13 +52,18 @@ export function success(value: unknown): Reply {
   return { status: 200, body: JSON.stringify(value) };
 }
 
-/** Error body of private endpoints (specification 7). `empties`: whether empty `errors` are {} or []. */
+interface ErrorDetails {
+  readonly fields?: FieldErrors | undefined;
+  /** Whether empty `errors` are {} or []. */
+  readonly empties?: 'object' | 'array';
+}
+
+/** Error body of private endpoints (specification 7). */
 export function privateError(
   status: number,
   code: number,
   message: string,
-  fields: FieldErrors = {},
-  empties: 'object' | 'array' = 'object',
+  { fields = {}, empties = 'object' }: ErrorDetails = {},
 ): Reply {
   const errors = Object.keys(fields).length === 0 ? emptyBody(empties) : fields;
   return { status, body: JSON.stringify({ code, message, errors }), error: { code, message, fields } };
@@ -82,7 +87,7 @@ export function apiError(
   message: string,
   { code = 0, fields }: { readonly code?: number; readonly fields?: FieldErrors | undefined } = {},
 ): Reply {
-  if (!path.startsWith(PUBLIC_PREFIX)) return privateError(status, code, message, fields);
+  if (!path.startsWith(PUBLIC_PREFIX)) return privateError(status, code, message, { fields });
   return { status, body: JSON.stringify({ success: false, message, params: [] }), error: { message } };
 }
 

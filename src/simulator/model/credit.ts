@@ -97,10 +97,14 @@ export function grantLoan(world: ExchangeState, account: Account, request: OpenL
     return invalid('amount', 'Loan exceeds the initial LTV');
   world.nextLoanId += 1;
   account.loans.set(loan.loanId, loan);
-  writeLoan(world, loan, 'loan_opened', amount, [
-    ...transfer(`main:${account.id}`, pledgeBook(loan), collateralAsset, collateralAmount),
-    ...transfer(BOOKS.lending, `main:${account.id}`, asset, amount),
-  ]);
+  writeLoan(world, loan, {
+    kind: 'loan_opened',
+    amount,
+    legs: [
+      ...transfer(`main:${account.id}`, pledgeBook(loan), collateralAsset, collateralAmount),
+      ...transfer(BOOKS.lending, `main:${account.id}`, asset, amount),
+    ],
+  });
   world.dirtyUnits.add(loan);
   return { ok: true, loan: creditLineView(world, loan) };
 }
@@ -124,14 +128,14 @@ function createLoan(world: ExchangeState, account: Account, request: OpenLoan): 
   return loan;
 }
 
-function writeLoan(
-  world: ExchangeState,
-  loan: Loan,
-  kind: LedgerKind,
-  amount: Decimal,
-  legs: Parameters<typeof record>[3] = [],
-  reason?: string,
-): void {
+interface LoanEntry {
+  readonly kind: LedgerKind;
+  readonly amount: Decimal;
+  readonly legs?: Parameters<typeof record>[3];
+  readonly reason?: string;
+}
+
+function writeLoan(world: ExchangeState, loan: Loan, { kind, amount, legs = [], reason }: LoanEntry): void {
   record(
     world,
     kind,
@@ -159,7 +163,10 @@ function checkLoan(world: ExchangeState, loan: Loan): readonly Threshold[] {
   const called = debt.gte(collateral.times(loan.marginCallLtv));
   if (called !== (loan.state === 'margin_call')) {
     loan.state = called ? 'margin_call' : null;
-    writeLoan(world, loan, called ? 'loan_margin_call' : 'loan_margin_call_cleared', loan.amount);
+    writeLoan(world, loan, {
+      kind: called ? 'loan_margin_call' : 'loan_margin_call_cleared',
+      amount: loan.amount,
+    });
   }
   return called
     ? [against(world, loan, loan.liquidationLtv, 1), against(world, loan, loan.marginCallLtv, -1)]
@@ -196,20 +203,18 @@ function liquidateLoan(world: ExchangeState, loan: Loan): void {
   const needed = divide(debt.plus(fee).times(debtRate), collateralRate, MONEY_PLACES, 'up');
   const sold = minDecimal(pledged, needed);
   const proceeds = divide(sold.times(collateralRate), debtRate, MONEY_PLACES, 'down');
-  writeLoan(
-    world,
-    loan,
-    'loan_liquidation',
-    sold,
-    [
+  writeLoan(world, loan, {
+    kind: 'loan_liquidation',
+    amount: sold,
+    legs: [
       ...transfer(pledgeBook(loan), BOOKS.counterparty, collateralAsset, sold),
       ...transfer(pledgeBook(loan), `main:${account.id}`, collateralAsset, pledged.minus(sold)),
       ...transfer(BOOKS.counterparty, BOOKS.insurance, asset, proceeds),
       ...transfer(BOOKS.insurance, BOOKS.lending, asset, loan.amount),
       ...transfer(BOOKS.insurance, BOOKS.funding, asset, funding),
     ],
-    'LTV at or above the liquidation LTV',
-  );
+    reason: 'LTV at or above the liquidation LTV',
+  });
   account.loans.delete(loan.loanId);
 }
 
@@ -227,11 +232,15 @@ export function repay(world: ExchangeState, loan: Loan, offered: Decimal): Lent<
   loan.fundingCarried = funding.minus(fundingPaid);
   loan.accrualFromMs = world.nowMs;
   const closes = loan.amount.eq(ZERO) && loan.fundingCarried.eq(ZERO);
-  writeLoan(world, loan, 'loan_repaid', amount, [
-    ...transfer(main, BOOKS.funding, loan.asset, fundingPaid),
-    ...transfer(main, BOOKS.lending, loan.asset, principal),
-    ...(closes ? transfer(pledgeBook(loan), main, loan.collateralAsset, collateralOf(world, loan)) : []),
-  ]);
+  writeLoan(world, loan, {
+    kind: 'loan_repaid',
+    amount,
+    legs: [
+      ...transfer(main, BOOKS.funding, loan.asset, fundingPaid),
+      ...transfer(main, BOOKS.lending, loan.asset, principal),
+      ...(closes ? transfer(pledgeBook(loan), main, loan.collateralAsset, collateralOf(world, loan)) : []),
+    ],
+  });
   if (closes) loan.account.loans.delete(loan.loanId);
   world.dirtyUnits.add(loan);
   return { ok: true, loan: closes ? null : creditLineView(world, loan) };
@@ -243,7 +252,7 @@ export function addCollateral(world: ExchangeState, loan: Loan, amount: Decimal)
   if (amount.gt(world.ledger.balance(main, loan.collateralAsset)))
     return reject(CODES.noBalance, 'amount', 'Not enough balance');
   const legs = transfer(main, pledgeBook(loan), loan.collateralAsset, amount);
-  writeLoan(world, loan, 'loan_collateral', amount, legs);
+  writeLoan(world, loan, { kind: 'loan_collateral', amount, legs });
   world.dirtyUnits.add(loan);
   return { ok: true, loan: creditLineView(world, loan) };
 }

@@ -64,17 +64,17 @@ function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[]
   if (unit.state === 'liquidation') {
     const enough = sums.maintenance.times(world.config.liquidation.restoreRatio);
     if (sums.equity.lte(enough)) return liquidateOn(world, unit);
-    changeState(world, unit, null, sums, 'margin restored');
+    changeState(world, unit, { to: null, sums, reason: 'margin restored' });
   }
   if (sums.equity.lte(sums.maintenance)) {
     const reason = 'equity at or below maintenance margin';
-    changeState(world, unit, 'liquidation', sums, reason);
+    changeState(world, unit, { to: 'liquidation', sums, reason });
     begin(world, unit);
     return liquidateOn(world, unit);
   }
   const called = sums.equity.lte(sums.maintenance.times(world.config.liquidation.marginCallRatio));
-  if (called && unit.state === null) changeState(world, unit, 'margin_call', sums);
-  if (!called && unit.state === 'margin_call') changeState(world, unit, null, sums);
+  if (called && unit.state === null) changeState(world, unit, { to: 'margin_call', sums });
+  if (!called && unit.state === 'margin_call') changeState(world, unit, { to: null, sums });
   const from = distances(world, unit, sums);
   const callRatio = world.config.liquidation.marginCallRatio;
   return unit.state === 'margin_call' ? [from(ONE, 1), from(callRatio, -1)] : [from(callRatio, 1)];
@@ -96,13 +96,13 @@ function distances(world: ExchangeState, unit: MarginUnit, sums: MarginSums): Di
   };
 }
 
-function changeState(
-  world: ExchangeState,
-  unit: MarginUnit,
-  state: MarginUnit['state'],
-  sums: MarginSums,
-  reason?: string,
-): void {
+interface StateChange {
+  readonly to: MarginUnit['state'];
+  readonly sums: MarginSums;
+  readonly reason?: string;
+}
+
+function changeState(world: ExchangeState, unit: MarginUnit, { to: state, sums, reason }: StateChange): void {
   const ended = unit.state === 'liquidation' ? 'liquidation_ended' : 'margin_call_cleared';
   const kind = state === 'liquidation' ? 'liquidation_started' : (state ?? ended);
   unit.state = state;
@@ -139,7 +139,7 @@ function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold
     if (target !== undefined) closePart(world, target);
   }
   if (unit.isLive()) checkAgainAt(world, unit, unit.nextStepMs);
-  else changeState(world, unit, null, NO_SUMS, 'nothing left open');
+  else changeState(world, unit, { to: null, sums: NO_SUMS, reason: 'nothing left open' });
   return [];
 }
 
@@ -217,8 +217,8 @@ function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonl
     }
   }
   if (unit.state === 'liquidation')
-    changeState(world, unit, null, marginSums(world, unit), 'nothing left open');
-  if (unit.state === 'margin_call') changeState(world, unit, null, sums);
+    changeState(world, unit, { to: null, sums: marginSums(world, unit), reason: 'nothing left open' });
+  if (unit.state === 'margin_call') changeState(world, unit, { to: null, sums });
   if (!world.ledger.balance(book, money).lt(ZERO)) return [];
   return [distances(world, unit, sums)(ZERO, 1)];
 }

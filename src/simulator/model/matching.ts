@@ -18,7 +18,7 @@ export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRo
       cancel(world, order, 'nothing to reduce');
       return;
     }
-    fill(world, order, level, minDecimal(wanted, level.free), role);
+    fill(world, order, { level, amount: minDecimal(wanted, level.free), role });
   }
   if (isOpen(order) && crosses(order, bestOpposite(order))) scheduleRenewal(world, order.market);
 }
@@ -38,9 +38,11 @@ function fillable(order: Order): Decimal | undefined {
 function fill(
   world: ExchangeState,
   order: Order,
-  level: BookLevel,
-  amount: Decimal,
-  role: LiquidityRole,
+  {
+    level,
+    amount,
+    role,
+  }: { readonly level: BookLevel; readonly amount: Decimal; readonly role: LiquidityRole },
 ): void {
   const { account, market, side, positionSide } = order;
   const price = role === 'taker' || order.price.eq(ZERO) ? level.price : order.price;

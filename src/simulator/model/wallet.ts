@@ -43,16 +43,15 @@ function assetOf(
 
 function createTransfer(
   world: ExchangeState,
-  account: Account,
   asset: AssetSpec,
-  method: Transfer['method'],
-  request: TransferRequest,
+  request: TransferRequest & Pick<Transfer, 'accountId' | 'method'>,
 ): Transfer {
+  const { accountId, method } = request;
   const { random } = world;
   const isCoin = !asset.fiat;
   return {
     transactionId: [8, 4, 4, 4, 12].map((length) => random.hex(length)).join('-'),
-    accountId: account.id,
+    accountId,
     method,
     address: request.address ?? (isCoin ? `0x${random.hex(40)}` : ''),
     uniqueId: request.uniqueId ?? null,
@@ -94,7 +93,7 @@ function write(world: ExchangeState, kind: LedgerKind, item: Transfer, legs: rea
 export function makeDeposit(world: ExchangeState, account: Account, request: TransferRequest): Moved {
   const asset = assetOf(world, request);
   if (!asset.ok) return asset;
-  const item = createTransfer(world, account, asset, 'deposit', request);
+  const item = createTransfer(world, asset, { ...request, accountId: account.id, method: 'deposit' });
   if (item.fee.gt(item.amount)) item.fee = item.amount;
   account.transfers.push(item);
   write(world, 'deposit', item, []);
@@ -120,7 +119,7 @@ export function makeWithdrawal(world: ExchangeState, account: Account, request: 
   const held = request.amount.plus(asset.withdrawalFee);
   if (held.gt(world.ledger.balance(main, asset.ticker)))
     return reject(CODES.noBalance, 'amount', 'Not enough balance');
-  const item = createTransfer(world, account, asset, 'withdrawal', request);
+  const item = createTransfer(world, asset, { ...request, accountId: account.id, method: 'withdrawal' });
   const transit = `transit:${item.transactionId}`;
   account.transfers.push(item);
   write(world, 'withdrawal', item, transfer(main, transit, item.ticker, held));

@@ -134,8 +134,7 @@ test('where there is not room for all beside a reduction, the nearest stops give
   const judged = judgeLadder(
     ladderOf(position),
     [],
-    toDecimal('0.5' as DecimalString),
-    true,
+    { reducing: toDecimal('0.5' as DecimalString), isCalm: true },
     sceneOf(position, coverOf(RUNGS)),
   );
   expect(judged.place.map(({ amount }) => toNumber(amount))).toEqual([0.2, 0.3]);
@@ -146,15 +145,19 @@ test('with both sides of a market open no more is placed than half of the net ex
   const judged = judgeLadder(
     ladderOf(position, RUNGS, '0.25'),
     [],
-    ZERO,
-    true,
+    { reducing: ZERO, isCalm: true },
     sceneOf(position, coverOf(RUNGS)),
   );
   expect(judged.place.map(({ amount }) => toNumber(amount))).toEqual([0.25]);
 });
 
 function standing(ladder: DesiredLadder): readonly OwnOrder[] {
-  return judgeLadder(ladder, [], ZERO, true, sceneOf(ladder.position, ladder.cover)).place.map(
+  return judgeLadder(
+    ladder,
+    [],
+    { reducing: ZERO, isCalm: true },
+    sceneOf(ladder.position, ladder.cover),
+  ).place.map(
     (want): OwnOrder => ({
       role: 'cover',
       key: want.key,
@@ -196,7 +199,7 @@ test.each(MOVES)(
     const own = standing(ladderOf(positionOf()));
     const position = positionOf({ liquidationPrice: liquidationPrice as DecimalString });
     const scene = { ...sceneOf(position, coverOf(RUNGS), own), settings: { ...settings, cancelCoversStops } };
-    const judged = judgeLadder(ladderOf(position), own, ZERO, isCalm, scene);
+    const judged = judgeLadder(ladderOf(position), own, { reducing: ZERO, isCalm }, scene);
     expect(judged.place.map(({ amount }) => toNumber(amount))).toEqual(placed);
     expect(judged.remove.map(({ order }) => Number(order.amount))).toEqual(removed);
   },
@@ -207,7 +210,14 @@ test('of one stop no more than two generations stand', () => {
   const second = standing(ladderOf(positionOf({ liquidationPrice: '840' as DecimalString })));
   const position = positionOf({ liquidationPrice: '870' as DecimalString });
   const own = [...first, ...second];
-  expect(judgeLadder(ladderOf(position), own, ZERO, false, sceneOf(position, coverOf(RUNGS), own))).toEqual({
+  expect(
+    judgeLadder(
+      ladderOf(position),
+      own,
+      { reducing: ZERO, isCalm: false },
+      sceneOf(position, coverOf(RUNGS), own),
+    ),
+  ).toEqual({
     place: [],
     remove: [],
   });

@@ -42,7 +42,10 @@ const CROSSING_CHANCE = 1e-4;
 
 const DAY = 86_400_000;
 const due = (rules: readonly RuleSpec[], taken: Snapshot, options: EvaluateOptions = {}) =>
-  evaluate(taken, emptyAccountState('desk-1'), at(0), compileRules(rules, settings()), options).nextDue;
+  evaluate(
+    { snapshot: taken, state: emptyAccountState('desk-1'), now: at(0), options },
+    compileRules(rules, settings()),
+  ).nextDue;
 const withPositions = (...records: readonly PositionRecord[]): Snapshot => positionsSnapshot(records);
 
 describe('how long it is safe to look away', () => {

@@ -19,7 +19,10 @@ const long = (index: number, distance: number): PositionRecord =>
 
 const dueOf = (records: readonly PositionRecord[], rules: readonly RuleSpec[] = []) => {
   const compiled = compileRules(rules, settings());
-  return evaluate(positionsSnapshot(records, at(0)), emptyAccountState('desk-1'), at(0), compiled).nextDue;
+  return evaluate(
+    { snapshot: positionsSnapshot(records, at(0)), state: emptyAccountState('desk-1'), now: at(0) },
+    compiled,
+  ).nextDue;
 };
 
 const ten = (distance: number) => Array.from({ length: 10 }, (_, index) => long(index, distance));
@@ -58,7 +61,10 @@ test('a pool whose buffer nothing tells is looked at as if it were as near as it
 test('positions of which nobody knows the side may all be on the same one', () => {
   const unsigned = compileRules([], settings({ bothSign: 'unsigned' }));
   const dueUnsigned = (records: readonly PositionRecord[]) =>
-    evaluate(positionsSnapshot(records, at(0)), emptyAccountState('desk-1'), at(0), unsigned).nextDue;
+    evaluate(
+      { snapshot: positionsSnapshot(records, at(0)), state: emptyAccountState('desk-1'), now: at(0) },
+      unsigned,
+    ).nextDue;
   expect(dueUnsigned(silent)).toMatchObject({ reason: 'nearThreshold', subject: 'account' });
   expect(dueUnsigned(silent).inMs).toBeCloseTo(100_000 / 12, -1);
   // One that tells its side and its liquidation price tells the buffer, but not what the others are.

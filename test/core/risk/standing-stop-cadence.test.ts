@@ -27,9 +27,7 @@ const stopOf = ({ positionId }: PositionRecord, changes: Partial<OwnStop> = {}):
 function dueWith(rules: readonly RuleSpec[], ownStops: readonly OwnStop[], records = [position()]) {
   const shown = snapshot({ positions: read(list(records)) }, at(0), { ownStops });
   const { nextDue, state } = evaluate(
-    shown,
-    emptyAccountState('desk-1'),
-    at(0),
+    { snapshot: shown, state: emptyAccountState('desk-1'), now: at(0) },
     compileRules(rules, settings()),
   );
   expect(state.rules.flatMap(({ entries }) => entries)).not.toEqual([]);

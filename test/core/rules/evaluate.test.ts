@@ -49,7 +49,7 @@ class Account {
 
   poll({ snapshot: taken, now }: Poll): Evaluation {
     const compiled = compileRules(this.rules, this.settings);
-    this.last = evaluate(taken, this.state, now, compiled);
+    this.last = evaluate({ snapshot: taken, state: this.state, now }, compiled);
     this.state = JSON.parse(JSON.stringify(this.last.state)) as AccountState;
     return this.last;
   }
@@ -147,9 +147,17 @@ describe('a cadence that the request budget stretches', () => {
     const rules = compileRules([rule('position', NEAR, { forMs: 120_000 })], settings());
     let state = emptyAccountState('desk-1');
     const phases = [0, 60_000, 120_000].map((ms) => {
-      const evaluation = evaluate(positionsSnapshot([near()], at(ms)), state, at(ms), rules, {
-        leastIntervalMs: 60_000,
-      });
+      const evaluation = evaluate(
+        {
+          snapshot: positionsSnapshot([near()], at(ms)),
+          state,
+          now: at(ms),
+          options: {
+            leastIntervalMs: 60_000,
+          },
+        },
+        rules,
+      );
       state = evaluation.state;
       return evaluation.decisions[0]?.phase;
     });
@@ -376,9 +384,9 @@ describe('changes of the config', () => {
   test('two rules with one id, and parts of different accounts, are refused', () => {
     expect(() => compileRules([spec, spec], settings())).toThrow('same id');
     const rules = compileRules([spec], settings({ accountId: 'desk-2' }));
-    expect(() => evaluate(positionsSnapshot([]), emptyAccountState('desk-1'), at(0), rules)).toThrow(
-      'one account',
-    );
+    expect(() =>
+      evaluate({ snapshot: positionsSnapshot([]), state: emptyAccountState('desk-1'), now: at(0) }, rules),
+    ).toThrow('one account');
   });
 });
 
@@ -545,7 +553,7 @@ describe('forecasts', () => {
     const taken = positionsSnapshot([
       position({ basePrice: d('100.1'), amount: d('3'), unrealizedPnl: d('-30.10') }),
     ]);
-    const { state } = evaluate(taken, emptyAccountState('desk-1'), at(0), rules);
+    const { state } = evaluate({ snapshot: taken, state: emptyAccountState('desk-1'), now: at(0) }, rules);
     const [view] = positionViews(taken, state, rules);
     expect(view).toMatchObject({
       positionId: '42',
@@ -671,12 +679,10 @@ describe('properties', () => {
           const now = at(ms);
           const taken = build(poll, now);
           const inputs = JSON.stringify({ taken, state, now });
-          const evaluation = evaluate(taken, state, now, compileRules(RULES, settings()));
+          const evaluation = evaluate({ snapshot: taken, state, now }, compileRules(RULES, settings()));
           const replayed = JSON.parse(inputs) as { taken: Snapshot; state: AccountState; now: Instant };
           const again = evaluate(
-            replayed.taken,
-            replayed.state,
-            replayed.now,
+            { snapshot: replayed.taken, state: replayed.state, now: replayed.now },
             compileRules(RULES, settings()),
           );
           expect(JSON.stringify(again)).toBe(JSON.stringify(evaluation));
@@ -840,7 +846,7 @@ test('rules, which live on, keep nothing of the account that was judged by them'
     settings(),
   );
   const taken = snapshot({ positions: read(list([position()])), creditLine: read(list([creditLine()])) });
-  evaluate(taken, emptyAccountState('desk-1'), at(0), rules);
+  evaluate({ snapshot: taken, state: emptyAccountState('desk-1'), now: at(0) }, rules);
   for (const { fieldCache } of [rules.position, rules.creditLine]) {
     expect(() => fieldCache.read(0)).toThrow('no subject loaded');
   }

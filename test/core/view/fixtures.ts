@@ -42,7 +42,7 @@ export function poll(
   let evaluation: Evaluation | undefined;
   let figures: AccountDocuments['figures'];
   for (const taken of snapshots) {
-    evaluation = evaluate(taken, state, taken.at, rules);
+    evaluation = evaluate({ snapshot: taken, state, now: taken.at }, rules);
     ({ state } = evaluation);
     figures = figuresOf(taken, rules.settings);
   }

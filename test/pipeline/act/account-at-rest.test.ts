@@ -125,7 +125,7 @@ function built({ pnl, amount, liquidation, isComplete, isNew, isAsked, other }: 
     ...(other === 'shared' ? { sharedWith: 'desk-2' } : {}),
   };
   const snapshot = snapshotOf(observation, stored);
-  const calm = evaluate(snapshot, emptyAccountState('desk'), at(0), rules);
+  const calm = evaluate({ snapshot, state: emptyAccountState('desk'), now: at(0) }, rules);
   const evaluation = { ...calm, active: isAsked ? [request] : [] };
   return { inputs, snapshot, evaluation, conclusive: other !== 'inconclusive' };
 }

@@ -139,7 +139,7 @@ function built(scene: Scene) {
   const moment = { nowMs: NOW_MS, step: null };
   const inputs: ActingInputs = { account, stored, controls: NO_CONTROLS, observation, now, moment };
   const snapshot = snapshotOf(observation, stored);
-  const calm = evaluate(snapshot, emptyAccountState('desk-1'), now, account.rules);
+  const calm = evaluate({ snapshot, state: emptyAccountState('desk-1'), now }, account.rules);
   const evaluation: Evaluation = { ...calm, active: activeOf(scene) };
   return { ...inputs, snapshot, evaluation, conclusive: scene.conclusive };
 }

@@ -155,11 +155,8 @@ function decision(accountId: string, pad = ''): { draft: DecisionDraft; evaluati
     options: { leastIntervalMs: 250 },
   };
   const evaluation = evaluate(
-    inputs.snapshot,
-    inputs.state,
-    now,
+    { snapshot: inputs.snapshot, state: inputs.state, now, options: inputs.options },
     compileRules(RULES, settings),
-    inputs.options,
   );
   const { transitions, decisions, active } = evaluation;
   return {
@@ -221,7 +218,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     expect(inputs).toEqual(draft.inputs);
     const { specs } = inputs.rules as { specs: readonly RuleSpec[] };
     const rules = compileRules(specs, { ...SETTINGS, accountId: 'again' });
-    const again = evaluate(inputs.snapshot, inputs.state, inputs.now, rules, inputs.options);
+    const again = evaluate(inputs, rules);
     expect(JSON.stringify(again)).toBe(JSON.stringify(evaluation));
     expect(await audit.inputs((await audit.show('again', 1))!.record)).toBeUndefined();
   });
