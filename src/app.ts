@@ -9,7 +9,6 @@ import type { ProposedSet } from './config/rules/proposed-set.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
-import type * as requests from './exchange/requests.ts';
 import type { HistoryRecord } from './replay/history/history-record.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
 
@@ -48,7 +47,7 @@ export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS, isWebAddress } from './exchange/endpoints.ts';
-export { type Dialect, type Prepared, type RequestSettings } from './exchange/requests.ts';
+export type { Dialect, Prepared, RequestSettings } from './exchange/requests.ts';
 export type { HistoryRecord } from './replay/history/history-record.ts';
 export { outcomeTable } from './replay/outcome-table.ts';
 export { type ReplayRecord } from './replay/record.ts';
@@ -271,10 +270,9 @@ export async function testNotifications(
 }
 
 /** The bodies of requests as the client will send them, or what is wrong with them; nothing is sent. */
-export type ExchangeRequests = typeof requests;
-
-export async function exchangeRequests(): Promise<ExchangeRequests> {
-  return await import('./exchange/requests.ts');
+export async function exchangeRequests() {
+  const { PREPARE } = await import('./exchange/requests.ts');
+  return PREPARE;
 }
 
 export interface ExchangeConnectionOptions {

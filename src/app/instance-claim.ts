@@ -2,13 +2,14 @@ import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
 import type { Clock, Timers } from '../core/ports/clock.ts';
+import { foreignWords } from '../core/redaction/foreign-words.ts';
 
 /** Two processes with one `--instance` would act at the same time while Redis is lost, and share nonces. */
 export class InstanceTakenError extends Error {
   readonly code = 'instance-taken';
   constructor(ordinal: number, holder: string) {
     super(
-      `--instance ${ordinal} is taken by a process that runs (${holder}): give each process a number of its own, 0 to 9`,
+      `--instance ${ordinal} is taken by a process that runs (${shown(holder)}): give each process a number of its own, 0 to 9`,
     );
     this.name = 'InstanceTakenError';
   }
@@ -28,18 +29,26 @@ export interface ClaimParts {
   readonly onTaken: (holder: string) => void;
 }
 
+/** Others may have written it: one short line. */
+const shown = foreignWords([], { maxLength: 200, opaqueLength: 100 });
+
 const ORDINALS = 10;
 /** So long the number of a process that died stays taken, unless it is seen to be dead. */
 export const CLAIM_TTL_MS = 5_000;
 const RENEW_MS = 1_000;
 const ASK_AGAIN_MS = 250;
 
-/** Takes what is free or one's own, and answers who holds it then, and how many numbers are held. */
+/**
+ * Takes what is free or one's own, and answers who holds it then, and how many numbers are held. What would stay longer
+ * than any of our claims is none: it must not keep a daemon from starting.
+ */
 const CLAIM = `
-local holder = redis.call('GET', KEYS[tonumber(ARGV[1])])
+local key = KEYS[tonumber(ARGV[1])]
+local left = redis.call('PTTL', key)
+local holder = left >= 0 and left <= tonumber(ARGV[4]) and redis.call('GET', key)
 if not holder or holder == ARGV[2] or holder == ARGV[3] then
   holder = ARGV[2]
-  redis.call('SET', KEYS[tonumber(ARGV[1])], holder, 'PX', ARGV[4])
+  redis.call('SET', key, holder, 'PX', ARGV[4])
 end
 return { holder, redis.call('EXISTS', unpack(KEYS)) }`;
 
@@ -90,7 +99,7 @@ export class InstanceClaim {
   async #renew(): Promise<void> {
     try {
       const holder = await this.#claim('');
-      if (holder !== this.#name && !this.#isTaken) this.#parts.onTaken(holder);
+      if (holder !== this.#name && !this.#isTaken) this.#parts.onTaken(shown(holder));
       this.#isTaken = holder !== this.#name;
     } catch {
       // The probe of the store says that it is lost.

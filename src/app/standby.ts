@@ -1,7 +1,7 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { PositionList } from '../core/ports/exchange.ts';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
-import type { StateStore } from '../core/ports/state-store.ts';
+import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { type Decimal, toDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
@@ -63,6 +63,7 @@ export class Standby {
   #wasRestored = false;
   #probing: Promise<void> | undefined;
   #isStopped = false;
+  #isLearning = false;
 
   constructor(parts: StandbyParts) {
     this.#parts = parts;
@@ -137,10 +138,25 @@ export class Standby {
       this.#beginTicks(problem.error);
       return;
     }
-    if (!backend.isAlone) return;
+    if (!backend.isAlone) {
+      this.#learnAnswers();
+      return;
+    }
     const nowMs = clock.monotonicMs();
     this.#steadySinceMs ??= nowMs;
     if (nowMs - this.#steadySinceMs >= STEADY_MS + ordinal * IN_ORDER_MS) await this.#handBack();
+  }
+
+  /** What somebody answers, and another process takes in, has to be known here should the shared store be lost. */
+  #learnAnswers(): void {
+    const { backend, store } = this.#parts;
+    if (this.#isLearning) return;
+    const byBucket = [...Map.groupBy(backend.askedAccounts, bucketOf)];
+    if (byBucket.length === 0) return;
+    this.#isLearning = true;
+    void Promise.allSettled(byBucket.map(([bucket, ids]) => store.readBucket(bucket, ids))).then(() => {
+      this.#isLearning = false;
+    });
   }
 
   #beginTicks(error: unknown): void {

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { exchangeRequests } from '../app.ts';
+import { exchangeRequests, type Prepared, type RequestSettings } from '../app.ts';
 import { accessOf, type ConnectionFlags, connect, customerOf, ENVIRONMENT } from './call/connection.ts';
 import { type CallEndpoint, findEndpoint } from './call/endpoints.ts';
 import { endpointSummary, listEndpoints } from './call/listing.ts';
@@ -20,6 +20,8 @@ interface Flags extends ConnectionFlags {
   readonly list?: boolean;
   readonly json?: boolean;
 }
+
+type Prepare = (request: Values, settings: RequestSettings) => Prepared;
 
 /** `breakwater call`: one signed call of any endpoint, by hand. */
 export function registerCall(program: Command, io: CliIo): void {
@@ -101,7 +103,7 @@ function refuseSecret(): never {
 }
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
-  const { name, changes, prepare, exposure, caution, send } = endpoint;
+  const { id, name, changes, exposure, caution, send } = endpoint;
   const { allowExposure, yes, json } = flags;
   const access = await accessOf(io, flags);
   const {
@@ -111,7 +113,8 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
   } = access ?? { ...flags, nonceMode: flags.nonce, cardProviders: [] };
   const request = await requestOf(endpoint, flags);
   // The body but for nonce and path, checked by the client's own rules.
-  const prepared = prepare?.(await exchangeRequests())(request, { dialect, cardProviders });
+  const prepare = (await exchangeRequests()) as object as Readonly<Record<string, Prepare>>;
+  const prepared = prepare[id]?.(request, { dialect, cardProviders });
   if (prepared?.ok === false)
     throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
   const body = prepared?.params ?? {};

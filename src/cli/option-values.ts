@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
+import { CliError } from './errors.ts';
 
 /** Readers of option values, for several commands. */
 
@@ -21,4 +23,12 @@ export function configName(text: string): string {
   throw new InvalidArgumentError(
     'A name has letters, digits, dots, dashes and underscores, at most 48, at least one letter.',
   );
+}
+
+/** The text of the file that an option names; its path is not shown, as it may be a secret by mistake. */
+export async function readText(flag: string, file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    const cure = 'Give it a readable file.';
+    throw new CliError('file-unreadable', `cannot read the file of ${flag} (${code}).`, { cure });
+  });
 }

@@ -18,19 +18,7 @@ import { foreignWords } from '../core/redaction/foreign-words.ts';
 import type { Caller } from './call/caller.ts';
 import { finding, SHOWN_OF_ERRORS } from './call/errors.ts';
 import { ENDPOINTS, type Endpoint } from './endpoints.ts';
-import {
-  type Dialect,
-  type Prepared,
-  personalTexts,
-  prepareCancelAll,
-  prepareFiatDeposit,
-  prepareHedgeMode,
-  preparePositions,
-  prepareSpotOrders,
-  prepareStopLimit,
-  prepareTransfers,
-  type RequestSettings,
-} from './requests.ts';
+import { type Dialect, PREPARE, type Prepared, personalTexts, type RequestSettings } from './requests.ts';
 import { type HistoryPlan, readHistory } from './schemas/read-history.ts';
 import { readDatedOrders } from './schemas/read-order-history.ts';
 import {
@@ -69,7 +57,7 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
 
 const TRANSFERS_PER_PAGE = 500;
 /** The limit may count for each market: the reply of an account with 30 of them stays within its bound. */
-const ORDERS_PER_PAGE = 150;
+const ORDERS_PER_PAGE = 50;
 /** Specification 8 bounds offset + limit of histories; the live service bounds it more. */
 const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_000 };
 
@@ -77,7 +65,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
   return {
     ping: (options) => caller.read({ endpoint: ENDPOINTS.ping, params: {}, options, read: readPing }),
     openPositions(query = {}, options) {
-      const prepared = preparePositions(query);
+      const prepared = PREPARE.openPositions(query);
       if (!prepared.ok) return Promise.resolve(refusedRead(prepared.error));
       return caller.read({
         endpoint: ENDPOINTS.openPositions,
@@ -99,7 +87,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
     mainBalance: (options) =>
       caller.read({ endpoint: ENDPOINTS.mainBalance, params: {}, options, read: readMainBalance }),
     async transfers(query = {}, options) {
-      const prepared = prepareTransfers(query);
+      const prepared = PREPARE.transfers(query);
       if (!prepared.ok) return refusedRead(prepared.error);
       const outcome = await readHistory(caller, {
         endpoint: ENDPOINTS.transfers,
@@ -116,7 +104,7 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
       return reported(caller, ENDPOINTS.transfers, outcome);
     },
     async spotOrders(query = {}, options) {
-      const prepared = prepareSpotOrders(query);
+      const prepared = PREPARE.spotOrders(query);
       if (!prepared.ok) return refusedRead(prepared.error);
       const plan: HistoryPlan<SpotOrderRecord> = {
         endpoint: ENDPOINTS.spotOrders,
@@ -152,9 +140,9 @@ function createCommands(caller: Caller, settings: OperationSettings) {
     place(caller, request, options, settings);
   return {
     cancelAll: (request, options) =>
-      acknowledge(caller, ENDPOINTS.cancelAll, prepareCancelAll(request), options),
+      acknowledge(caller, ENDPOINTS.cancelAll, PREPARE.cancelAll(request), options),
     setHedgeMode: (hedgeMode, options) =>
-      acknowledge(caller, ENDPOINTS.hedgeMode, prepareHedgeMode({ hedgeMode }), options),
+      acknowledge(caller, ENDPOINTS.hedgeMode, PREPARE.hedgeMode({ hedgeMode }), options),
     reduceOnlyStop(request, options) {
       const { market, side, amount, price, activationPrice, clientOrderId, positionSide } = request;
       const stop = { market, side, amount, price, activationPrice, clientOrderId, positionSide };
@@ -183,7 +171,7 @@ async function place(
   options: CallOptions | undefined,
   settings: RequestSettings,
 ): Promise<CommandOutcome<PlacedOrder>> {
-  const prepared = prepareStopLimit(request, settings);
+  const prepared = PREPARE.stopLimit(request, settings);
   if (!prepared.ok) return refusedCommand(prepared.error);
   const endpoint = ENDPOINTS.stopLimit;
   const { params } = prepared;
@@ -254,7 +242,7 @@ async function depositLink(
   options: CallOptions | undefined,
   settings: OperationSettings,
 ): Promise<CommandOutcome<FiatDepositLink>> {
-  const prepared = prepareFiatDeposit(request, settings);
+  const prepared = PREPARE.fiatDeposit(request, settings);
   if (!prepared.ok) return refusedCommand(prepared.error);
   const personal = foreignWords(personalTexts(request), SHOWN_OF_ERRORS);
   const outcome = await caller.command({

@@ -1,5 +1,6 @@
 import type {
   CancelAllRequest,
+  DepositCustomer,
   ExchangeError,
   FiatDepositRequest,
   SpotOrderQuery,
@@ -8,6 +9,7 @@ import type {
 } from '../core/ports/exchange.ts';
 import { type DecimalString, formatDecimal, parseDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { finding } from './call/errors.ts';
+import { isObject } from './call/parse-json.ts';
 import type { EndpointId } from './endpoints.ts';
 
 /** How requests spell the client order id and the unique id of a deposit link; other fields have one name. */
@@ -64,7 +66,7 @@ class Check {
 }
 
 /** Body of specification 4.4. */
-export function prepareStopLimit(
+function prepareStopLimit(
   request: StopLimitRequest,
   { dialect }: Pick<RequestSettings, 'dialect'>,
 ): Prepared {
@@ -103,7 +105,7 @@ export function prepareStopLimit(
 }
 
 /** Body of specification 4.6. */
-export function prepareCancelAll(request: CancelAllRequest): Prepared {
+function prepareCancelAll(request: CancelAllRequest): Prepared {
   const check = new Check('cancelAll');
   const { market, types } = request;
   if (market !== undefined) check.market(market);
@@ -119,20 +121,20 @@ export function prepareCancelAll(request: CancelAllRequest): Prepared {
   });
 }
 
-export function prepareHedgeMode({ hedgeMode }: { readonly hedgeMode: boolean }): Prepared {
+function prepareHedgeMode({ hedgeMode }: { readonly hedgeMode: boolean }): Prepared {
   const check = new Check('hedgeMode');
   check.that('hedgeMode', typeof hedgeMode === 'boolean', 'must be true or false');
   return check.done({ hedgeMode });
 }
 
-export function preparePositions({ market }: { readonly market?: string }): Prepared {
+function preparePositions({ market }: { readonly market?: string }): Prepared {
   const check = new Check('openPositions');
   if (market !== undefined) check.market(market);
   return check.done(market === undefined ? {} : { market });
 }
 
 /** Filters of specification 4.2; one address goes by the field named there, several by the live name. */
-export function prepareTransfers(query: TransferQuery): Prepared {
+function prepareTransfers(query: TransferQuery): Prepared {
   const check = new Check('transfers');
   const { method, ticker, addresses, uniqueId, status } = query;
   const methods = { deposit: 1, withdrawal: 2 };
@@ -160,7 +162,7 @@ export function prepareTransfers(query: TransferQuery): Prepared {
   });
 }
 
-export function prepareSpotOrders(query: SpotOrderQuery): Prepared {
+function prepareSpotOrders(query: SpotOrderQuery): Prepared {
   const check = new Check('spotOrders');
   const { market } = query;
   if (market !== undefined) check.market(market);
@@ -182,6 +184,9 @@ const LINKS = [
 ] as const;
 const CUSTOMER_TEXTS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
 const ADDRESS_TEXTS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
+const CUSTOMER_FORM =
+  `must be an object with ${CUSTOMER_TEXTS.join(', ')}, address and nothing else; address is an object with ` +
+  `${ADDRESS_TEXTS.join(', ')} and perhaps line2; all of them texts`;
 
 export interface RequestSettings {
   readonly dialect: Dialect;
@@ -190,7 +195,7 @@ export interface RequestSettings {
 }
 
 /** Body of specification 4.1. */
-export function prepareFiatDeposit(
+function prepareFiatDeposit(
   request: FiatDepositRequest,
   { dialect, cardProviders }: RequestSettings,
 ): Prepared {
@@ -221,19 +226,33 @@ export function prepareFiatDeposit(
   });
 }
 
+type PartialCustomer = Partial<Omit<DepositCustomer, 'address'>> & {
+  readonly address?: Partial<DepositCustomer['address']>;
+};
+
 /** What is given has to be right; that all of it is given is demanded for USD and EUR by card only. */
-function checkCustomer(
-  check: Check,
-  customer: NonNullable<FiatDepositRequest['customer']>,
-  needed: boolean,
-): void {
-  const given: Partial<typeof customer> = customer;
+function checkCustomer(check: Check, customer: unknown, needed: boolean): void {
+  if (!isCustomer(customer)) return check.that('customer', false, CUSTOMER_FORM);
+  const { address = {}, ...person } = customer;
   const text = (name: string, value: unknown, form: RegExp, words: string): void => {
     if (needed || value !== undefined) check.text(`customer.${name}`, value, form, words);
   };
-  for (const name of CUSTOMER_TEXTS) text(name, given[name], /\S/, 'is required');
-  text('birthDate', given.birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
-  for (const name of ADDRESS_TEXTS) text(`address.${name}`, given.address?.[name], /\S/, 'is required');
+  for (const name of CUSTOMER_TEXTS) text(name, person[name], /\S/, 'is required');
+  text('birthDate', person.birthDate, /^\d{4}-\d{2}-\d{2}$/, 'must be YYYY-MM-DD');
+  for (const name of ADDRESS_TEXTS) text(`address.${name}`, address[name], /\S/, 'is required');
+}
+
+function isCustomer(value: unknown): value is PartialCustomer {
+  if (!isObject(value)) return false;
+  const { address = {}, ...person } = value;
+  return areTexts(person, CUSTOMER_TEXTS) && areTexts(address, [...ADDRESS_TEXTS, 'line2']);
+}
+
+function areTexts(value: unknown, names: readonly string[]): boolean {
+  const isText = (text: unknown) => text === undefined || typeof text === 'string';
+  return (
+    isObject(value) && Object.entries(value).every(([name, text]) => names.includes(name) && isText(text))
+  );
 }
 
 /** Every text a customer gave, to be taken out of whatever the exchange says about the request. */
@@ -246,3 +265,14 @@ export function personalTexts(request: FiatDepositRequest): string[] {
   collect(request.customer);
   return texts.filter((text) => text.length > 1);
 }
+
+/** The body of each endpoint that takes fields, checked. */
+export const PREPARE = {
+  openPositions: preparePositions,
+  transfers: prepareTransfers,
+  spotOrders: prepareSpotOrders,
+  cancelAll: prepareCancelAll,
+  stopLimit: prepareStopLimit,
+  hedgeMode: prepareHedgeMode,
+  fiatDeposit: prepareFiatDeposit,
+};

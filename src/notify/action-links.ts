@@ -36,6 +36,8 @@ interface TitledTarget {
 
 function targetsOf(message: Message, along: readonly Message[]): readonly TitledTarget[] {
   const { kind, accountId, ruleId, subject, stage } = message;
+  // Who wrote it would choose what is approved, and until when.
+  if ([message, ...along].some(({ isUnproven }) => isUnproven)) return [];
   if (message.approval !== undefined && along.length === 0) return answersTo(message, message.approval);
   if (kind !== 'firing' && kind !== 'reminder') return [];
   if (accountId === '') return [];

@@ -41,8 +41,8 @@ function confirmed(url: string): string {
 /** Discord's own bounds: 2,000 characters of content, 1,024 of a field, and 6,000 of all texts of an embed. */
 const MAX_CONTENT = 2000;
 const MAX_LINE = 800;
-const MAX_TEXT = 3000;
-const MAX_LINKS = 1000;
+const MAX_TEXT = 2500;
+const MAX_LINKS = 1500;
 const MAX_FIELD = 480;
 /** Longer fields take a whole row. */
 const SHORT_FIELD = 30;

@@ -34,25 +34,31 @@ export function createSlack({ url = '' }: SlackOptions, { name, links, http }: C
 
 const MAX_TITLE = 300;
 const MAX_TEXT = 3000;
+const MIN_TEXT = 1000;
 /** Longer fields take a whole row. */
 const SHORT_FIELD = 30;
 
 export function slackPayload(
   outgoing: Outgoing,
-  links: readonly LinkTemplate[],
+  templates: readonly LinkTemplate[],
 ): Readonly<Record<string, unknown>> {
   const { message } = outgoing;
-  const wording = wordingOf(outgoing, links);
+  const wording = wordingOf(outgoing, templates);
   const title = escapeSlack(cut(wording.title, MAX_TITLE));
   const shownLinks = wording.links.map((link) => `<${slackUrl(link.url)}|${escapeSlack(link.title)}>`);
-  const text = [...wording.lines.map(escapeSlack), shownLinks.join(' · ')].filter((line) => line !== '');
+  const links = shownLinks.join(' · ');
+  // What is too long is cut, a link never: half of one leads nowhere.
+  const text = [
+    cut(wording.lines.map(escapeSlack).join('\n'), Math.max(MIN_TEXT, MAX_TEXT - links.length - 1)),
+    links,
+  ];
   return {
     text: title,
     attachments: [
       {
         fallback: escapeSlack(cut(`${wording.title}: ${wording.lines.join(' ')}`, MAX_TEXT)),
         color: colourOf(message),
-        text: cut(text.join('\n'), MAX_TEXT),
+        text: text.filter((part) => part !== '').join('\n'),
         fields: wording.facts.map((fact) => ({
           title: fact.name,
           value: escapeSlack(fact.text),

@@ -82,24 +82,24 @@ function firstMessage(receipts: Receipts): number | undefined {
   return Number.isSafeInteger(id) && id > 0 ? id : undefined;
 }
 
-/** Whole lines only, so that no mark is cut in half. */
-function htmlText(outgoing: Outgoing, links: readonly LinkTemplate[]): string {
-  const wording = wordingOf(outgoing, links);
+/** Whole lines only, so that no mark is cut in half, and every link: half of a message can be done without, not what acts. */
+function htmlText(outgoing: Outgoing, templates: readonly LinkTemplate[]): string {
+  const wording = wordingOf(outgoing, templates);
+  const links = wording.links.map(({ title, url }): readonly [string, string] => [
+    title,
+    `<a href="${escapeHtml(url)}">${escapeHtml(title)}</a>`,
+  ]);
   const parts: readonly (readonly [plain: string, html: string])[] = [
     line(wording.title, (text) => `<b>${text}</b>`),
     ...wording.lines.map((text) => line(text)),
     ...wording.facts.map(({ name, text }) => line(`${name}: ${text}`)),
-    ...wording.links.map(({ title, url }): readonly [string, string] => [
-      title,
-      `<a href="${escapeHtml(url)}">${escapeHtml(title)}</a>`,
-    ]),
   ];
-  let length = 0;
+  let length = links.reduce((sum, [plain]) => sum + plain.length + 1, 0);
   const kept = parts.filter(([plain]) => {
     length += plain.length + 1;
     return length <= MAX_TEXT;
   });
-  return kept.map(([, html]) => html).join('\n');
+  return [...kept, ...links].map(([, html]) => html).join('\n');
 }
 
 function line(text: string, mark = (html: string): string => html): readonly [plain: string, html: string] {

@@ -21,3 +21,15 @@ export const milliseconds = z
 
 /** A moment of exchange time. */
 export const unixMilliseconds = z.number().int().min(0).max(8.64e15);
+
+/** Numbers of a query string are text. */
+export const wholeNumberText = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number')
+  .transform(Number);
+
+/** The same fields, each of which may be absent. */
+export function optional<S extends Readonly<Record<string, z.ZodType>>>(shape: S) {
+  const fields = Object.entries(shape).map(([name, schema]) => [name, schema.exactOptional()]);
+  return Object.fromEntries(fields) as { [Name in keyof S]: z.ZodExactOptional<S[Name]> };
+}

@@ -778,7 +778,9 @@ describe('secrets and customer data', () => {
 
   it.each([
     ['not JSON', '{"email": adelheid@quellenburg.example', 'the file is not JSON'],
-    ['not an object', '["Adelheid"]', 'expected a JSON object with firstName'],
+    ['nothing', 'null', 'customer must be an object with firstName'],
+    ['a number', '5', 'customer must be an object with firstName'],
+    ['not an object', '["Adelheid"]', 'customer must be an object with firstName'],
     ['another object', JSON.stringify({ ...CUSTOMER, Kaiserswerth: 1 }), 'and nothing else'],
     ['no address', JSON.stringify({ ...CUSTOMER, address: 'Brunnengasse 17' }), 'address is an object'],
     ['another address', JSON.stringify({ ...CUSTOMER, address: { Kaiserswerth: '' } }), 'and nothing else'],

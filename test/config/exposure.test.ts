@@ -189,6 +189,19 @@ describe('files that others can reach', () => {
     expect(found(text('observe'), given)).toEqual(['warning writable-by-others ']);
   });
 
+  test('a key that everybody can read, by the modes of real files', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-exposure-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'key');
+    writeFileSync(file, 'x');
+    const isWorldReadable = (bits: number): boolean | undefined => {
+      chmodSync(file, bits);
+      const reading = nodeSurroundings({}).readFile(file);
+      return reading.kind === 'read' ? reading.worldReadable : undefined;
+    };
+    expect([0o600, 0o640, 0o604, 0o644].map(isWorldReadable)).toEqual([false, false, true, true]);
+  });
+
   test('by the modes of real files', () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-exposure-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -68,7 +68,7 @@ test('the number of a process of this machine that has died is taken over withou
   const child = spawn(process.execPath, ['-e', '']);
   await once(child, 'exit');
   const held = (await redis.get(keyOf(prefix, 0))) ?? '';
-  await redis.set(keyOf(prefix, 0), held.replace(/\d+$/, String(child.pid)));
+  await redis.set(keyOf(prefix, 0), held.replace(/\d+$/, String(child.pid)), 'PX', CLAIM_TTL_MS);
   const next = open(prefix);
   await next.claim.take();
   expect(next.waitedMs()).toBe(0);
@@ -78,7 +78,7 @@ test('that of another machine is waited for until it has run out', async () => {
   const prefix = prefixOf('elsewhere');
   const child = spawn(process.execPath, ['-e', '']);
   await once(child, 'exit');
-  await redis.set(keyOf(prefix, 0), `i0-other another-host pid:[1] ${child.pid}`);
+  await redis.set(keyOf(prefix, 0), `i0-other another-host pid:[1] ${child.pid}`, 'PX', CLAIM_TTL_MS);
   await expect(open(prefix).claim.take()).rejects.toThrow(/another-host/);
   await redis.pexpire(keyOf(prefix, 0), 1);
   await expect.poll(() => redis.exists(keyOf(prefix, 0))).toBe(0);
@@ -89,9 +89,31 @@ test('one whose number has become the number of another is told so once, and lea
   const prefix = prefixOf('lost');
   const { claim, taken } = open(prefix);
   await claim.take();
-  await redis.set(keyOf(prefix, 0), 'i0-other another-host pid:[1] 7');
+  await redis.set(keyOf(prefix, 0), 'i0-other another-host pid:[1] 7', 'PX', CLAIM_TTL_MS);
   claim.start();
   await expect.poll(() => taken, { timeout: 5_000 }).toEqual(['i0-other another-host pid:[1] 7']);
   await claim.release();
   expect(await redis.get(keyOf(prefix, 0))).toBe('i0-other another-host pid:[1] 7');
+});
+
+test.each(['without end', 'for a year', 'as a list'])(
+  'a number that was taken %s by somebody with access to Redis kept a daemon from starting',
+  async (how) => {
+    const prefix = prefixOf(how.replaceAll(' ', '-'));
+    const key = keyOf(prefix, 0);
+    if (how === 'as a list') await redis.rpush(key, 'a');
+    else await redis.set(key, 'i0-other another-host pid:[1] 1');
+    if (how === 'for a year') await redis.expire(key, 365 * 86_400);
+    await open(prefix).claim.take();
+  },
+);
+
+test('what others wrote as the holder is said in one short line', async () => {
+  const prefix = prefixOf('written');
+  const written = `\u001b[2Jgone\nfine ${'very '.repeat(1_000)}long`;
+  await redis.set(keyOf(prefix, 0), written, 'PX', CLAIM_TTL_MS);
+  const { claim } = open(prefix);
+  const error = (await claim.take().catch((refused: unknown) => refused)) as Error;
+  expect(error.message).toMatch(/^--instance 0 is taken by a process that runs \(\[2Jgone fine (very )+/);
+  expect(error.message.length).toBeLessThan(350);
 });

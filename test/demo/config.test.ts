@@ -69,6 +69,7 @@ const NO_DURATIONS = [
   'maintenanceMargin',
   'maxAttempts',
   'maxRenewals',
+  'maxSlippage',
   'port',
   'reductionCost',
   'reservedShare',

@@ -51,6 +51,8 @@ const MOVING: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
   [/^\d+ (?=TIME)/, 'SEQ '],
   [/\bbw2\.[0-9a-f]+/g, 'ID'],
+  [/\b[0-9a-f]{8}-\d+\b/g, 'REFERENCE'],
+  [/\b\d\d:\d\d:\d\d UTC\b/g, 'CLOCK'],
   [/\bversion [\d.]+/g, 'VERSION'],
   [/\b(?:under )?[\d.]+ (?:ms|s|min|h)(?: [\d.]+ (?:s|min))?\b/g, 'DURATION'],
   [/\b\d{5,}(?:\.\d+)?\b/g, 'PRICE'],

@@ -29,6 +29,7 @@ const READY: readonly (readonly [program: RegExp, ready: RegExp])[] = [
   [/^redis-server /, /Ready to accept connections/],
   [/^breakwater simulate /, /Ctrl-C stops it/],
   [/^breakwater run/, /"event":"started"/],
+  [/^node /, /listening/],
 ];
 /** How long an output may take to say that the daemon has seen what was done; calm, it looks every ten seconds. */
 const SETTLE_MS = 30_000;
@@ -62,11 +63,15 @@ async function openShell(): Promise<Shell> {
     await chmod(path.join(programs, name), 0o755);
   };
   await script('breakwater', `'${process.execPath}' '${MAIN}'`);
+  await script('node', `'${process.execPath}'`);
   await script('redis-server', `'${serverProgram() ?? ''}'`);
   const ports = new Map<string, string>();
-  for (const port of ['6379', '8080', '8081', '9642']) {
+  for (const port of ['6379', '8080', '8081', '8082', '9642']) {
     const used = String(await freePort());
-    ports.set(`:${port}`, `:${used}`).set(`port ${port}`, `port ${used}`);
+    ports
+      .set(`:${port}`, `:${used}`)
+      .set(`port ${port}`, `port ${used}`)
+      .set(`listen(${port},`, `listen(${used},`);
   }
   ports.set('breakwater run\n', `breakwater run --port ${ports.get(':9642')?.slice(1)}\n`);
   const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}`, NO_COLOR: '1' };

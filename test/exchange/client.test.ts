@@ -440,7 +440,7 @@ describe('histories', () => {
     let count = 0;
     const { server, client } = await clientOf(
       (_request, response) => {
-        const records = Array.from({ length: 900 }, () => ({ ...TRANSFER, transaction_id: `t${count++}` }));
+        const records = Array.from({ length: 550 }, () => ({ ...TRANSFER, transaction_id: `t${count++}` }));
         return send(response, 200, { limit: 500, offset: 0, total: 1_000_000, records });
       },
       { dialect: 'camel' },
@@ -448,7 +448,7 @@ describe('histories', () => {
     const outcome = await client.transfers();
     expect(outcome).toMatchObject({ kind: 'ok', value: { complete: false, cut: 'limit' } });
     expect(outcome.kind === 'ok' && outcome.value.records).toHaveLength(10_000);
-    expect(server.received).toHaveLength(12);
+    expect(server.received).toHaveLength(19);
   });
 
   test('stop at the time asked for, and at the number asked for', async () => {
@@ -475,21 +475,27 @@ describe('histories', () => {
     expect(Math.max(...reach)).toBe(10_000);
   });
 
-  test('of spot orders are read from an account with thirty busy markets', async () => {
+  test.each([30, 120])('of spot orders are read from an account with %i busy markets', async (markets) => {
     const { client } = await clientOf(({ body }, response) => {
       const { limit, offset } = body as { limit: number; offset: number };
-      const count = Math.max(0, Math.min(limit, 210 - offset));
+      const count = Math.max(0, Math.min(limit, 60 - offset));
       const list = (market: number) =>
         Array.from({ length: count }, (_, index) => ({
           ...SPOT_ORDER,
           id: market * 1_000 + offset + index,
           ctime: 2e9 - offset - index,
         }));
-      const markets = Array.from({ length: 30 }, (_, market) => [`M${market}_USDT`, list(market)] as const);
-      send(response, 200, Object.fromEntries(markets));
+      const lists = Array.from(
+        { length: markets },
+        (_, market) => [`M${market}_USDT`, list(market)] as const,
+      );
+      send(response, 200, Object.fromEntries(lists));
     });
     const outcome = await client.spotOrders();
-    expect(outcome).toMatchObject({ kind: 'ok', value: { complete: true, records: { length: 6_300 } } });
+    expect(outcome).toMatchObject({
+      kind: 'ok',
+      value: { complete: true, records: { length: markets * 60 } },
+    });
   });
 
   test('of spot orders are read whether the limit counts in all or for each market', async () => {

@@ -4,7 +4,7 @@ import { foreignWords } from '../../src/core/redaction/foreign-words.ts';
 import { errorOfReply, SHOWN_OF_ERRORS } from '../../src/exchange/call/errors.ts';
 import type { ExchangeClientOptions } from '../../src/exchange/client.ts';
 import type { EndpointId } from '../../src/exchange/endpoints.ts';
-import { prepareFiatDeposit, prepareTransfers } from '../../src/exchange/requests.ts';
+import { PREPARE } from '../../src/exchange/requests.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { type Answer, always, send, startServer } from './call/raw-server.ts';
 import { decimalText, openClient, PLACED_ORDER, SPOT_ORDER, STOP } from './fixtures.ts';
@@ -39,7 +39,7 @@ describe('a deposit link (specification 4.1)', () => {
     address: { line1: '12 Square', city: 'London', zipCode: 'SW1Y', countryCode: 'GB' },
   };
   const faults = (request: FiatDepositRequest): string[] => {
-    const prepared = prepareFiatDeposit(request, { dialect: 'spec', cardProviders: ['CARD'] });
+    const prepared = PREPARE.fiatDeposit(request, { dialect: 'spec', cardProviders: ['CARD'] });
     return prepared.ok ? [] : Object.keys(prepared.error.fields ?? {});
   };
 
@@ -79,11 +79,11 @@ describe('a deposit link (specification 4.1)', () => {
 });
 
 test('a filter by status needs the method whose codes they are (specification 4.2)', () => {
-  expect(prepareTransfers({ status: [3] })).toMatchObject({
+  expect(PREPARE.transfers({ status: [3] })).toMatchObject({
     ok: false,
     error: { name: 'requestRejected', fields: { status: [expect.stringMatching(/method/)] } },
   });
-  expect(prepareTransfers({ status: [3], method: 'deposit' })).toMatchObject({
+  expect(PREPARE.transfers({ status: [3], method: 'deposit' })).toMatchObject({
     ok: true,
     params: { status: [3], transactionMethod: 1 },
   });

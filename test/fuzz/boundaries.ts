@@ -1,10 +1,11 @@
 import { CONFIG } from './config-files.ts';
+import { MIRROR } from './mirror.ts';
 import { PAYLOADS } from './payloads.ts';
 import { RECEIVERS } from './receivers.ts';
 import { REDIS, SCRIPTS } from './redis.ts';
 import { POSITIONS, PRICES } from './replay-files.ts';
 import { REPLIES } from './replies.ts';
-import { BOARD, CONTROL, HEALTH, WEB } from './servers.ts';
+import { BOARD, CONTROL, HEALTH, LINKS, WEB } from './servers.ts';
 import type { Boundary } from './target.ts';
 import { HEARTBEAT, SMTP } from './wires.ts';
 
@@ -16,7 +17,9 @@ export const BOUNDARIES: readonly Boundary[] = [
   SMTP,
   REDIS,
   SCRIPTS,
+  MIRROR,
   WEB,
+  LINKS,
   BOARD,
   HEALTH,
   CONTROL,

@@ -28,7 +28,7 @@ const GONE_AT_ONCE = 'probe';
 /** `{b17}:account:ID` stands for every bucket and account. */
 const patternOf = (key: string): RegExp =>
   new RegExp(
-    `^${key.replaceAll(/[{}]/g, '\\$&').replaceAll(/ID|KEY|SCOPE|NAME|THREAD|17|\d{4}-\d\d-\d\dT\d\d:\d\d|\.{3}/g, '.+')}$`,
+    `^${key.replaceAll(/[{}]/g, '\\$&').replaceAll(/ID|KEY|SCOPE|NAME|THREAD|ORDINAL|17|\d{4}-\d\d-\d\dT\d\d:\d\d|\.{3}/g, '.+')}$`,
   );
 
 describe('the fuzzer', () => {

@@ -6,7 +6,10 @@ import type { Boundary } from './target.ts';
 export interface Operation {
   readonly method: string;
   readonly path: (draw: Draw) => string;
+  /** JSON, or a text of the type below as it is. */
   readonly body?: ((draw: Draw) => unknown) | undefined;
+  /** Default: JSON. */
+  readonly type?: string;
 }
 
 /** A server that was started for a while. */
@@ -40,17 +43,11 @@ const HEADER_NAMES = [
 
 function requestOf(draw: Draw, { operations, token }: Pick<Served, 'operations' | 'token'>): Request {
   const operation = oneOf(draw, operations);
-  const { method } = operation;
+  const { method, type = 'application/json' } = operation;
   const [path, body] = [operation.path(draw), operation.body?.(draw)];
   const headers: Record<string, string> = {};
   if (token !== undefined && draw() < 0.8) headers['authorization'] = `Bearer ${token}`;
-  if (draw() < 0.9)
-    headers['content-type'] = oneOf(draw, [
-      'application/json',
-      'application/json',
-      'text/plain',
-      'x/y; charset=utf-16',
-    ]);
+  if (draw() < 0.9) headers['content-type'] = oneOf(draw, [type, type, 'text/plain', 'x/y; charset=utf-16']);
   if (draw() < 0.3)
     headers[oneOf(draw, HEADER_NAMES)] = visible(mutatedText(draw, 'text/html', 'abc,;=*/"() ')).slice(
       0,
@@ -59,13 +56,15 @@ function requestOf(draw: Draw, { operations, token }: Pick<Served, 'operations' 
   const changedPath = draw() < 0.75 ? path : mutatedText(draw, path, PATH);
   const kind = draw();
   const text =
-    body === undefined && draw() < 0.7
-      ? ''
-      : kind < 0.2
-        ? JSON.stringify(body ?? {})
-        : kind < 0.8
-          ? mutatedJson(draw, body ?? {})
-          : mutatedText(draw, JSON.stringify(body ?? {}), '{}[]":,0123456789eE+-. ');
+    typeof body === 'string'
+      ? body
+      : body === undefined && draw() < 0.7
+        ? ''
+        : kind < 0.2
+          ? JSON.stringify(body ?? {})
+          : kind < 0.8
+            ? mutatedJson(draw, body ?? {})
+            : mutatedText(draw, JSON.stringify(body ?? {}), '{}[]":,0123456789eE+-. ');
   const changedMethod =
     draw() < 0.9 ? method : oneOf(draw, ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']);
   return {
@@ -136,7 +135,13 @@ export function httpBoundary(name: string, start: () => Promise<Served>): Bounda
             async run() {
               count += 1;
               if (count % INPUTS_EACH === 0) await renew();
-              judge(asked, await answered(agent, served.url, asked));
+              const reply = await answered(agent, served.url, asked);
+              // The connection is closed after that, and the next request may still find it.
+              if (reply.status === 431) {
+                await agent.destroy();
+                agent = new Agent({ connections: 1 });
+              }
+              judge(asked, reply);
               const error = served.nextError();
               if (error !== undefined) throw new Error('inside the server', { cause: error });
             },

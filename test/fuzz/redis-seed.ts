@@ -1,8 +1,12 @@
 import type { Redis } from 'ioredis';
+import { InstanceClaim } from '../../src/app/instance-claim.ts';
+import type { ApprovalQuestion, Approvals } from '../../src/core/approvals/question.ts';
+import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisDigestClaims } from '../../src/state/digest/digest-claims.ts';
 import { createRedisRateLimitStore } from '../../src/state/limits/limiter-redis.ts';
+import { createRedisLinkUses } from '../../src/state/links/link-uses.ts';
 import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
 import { createRedisReceiptStore } from '../../src/state/receipts/receipts-redis.ts';
 import { createRedisState, type State } from '../../src/state/state.ts';
@@ -44,6 +48,36 @@ rules:
     do: [{ notify: {} }]
 `;
 
+/** What somebody was asked, and has not answered: revision 2 of it is what stands now. */
+const TARGET = {
+  positionId: '1',
+  market: MARKET,
+  targetBase: formatDecimal(decimal('0.25')),
+  sizeBase: formatDecimal(decimal('0.5')),
+};
+export const QUESTION: ApprovalQuestion = {
+  id: 'asked1',
+  stageKey: JSON.stringify(['near', 'a checksum', 'position:1', 1, 0]),
+  openedMs: 1,
+  untilMs: 8e12,
+  state: 'waiting',
+  asked: [1, 2].map((revision) => ({ revision, atMs: revision, targets: [TARGET] })),
+  askedMs: 1,
+  delivered: true,
+};
+/** Approved before. */
+const SETTLED: ApprovalQuestion = {
+  ...QUESTION,
+  id: 'settled1',
+  stageKey: JSON.stringify(['ltv', 'a checksum', 'creditLine:USDT@1', 1, 0]),
+  state: 'approved',
+  settledBy: 'approved',
+  approved: [TARGET],
+  answer: { decision: 'approve', author: 'ann', reason: 'x', atMs: 2, revision: 2 },
+  distance: 0.1,
+};
+const APPROVALS: Approvals = { version: 1, questions: [QUESTION, SETTLED], rebasedMs: 1 };
+
 /** What a world of that daemon leaves behind while its orders stand, written through the real store. */
 async function writeAccount(state: State): Promise<void> {
   const world = openWorld({
@@ -79,7 +113,7 @@ async function writeAccount(state: State): Promise<void> {
   const [result] = await state.store.commit([
     {
       base: own.account,
-      documents: load.account.documents,
+      documents: { ...load.account.documents, approvals: APPROVALS },
       lanes: new Map(lanes),
       audit: [
         { ...content, inputs },
@@ -115,6 +149,7 @@ async function writeOperators({ controls }: State): Promise<void> {
     expiresAtMs,
     ...BY,
   });
+  await controls.answer(ACCOUNT, { questionId: QUESTION.id, revision: 2, decision: 'veto', ...BY });
   await controls.submit(ACCOUNT, {
     kind: 'reduce',
     markets: [MARKET],
@@ -136,7 +171,21 @@ export function openStores(redis: Redis, prefix: string) {
     receipts: createRedisReceiptStore({ redis, prefix }),
     stress: createRedisStressStore({ redis, prefix }),
     digests: createRedisDigestClaims({ redis, prefix }),
+    claim: (onTaken: (holder: string) => void) => claimOf(redis, prefix, onTaken),
+    links: createRedisLinkUses({ redis, prefix, nowMs: () => systemClock.nowMs() }),
   };
+}
+
+/** Its waits take no time. */
+function claimOf(redis: Redis, prefix: string, onTaken: (holder: string) => void): InstanceClaim {
+  let waitedMs = 0;
+  const sleep = async (ms: number): Promise<void> => {
+    waitedMs += ms;
+  };
+  const clock = { ...systemClock, monotonicMs: () => waitedMs, sleep };
+  const timers = { after: () => () => undefined };
+  const named = { ordinal: 0, instance: 'i0', onCompany: () => undefined };
+  return new InstanceClaim({ redis, prefix, ...named, clock, timers, onTaken });
 }
 
 export type Stores = ReturnType<typeof openStores>;
@@ -145,6 +194,7 @@ export const NONCES = 'key';
 export const SCOPE = 'office/orders';
 export const THREAD = 'ops desk/near/position:1/1';
 export const DIGEST = '2026-01-31T08:00';
+export const LINK = '0123456789abcdef';
 export const SENT_DIGEST = '2026-01-30T08:00';
 export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, count: 3 } as const;
 
@@ -153,7 +203,7 @@ const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
 /** Fills a Redis with everything that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
-  const { state, nonces, limits, receipts, stress, digests } = openStores(redis, prefix);
+  const { state, nonces, limits, receipts, stress, digests, links, claim } = openStores(redis, prefix);
   await writeAccount(state);
   await writeOperators(state);
   await state.store.leases.acquire(ACCOUNT, MARKET, 'somebody', 3_000);
@@ -184,7 +234,9 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   });
   await stress.claim('1', 'somebody');
   await digests.claim(DIGEST, 'somebody');
+  await claim(() => undefined).take();
   await digests.finish(SENT_DIGEST);
+  await links.finish(LINK, { author: 'ann', atMs: 1 }, Date.now() + 60_000);
   state.close();
   await nonces.close();
 }

@@ -1,12 +1,17 @@
+import { InstanceTakenError } from '../../src/app/instance-claim.ts';
+import { partsOf } from '../../src/core/approvals/question.ts';
 import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-record.ts';
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
+import { toDecimal } from '../../src/core/quantities/decimal.ts';
 import {
   ACCOUNT,
   BUDGET,
   DIGEST,
+  LINK,
   MARKET,
   NONCES,
+  QUESTION,
   SCOPE,
   SENT_DIGEST,
   type Stores,
@@ -88,6 +93,39 @@ export const USES: Readonly<Record<string, Use>> = {
       'a key of it',
     );
     if (id === '') throw new OutOfBounds('an order without a name');
+  },
+  async answer({ state }) {
+    const draft = {
+      questionId: QUESTION.id,
+      revision: 2,
+      decision: 'approve',
+      author: 'ann',
+      reason: 'x',
+    } as const;
+    const { kind } = await state.controls.answer(ACCOUNT, draft);
+    if (!['taken', 'notAsked', 'over', 'answered'].includes(kind))
+      throw new OutOfBounds(`an answer that is ${kind}`);
+    const { load } = await state.store.read(ACCOUNT);
+    const { questions = [] } = (load.kind === 'loaded' && load.account.documents.approvals) || {};
+    for (const question of questions) {
+      partsOf(question);
+      for (const { targets } of question.asked) for (const { targetBase } of targets) toDecimal(targetBase);
+    }
+  },
+  async links({ links }) {
+    for (const use of [await links.find(LINK), await links.take(LINK, { author: 'bob', atMs: 1 })]) {
+      if (use === undefined) continue;
+      within('atMs', use.atMs, 0, 8.64e15);
+      worded(use.author);
+    }
+    await links.release(LINK);
+  },
+  async claim({ claim }) {
+    const holding = claim(worded);
+    await holding.take().catch((error: unknown) => {
+      if (!(error instanceof InstanceTakenError)) throw error;
+      worded(error.message);
+    });
   },
   async leases({ state }) {
     const { leases } = state.store;

@@ -621,6 +621,15 @@ describe('links to act with', () => {
     expect(JSON.stringify(receiver.received[0]?.json)).toContain(ACTION.url);
   });
 
+  test.each(KINDS)('%s: the link of a message about many accounts was cut in half', async (kind) => {
+    receiver.answer({ status: 200, body: FINE[kind] });
+    const along = Array.from({ length: 60 }, (_, index) =>
+      message({ accountId: `desk-${index}`, words: 'nothing could be read, '.repeat(8) }),
+    );
+    await open4[kind]().send(outgoing({ along, actions: [ACTION] }));
+    expect(JSON.stringify(receiver.received[0]?.json)).toContain(ACTION.url);
+  });
+
   test('stand in place of the command to type, and never come before the link that only shows', () => {
     const doing = { state: 'calm', cause: 'nothing', words: 'calm', orders: [], next: 'nothing' };
     const told = message({ doing });

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { account, creditLine, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
-import { endangered, type Fixture, overview, startFixture, stressed } from './fixture.ts';
+import { asked, type Fixture, overview, startFixture, stressed } from './fixture.ts';
 
 /** What who cannot see, point or see colours needs of every view, and that nothing is cut off on a phone. */
 
@@ -138,7 +138,7 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
         ],
       }),
       accounts: [
-        endangered('desk'),
+        asked('desk'),
         account('borrower', {
           positions: [],
           creditLines: [creditLine()],

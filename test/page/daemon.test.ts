@@ -4,8 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
+import type { ConfigParts } from '../daemon/config.ts';
 import { move, openScene, ours, polls, priceOf, sizeOf } from '../daemon/scene.ts';
 import { type DaemonWorld, openDaemonWorld, troubles } from '../daemon/world.ts';
+import { startReceiver } from '../notify/receiver.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 
 /** The page of a real daemon, on a real Redis, in front of the simulated exchange. */
@@ -14,6 +16,7 @@ const CONTROL_TOKEN = 'a-control-token-for-the-page';
 
 /** On a busy machine polls may have come late, which the page then says beside it. */
 const CALM = /^long calm: /;
+const ASKING = /^long waiting for approval until /;
 
 /** The position starts at some 31 % from liquidation. It fires for a while: who looks at a page has to see it. */
 const RULES = `  - id: near-liquidation
@@ -73,12 +76,13 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     await browser.close();
   });
 
-  async function open(): Promise<Scene> {
+  async function open(parts: Partial<ConfigParts> = {}): Promise<Scene> {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, {
       accounts: { long: { rules: ['near-liquidation'] } },
       rules: RULES,
       web: '{ port: 0, controlToken: { env: CONTROL_TOKEN } }',
+      ...parts,
     });
     const daemon = await world.start({ env: { ...world.env, CONTROL_TOKEN } });
     const url = daemon.webUrl();
@@ -86,7 +90,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     const watched = await openPage(browser);
     closeAfterTest(() => watched.page.context().close());
     await watched.page.goto(url);
-    await sees(watched.page, CALM);
+    await sees(watched.page, parts.mode === 'approve' ? ASKING : CALM);
     await watched.page.locator('.row-toggle').click();
     await watched.page.locator('.subject').waitFor();
     await watched.page.evaluate(REMEMBER);
@@ -216,6 +220,37 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     );
     expect(sizeOf(simulator, 'long')).toBeGreaterThan(before / 2 - 0.001);
     await page.locator('.action', { hasText: 'accepted' }).first().waitFor();
+    await expectClean(scene);
+  });
+
+  it('sends what it asks about when it is approved there, by the ledger, and nothing before', async () => {
+    const receiver = await startReceiver();
+    closeAfterTest(() => receiver.close());
+    const scene = await open({
+      mode: 'approve',
+      rules: RULES.replace('below: 20%, clearAbove: 22%', 'below: 40%, clearAbove: 60%'),
+      more: `approval: { within: 50s, withoutAnswer: hold }
+channels:
+  hook: { type: webhook, url: ${receiver.url}/hook, secret: { env: OPERATORS_KEY } }
+`,
+    });
+    const { page, simulator, world } = scene;
+    await page.getByRole('button', { name: /^Approve near-liquidation/ }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('seen');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);
+    await dialog.getByRole('button', { name: 'Show what it is about' }).click();
+    await dialog.getByText(/^sell [\d.]+ BTC_PERP once the price is /).waitFor();
+    expect(ours(simulator, 'long')).toEqual([]);
+    await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await patiently(
+      () => ours(simulator, 'long').length > 0,
+      'an order at the exchange',
+      () => troubles(world.events),
+    );
+    await page.getByRole('button', { name: /^Approve/ }).waitFor({ state: 'detached' });
     await expectClean(scene);
   });
 

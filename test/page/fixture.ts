@@ -258,6 +258,8 @@ function change({ method, path: asked, body }: Asked, state: FixtureState): [num
   if (method === 'POST' && asked.endsWith('/top-ups')) {
     return [201, { url: 'https://pay.example/deposit?x=1', uniqueId: 'u-1', opensWith: 'referrer' }];
   }
+  if (method === 'POST' && asked.endsWith('/answers')) return [201, { order: { id: 'a1' } }];
+  if (method === 'POST' && asked === '/acknowledgements') return [201, { acknowledgements: [] }];
   if (method === 'POST' && asked === '/silences') return [201, { id: 's1', ...given }];
   return [404, { error: { code: 'notFound', message: 'nothing here' } }];
 }
@@ -291,6 +293,58 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     oldestJudgedAtMs: atMs - 2_000,
     may: { control: true, operate: true, topUp: true },
     ...changed,
+  };
+}
+
+/** An account of which people are asked something, and were told of. */
+export function asked(accountId: string): AccountView {
+  const size = { market: 'BTC_PERP', positionId: '1' } as const;
+  const atMs = Date.now() - 20_000;
+  return {
+    ...endangered(accountId),
+    mode: 'approve',
+    questions: [
+      {
+        reference: '4c604367-1',
+        ruleId: 'near-liquidation',
+        subject: 'position:1',
+        stage: 0,
+        state: 'waiting',
+        answerable: true,
+        settledBy: null,
+        askedMs: atMs,
+        untilMs: atMs + 3_600_000,
+        withoutAnswer: 'act',
+        delivered: true,
+        targets: [{ ...size, targetBase: text('0.25'), sizeBase: text('0.5') }],
+        orders: [
+          {
+            ...size,
+            role: 'reduce',
+            side: 'sell',
+            amount: text('0.25'),
+            activationPrice: text('29471'),
+            price: text('29200'),
+            status: 'observed',
+            clientOrderId: 'bw2.x',
+          },
+        ],
+        answer: null,
+      },
+    ],
+    notices: [
+      {
+        ruleId: 'near-liquidation',
+        subject: 'position:1',
+        market: 'BTC_PERP',
+        severity: 'critical',
+        episode: 7,
+        stage: 0,
+        sinceMs: atMs,
+        toldAtMs: atMs,
+        acknowledged: null,
+      },
+    ],
   };
 }
 

@@ -3,12 +3,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { accountRow } from '../../src/core/lines/account-row.ts';
 import { account, CALM, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
-import { endangered, type Fixture, type FixtureState, overview, startFixture } from './fixture.ts';
+import { asked, endangered, type Fixture, type FixtureState, overview, startFixture } from './fixture.ts';
 
 /** The page in a real browser, in front of an API that does as it is told. */
 
 const LOAN = 'creditLine:USDT@1700000000';
 const NOT_LIVE = 'STALE';
+const WOULD_SEND = /sell 0\.25 BTC_PERP once the price is 29.?471 or less, limit 29.?200/;
 
 let browser: Browser;
 let fixture: Fixture | undefined;
@@ -314,6 +315,81 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
       path: '/accounts/desk/orders/o1',
       body: { reason: 'over', author: 'ann' },
     });
+  });
+
+  it('approves what is asked after it has shown the orders and the deadline, and vetoes it', async () => {
+    const { fixture: server, page } = await open({ accounts: [asked('desk')] });
+    await expand(page, 'desk');
+    for (const decision of ['Approve', 'Veto']) {
+      await page.getByRole('button', { name: `${decision} near-liquidation, 4c604367-1` }).click();
+      const dialog = page.getByRole('dialog', { name: `${decision} near-liquidation in desk` });
+      await dialog.getByLabel('Reason').fill('seen');
+      if (decision === 'Approve') {
+        await dialog.getByLabel('Your name').fill('ann');
+        await dialog.getByLabel('Control token').fill('the-control-token');
+      }
+      await dialog.getByRole('button', { name: 'Show what it is about' }).click();
+      await dialog.getByText(WOULD_SEND).waitFor();
+      await dialog.getByText('at most 0.25 of 0.5 is left').waitFor();
+      await dialog.getByText(/^without an answer it acts at /).waitFor();
+      const before = server.asked.filter(({ method }) => method === 'POST').length;
+      expect(before).toBe(decision === 'Approve' ? 0 : 1);
+      await dialog.getByRole('button', { name: decision, exact: true }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(lastSent(server.asked)).toMatchObject({
+        path: '/accounts/desk/answers',
+        body: {
+          reference: '4c604367-1',
+          decision: decision.toLowerCase(),
+          reason: 'seen',
+          author: 'ann',
+        },
+      });
+    }
+  });
+
+  it('acknowledges what people were told, as it was shown, and then says who sees to it', async () => {
+    const { fixture: server, page } = await open({ accounts: [asked('desk')] }, '/accounts/desk');
+    await page.getByRole('button', { name: 'Acknowledge near-liquidation for position:1' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Acknowledge near-liquidation in desk' });
+    await dialog.getByLabel('Reason').fill('on it');
+    await dialog.getByLabel('Your name').fill('ann');
+    await dialog.getByLabel('Control token').fill('the-control-token');
+    await dialog.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(lastSent(server.asked)).toMatchObject({
+      path: '/acknowledgements',
+      body: {
+        accountId: 'desk',
+        ruleId: 'near-liquidation',
+        subject: 'position:1',
+        episode: 7,
+        stage: 0,
+        reason: 'on it',
+        author: 'ann',
+      },
+    });
+    const acknowledged = { author: 'ann', atMs: Date.now() } as never;
+    const [notice] = asked('desk').notices;
+    if (notice === undefined) throw new Error('nothing was told');
+    server.changeAccount('desk', { notices: [{ ...notice, acknowledged }] });
+    await sees(page, /^ann sees to it/);
+    expect(await page.getByRole('button', { name: /^Acknowledge/ }).count()).toBe(0);
+  });
+
+  it('offers no answer to somebody who may only read, nor where changing is off', async () => {
+    const { fixture: server, page } = await open(
+      { accounts: [asked('desk')], knownAs: 'dave' },
+      '/accounts/desk',
+    );
+    await sees(page, WOULD_SEND);
+    const offered = () => page.getByRole('button', { name: /^(Approve|Veto|Acknowledge)/ }).count();
+    expect(await offered()).toBe(0);
+    server.state.knownAs = null;
+    await page.reload();
+    await becomes(offered, 3);
+    server.changeOverview({ may: { control: false, operate: false, topUp: false } });
+    await becomes(offered, 0);
   });
 
   it('silences a rule for one subject, and offers nothing where changing is off', async () => {

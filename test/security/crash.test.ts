@@ -11,6 +11,7 @@ import { leaksIn, PLANTED } from './planted.ts';
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 const THROWS = path.join(import.meta.dirname, 'fixtures/throw-on-signal.ts');
+const EATS = path.join(import.meta.dirname, 'fixtures/eat-memory-on-signal.ts');
 
 interface Crashing {
   readonly child: ChildProcess;
@@ -33,6 +34,8 @@ async function startCrashing(nodeOptions: string): Promise<Crashing> {
   const env = {
     ...process.env,
     ...environment(simulator),
+    // Whatever a config takes from its environment.
+    ...Object.fromEntries(Object.entries(PLANTED).map(([name, value]) => [`PLANTED_${name}`, value])),
     READ_TOKEN: PLANTED.readToken,
     PLANTED_IN_ERRORS: PLANTED.readToken,
     NODE_OPTIONS: nodeOptions,
@@ -46,7 +49,7 @@ async function startCrashing(nodeOptions: string): Promise<Crashing> {
   });
   const account = simulator.accounts.find(({ id }) => id === 'long');
   const secrets = {
-    readToken: PLANTED.readToken,
+    ...PLANTED,
     apiKey: account?.apiKey ?? '',
     apiSecret: account?.apiSecret ?? '',
   };
@@ -72,6 +75,20 @@ test('a daemon that crashes with a secret in the message prints none, with its s
   expect(stderr()).toContain('this is a defect in Breakwater: refused: ');
   expect(stderr()).toContain('fixtures/throw-on-signal.ts');
   expect(leaksIn(new Map([['stderr', stderr()]]), secrets)).toEqual([]);
+});
+
+test('a daemon that runs out of memory prints no secret, and writes no report of what it held', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-reports-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const { child, stderr, secrets } = await startCrashing(
+    `--import ${EATS} --max-old-space-size=96 --report-on-fatalerror --report-directory=${folder}`,
+  );
+  child.kill('SIGUSR2');
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  expect([code === 0, code ?? signal]).toEqual([false, expect.anything()]);
+  expect(stderr()).toContain('JavaScript heap out of memory');
+  expect(leaksIn(new Map([['stderr', stderr()]]), secrets)).toEqual([]);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test('diagnostic reports that NODE_OPTIONS asks for hold no secret of the environment', async () => {

@@ -149,7 +149,7 @@ test('a pause written to Redis without a seal does not hold, and is told of', as
   await eventually(() => orders(world) > 0, 'an order');
 });
 
-test('a notice put into the queue without a seal is told as not proven and never as critical; the daemon’s own as ever', async () => {
+test('a notice put into the queue without a seal is told as not proven, never as critical, and without links to act by; the daemon’s own as ever', async () => {
   const receiver = await startReceiver();
   closeAfterTest(() => receiver.close());
   const rules = `  - id: near
@@ -161,6 +161,7 @@ test('a notice put into the queue without a seal is told as not proven and never
   const world = await openOperatorWorld({
     accounts: { long: { rules: ['near'] } },
     rules,
+    web: '{ port: 0, publicUrl: "http://127.0.0.1:1" }',
     more: `channels: { hook: { type: webhook, url: "${receiver.url}/hook" } }\n`,
   });
   const queues = openQueues({
@@ -185,14 +186,24 @@ test('a notice put into the queue without a seal is told as not proven and never
   const job = { ...notice, id: 'forged-2', key: 'forged-2', words: 'Call this number.' };
   const notify = queues.all.find(({ name }) => name === 'notify');
   await notify?.add('firing', { version: 1, notice: job, seal: 'f'.repeat(64) });
-  for (const words of ['Move all funds to x.', 'Call this number.']) {
+  // What is answered by its links, and for how long they are good, would be chosen by who wrote it.
+  const approval = { reference: 'abc-1', untilMs: 1, withoutAnswer: 'hold', orders: ['nothing at all'] };
+  const asks = { ...notice, id: 'forged-3', key: 'forged-3', kind: 'approval', words: 'Approve this.' };
+  await notify?.add('approval', { version: 1, notice: { ...asks, atMs: 8e15, approval } });
+  const titles = (json: object): readonly string[] =>
+    (Reflect.get(json, 'links') as { title: string }[]).map(({ title }) => title);
+  expect(titles(own)).toContain('Acknowledge');
+  for (const words of ['Move all funds to x.', 'Call this number.', 'Approve this.']) {
     await eventually(() => told(words) !== undefined, words);
     expect(told(words)).toMatchObject({ severity: 'warning' });
+    expect(titles(told(words) ?? {})).not.toEqual(
+      expect.arrayContaining([expect.stringMatching(/Acknowledge|Approve|Veto/)]),
+    );
     expect(told(words)?.['words']).toMatch(
       /^Not proven to be from Breakwater \(it lacks the seal .*\)\. It says: /,
     );
   }
-  expect(world.events.filter(({ kind }) => kind === 'noticeUnproven')).toHaveLength(2);
+  expect(world.events.filter(({ kind }) => kind === 'noticeUnproven')).toHaveLength(3);
 });
 
 test('audit rewritten with Redis access: the log has the head, and verify --head finds that it is another one', async () => {

@@ -11,6 +11,8 @@ interface CommandScene {
   readonly env: Readonly<Record<string, string>>;
   /** That of the planted files; reports go there too. */
   readonly folder: string;
+  /** The config with Sentinels. */
+  readonly sentinels: string;
 }
 
 const BOOK = `accounts:
@@ -32,6 +34,7 @@ export async function commandTexts({
   simulator,
   env,
   folder,
+  sentinels,
 }: CommandScene): Promise<ReadonlyMap<string, string>> {
   const at = (name: string): string => path.join(folder, name);
   await writeFile(at('book.yaml'), BOOK);
@@ -90,7 +93,7 @@ export async function commandTexts({
     at('secret'),
   ];
   for (const what of ['positions', 'credit-lines', 'balance', 'transfers', 'spot-orders']) {
-    await run(['call', what, '--json', ...keys, '--redis', 'env:REDIS', '--redis-prefix', 'planted']);
+    await run(['call', what, '--json', ...keys, '--redis', 'env:PLAIN_REDIS', '--redis-prefix', 'planted']);
     await run(['call', what, ...keys]);
   }
   const wrong = ['--api-key-file', at('readToken'), '--api-secret-file', at('controlToken')];
@@ -111,10 +114,16 @@ export async function commandTexts({
   await run(['tune', ...play, ...prices, ...search, '--json']);
 
   // And with what is not there, or not right.
-  const lost = { REDIS: `redis://:${PLANTED.redisPassword}@127.0.0.1:1` };
+  const lost = { REDIS: `rediss://:${PLANTED.redisPassword}@127.0.0.1:1` };
   for (const args of [['status'], ['doctor'], ['audit', 'tail', '--account', 'long']]) {
     await run([...args, '--debug', '--config', world.configFile], lost);
     await run([...args, '--debug', '--json', '--config', world.configFile], lost);
+  }
+  await writeFile(at('sentinels.yaml'), sentinels);
+  for (const command of ['check', 'doctor', 'status']) {
+    const named = command === 'check' ? [at('sentinels.yaml')] : ['--config', at('sentinels.yaml')];
+    await run([command, ...named, '--debug']);
+    await run([command, ...named, '--debug', '--json']);
   }
   await run(['status', '--redis', 'env:REDIS', '--debug'], {
     REDIS: `not an address, ${PLANTED.hookSecret}`,

@@ -1,102 +1,82 @@
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { Daemon } from '../../src/app/daemon.ts';
 import { OPERATOR_CHAIN } from '../../src/core/audit/audit-record.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { configText, environment } from '../daemon/config.ts';
 import { d, openScene, ours } from '../daemon/scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, storedIn, troubles } from '../daemon/world.ts';
-import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { type Certificate, hasOpenssl, openAuthority } from '../support/certificates.ts';
+import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { ask } from '../web/fixture.ts';
 import { type EventListener, listenTo } from '../web/listener.ts';
-import { LogText, leaksIn, PLANTED, plantFiles, startReceiver } from './planted.ts';
+import { LogText, leaksIn, PLANTED, plantFiles } from './planted.ts';
 import { commandTexts } from './planted-commands.ts';
-
-/** A position near its liquidation and a credit line near its margin call; everything is told to every channel. */
-const RULES = `  - id: near
-    on: position
-    when: { liquidationDistance: { below: 90% } }
-    severity: critical
-    do:
-      - notify: {}
-      - reduce: { by: 50%, slippage: 1% }
-  - id: ltv
-    on: creditLine
-    when: { currentLtv: { above: 51% } }
-    do: [{ notify: { cure: [50%] } }]
-`;
-
-function configOf(simulator: RunningSimulator, receiver: string, folder: string, prefix: string): string {
-  const file = (name: string): string => `{ file: "${folder}/${name}" }`;
-  const more = `redis: { url: { env: REDIS }, prefix: "${prefix}" }
-channels:
-  broken: { type: slack, url: { env: SLACK }, giveUpAfter: 1s }
-  hook: { type: webhook, url: { env: HOOK }, secret: ${file('hookSecret')} }
-  bot: { type: telegram, token: ${file('telegramToken')}, chat: "-100", api: "${receiver}" }
-  alerts: { type: alertmanager, urls: ["${receiver}"], authorization: { env: ALERTS } }
-depositLink:
-  ticker: [USD, EUR]
-  provider: VISAMASTER
-  maxAmount: 4000
-  customer:
-    firstName: ${file('firstName')}
-    lastName: ${file('lastName')}
-    email: ${file('email')}
-    birthDate: ${file('birthDate')}
-    address:
-      line1: ${file('line1')}
-      line2: ${file('line2')}
-      city: ${file('city')}
-      zipCode: ${file('zipCode')}
-      countryCode: ${file('country')}
-`;
-  return configText(simulator, {
-    accounts: { long: { rules: ['near', 'ltv'] } },
-    rules: RULES,
-    more,
-    web: `{ port: 0, token: ${file('readToken')}, controlToken: ${file('controlToken')}, publicUrl: "http://127.0.0.1:9" }`,
-    acting: '{ fillWithin: 10m, intentTtl: 1h, maxSnapshotAge: 1s }',
-  });
-}
+import { keyLines, PUBLIC_URL, plantedConfig } from './planted-config.ts';
+import { type Received, startMailServer, startReceiver } from './planted-servers.ts';
+import { secretPlaces, writtenAt } from './secret-places.ts';
 
 interface Scene {
   readonly world: DaemonWorld;
   readonly daemon: Daemon;
   readonly server: { readonly port: number };
   readonly log: LogText;
-  readonly received: readonly { readonly url: string; readonly body: string }[];
+  readonly received: readonly Received[];
+  readonly mails: readonly string[];
   readonly secrets: Readonly<Record<string, string>>;
   readonly simulator: RunningSimulator;
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
+  /** Of the configs: the daemon's, and one with Sentinels. */
+  readonly texts: { readonly text: string; readonly sentinels: string };
+}
+
+/** One server, with and without TLS; both ask for the password. */
+async function startRedis(tls: Certificate & { readonly ca: string }) {
+  const port = await freePort();
+  const files = ['--tls-cert-file', tls.cert, '--tls-key-file', tls.key, '--tls-ca-cert-file', tls.ca];
+  const server = await startRedisServer({ args: ['--tls-port', String(port), ...files] });
+  closeAfterTest(() => server.stop());
+  const plain = new Redis(server.url);
+  await plain.config('SET', 'requirepass', PLANTED.redisPassword);
+  plain.disconnect();
+  return {
+    plain: server.url.replace('redis://', `redis://:${PLANTED.redisPassword}@`),
+    encrypted: `rediss://:${PLANTED.redisPassword}@127.0.0.1:${port}`,
+  };
 }
 
 async function openPlanted(): Promise<Scene> {
   const simulator = await openScene();
   const creditLine = { asset: 'USDT', amount: d('30000'), collateralAsset: 'BTC', collateralAmount: d('1') };
   expect(simulator.model.openLoan('long', creditLine).ok).toBe(true);
-  const server = await startRedisServer();
-  closeAfterTest(() => server.stop());
-  const plain = new Redis(server.url);
-  await plain.config('SET', 'requirepass', PLANTED.redisPassword);
-  plain.disconnect();
-  const redisUrl = server.url.replace('redis://', `redis://:${PLANTED.redisPassword}@`);
+  const authority = await openAuthority();
+  const own = { ...(await authority.sign('client')), ca: authority.cert };
+  const urls = await startRedis({ ...(await authority.sign('server')), ca: authority.cert });
   const receiver = await startReceiver();
+  const mail = await startMailServer();
   const folder = await plantFiles();
-  const redis = { url: redisUrl, prefix: 'planted:' };
+  const redis = { url: urls.plain, prefix: 'planted:' };
   const world = await openDaemonWorld(simulator, { accounts: {}, rules: '' }, { redis });
-  await world.write(configOf(simulator, receiver.url, folder, 'planted'));
+  const planted = await plantedConfig({
+    simulator,
+    folder,
+    prefix: 'planted',
+    receiverUrl: receiver.url,
+    mailPort: mail.port,
+    redisUrl: urls.encrypted,
+    tls: own,
+  });
+  await world.write(planted.text);
   const log = new LogText();
-  const env = {
-    ...environment(simulator),
-    REDIS: redisUrl,
-    HOOK: `${receiver.url}/hooks/${PLANTED.hookAddress}`,
-    SLACK: `${receiver.url}/services/${PLANTED.slackAddress}`,
-    ALERTS: `Bearer ${PLANTED.alertmanager}`,
-  };
+  const env = { ...planted.env, PLAIN_REDIS: urls.plain };
   const output = {
     stream: log.stream,
     isTerminal: false,
@@ -106,7 +86,13 @@ async function openPlanted(): Promise<Scene> {
   } as const;
   const daemon = await world.start({ env, log: output });
   const account = simulator.accounts.find(({ id }) => id === 'long');
-  const secrets = { ...PLANTED, apiKey: account?.apiKey ?? '', apiSecret: account?.apiSecret ?? '' };
+  const secrets = {
+    ...PLANTED,
+    ...(await keyLines(own.key)),
+    ...linkKeys(PLANTED.operatorsKey),
+    apiKey: account?.apiKey ?? '',
+    apiSecret: account?.apiSecret ?? '',
+  };
   const port = Number(new URL(daemon.webUrl() ?? '').port);
   return {
     world,
@@ -114,35 +100,62 @@ async function openPlanted(): Promise<Scene> {
     server: { port },
     log,
     received: receiver.received,
+    mails: mail.mails,
     secrets,
     simulator,
     env,
     folder,
+    texts: planted,
   };
+}
+
+/** What signs links: derived from the operators' key, and as good as it for whoever wants to make one. */
+function linkKeys(secret: string): Readonly<Record<string, string>> {
+  const key = createHmac('sha256', secret).update('breakwater signed link 1', 'utf8').digest();
+  const forms = ['hex', 'base64', 'base64url'] as const;
+  return Object.fromEntries(forms.map((form) => [`the key of links, in ${form}`, key.toString(form)]));
 }
 
 /** That of `tune` is looked at as well, though it may end before its first round. */
 const REPORTS = ['check', 'doctor', 'status', 'report', 'pause', 'audit', 'call', 'replay', 'stress'];
 
+/** What each channel and the heartbeat send to; the second is that of ntfy. */
+const TOLD = [
+  /^\/services\//,
+  /^\/$/,
+  /^\/hooks\//,
+  /^\/bot/,
+  /^\/api\/v2\/alerts/,
+  /^\/api\/webhooks\//,
+  /^\/workflows\//,
+  /^\/v2\/enqueue/,
+  /^\/v2\/alerts/,
+  /^\/ping\//,
+];
+
 const TOP_UPS = '/api/v1/accounts/long/top-ups';
 
 /** What people and the exchange do in the meantime, the refused and the failed included; the links that were made. */
 async function live(
-  { simulator, server, world, received }: Scene,
+  { simulator, server, world, received, mails }: Scene,
   subject: string,
 ): Promise<readonly string[]> {
   simulator.setPrice('BTC_USDT', '57000');
+  const reached = () => TOLD.filter((start) => received.some(({ url }) => start.test(url)));
   await eventually(
-    () => ours(simulator, 'long').length > 0 && new Set(received.map(({ url }) => url)).size >= 4,
+    () => ours(simulator, 'long').length > 0 && reached().length === TOLD.length && mails.length > 0,
     'an order, and messages to all channels',
     () => [
       ours(simulator, 'long').length,
-      new Set(received.map(({ url }) => url)),
+      reached(),
+      mails.length,
       troubles(world.events).map((event) => JSON.stringify(event).slice(0, 200)),
     ],
   );
   const control = { method: 'POST', token: PLANTED.controlToken };
-  const made = await ask(server, TOP_UPS, { ...control, body: { subject, amount: '500', author: 'ann' } });
+  // What people type is kept, without the secrets that they paste by mistake.
+  const author = `ann ${PLANTED.hookSecret}`;
+  const made = await ask(server, TOP_UPS, { ...control, body: { subject, amount: '500', author } });
   expect(made).toMatchObject({ status: 201 });
   const { url } = made.json as { url: string };
   simulator.exchange.fiat.mode = 'failing';
@@ -156,13 +169,75 @@ async function live(
   const pause = {
     accountId: 'long',
     forMs: 60_000,
-    author: 'ann',
+    author,
     reason: `do not record ${PLANTED.readToken}`,
   };
-  expect((await ask(server, '/api/v1/pauses', { ...control, body: pause })).status).toBe(201);
+  const paused = await ask(server, '/api/v1/pauses', { ...control, body: pause });
+  expect(paused.status).toBe(201);
+  const lift = { ...control, method: 'DELETE', body: { author, reason: pause.reason } };
+  const { id } = paused.json as { id: string };
+  expect((await ask(server, `/api/v1/pauses/${id}`, lift)).status).toBe(200);
+  const flatten = { order: { kind: 'flatten', markets: ['ETH_PERP'] }, author, reason: pause.reason };
+  const ordered = await ask(server, '/api/v1/accounts/long/orders', {
+    ...control,
+    body: { ...flatten, key: 'planted-1' },
+  });
+  expect([ordered.status, ordered.body]).toEqual([201, expect.stringContaining('[redacted]')]);
   const token = url.slice(url.lastIndexOf('/') + 1);
   expect(simulator.model.payFiatDeposit(token).ok).toBe(true);
   return [url, token];
+}
+
+/** Tokens of signed links in what was sent; mails break lines and write signs in digits. */
+function linksIn({ received, mails }: Scene): readonly string[] {
+  const all = [...received.map(({ body }) => body), ...mails.map(mailText)].join('\n');
+  return [...new Set([...all.matchAll(/\/links\/([\w-]+\.[\w-]{43})/g)].map(([, token = '']) => token))];
+}
+
+function mailText(mail: string): string {
+  return mail
+    .replaceAll(/=\r?\n/g, '')
+    .replaceAll(/=([0-9A-F]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+/** Previews, a person, somebody who comes too late, and one who guesses: what the pages show. */
+async function followLinks(scene: Scene): Promise<ReadonlyMap<string, string>> {
+  const [first = '', second = ''] = linksIn(scene);
+  const pages = new Map<string, string>();
+  const open = async (what: string, link: string, press?: string): Promise<number> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const asking = press === undefined ? {} : { method: 'POST', body: press, headers };
+    const { status, body, headers: answered } = await ask(scene.server, `/links/${link}`, asking);
+    pages.set(`link ${what}`, `${JSON.stringify(answered)}\n${body}`);
+    return status;
+  };
+  expect(await open('looked at', first)).toBe(200);
+  expect(await open('pressed', first, `author=ann+${PLANTED.readToken}`)).toBe(200);
+  expect(await open('pressed again', first, 'author=bob')).toBe(200);
+  expect(await open('changed', `${second.slice(0, -6)}AAAAAA`)).toBe(404);
+  expect(await open('with more behind it', `${second}/x?y=${second}`)).toBe(404);
+  return pages;
+}
+
+/** What a daemon keeps on disk. */
+async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {
+  const names = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = names
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+  return new Map(
+    await Promise.all(
+      files.map(
+        async (file) => [`file ${path.relative(folder, file)}`, await readFile(file, 'utf8')] as const,
+      ),
+    ),
+  );
+}
+
+/** Two services take their key in the message itself. */
+function messageText({ url, body }: Received): string {
+  if (url === '/') return body.replaceAll(PLANTED.ntfyTopic, '(its topic)');
+  return url === '/v2/enqueue' ? body.replaceAll(PLANTED.pagerdutyKey, '(its key)') : body;
 }
 
 /** Everything that can be had from the daemon, by where it is from. */
@@ -171,7 +246,7 @@ async function everything(
   listener: EventListener,
   subject: string,
 ): Promise<Map<string, string>> {
-  const { server, daemon, world, log, received } = scene;
+  const { server, daemon, world, log, received, mails, folder } = scene;
   const texts = new Map<string, string>();
   const get = async (url: string, asking: Parameters<typeof ask>[2] = { token: PLANTED.readToken }) => {
     const answer = await ask(server, url, asking);
@@ -204,14 +279,16 @@ async function everything(
     const listed = await get(`/queues/api/queues?activeQueue=${queue}&status=latest&page=1&jobsPerPage=100`);
     expect(listed.status).toBe(200);
   }
-  for (const token of ['wrong', PLANTED.readToken, PLANTED.controlToken]) {
+  for (const token of ['wrong', PLANTED.readToken, PLANTED.controlToken, PLANTED.userToken]) {
     await get('/api/v1/pauses', { method: 'POST', token, body: { author: PLANTED.hookSecret } });
     await get('/api/v1/nothing', { token });
     await get('/api/v1/accounts?limit=x', { token, headers: { host: 'evil.example' } });
   }
   texts.set('events', JSON.stringify(listener.events));
   texts.set('log', log.text);
-  texts.set('messages', received.map(({ body }) => body).join('\n'));
+  texts.set('messages', [...received.map(messageText), ...mails.map(mailText)].join('\n'));
+  for (const [where, text] of await filesIn(path.join(folder, 'mirror'))) texts.set(where, text);
+  texts.set('heads', await readFile(path.join(folder, 'heads'), 'utf8'));
   texts.set(
     'config',
     inspect(daemon.config(), { depth: 20, showHidden: true }) + JSON.stringify(daemon.config()),
@@ -232,9 +309,9 @@ function depositsSeen({ events }: DaemonWorld): number {
   }, 0);
 }
 
-describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
+describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', () => {
   test('tells none of them, whatever happens: log, metrics, answers, page, events, queues, audit, messages, store, reports of commands', {
-    timeout: 90_000,
+    timeout: 120_000,
   }, async () => {
     const scene = await openPlanted();
     const { server, world, daemon, simulator } = scene;
@@ -282,17 +359,34 @@ describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
       expect(told).toMatch(words);
     }
 
+    const pages = await followLinks(scene);
     const texts = await everything(scene, listener, subject);
-    const commands = await commandTexts(scene);
+    for (const [where, text] of pages) texts.set(where, text);
+    const commands = await commandTexts({ ...scene, sentinels: scene.texts.sentinels });
     for (const [where, text] of commands) texts.set(where, text);
     await daemon.stop('the test has seen all of it', 10_000);
     texts.set('log', scene.log.text);
+    // Rules compare addresses, so the config in memory has them as they are.
+    const { withdrawalAddress: _address, ...ofConfig } = scene.secrets;
+    const config = new Map([['config', texts.get('config') ?? '']]);
+    texts.delete('config');
+    expect(leaksIn(config, ofConfig)).toEqual([]);
     expect(leaksIn(texts, scene.secrets)).toEqual([]);
     const [url = '', token = ''] = link;
     expect(leaksIn(texts, { url, token })).toEqual([]);
+    const elsewhere = new Map([...texts].filter(([where]) => where !== 'messages'));
+    const tokens = linksIn(scene);
+    expect(tokens.length).toBeGreaterThan(5);
+    expect(leaksIn(elsewhere, Object.fromEntries(tokens.entries()))).toEqual([]);
     // The scan has seen what it is meant to see.
     expect(texts.get('log')).toContain('"event":"started"');
-    expect(texts.get('messages')).toContain('http://127.0.0.1:9/accounts/long/');
+    // Wrong tokens and links are told of, with who sent them.
+    for (const why of ['wrongToken', 'wrongLink'])
+      expect(texts.get('log')).toMatch(new RegExp(`"event":"webRefused".*${why}.*127\\.0\\.0\\.1`));
+    expect(texts.get('messages')).toContain(`${PUBLIC_URL}/accounts/long/`);
+    expect([...texts.keys()].filter((where) => where.startsWith('file instance-0/')).length).toBeGreaterThan(
+      1,
+    );
     expect([...texts.values()].join('').length).toBeGreaterThan(200_000);
     for (const [where, text] of texts) expect([where, text.length > 0]).toEqual([where, true]);
     const done = [...commands].filter(
@@ -303,6 +397,48 @@ describe.skipIf(!hasRedisServer())('a daemon with planted secrets', () => {
     for (const kind of ['replay', 'stress', 'tune'])
       expect(commands.get(`what ${kind} --config wrote`)).toContain('</html>');
   });
+});
+
+/** `DE` is in every text. */
+const TOO_SHORT = new Set(['countryCode']);
+
+test('every secret that a config can have is planted', async () => {
+  const simulator = await openScene();
+  const folder = await plantFiles();
+  const tls = { cert: 'client.crt', key: path.join(folder, 'own.key'), ca: 'ca.crt' };
+  await writeFile(tls.key, Object.values(PLANTED).join('\n'));
+  const planted = await plantedConfig({
+    simulator,
+    folder,
+    prefix: 'planted',
+    receiverUrl: 'http://127.0.0.1:9',
+    mailPort: 9,
+    redisUrl: `redis://:${PLANTED.redisPassword}@127.0.0.1:9`,
+    tls,
+  });
+  const known = [
+    ...Object.values(PLANTED),
+    ...simulator.accounts.flatMap((one) => [one.apiKey, one.apiSecret]),
+  ];
+  const isPlanted = (written: unknown): boolean => {
+    const { env, file } = written as { env?: string; file?: string };
+    const text = env === undefined ? readFileSync(file ?? String(written), 'utf8') : (planted.env[env] ?? '');
+    return known.some((secret) => text.includes(secret));
+  };
+  const configs: readonly unknown[] = [parse(planted.text), parse(planted.sentinels)];
+  const missingOf = (schema: object): readonly string[] =>
+    secretPlaces(schema)
+      .filter((place) => !TOO_SHORT.has(place.at(-1) ?? ''))
+      .filter((place) => !configs.flatMap((config) => writtenAt(config, place)).some(isPlanted))
+      .map((place) => place.join('.'));
+  const schema = JSON.parse(readFileSync(new URL('../../config/schema.json', import.meta.url), 'utf8')) as {
+    readonly properties: Readonly<Record<string, object>>;
+  };
+  expect(missingOf(schema)).toEqual([]);
+  // One more is noticed, wherever it is.
+  const { web } = schema.properties;
+  const more = { properties: { ...schema.properties, vault: { anyOf: [{ items: web }] } } };
+  expect(missingOf(more)).toEqual(['vault.*.token', 'vault.*.controlToken']);
 });
 
 test.each([

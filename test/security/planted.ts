@@ -1,6 +1,4 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -16,6 +14,23 @@ export const PLANTED = {
   slackAddress: 'T0PLANTED/B0PLANTED/planted-slack-path',
   telegramToken: '987654321:planted-telegram-token-xyz',
   alertmanager: 'planted-alertmanager-credentials',
+  ntfyTopic: 'planted-ntfy-topic-2c9e',
+  ntfyToken: 'tk_planted-ntfy-token-8842',
+  discordPath: '112233445566/planted-discord-token-5a5a',
+  teamsSignature: 'planted-teams-signature-6d1c',
+  pagerdutyKey: 'planted-pagerduty-routing-key-00',
+  opsgenieKey: 'planted-opsgenie-key-77ab-12cd',
+  mailPassword: 'planted-mail-Passw0rd-91',
+  heartbeatPath: 'planted-heartbeat-path-e02f',
+  exchangeProxy: 'planted-exchange-proxy-Passw0rd',
+  egressProxy: 'planted-egress-proxy-Passw0rd',
+  channelProxy: 'planted-channel-proxy-Passw0rd',
+  refusedProxy: 'planted-refused-proxy-Passw0rd',
+  heartbeatProxy: 'planted-heartbeat-proxy-Passw0rd',
+  sentinelPassword: 'planted-sentinel-Passw0rd-4b',
+  operatorsKey: 'planted-operators-key-9f41-0123456789abcdef',
+  userToken: 'planted-user-token-of-carol-31337',
+  withdrawalAddress: 'planted-withdrawal-address-0xAbCd',
   firstName: 'Zenobia',
   lastName: 'Quackenbush',
   email: 'zenobia.quackenbush@planted.example',
@@ -37,10 +52,11 @@ export function leaksIn(
   texts: ReadonlyMap<string, string>,
   secrets: Readonly<Record<string, string>>,
 ): readonly Leak[] {
+  const lowered = [...texts].map(([where, text]) => [where, text, text.toLowerCase()] as const);
   return Object.entries(secrets).flatMap(([what, secret]) =>
     formsOf(secret).flatMap((form) =>
-      [...texts].flatMap(([where, text]): readonly Leak[] => {
-        const at = text.toLowerCase().indexOf(form.toLowerCase());
+      lowered.flatMap(([where, text, lower]): readonly Leak[] => {
+        const at = lower.indexOf(form.toLowerCase());
         return at === -1
           ? []
           : [{ what, where, around: text.slice(Math.max(0, at - 60), at + form.length + 20) }];
@@ -64,37 +80,7 @@ function formsOf(secret: string): readonly string[] {
   ];
 }
 
-export interface Received {
-  readonly url: string;
-  readonly body: string;
-}
-
-/** Takes every message; what comes to `/services/` it fails, and says its address while doing so. */
-export async function startReceiver(): Promise<{ readonly url: string; readonly received: Received[] }> {
-  const received: Received[] = [];
-  const server = createServer((request, response) => {
-    void bodyOf(request).then((body) => {
-      const url = request.url ?? '';
-      received.push({ url, body });
-      response.statusCode = url.startsWith('/services/') ? 500 : 200;
-      response.end(response.statusCode === 500 ? `cannot take ${url} now` : '{"ok":true,"result":{}}');
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closeAfterTest(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
-}
-
-/** Secrets of people as files, for a config: the folder. */
+/** Each as a file of its name, for a config: the folder. */
 export async function plantFiles(): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-planted-'));
   closeAfterTest(() => rm(folder, { recursive: true, force: true }));

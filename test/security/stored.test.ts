@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { MAX_CONTROLS, MAX_INBOX_ORDERS } from '../../src/core/controls/controls.ts';
+import { MAX_ACKNOWLEDGEMENTS, MAX_CONTROLS, MAX_INBOX_ORDERS } from '../../src/core/controls/controls.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { sha256Hex } from '../../src/state/sha256.ts';
 import { type StoredKeys, storedKeys } from '../fuzz/redis-keys.ts';
@@ -186,6 +186,8 @@ describe('the audit trail', () => {
   });
 });
 
+type Question = Readonly<Record<string, unknown>> & { readonly asked: readonly object[] };
+
 describe('an account is refused, and said why, with', () => {
   test('a document of millions of characters', async () => {
     await redis.hset(account(), 'd:routes', `{"version":1,"routes":{"a":"${'x'.repeat(5_000_000)}"}}`);
@@ -199,6 +201,30 @@ describe('an account is refused, and said why, with', () => {
     await redis.hset(account(), fieldOf('x'.repeat(5_000)), '{');
     const { load } = await stores.state.store.read(ACCOUNT);
     expect(load.kind === 'refused' ? load.problem.message.length : load).toBeLessThan(1_000);
+  });
+
+  test('a header of 70,000 characters, which are not repeated', async () => {
+    await redis.hset(account(), 'h', '/'.repeat(70_000));
+    const { load } = await stores.state.store.read(ACCOUNT);
+    expect(load.kind).toBe('refused');
+    expect(load.kind === 'refused' && load.problem.message.length).toBeLessThan(400);
+  });
+
+  test.each<[string, (one: Question) => object]>([
+    [
+      'whose targets are no numbers',
+      (one: Question) => ({ ...one, asked: [{ ...one.asked[0], targets: [{}] }] }),
+    ],
+    ['that asks nothing', (one: Question) => ({ ...one, asked: 1 })],
+    ['of no rule', (one: Question) => ({ ...one, stageKey: '{' })],
+    ['in a state that there is not', (one: Question) => ({ ...one, state: 'approvedByNobody' })],
+  ])('a question to people %s', async (_how, change) => {
+    const stored = JSON.parse((await redis.hget(account(), 'd:approvals')) ?? '') as {
+      questions: Question[];
+    };
+    const questions = stored.questions.map(change);
+    await redis.hset(account(), 'd:approvals', JSON.stringify({ ...stored, questions }));
+    expect(await problem()).toBe('DOCUMENT_UNREADABLE approvals');
   });
 
   test('a header whose numbers of records are none', async () => {
@@ -221,7 +247,7 @@ test('an inbox with thousands of orders is read no further than it may be long',
 
 test.each([
   ['too long', 'x'.repeat(5_000_000)],
-  ['too many', Array.from({ length: 3 * MAX_CONTROLS }, () => 1)],
+  ['too many', Array.from({ length: 3 * (MAX_CONTROLS + MAX_ACKNOWLEDGEMENTS) }, () => 1)],
 ])('controls that are %s hold everything back instead of holding the daemon up', async (what, entries) => {
   const text = JSON.stringify({ version: 1, entries });
   await redis.set(key('controls'), `abcdefghijkl${text}`);

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { createLinkDesk } from '../../src/app/web/link-desk.ts';
 import type { LinkTarget } from '../../src/core/controls/signed-link.ts';
+import { concealer } from '../../src/core/redaction/conceal.ts';
 import type { NoticeLine } from '../../src/core/view/account-view.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createLinkSigner } from '../../src/state/links/link-signer.ts';
@@ -55,6 +56,7 @@ async function start(notices: Readonly<Record<string, readonly NoticeLine[]>>): 
   const links = createLinkDesk({
     signer: SIGNER,
     uses: createMemoryLinkUses(),
+    redact: concealer(['a-secret-of-the-config']),
     controls: state.controls,
     views: async (ids) => accounts.filter(({ accountId }) => ids?.includes(accountId) ?? true),
     clock: systemClock,
@@ -112,6 +114,15 @@ test('the button acknowledges, with who, by which channel and from where; a repl
     expect(again.body).not.toContain('<button>');
   }
   expect(await world.acknowledgements()).toHaveLength(1);
+});
+
+test('a secret that somebody types as a name is not stored with the link, nor shown', async () => {
+  const world = await start({ 'desk-1': [told()] });
+  const link = linkTo(TARGET);
+  expect((await world.press(link, 'ann a-secret-of-the-config')).body).toContain('Acknowledged');
+  const again = await ask(world.server, link);
+  expect(again.body).toContain('By ann [redacted], by a link sent to ops');
+  expect(again.body).not.toContain('a-secret-of-the-config');
 });
 
 test('of two people at once one has it, and both learn who', async () => {

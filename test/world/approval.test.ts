@@ -349,3 +349,132 @@ describe('what happens in between', () => {
     expect(first).toBeLessThan(38_000);
   });
 });
+
+describe('what was approved bounds what is done', () => {
+  const DEEPER = [
+    [20_000, '58600'],
+    [22_000, '56700'],
+    [23_000, '56600'],
+    [60_000, '56600'],
+  ] as const;
+  const TRAILING: Asking = {
+    withoutAnswer: 'hold',
+    within: '8s',
+    action: 'reduce: { untilDistance: 12%, slippage: 1% }',
+  };
+  const enforced = configOf({ ...TRAILING, mode: 'enforce' });
+
+  test('the mode becomes enforce after an approval of less: it goes as far as the rule says', async () => {
+    const events: TimedEvent[] = [
+      answer(10_000, 'approve'),
+      { atMs: 40_000, kind: 'reload', daemon: 'north', config: enforced },
+    ];
+    const world = await play({ config: TRAILING, events, further: DEEPER, durationMs: 70_000 });
+    const { load } = await world.store.read('desk');
+    const lanes = load.kind === 'loaded' ? [...load.account.lanes.values()] : [];
+    const [intent] = lanes.flatMap(({ intents }) => intents);
+    expect(intent?.approvedBase).toBeUndefined();
+    expect(world.exchange.model.openOrders('desk').length + Number(intent?.end?.how === 'reached')).toBe(1);
+  });
+
+  test.each(['veto', undefined] as const)(
+    'the rest is refused (%s): the intent is not opened and ended again with every poll',
+    async (decision) => {
+      const further = decision === undefined ? [] : [answer(26_000, decision)];
+      const events = [answer(10_000, 'approve'), ...further];
+      const world = await play({ config: TRAILING, events, further: DEEPER });
+      const ended = (await world.audit.tail('desk', 10_000)).filter(
+        ({ record: { content } }) => content.kind === 'action' && content.event.kind === 'intentEnded',
+      );
+      expect(ended.length).toBeLessThan(4);
+    },
+  );
+
+  test('a cancel that was held without an answer is sent when it is approved late', async () => {
+    const config: Asking = { withoutAnswer: 'hold', action: 'cancelAll: { types: [spot], scope: account }' };
+    const world = await play({ config, events: [answer(80_000, 'approve')], durationMs: 90_000 });
+    const cancels = world.exchange.model
+      .ledger({ kinds: ['request'] })
+      .filter(({ details }) => String(details?.['path']).includes('cancel'));
+    expect(cancels.map(({ atMs }) => Math.floor((atMs - world.startMs) / 10_000))).toEqual([8]);
+  });
+});
+
+describe('a margin call asks nobody', () => {
+  /** The exchange calls at 9.5 %: nearer by 3 % than where people were asked, as no fall of the distance asks again. */
+  const CALLED = { markets: { BTC_PERP: { maintenanceMargin: '0.16' } } };
+  const config: Asking = { below: '9.85%', within: '20s' };
+  const fallsTo = (price: string): Partial<WorldSpec> => ({
+    exchange: {
+      ...CALLED,
+      accounts: [
+        {
+          id: 'desk',
+          collateral: { USDT: '7320' },
+          leverage: 5,
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
+        },
+      ],
+    },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: [
+          [0, '60000'],
+          [FALL_AT_MS, '60000'],
+          [FALL_AT_MS + 1_000, '59850'],
+          [15_000, '59850'],
+          [16_000, price],
+          [60_000, price],
+        ],
+        tickMs: 100,
+      },
+    ],
+    daemons: [
+      { name: 'north', config: configOf(config).replace('maintenanceMargin: 3%', 'maintenanceMargin: 16%') },
+    ],
+  });
+  const calledAt = (world: World): readonly number[] =>
+    world.exchange.model.ledger({ kinds: ['margin_call'] }).map(({ atMs }) => atMs - world.startMs);
+
+  test.each([
+    ['vetoed', [answer(12_000, 'veto')]],
+    ['not answered yet', []],
+  ] as const)('%s: an order is there at once when the exchange calls, and not before', async (_, events) => {
+    const world = await play({ events: [...events], spec: fallsTo('59650'), durationMs: 22_000 });
+    const [called = Number.NaN] = calledAt(world);
+    const first = Math.min(...placedAt(world));
+    expect(first).toBeGreaterThan(called);
+    expect(first).toBeLessThan(called + 2_000);
+  });
+
+  test('just before the exchange calls a veto holds', async () => {
+    const world = await play({ events: [answer(12_000, 'veto')], spec: fallsTo('59720') });
+    expect(calledAt(world)).toEqual([]);
+    expect(placedAt(world)).toEqual([]);
+  });
+});
+
+describe('two daemons', () => {
+  const BOTH = ['north', 'south'].map((name) => ({ name, config: configOf() }));
+
+  test.each([
+    ['half a second after the veto', 12_500],
+    ['three seconds after it', 15_000],
+    ['well after it', 20_000],
+  ])('the store is lost %s: none of them acts on what was vetoed', async (_, lostMs) => {
+    const events: TimedEvent[] = [answer(12_000, 'veto'), { atMs: lostMs, kind: 'store', state: 'down' }];
+    const world = open({ events, spec: { daemons: BOTH }, durationMs: 70_000 });
+    await world.run();
+    expect(placedAt(world)).toEqual([]);
+  });
+
+  test('silence: one of them acts, once', async () => {
+    const world = await play({ spec: { daemons: BOTH } });
+    const first = Math.min(...placedAt(world));
+    expect(first).toBeGreaterThanOrEqual(FALL_AT_MS + 20_000);
+    expect(first).toBeLessThan(ASKED_BY_MS + 21_500);
+    expect(sizeOf(world)).toBe(0.25);
+    expect(noticesOf(world).filter(({ approval }) => approval !== undefined)).toHaveLength(1);
+  });
+});

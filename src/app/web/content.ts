@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
+import { currentConcealer } from '../../core/redaction/conceal.ts';
 import { createMemoryLinkUses, createRedisLinkUses } from '../../state/links/link-uses.ts';
 import type { QueueFigures } from '../../telemetry/record.ts';
 import type { LinkDesk } from '../../web/links.ts';
@@ -76,7 +77,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
 }
 
 function linkDeskOf(
-  { links: signer, state, clock, redis, prefix }: Base,
+  { links: signer, state, clock, redis, prefix, process }: Base,
   views: ViewSource,
   isAlone: () => boolean,
 ): LinkDesk | undefined {
@@ -85,6 +86,7 @@ function linkDeskOf(
   return createLinkDesk({
     signer,
     uses: usesOrAlone(shared, createMemoryLinkUses(), isAlone),
+    redact: currentConcealer(() => process.secrets.current),
     controls: state.controls,
     views: async (ids) => (await views.read(ids)).map(({ view }) => view),
     clock,

@@ -1,17 +1,20 @@
 import type { FoundUse, LinkSigner, LinkTarget, LinkUses } from '../../core/controls/signed-link.ts';
+import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { LinkDesk, LinkView } from '../../web/links.ts';
 import { type LinkParts, type LinkResult, linkActions, timeWords } from './link-actions.ts';
 
 export interface LinkDeskParts extends LinkParts {
   readonly signer: LinkSigner;
   readonly uses: LinkUses;
+  /** What people type is stored and shown: no secret of the config with it. */
+  readonly redact: Conceal;
 }
 
 /** That a link was used is known for so long after it has expired. */
 const REMEMBERED_MS = 7 * 86_400_000;
 
 /** Shows and does what links of messages say, each once. */
-export function createLinkDesk({ signer, uses, ...parts }: LinkDeskParts): LinkDesk {
+export function createLinkDesk({ signer, uses, redact, ...parts }: LinkDeskParts): LinkDesk {
   const { clock } = parts;
   const actions = linkActions(parts);
   const actionOf = (target: LinkTarget): AnyAction => actions[target.kind];
@@ -21,7 +24,8 @@ export function createLinkDesk({ signer, uses, ...parts }: LinkDeskParts): LinkD
       const use = await uses.find(id);
       return use === undefined ? await actionOf(target).look(target) : usedView(use);
     },
-    async use(id, { target, expiresAtMs }, author) {
+    async use(id, { target, expiresAtMs }, typed) {
+      const author = redact(typed);
       const use = { author, atMs: clock.nowMs() };
       const earlier = await uses.take(id, use);
       if (earlier !== undefined) return usedView(earlier);

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import {
   type AccountAccess,
   accountAccess,
@@ -10,6 +9,7 @@ import {
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, paint, printNote, printWarning } from '../io.ts';
 import { DEFAULT_CONFIG, explained, redisAddress } from '../operate/place.ts';
+import { readText } from '../option-values.ts';
 import { printable } from '../table.ts';
 import type { CallEndpoint } from './endpoints.ts';
 
@@ -129,8 +129,10 @@ function baseUrlsOf({ baseUrl }: ConnectionFlags, env: CliIo['env']): readonly s
 }
 
 async function credentialsOf({ apiKeyFile, apiSecretFile }: ConnectionFlags, env: CliIo['env']) {
-  const apiKey = (await readText('--api-key-file', apiKeyFile, env[ENVIRONMENT.apiKey])).trim();
-  const apiSecret = (await readText('--api-secret-file', apiSecretFile, env[ENVIRONMENT.apiSecret])).trim();
+  const read = async (flag: string, file: string | undefined, otherwise = '') =>
+    (file === undefined ? otherwise : await readText(flag, file)).trim();
+  const apiKey = await read('--api-key-file', apiKeyFile, env[ENVIRONMENT.apiKey]);
+  const apiSecret = await read('--api-secret-file', apiSecretFile, env[ENVIRONMENT.apiSecret]);
   const missing = [
     ...(apiKey === '' ? [`the API key (${ENVIRONMENT.apiKey} or --api-key-file)`] : []),
     ...(apiSecret === '' ? [`the API secret (${ENVIRONMENT.apiSecret} or --api-secret-file)`] : []),
@@ -139,35 +141,12 @@ async function credentialsOf({ apiKeyFile, apiSecretFile }: ConnectionFlags, env
   throw new UsageError(`missing: ${missing.join(' and ')}.`, 'Secrets are never taken from a flag.');
 }
 
-async function readText(flag: string, file: string | undefined, otherwise = ''): Promise<string> {
-  if (file === undefined) return otherwise;
-  return await readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
-    const cure = 'Give it a readable file.';
-    throw new CliError('file-unreadable', `cannot read the file of ${flag} (${code}).`, { cure });
-  });
-}
-
-/** Customer data of specification 4.1: neither its values nor, as the file may be another one, its names are shown. */
-export async function customerOf(file: string): Promise<object> {
+/** Customer data of specification 4.1, which the client checks. No error quotes the text, as the parser's own would. */
+export async function customerOf(file: string): Promise<unknown> {
   const written = await readText('--customer-file', file);
-  const { z } = await import('zod');
-  const text = z.string();
-  const address = { line1: text, line2: text, city: text, zipCode: text, countryCode: text };
-  const person = { firstName: text, lastName: text, email: text, birthDate: text };
-  // The client knows which of them a request needs.
-  const customer = z
-    .strictObject(person)
-    .partial()
-    .extend({ address: z.strictObject(address).partial() });
   try {
-    const { success, data } = customer.safeParse(JSON.parse(written));
-    if (success) return data;
+    return JSON.parse(written);
   } catch {
-    // The parser's own message quotes the text.
     throw new UsageError('--customer-file: the file is not JSON.');
   }
-  throw new UsageError(
-    '--customer-file: expected a JSON object with firstName, lastName, email, birthDate, address and nothing else; ' +
-      'address is an object with line1, line2, city, zipCode, countryCode (line2 may be missing); all of them texts.',
-  );
 }

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { ENDPOINTS, type ExchangeRequests, type Prepared, type RequestSettings, suggest } from '../../app.ts';
+import { ENDPOINTS, type exchangeRequests, suggest } from '../../app.ts';
 import type { CallOptions, CommandOutcome, FullExchange, ReadOutcome } from '../../core/ports/exchange.ts';
 import { UsageError } from '../errors.ts';
 import { printable } from '../table.ts';
 import { named, optional, type ParametersOf, repeatable, required, type Values } from './parameters.ts';
 import { listView, recordView, type Shown } from './views.ts';
 
-type Outcome<T> = Promise<ReadOutcome<T> | CommandOutcome<T>>;
 type EndpointId = keyof typeof ENDPOINTS;
+type Requests = Awaited<ReturnType<typeof exchangeRequests>>;
+type RequestOf<Id> = Id extends keyof Requests ? Parameters<Requests[Id]>[0] : object;
+type Method<Id> = Id extends 'hedgeMode' ? 'setHedgeMode' : Id extends 'fiatDeposit' ? 'fiatDepositLink' : Id;
+type Call<Id> = Method<Id> extends keyof FullExchange ? FullExchange[Method<Id>] : never;
+type ReplyOf<Id> = Extract<Awaited<ReturnType<Call<Id>>>, { readonly value: unknown }>['value'];
+type Outcome<T> = ReadOutcome<T> | CommandOutcome<T>;
 
 /** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
 interface Endpoint<Q, T> {
@@ -19,21 +24,16 @@ interface Endpoint<Q, T> {
   readonly parameters: ParametersOf<Omit<Q, 'customer'>>;
   readonly takesCustomer?: true;
   /** Values where none are given. */
-  readonly defaults?: (given: Partial<NoInfer<Q>>) => Partial<NoInfer<Q>>;
-  /** Makes the body, checked by the client's own rules; absent where it has no fields. */
-  readonly prepare?: (requests: ExchangeRequests) => (request: Q, settings: RequestSettings) => Prepared;
+  readonly defaults?: (given: Partial<Q>) => Partial<Q>;
   /** Why a request could open exposure, judged by the body as it will be sent; `undefined` when it cannot. */
   readonly exposure?: (body: Values) => string | undefined;
   /** What to know before a confirmation; absent where the risk says it. */
   readonly caution?: (request: Q) => string;
   /** What to do when nobody knows whether it took effect. */
   readonly afterUnknown?: (request: Q) => string;
-  readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Outcome<T>;
+  readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Promise<Outcome<T>>;
   readonly view: (value: T) => Shown;
 }
-
-/** Ties the types of one endpoint together, so that the table of all need not know them. */
-const endpoint = <Q, T>(one: Endpoint<Q, T>) => one as object as Endpoint<Values, unknown>;
 
 /** One page of a history, so that a glance costs one request; with `since` the reading goes on to there. */
 const ONE_PAGE = 500;
@@ -45,27 +45,26 @@ const BOUNDS = {
 const onePage = ({ since }: { since?: number }) => (since === undefined ? { maxRecords: ONE_PAGE } : {});
 
 /** By the client's names, in the order of the listing: reads first. */
-const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
-  ping: endpoint({
+const TABLE: { readonly [Id in EndpointId]: Endpoint<RequestOf<Id>, ReplyOf<Id>> } = {
+  ping: {
     name: 'ping',
     summary: 'whether the exchange answers; needs no credentials',
     parameters: {},
     send: (exchange, _none, options) => exchange.ping(options),
     view: () => ({ lines: () => ['pong'] }),
-  }),
-  openPositions: endpoint({
+  },
+  openPositions: {
     name: 'positions',
     summary: 'open collateral positions; amounts in the base currency, pnl and margin in the quote currency',
     parameters: { market: optional('text', 'only this market, e.g. BTC_PERP') },
-    prepare: (requests) => requests.preparePositions,
     send: (exchange, query, options) => exchange.openPositions(query, options),
     view: (list) =>
       listView(list, 'No open positions.', [
         'market positionSide >amount >basePrice >liquidationPrice liquidationState >unrealizedPnl >pnlPercent',
         '>margin >freeMargin >stopLoss >takeProfit openDate positionId',
       ]),
-  }),
-  creditLines: endpoint({
+  },
+  creditLines: {
     name: 'credit-lines',
     summary: 'open credit lines; LTVs in the unit of the exchange, percent or fraction',
     parameters: {},
@@ -74,8 +73,8 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       listView(list, 'No credit lines.', [
         'asset >amount >totalFunding >currentLtv >initialLtv >marginCallLtv >liquidationLtv createdAt',
       ]),
-  }),
-  mainBalance: endpoint({
+  },
+  mainBalance: {
     name: 'balance',
     summary: 'main balance per asset; an asset that is missing has zero',
     parameters: {},
@@ -85,8 +84,8 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       const list = { records, setAside: [], complete: true };
       return { ...listView(list, 'The main balance is empty.', ['asset >available']), json: { balance } };
     },
-  }),
-  transfers: endpoint({
+  },
+  transfers: {
     name: 'transfers',
     summary: 'deposits and withdrawals, newest first',
     parameters: {
@@ -101,19 +100,17 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       status: repeatable('whole number', 'only with these codes; give method too'),
       ...BOUNDS,
     },
-    prepare: (requests) => requests.prepareTransfers,
     defaults: onePage,
     send: (exchange, query, options) => exchange.transfers(query, options),
     view: (list) =>
       listView(list, 'No deposits or withdrawals.', [
         'createdAt method ticker >amount >fee >status network address uniqueId transactionId',
       ]),
-  }),
-  spotOrders: endpoint({
+  },
+  spotOrders: {
     name: 'spot-orders',
     summary: 'spot order history, newest first within each market',
     parameters: { market: optional('text', 'only this market, e.g. BTC_USDT'), ...BOUNDS },
-    prepare: (requests) => requests.prepareSpotOrders,
     defaults: onePage,
     send: (exchange, query, options) => exchange.spotOrders(query, options),
     view: (list) =>
@@ -121,8 +118,8 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
         'ctime market side type status >amount >price >dealStock >dealMoney >dealFee ftime',
         'clientOrderId orderId',
       ]),
-  }),
-  cancelAll: endpoint({
+  },
+  cancelAll: {
     name: 'cancel-all',
     summary: 'cancel open orders, all of them or by market and type',
     changes: 'cancels orders, protective stops among them',
@@ -130,7 +127,6 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       market: optional('text', 'only in this market'),
       types: repeatable('spot|margin|futures', 'only these types; without it all of them', 'type'),
     },
-    prepare: (requests) => requests.prepareCancelAll,
     caution: ({ market, types }) =>
       `It cancels every ${types?.join(' and ') ?? 'open'} order ` +
       `${market === undefined ? 'of the account' : 'in that market'}, protective stops among them.`,
@@ -138,8 +134,8 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       'Cancelling once more is safe as long as no order has been placed since; a late arrival would cancel it.',
     send: (exchange, request, options) => exchange.cancelAll(request, { ...options, priority: 'protective' }),
     view: () => ({ lines: () => ['The exchange accepted the cancellation.'] }),
-  }),
-  stopLimit: endpoint({
+  },
+  stopLimit: {
     name: 'stop-limit',
     summary: 'a collateral stop-limit order; reduce-only unless told otherwise',
     changes: 'places an order',
@@ -155,7 +151,6 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       stopLoss: optional('decimal', 'attached order, quote currency; not with reduceOnly=true'),
       takeProfit: optional('decimal', 'attached order, quote currency; not with reduceOnly=true'),
     },
-    prepare: (requests) => requests.prepareStopLimit,
     defaults: () => ({ reduceOnly: true, clientOrderId: `call-${randomUUID()}` }),
     exposure: ({ reduceOnly }) =>
       reduceOnly === true ? undefined : 'an order without reduceOnly=true can open or grow a position',
@@ -180,15 +175,14 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
           ? []
           : [`The exchange adjusted the amount from ${order.adjustedFrom} to ${order.amount}.`],
     }),
-  }),
-  hedgeMode: endpoint({
+  },
+  hedgeMode: {
     name: 'hedge-mode',
     summary: 'hedge mode (long and short at once) or one-way mode; needs --allow-exposure',
     changes: 'changes what every later order of the account means',
     parameters: {
       hedgeMode: required('true|false', 'true for long and short positions at once, false for one-way mode'),
     },
-    prepare: (requests) => requests.prepareHedgeMode,
     exposure: ({ hedgeMode }) =>
       hedgeMode === true
         ? 'in hedge mode an order of the other side opens a second position instead of reducing the first'
@@ -196,8 +190,8 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
     afterUnknown: () => 'Setting the same mode again is safe; place no order before that is accepted.',
     send: (exchange, { hedgeMode }, options) => exchange.setHedgeMode(hedgeMode, options),
     view: () => ({ lines: () => ['The exchange accepted the mode.'] }),
-  }),
-  fiatDeposit: endpoint({
+  },
+  fiatDeposit: {
     name: 'fiat-deposit-link',
     summary: 'an address at which a person pays in fiat money',
     changes: 'makes a deposit link and spends its unique id',
@@ -211,7 +205,6 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
       failureLink: optional('text', 'https, of a domain that support has allowed'),
       returnLink: optional('text', 'without it the result page has no way back'),
     },
-    prepare: (requests) => requests.prepareFiatDeposit,
     defaults: () => ({ uniqueId: randomUUID() }),
     caution: () => 'It moves no money; a person pays at the address that comes back.',
     afterUnknown: () =>
@@ -225,11 +218,14 @@ const TABLE: Readonly<Record<EndpointId, Endpoint<Values, unknown>>> = {
           'Referer header, or the browser lands on the home page of the exchange.',
       ],
     }),
-  }),
+  },
 };
 
+/** From here on requests are what was read from parameters. */
+const ANY = TABLE as object as Readonly<Record<EndpointId, Endpoint<Values, unknown>>>;
+
 export type CallEndpoint = (typeof CALL_ENDPOINTS)[number];
-export const CALL_ENDPOINTS = Object.entries(TABLE).map(([id, { parameters, ...one }]) =>
+export const CALL_ENDPOINTS = Object.entries(ANY).map(([id, { parameters, ...one }]) =>
   Object.assign(one, ENDPOINTS[id as EndpointId], { parameters: named(parameters) }),
 );
 

@@ -1,8 +1,8 @@
-import type { CommandOutcome, ExchangeError, ReadOutcome } from '../../core/ports/exchange.ts';
+import type { CommandOutcome, ReadOutcome } from '../../core/ports/exchange.ts';
 import { CliError } from '../errors.ts';
+import { errorWords, exchangeCures } from '../exchange-errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CliIo, printJson, printLine, printWarning } from '../io.ts';
-import { printable } from '../table.ts';
 import type { CallEndpoint } from './endpoints.ts';
 import type { Values } from './parameters.ts';
 
@@ -33,44 +33,18 @@ export function report(
   const advice = kind === 'unknown' ? afterUnknown?.(request) : CURES[error.name];
   const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
   if (json !== true) {
-    const message = `${name}: ${PREFIX[kind]}${described(error)}.`;
+    const message = `${name}: ${PREFIX[kind]}${errorWords(error)}.`;
     throw new CliError(error.name, message, { exitCode, cure: advice });
   }
   io.setExitCode(exitCode);
   printJson(io, { endpoint: name, outcome: kind, error, advice });
 }
 
-/** The error's message, fields, name, status and code in one line. */
-function described({
-  name,
-  message,
-  httpStatus,
-  code,
-  retryAfterMs,
-  fields = {},
-  params = [],
-}: ExchangeError): string {
-  const named = Object.entries(fields).map(([field, texts]) => `${field}: ${texts.join(' ')}`);
-  const said = [message.replace(/\.$/, ''), ...named, ...params].join('; ').replace(/\.$/, '');
-  const status = httpStatus === undefined ? '' : `, HTTP ${httpStatus}`;
-  const number = code === undefined ? '' : `, code ${code}`;
-  const wait = retryAfterMs === undefined ? '' : `, retry after ${Math.ceil(retryAfterMs / 1000)} s`;
-  return printable(`${said} (${name}${status}${number}${wait})`);
-}
-
 /** What to do about errors that are not the request's fault. */
-const CURES: Readonly<Partial<Record<ExchangeError['name'], string>>> = {
-  unauthenticated: 'Check that key and secret belong together and to this exchange.',
+const CURES: Readonly<Record<string, string>> = {
+  ...exchangeCures('--base-url'),
   permissionDenied: 'The exchange enables this per key: in its settings or through its support.',
   nonceRefused: 'Use the --nonce mode of the key, and --redis if others use the key too.',
-  rateLimited: 'Wait a few seconds.',
-  addressNotAllowed: 'Allow the address of this host in the settings of the key, its IPv6 address too.',
-  gatewayRefused: 'Something in front of the exchange refused: try its other address.',
-  nameNotResolved: 'Check --base-url, and the name servers of this host.',
-  certificateRefused: 'Check --base-url, and whether something intercepts the connection.',
-  connectionRefused: 'Check --base-url, and whether the exchange is running.',
-  connectTimeout: 'Check --base-url, the network and the firewall.',
-  connectFailed: 'Check --base-url, and whether the exchange is running.',
   timeout: 'Try again, or raise --timeout-ms.',
   cancelledPartlyFilled: 'It was filled in part: read the positions.',
 };

@@ -6,6 +6,7 @@ import type {
   SpotOrderRecord,
 } from '../../core/ports/exchange.ts';
 import { CliError } from '../errors.ts';
+import { errorWords, exchangeCures } from '../exchange-errors.ts';
 import type { CliIo } from '../io.ts';
 import { printable } from '../table.ts';
 
@@ -52,8 +53,8 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<A
       ({ path, expected, got }) =>
         `A position is not as documented: ${path}: expected ${expected}, got ${got}.`,
     ),
-    ...(orders.kind === 'ok' ? [] : [`Orders could not be read: ${said(orders.error)}.`]),
-    ...(loans.kind === 'ok' ? [] : [`Credit lines could not be read: ${said(loans.error)}.`]),
+    ...(orders.kind === 'ok' ? [] : [`Orders could not be read: ${errorWords(orders.error)}.`]),
+    ...(loans.kind === 'ok' ? [] : [`Credit lines could not be read: ${errorWords(loans.error)}.`]),
   ];
   return {
     positions: records,
@@ -65,20 +66,17 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<A
 
 function refused(error: ExchangeError): CliError {
   const cure = CURES[error.name] ?? 'Check --exchange.';
-  return new CliError(error.name, `the positions could not be read: ${said(error)}. Nothing was written.`, {
-    cure: `${cure} To write without asking the exchange: --offline.`,
-  });
-}
-
-function said({ name, message, httpStatus }: ExchangeError): string {
-  const status = httpStatus === undefined ? '' : `, HTTP ${httpStatus}`;
-  return printable(`${message.replace(/\.$/, '')} (${name}${status})`);
+  return new CliError(
+    error.name,
+    `the positions could not be read: ${errorWords(error)}. Nothing was written.`,
+    {
+      cure: `${cure} To write without asking the exchange: --offline.`,
+    },
+  );
 }
 
 const CURES: Readonly<Record<string, string>> = {
-  unauthenticated: 'Check that key and secret belong together and to this exchange.',
+  ...exchangeCures('--exchange'),
   permissionDenied: 'Give the key the right to read open positions.',
   nonceRefused: 'Name the nonce mode of the key with --nonce: the live exchange wants window or increasing.',
-  rateLimited: 'Wait a few seconds.',
-  addressNotAllowed: 'Allow the address of this host in the settings of the key, its IPv6 address too.',
 };

@@ -1,7 +1,8 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CliError, UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
+import { readText } from '../option-values.ts';
 import type { SecretSource } from './decisions.ts';
 import type { Prompter } from './prompter.ts';
 
@@ -81,10 +82,9 @@ export async function requireAbsent(file: string, cure: string): Promise<void> {
 }
 
 async function readSecretFile(file: string, flag: string, isNeeded: boolean): Promise<string> {
-  const text = await readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
-    if (!isNeeded) return '';
-    const cure = 'Give it a readable file.';
-    throw new CliError('file-unreadable', `cannot read the file of ${flag} (${code}).`, { cure });
+  const text = await readText(flag, file).catch((error: CliError) => {
+    if (isNeeded) throw error;
+    return '';
   });
   if (text.trim() !== '' || !isNeeded) return text.trim();
   throw new CliError('secret-missing', `the file of ${flag} is empty.`);

@@ -58,7 +58,7 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
   if (accounts.length > 1 || !everything) {
     const { severity, words } = headlineOf(accounts);
     say(COLOURS[severity ?? 'calm'], words);
-    if (accounts.every(({ mode }) => mode === 'observe')) say('bold', ALL_OBSERVE);
+    if (accounts.every(isObserving)) say('bold', ALL_OBSERVE);
     lines.push('');
   }
   const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
@@ -72,6 +72,12 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
 }
 
 const ALL_OBSERVE = 'All accounts are in observe mode: orders are recorded, not sent.';
+
+/** A rule may have a mode of its own. */
+function isObserving({ mode, rules }: StatusAccount): boolean {
+  return mode === 'observe' && !rules.some((rule) => rule.mode === 'approve' || rule.mode === 'enforce');
+}
+
 const COLOURS = { critical: 'red', warning: 'yellow', info: 'bold', calm: 'bold' } as const;
 const MOST_CONTROLS = 2;
 const INDENT = '  ';

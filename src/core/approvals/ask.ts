@@ -14,8 +14,8 @@ import {
 /** What a stage would do if nobody held it back. */
 export interface WantedStage {
   readonly targets: readonly AskedTarget[];
-  /** It reduces something, whose target may not be known yet. */
-  readonly reduces: boolean;
+  /** It is known what it would do. */
+  readonly isReady: boolean;
   /** The exact orders and cancels, in words. */
   readonly orders: () => readonly string[];
 }
@@ -80,13 +80,13 @@ function askable(
   inputs: AskInputs,
 ): ApprovalQuestion | undefined {
   const { state, heldBack, askedMs, approved = [] } = question;
-  const { targets, reduces } = stage;
+  const { targets, isReady } = stage;
   const isBeyond = (shown: readonly AskedTarget[]): boolean =>
     targets.some((target) => goesBeyond(target, shown, inputs.tolerance));
   if (state === 'approved') return isBeyond(approved) ? waitingFrom(question, inputs) : undefined;
   if (state !== 'waiting' || heldBack === true) return undefined;
   if (askedMs !== undefined) return isBeyond(latestOf(question)?.targets ?? []) ? question : undefined;
-  if (reduces && targets.length === 0) return undefined;
+  if (!isReady) return undefined;
   // The time to answer begins when people are asked.
   return waitingFrom(question, inputs);
 }

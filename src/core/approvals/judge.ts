@@ -34,6 +34,8 @@ export type DeliveryState = 'delivered' | 'failed' | 'pending';
 
 export interface JudgeInputs {
   readonly accountId: string;
+  /** Id of the store epoch: questions of another one are others, whatever their numbers. */
+  readonly epochId: string;
   readonly stages: readonly AskingStage[];
   /** Whether a stage that is absent has ended. */
   readonly conclusive: boolean;
@@ -80,7 +82,8 @@ export function judgeQuestions(approvals: Approvals, inputs: JudgeInputs): Judge
   const asking = new Set(stages.map(({ stageKey }) => stageKey));
   for (const question of approvals.questions) {
     if (asking.has(question.stageKey)) continue;
-    if (!conclusive) questions.push(question);
+    // Somebody may answer while nothing is known of the rule.
+    if (!conclusive) questions.push(withAnswers(question, undefined, answers, audit));
     else if (question.state === 'waiting' && question.askedMs !== undefined)
       settled.push({ question, by: 'notNeeded' });
   }
@@ -97,23 +100,45 @@ function judgeOne(
   inputs: JudgeInputs,
   audit: Recorder,
 ): ApprovalQuestion | undefined {
-  if (stage.isExempt) return before;
-  const { accountId } = inputs;
-  if (stage.isHeldBack) return before && heldBack(before);
-  const known: ApprovalQuestion =
-    before ??
-    waitingFrom({ id: questionId(accountId, stage.stageKey), stageKey: stage.stageKey, asked: [] }, inputs);
-  const awake = known.heldBack === true ? waitingFrom(known, inputs) : known;
+  if (before === undefined && (stage.isExempt || stage.isHeldBack)) return undefined;
+  const { accountId, epochId, answers } = inputs;
+  const { stageKey } = stage;
+  const known =
+    before ?? waitingFrom({ id: questionId({ accountId, epochId, stageKey }), stageKey, asked: [] }, inputs);
+  // Whatever else has changed: an answer is to what was asked when it was given.
+  const answered = withAnswers(known, stage, answers, audit);
+  if (stage.isExempt) return answered;
+  if (stage.isHeldBack) return heldBack(answered);
+  const awake =
+    answered.heldBack === true ? waitingFrom(answered, inputs) : withFirstDistance(answered, stage);
   const worse = isWorse(awake, stage) ? waitingFrom(awake, inputs) : awake;
-  const answered = inputs.answers
-    .filter((answer) => answer.questionId === worse.id)
-    .reduce((question, answer) => withAnswer(question, answer, stage, audit), worse);
-  if (answered.state !== 'waiting') return answered;
-  const told = withDelivery(answered, inputs);
+  if (worse.state === 'unanswered' && isTooNear(stage, inputs)) return released(worse, 'timeTooShort');
+  if (worse.state !== 'waiting') return worse;
+  const told = withDelivery(worse, inputs);
   const by = endOfWait(told, stage, inputs);
   if (by === undefined) return told;
-  if (by !== 'unanswered') return { ...told, state: 'released', settledBy: by };
+  if (by !== 'unanswered') return released(told, by);
   return { ...told, state: 'unanswered', settledBy: by, ...distanceOf(stage) };
+}
+
+function released(question: ApprovalQuestion, settledBy: SettledBy): ApprovalQuestion {
+  return { ...question, state: 'released', settledBy };
+}
+
+/** Held until somebody answers, and liquidation may come before the rule could act. */
+function isTooNear({ margins = [] }: AskingStage, { actingMs }: JudgeInputs): boolean {
+  return margins.some((margin) => mayComeWithin(margin, actingMs));
+}
+
+function withAnswers(
+  question: ApprovalQuestion,
+  stage: AskingStage | undefined,
+  answers: JudgeInputs['answers'],
+  audit: Recorder,
+): ApprovalQuestion {
+  return answers
+    .filter(({ questionId: id }) => id === question.id)
+    .reduce((before, answer) => withAnswer(before, answer, stage, audit), question);
 }
 
 function heldBack(question: ApprovalQuestion): ApprovalQuestion {
@@ -145,12 +170,18 @@ function isWorse({ state, distance }: ApprovalQuestion, stage: AskingStage): boo
   return now !== undefined && distance !== undefined && now < distance * WORSE_SHARE;
 }
 
+/** Where it was not known at the answer, what is known first counts. */
+function withFirstDistance(question: ApprovalQuestion, stage: AskingStage): ApprovalQuestion {
+  const isHeld = question.state === 'vetoed' || question.state === 'unanswered';
+  return isHeld && question.distance === undefined ? { ...question, ...distanceOf(stage) } : question;
+}
+
 function nearest({ margins = [] }: AskingStage): number | undefined {
   return margins.length === 0 ? undefined : Math.min(...margins.map(({ distance }) => distance));
 }
 
-function distanceOf(stage: AskingStage): Pick<ApprovalQuestion, 'distance'> {
-  const distance = nearest(stage);
+function distanceOf(stage: AskingStage | undefined): Pick<ApprovalQuestion, 'distance'> {
+  const distance = stage && nearest(stage);
   return distance === undefined ? {} : { distance };
 }
 
@@ -158,7 +189,7 @@ function distanceOf(stage: AskingStage): Pick<ApprovalQuestion, 'distance'> {
 function withAnswer(
   question: ApprovalQuestion,
   answer: GivenAnswer,
-  stage: AskingStage,
+  stage: AskingStage | undefined,
   audit: Recorder,
 ): ApprovalQuestion {
   const { questionId: _, ...given } = answer;
@@ -196,15 +227,16 @@ function endOfWait(
   inputs: JudgeInputs,
 ): SettledBy | undefined {
   const { settings, actingMs, nowMs, deliveryOf } = inputs;
-  const { untilMs, askedMs, openedMs } = question;
+  const { untilMs, askedMs } = question;
   const neededMs = Math.max(0, untilMs - nowMs) + actingMs;
   // What is not known may be too short.
   if (margins === undefined || margins.some((margin) => mayComeWithin(margin, neededMs)))
     return 'timeTooShort';
+  // There is nothing to be sent yet. The time to answer begins when people are asked.
+  if (askedMs === undefined) return undefined;
   if (question.delivered !== true) {
-    const sinceMs = nowMs - (askedMs ?? openedMs);
-    const isLost = sinceMs >= Math.min(DELIVERED_WITHIN_MS, settings.withinMs / 2);
-    const delivery = askedMs === undefined ? 'pending' : deliveryOf(question);
+    const isLost = nowMs - askedMs >= Math.min(DELIVERED_WITHIN_MS, settings.withinMs / 2);
+    const delivery = deliveryOf(question);
     if (delivery === 'failed' || (delivery === 'pending' && isLost)) return 'notDelivered';
   }
   if (nowMs < untilMs) return undefined;

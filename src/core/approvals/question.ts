@@ -1,4 +1,6 @@
 import type { GateReason } from '../audit/audit-event.ts';
+import type { ReadPosition } from '../lanes/lane-state.ts';
+import { isSameHolding } from '../lanes/market-read.ts';
 import { sha256Hex } from '../orders/sha256.ts';
 import { type DecimalString, decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
@@ -64,7 +66,8 @@ export interface Asked {
   readonly targets: readonly AskedTarget[];
 }
 
-export interface AskedTarget {
+/** `openDate` and `direction` tell a position from another one under its id. */
+export interface AskedTarget extends Partial<Pick<ReadPosition, 'openDate' | 'direction'>> {
   readonly positionId: string;
   readonly market: string;
   /** At most so much is left. */
@@ -114,8 +117,15 @@ export function partsOf({ stageKey }: Pick<ApprovalQuestion, 'stageKey'>): Stage
 
 const ID_LENGTH = 8;
 
-export function questionId(accountId: string, stageKey: string): string {
-  return sha256Hex(JSON.stringify([accountId, stageKey])).slice(0, ID_LENGTH);
+interface QuestionOf {
+  readonly accountId: string;
+  readonly epochId: string;
+  readonly stageKey: string;
+}
+
+/** Episodes are counted anew in another store epoch: an answer from before must not fit. */
+export function questionId({ accountId, epochId, stageKey }: QuestionOf): string {
+  return sha256Hex(JSON.stringify([accountId, epochId, stageKey])).slice(0, ID_LENGTH);
 }
 
 /** What people type: the question and what of it they have seen. */
@@ -203,10 +213,18 @@ export function byStage({ questions }: Approvals): ReadonlyMap<string, ApprovalQ
   return new Map(questions.map((question) => [question.stageKey, question]));
 }
 
+/** Whether it is another position than the one that was shown under this id. */
+export function isAnother(shown: AskedTarget, now: Pick<AskedTarget, 'openDate' | 'direction'>): boolean {
+  const { openDate = null, direction = null } = now;
+  const before = { openDate: shown.openDate ?? null, direction: shown.direction ?? null };
+  return !isSameHolding(before, { openDate, direction });
+}
+
 /** Whether a reduction goes clearly beyond one that was shown: another position, a larger one, or a lower target. */
 export function goesBeyond(target: AskedTarget, shown: readonly AskedTarget[], tolerance: number): boolean {
   const known = shown.find(({ positionId }) => positionId === target.positionId);
-  if (known === undefined || toDecimal(target.sizeBase).gt(toDecimal(known.sizeBase))) return true;
+  if (known === undefined || isAnother(known, target)) return true;
+  if (toDecimal(target.sizeBase).gt(toDecimal(known.sizeBase))) return true;
   const asked = toDecimal(known.sizeBase).minus(toDecimal(known.targetBase));
   const further = toDecimal(known.targetBase).minus(toDecimal(target.targetBase));
   return further.gt(asked.times(decimalFromNumber(tolerance)));

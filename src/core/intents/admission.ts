@@ -1,4 +1,4 @@
-import { type AskedTarget, approvedTarget, restRefusal } from '../approvals/question.ts';
+import { type AskedTarget, approvedTarget, isAnother, restRefusal } from '../approvals/question.ts';
 import type { GateReason } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
@@ -10,7 +10,7 @@ import { formatDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { endIntent } from './end-intent.ts';
 import { GATE_WORDS, type GateContext, gateRefusal } from './gate.ts';
-import { boundByApproval, isOpen, needsApproval } from './intent.ts';
+import { boundByApproval, isHeldByPeople, isOpen, needsApproval, reopenedCancel } from './intent.ts';
 import { distanceNumber } from './intent-target.ts';
 import { reopen } from './renew.ts';
 import { settleIntents } from './settle-intents.ts';
@@ -27,17 +27,19 @@ export interface LaneContext {
 export function askGate(state: LaneState, gate: GateContext, scene: LaneScene): LaneState {
   const ask = <T extends Intent | Cover | CancelTask>(subject: T): T => withRefusal(subject, gate, scene);
   const askIntent = (intent: Intent): Intent =>
-    intent.mode === 'approve' ? askApproval(intent, state, gate, scene) : ask(intent);
+    intent.mode === 'approve' ? askApproval(intent, state, gate, scene) : ask(unbound(intent));
   const intents = state.intents.map((intent) => {
     if (isOpen(intent)) return askIntent(intent);
     const failedAtGate = intent.end?.how === 'failed' && intent.end.why.startsWith('refused:');
     if (!failedAtGate) return intent;
-    const refusal = gateRefusal(intent, gate);
+    const refusal = approvalRefused(intent, approvedFor(intent, gate), state, gate, scene);
     if (refusal === 'awaitingApproval') return askIntent(reopen(intent, 'gateOpened', scene));
     return refusal === null ? reopen(intent, 'gateOpened', scene) : intent;
   });
   const covers = state.covers.map(ask);
-  const cancels = state.cancels.map((task) => (task.state === 'open' ? ask(task) : task));
+  const cancels = state.cancels
+    .map((task) => reopenedCancel(task, gate, scene))
+    .map((task) => (task.state === 'open' ? ask(task) : task));
   const asked = { ...state, intents, covers, cancels };
   const hasReopened = intents.some(
     (intent, index) => isOpen(intent) && !isOpen(state.intents[index] ?? intent),
@@ -67,15 +69,26 @@ function withRefusal<T extends Intent | Cover | CancelTask>(
 
 /** What somebody is asked about: it may go as far as was approved, and ends where it was vetoed. */
 function askApproval(intent: Intent, state: LaneState, gate: GateContext, scene: LaneScene): Intent {
-  const { approvedBase: _, ...unbound } = intent;
-  const approved = needsApproval(intent) ? approvedTarget(intent, gate.questions) : undefined;
-  const bound: Intent = approved === undefined ? unbound : { ...unbound, approvedBase: approved.targetBase };
+  const approved = approvedFor(intent, gate);
+  const bound: Intent =
+    approved === undefined ? unbound(intent) : { ...intent, approvedBase: approved.targetBase };
   const asked = withRefusal(bound, gate, scene, approvalRefused(bound, approved, state, gate, scene));
-  const isOver = asked.refusedBy === 'vetoed' || asked.refusedBy === 'notAnswered';
-  if (isOver) return endIntent(asked, { how: 'failed', why: `refused:${asked.refusedBy}` }, scene);
+  if (isHeldByPeople(asked.refusedBy))
+    return endIntent(asked, { how: 'failed', why: `refused:${asked.refusedBy}` }, scene);
   const wasHeld = intent.refusedBy === 'awaitingApproval' && asked.refusedBy !== 'awaitingApproval';
   // Its time to act begins when it may.
   return wasHeld ? { ...asked, deadlineMs: scene.nowMs + scene.settings.intentTtlMs } : asked;
+}
+
+function approvedFor(intent: Intent, { questions }: GateContext): AskedTarget | undefined {
+  return needsApproval(intent) ? approvedTarget(intent, questions) : undefined;
+}
+
+/** What needs no approval, or none any more, goes as far as its rule says. */
+function unbound(intent: Intent): Intent {
+  if (intent.approvedBase === undefined) return intent;
+  const { approvedBase: _, ...rest } = intent;
+  return rest;
 }
 
 /** Of what was approved for less than is wanted now, once that is reached: the rest has to be approved, too. */
@@ -92,8 +105,8 @@ function approvalRefused(
   const steps = settings.marketSettings(market);
   if (position === undefined || steps === undefined) return null;
   const size = toDecimal(position.sizeBase);
-  // It has grown since it was shown to anybody.
-  if (size.gt(toDecimal(approved.sizeBase))) return 'awaitingApproval';
+  // It has grown since it was shown to anybody, or is another one under its id.
+  if (size.gt(toDecimal(approved.sizeBase)) || isAnother(approved, position)) return 'awaitingApproval';
   const isBound =
     intent.targetBase !== null && toDecimal(intent.targetBase).lt(toDecimal(approved.targetBase));
   if (!isBound || reachedBy(size, toDecimal(approved.targetBase), steps) === undefined) return null;

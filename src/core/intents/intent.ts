@@ -1,11 +1,11 @@
-import type { BlockReason } from '../audit/audit-event.ts';
+import type { BlockReason, GateReason } from '../audit/audit-event.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { type Decimal, type DecimalString, maxDecimal, toDecimal } from '../quantities/decimal.ts';
 import { type ReduceTarget, unaskedMode } from '../rules/rule.ts';
 import type { ActionRequest } from '../rules/subject.ts';
 import { endIntent } from './end-intent.ts';
-import { episodeKeyOf } from './gate.ts';
+import { episodeKeyOf, type GateContext, gateRefusal } from './gate.ts';
 
 /** One action of an active stage for one position of a lane's market; `cancelAll` names no position. */
 export interface LaneRequest {
@@ -227,6 +227,24 @@ export function openCancelTask(
     deadlineMs: nowMs + settings.intentTtlMs,
     state: 'open',
   };
+}
+
+/** One that people held back is open again when they are asked anew, or have approved it after all. */
+export function reopenedCancel(
+  task: CancelTask,
+  gate: GateContext,
+  { settings, nowMs }: Pick<LaneScene, 'settings' | 'nowMs'>,
+): CancelTask {
+  const isHeld = task.state === 'failed' && isHeldByPeople(task.refusedBy);
+  if (!isHeld) return task;
+  const refusal = gateRefusal(task, gate);
+  if (refusal !== null && refusal !== 'awaitingApproval') return task;
+  return { ...task, state: 'open', failures: 0, deadlineMs: nowMs + settings.intentTtlMs };
+}
+
+/** Whether people have said no, or nothing where nothing is done without an answer. */
+export function isHeldByPeople(refusedBy: GateReason | null): refusedBy is 'vetoed' | 'notAnswered' {
+  return refusedBy === 'vetoed' || refusedBy === 'notAnswered';
 }
 
 /** Adds an operator's own intent; one with the same id is left as it is. */

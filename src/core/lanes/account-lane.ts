@@ -1,7 +1,7 @@
 import { type AuditEvent, recorder } from '../audit/audit-event.ts';
 import type { LaneContext } from '../intents/admission.ts';
 import { GATE_WORDS, gateRefusal } from '../intents/gate.ts';
-import { actionKey, askedCancel, openCancelTask } from '../intents/intent.ts';
+import { actionKey, askedCancel, openCancelTask, reopenedCancel } from '../intents/intent.ts';
 import { judgeAnyCancel, orderRecordOf, reachesStops } from '../orders/cancel-policy.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CancelAllRequest, CommandOutcome, OrderType } from '../ports/exchange.ts';
@@ -130,7 +130,8 @@ function mayCancelAll(
 }
 
 function askGate(state: AccountLane, gate: LaneContext['gate'], scene: LaneScene): AccountLane {
-  const cancels = state.cancels.map((task) => {
+  const cancels = state.cancels.map((before) => {
+    const task = reopenedCancel(before, gate, scene);
     if (task.state !== 'open') return task;
     const refusedBy = gateRefusal(task, gate);
     if (refusedBy !== null && refusedBy !== task.refusedBy) {

@@ -1,4 +1,4 @@
-import { isOpen } from '../intents/intent.ts';
+import { isHeldByPeople, isOpen } from '../intents/intent.ts';
 import { judgeAnyCancel, reachesStops } from '../orders/cancel-policy.ts';
 import type { LaneScene } from './lane-change.ts';
 import type { CancelTask, Intent, LaneState, Step } from './lane-state.ts';
@@ -68,7 +68,8 @@ export function failedIfOverdue(
   const { key, ruleId, refusedBy } = task;
   // Its time begins when people have answered.
   if (refusedBy === 'awaitingApproval') return { ...task, deadlineMs: nowMs + settings.intentTtlMs };
-  if (task.failures < settings.maxAttempts && nowMs < task.deadlineMs) return task;
+  const isTried = task.failures >= settings.maxAttempts || nowMs >= task.deadlineMs;
+  if (!isTried && !isHeldByPeople(refusedBy)) return task;
   const reason = refusedBy === null ? 'failed:attempts' : `failed:refused:${refusedBy}`;
   audit.emit({
     kind: 'intentEnded',

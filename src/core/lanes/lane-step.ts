@@ -175,12 +175,8 @@ function withoutOrder(state: LaneState, order: OwnOrder): LaneState {
   return { ...state, orders: state.orders.filter((other) => !isSameId(other, order)) };
 }
 
-function accepted(
-  state: LaneState,
-  step: PlaceStep,
-  placed: PlacedOrder,
-  { settings, nowMs, audit }: LaneScene,
-): LaneState {
+function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene: LaneScene): LaneState {
+  const { settings, nowMs, audit } = scene;
   const { order } = step;
   const status = placed.status.known ? placed.status.value : 'NEW';
   const seenFromMs = nowMs + settings.readLagMs;
@@ -205,7 +201,7 @@ function accepted(
     return { ...rest, orders: afterFill(rest.orders, order, toDecimal(amount)), readAfterMs: seenFromMs };
   }
   const arrivedOrder = changeOrder(base, order, (known) => ({
-    ...arrived(known, state, nowMs),
+    ...arrived(known, state, scene),
     amount,
     mayHaveVanished: false,
   }));
@@ -215,11 +211,19 @@ function accepted(
   return { ...arrivedOrder, readAfterMs: hasMoved ? seenFromMs : base.readAfterMs };
 }
 
-/** There now; behind a cancel that may still arrive, not for certain. */
-function arrived(order: OwnOrder, { cancelPendingUntilMs = 0 }: LaneState, nowMs: number): OwnOrder {
+/**
+ * There now; behind a cancel that may still arrive, not for certain. With increasing nonces that cancel is refused after
+ * this order.
+ */
+function arrived(
+  order: OwnOrder,
+  { cancelPendingUntilMs = 0 }: LaneState,
+  { settings, nowMs }: LaneScene,
+): OwnOrder {
   const { behindCancel: _, wasOpen: __, ...known } = order;
   const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
-  if (nowMs >= cancelPendingUntilMs) return { ...known, status: 'open', arrivedByMs };
+  const isCertain = nowMs >= cancelPendingUntilMs || settings.nonceMode === 'increasing';
+  if (isCertain) return { ...known, status: 'open', arrivedByMs };
   return { ...known, status: 'unsure', arrivedByMs: cancelPendingUntilMs, behindCancel: true };
 }
 

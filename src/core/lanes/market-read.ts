@@ -83,7 +83,7 @@ function valueOf<T>(quantity: Quantity<T>): T | null {
 /** Not one rebuilt or turned around under its id. What the exchange leaves out on either side tells nothing. */
 export function isSameHolding(
   before: Pick<ReadPosition, 'openDate' | 'direction'>,
-  position: ReadPosition,
+  position: Pick<ReadPosition, 'openDate' | 'direction'>,
 ): boolean {
   const isReopened =
     before.openDate !== null && position.openDate !== null && before.openDate !== position.openDate;

@@ -38,6 +38,8 @@ export interface Notice {
   readonly acknowledged?: { readonly author: string; readonly atMs: number };
   /** Of a digest: its lines after the sentence, few enough for every channel. */
   readonly lines?: readonly string[];
+  /** Set where it is read, never in the queue: it may be somebody else's. */
+  readonly isUnproven?: true;
 }
 
 /** A number; `none`: there is none; null: not known. */
@@ -77,12 +79,16 @@ export interface NoticeDoing {
   readonly next: string;
 }
 
-/** A notice that may be somebody else's, as people get it: it says so first, and nobody is got up for it. */
+/**
+ * A notice that may be somebody else's, as people get it: it says so first, nobody is got up for it, and no link is signed
+ * for what it names.
+ */
 export function asUnproven(notice: Notice, fault: string): Notice {
   const severity = notice.severity === 'critical' ? 'warning' : notice.severity;
   return {
     ...notice,
     severity,
+    isUnproven: true,
     words: `Not proven to be from Breakwater (${fault}). It says: ${notice.words}`,
   };
 }

@@ -275,7 +275,7 @@ export interface QuestionLine {
   readonly withoutAnswer: 'act' | 'hold';
   /** A notice of it has reached somebody. */
   readonly delivered: boolean;
-  readonly targets: readonly AskedTarget[];
+  readonly targets: readonly Omit<AskedTarget, 'openDate' | 'direction'>[];
   /** As they would be sent now. */
   readonly orders: readonly OrderLine[];
   readonly answer: Answered | null;

@@ -76,7 +76,12 @@ export function questionLines(
       untilMs,
       withoutAnswer,
       delivered,
-      targets: latest?.targets ?? [],
+      targets: (latest?.targets ?? []).map(({ positionId, market, targetBase, sizeBase }) => ({
+        positionId,
+        market,
+        targetBase,
+        sizeBase,
+      })),
       orders: questionOrders(lanes, question.stageKey),
       answer,
     };

@@ -26,6 +26,8 @@ export interface HistoryPlan<T> {
 const MAX_OFFSET = 100_000;
 /** Pages overlap by this many records, so that one removed in between hides none. */
 const OVERLAP = 3;
+/** A shorter page is not asked for: what is too large then is so for another reason than the number of lists. */
+const LEAST_PAGE_SIZE = 5;
 
 interface Collected<T> {
   readonly byId: Map<string, T>;
@@ -50,12 +52,13 @@ export async function readHistory<T>(
   // An exchange that sends longer pages than asked for must not fill the memory.
   const wanted = Math.min(query.maxRecords ?? Infinity, maxReach);
   let timing: ReplyTiming | undefined;
+  let { pageSize } = plan;
   let offset = 0;
   let leastTotal = 0;
   let countsPerList = false;
   let lastIds: ReadonlySet<string> | undefined;
   for (;;) {
-    const limit = Math.min(plan.pageSize, maxReach - offset);
+    const limit = Math.min(pageSize, maxReach - offset);
     const outcome = await caller.read({
       endpoint: plan.endpoint,
       params: { ...plan.params, limit, offset },
@@ -63,6 +66,11 @@ export async function readHistory<T>(
       read: plan.readPage,
     });
     if (outcome.kind === 'failed') {
+      // The limit may count for each market, and an account may have hundreds of them.
+      if (outcome.error.name === 'replyTooLarge' && limit > LEAST_PAGE_SIZE) {
+        pageSize = Math.max(LEAST_PAGE_SIZE, Math.floor(limit / 2));
+        continue;
+      }
       return { ...outcome, attempts: outcome.attempts + (timing?.attempts ?? 0) };
     }
     const page = outcome.value;

@@ -67,6 +67,7 @@ export function judgeApprovals(decisions: Decisions, scene: JudgeScene): Judged 
   if (scene.asking.length + before.questions.length + scene.answers.length === 0) return undefined;
   return judgeQuestions(before, {
     accountId: account.id,
+    epochId: stored.epoch.id,
     stages: stagesOf(decisions, scene, before),
     conclusive,
     answers: scene.answers,
@@ -99,8 +100,11 @@ function stagesOf(decisions: Decisions, scene: JudgeScene, before: Approvals): r
 }
 
 function isRouted(request: ActionRequest, { routes }: RouteState): boolean {
-  const isAccountWide = request.action.kind === 'cancelAll' && request.action.scope === 'account';
-  return isAccountWide || routes[actionKey(request, null)] !== undefined;
+  return isAccountWide(request) || routes[actionKey(request, null)] !== undefined;
+}
+
+function isAccountWide({ action }: ActionRequest): boolean {
+  return action.kind === 'cancelAll' && action.scope === 'account';
 }
 
 function quantitiesOf({ account: { rules }, snapshot, evaluation, now }: Decisions): AccountQuantities {
@@ -119,11 +123,12 @@ function marginsOf(
   const meant = new Set(
     requests.flatMap((request) => routes[actionKey(request, null)] ?? []).map(({ positionId }) => positionId),
   );
+  const isOfAll = requests.some(isAccountWide);
   const joint = leastJointDistance(quantities);
   const margins: Margin[] =
     joint === undefined ? [] : [{ distance: joint, dangerous: 'fall', motion: undefined }];
   for (const position of quantities.positions) {
-    if (!meant.has(position.record.positionId)) continue;
+    if (!isOfAll && !meant.has(position.record.positionId)) continue;
     const { liquidationDistance: distance } = position;
     // One leg of a hedge has always passed its price; what matters to it is the pool.
     if (distance.kind === 'unknown' && joint === undefined) return undefined;
@@ -185,9 +190,12 @@ export function askPeople(
       const intents = lane.intents.filter((intent) => isAskedAbout(intent, stageKey));
       return intents.length === 0 ? [] : [{ lane, intents }];
     });
+    const targets = held.flatMap(({ lane, intents }) => targetsOf(lane, intents));
+    const cancels = requests.some(({ action }) => action.kind === 'cancelAll');
     wanted.set(stageKey, {
-      targets: held.flatMap(({ lane, intents }) => targetsOf(lane, intents)),
-      reduces: requests.some(({ action }) => action.kind === 'reduce'),
+      targets,
+      // While a target is not known yet, nothing is asked of the cancels beside it.
+      isReady: targets.length > 0 || (cancels && held.length === 0),
       orders: () => [
         ...requests.flatMap(cancelWords),
         ...held.flatMap((one) => ordersOf(one.lane, one.intents, { settings, nowMs })),
@@ -213,10 +221,10 @@ function targetsOf(lane: LaneState, intents: readonly Intent[]): readonly AskedT
   for (const { positionId, targetBase } of intents) {
     const position = findPosition(lane.read, positionId);
     if (targetBase === null || position === undefined) continue;
-    const { sizeBase } = position;
+    const { sizeBase, openDate, direction } = position;
     const other = lowest.get(positionId);
     if (other !== undefined && toDecimal(other.targetBase).lte(toDecimal(targetBase))) continue;
-    lowest.set(positionId, { positionId, market: lane.market, targetBase, sizeBase });
+    lowest.set(positionId, { positionId, market: lane.market, targetBase, sizeBase, openDate, direction });
   }
   return [...lowest.values()];
 }

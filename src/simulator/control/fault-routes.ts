@@ -1,17 +1,9 @@
 import { z } from 'zod';
 import { FAULT, FAULT_KINDS, type FaultSpec } from '../http/faults.ts';
+import { REGION_STATE } from '../http/front.ts';
 import { READING_CHOICES, READING_DURATIONS } from '../model/readings.ts';
-import { milliseconds } from '../schemas.ts';
-import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
-import { type ControlRoute, parseWith, route } from './route.ts';
-
-const REGION = z.union(
-  [
-    z.strictObject({ mode: z.enum(['up', 'down', 'hang', 'unavailable']) }),
-    z.strictObject({ mode: z.literal('slow'), delayMs: milliseconds }),
-  ],
-  'must be {"mode":"up"|"down"|"hang"|"unavailable"} or {"mode":"slow","delayMs":N}',
-);
+import type { SimulatedExchange } from '../simulated-exchange.ts';
+import { invalid, parseWith, routes } from './route.ts';
 
 /** Parses a fault and checks that what it aims at exists. */
 export function readFault(exchange: SimulatedExchange, value: unknown, what = 'body'): FaultSpec {
@@ -19,24 +11,17 @@ export function readFault(exchange: SimulatedExchange, value: unknown, what = 'b
   const { endpoint, account } = fault.target ?? {};
   const known = exchange.endpointNames;
   if (endpoint !== undefined && endpoint !== '*' && !known.includes(endpoint)) {
-    throw new SimulatorError(
-      'invalid-input',
-      `${what}.target.endpoint: ${JSON.stringify(endpoint)} is none of ${known.join(', ')}`,
-    );
+    throw invalid(`${what}.target.endpoint: ${JSON.stringify(endpoint)} is none of ${known.join(', ')}`);
   }
   if (account !== undefined && !exchange.accounts.has(account)) {
-    throw new SimulatorError(
-      'invalid-input',
-      `${what}.target.account: no account ${JSON.stringify(account)}`,
-    );
+    throw invalid(`${what}.target.account: no account ${JSON.stringify(account)}`);
   }
   return fault;
 }
 
 /** Everything that goes wrong, and everything that may be read either way. */
-export const FAULT_ROUTES: readonly ControlRoute[] = [
-  route({
-    endpoint: 'GET /faults',
+export const FAULT_ROUTES = routes({
+  'GET /faults': {
     doc: 'The faults in force, the kinds there are, and how many requests are held back.',
     run: ({ exchange }) => ({
       faults: exchange.faults.list(),
@@ -44,9 +29,8 @@ export const FAULT_ROUTES: readonly ControlRoute[] = [
       endpoints: exchange.endpointNames,
       held: exchange.front.heldCount,
     }),
-  }),
-  route({
-    endpoint: 'POST /faults',
+  },
+  'POST /faults': {
     doc: 'Injects a fault: effect, and optionally target, probability, count, skip, and when: fromMs, untilMs, afterMs, forMs, everyMs.',
     input: z.unknown(),
     example: {
@@ -56,51 +40,42 @@ export const FAULT_ROUTES: readonly ControlRoute[] = [
       count: 1,
     },
     run: ({ exchange, input }) => ({ id: exchange.injectFault(readFault(exchange, input)) }),
-  }),
-  route({
-    endpoint: 'DELETE /faults',
+  },
+  'DELETE /faults': {
     doc: 'Removes all faults.',
     run: ({ exchange }) => ({ cleared: exchange.clearFaults() }),
-  }),
-  route({
-    endpoint: 'DELETE /faults/:id',
+  },
+  'DELETE /faults/:id': {
     doc: 'Removes one fault.',
     run: ({ exchange, id }) => ({ cleared: exchange.clearFaults(id) }),
-  }),
-  route({
-    endpoint: 'POST /faults/release',
+  },
+  'POST /faults/release': {
     doc: 'Lets the requests arrive that appliedLate faults without a delay hold back.',
     run: ({ exchange }) => ({ released: exchange.front.releaseHeld() }),
-  }),
-  route({
-    endpoint: 'GET /regions',
+  },
+  'GET /regions': {
     doc: 'The base addresses and their states.',
     run: ({ exchange }) => exchange.front.regions,
-  }),
-  route({
-    endpoint: 'PUT /regions/:index',
+  },
+  'PUT /regions/:index': {
     doc: 'State of one base address: up, down (reset), hang, slow (delayMs), unavailable (503).',
-    input: REGION,
+    input: REGION_STATE,
     example: { mode: 'slow', delayMs: 2000 },
-    run: ({ exchange: { front }, index, input }) => {
-      front.setRegion(index, input);
-      return front.regions;
-    },
-  }),
-  route({
-    endpoint: 'GET /readings',
+    run: ({ exchange, index, input }) => exchange.front.setRegion(index, input),
+    answer: ({ exchange }) => exchange.front.regions,
+  },
+  'GET /readings': {
     doc: 'Every open reading of the specification: what is in force, and what is possible.',
     run: ({ exchange }) => ({
       readings: exchange.model.readings(),
       choices: READING_CHOICES,
       durations: READING_DURATIONS,
     }),
-  }),
-  route({
-    endpoint: 'PATCH /readings',
+  },
+  'PATCH /readings': {
     doc: 'Changes readings.',
     input: z.record(z.string(), z.unknown()),
     example: { shortAmount: 'unsigned', readLagMs: 500 },
     run: ({ exchange, input }) => exchange.setReadings(input),
-  }),
-];
+  },
+});

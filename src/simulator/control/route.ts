@@ -6,13 +6,10 @@ import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** One operation of the control API: what the listing at `GET /` says, and what it does. */
-export interface ControlRoute {
+export interface ControlRoute extends Pick<Operation<unknown, unknown>, 'doc' | 'example'> {
   readonly method: Method;
   /** With `:name` for a part of the path. */
   readonly path: string;
-  readonly doc: string;
-  /** An example of the body, for the listing. */
-  readonly example?: unknown;
   /** Answers what becomes the JSON body. @throws SimulatorError for what cannot be done. */
   readonly run: (exchange: SimulatedExchange, request: ControlRequest) => unknown;
 }
@@ -23,75 +20,80 @@ export interface ControlRequest {
   readonly body: unknown;
 }
 
-/** What the named parts of paths stand for; each is checked before the input is read. */
+/** Named parts of paths that are more than text; each is checked before the input is read. */
 const PARAMETERS = {
-  account: (exchange: SimulatedExchange, id: string): string => {
-    if (exchange.accounts.has(id)) return id;
-    throw new SimulatorError('not-found', `no account ${JSON.stringify(id)}`);
+  account(id: string, { accounts }: SimulatedExchange): string {
+    if (accounts.has(id)) return id;
+    throw missing(`no account ${JSON.stringify(id)}`);
   },
-  market: marketOf,
+  market: (name: string, exchange: SimulatedExchange) => marketOf(exchange, name),
   id: wholeNumber('id'),
   loan: wholeNumber('loan'),
   order: wholeNumber('order'),
-  /** Of a base address. */
-  index: (exchange: SimulatedExchange, text: string): number => {
-    const index = wholeNumber('index')(exchange, text);
-    if (exchange.front.regions[index] !== undefined) return index;
-    throw new SimulatorError('not-found', `no base address ${index}`);
+  /** The place of a base address. */
+  index(text: string, { front }: SimulatedExchange): number {
+    const index = wholeNumber('index')(text);
+    if (front.regions[index] !== undefined) return index;
+    throw missing(`no base address ${index}`);
   },
-  name: (_exchange: SimulatedExchange, text: string): string => text,
-  token: (_exchange: SimulatedExchange, text: string): string => text,
 };
 
 type Parameters = typeof PARAMETERS;
-type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+type ParameterOf<Name> = Name extends keyof Parameters ? ReturnType<Parameters[Name]> : string;
+type NamesIn<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | NamesIn<Rest>
   : Path extends `${string}:${infer Name}`
     ? Name
     : never;
 
 /** What an operation works on: the exchange, its input, and every named part of its path. */
-type Context<Path extends string, Input> = {
-  readonly [Name in NamesIn<Path> & keyof Parameters]: ReturnType<Parameters[Name]>;
-} & {
+type Context<Path, Input> = { readonly [Name in NamesIn<Path>]: ParameterOf<Name> } & {
   readonly exchange: SimulatedExchange;
   readonly input: Input;
-  /** Changes the model and answers what that brought. @throws RefusedError */
-  readonly change: <T>(effect: (model: ExchangeModel) => Outcome<T>) => Accepted<T>;
 };
 
-/** An operation whose path and input are checked before it runs. */
-export function route<const Endpoint extends `${Method} /${string}`, Input = unknown>(operation: {
-  readonly endpoint: Endpoint;
+interface Operation<Endpoint, Input> {
   readonly doc: string;
   /** Of the query for GET, of the body otherwise. */
   readonly input?: z.ZodType<Input>;
+  /** An example of the body, for the listing. */
   readonly example?: unknown;
-  readonly run: (context: Context<Endpoint, Input>) => unknown;
-}): ControlRoute {
-  const { endpoint, doc, input, example, run } = operation;
-  const [method, path] = endpoint.split(' ') as [Method, string];
-  const what = method === 'GET' ? 'query' : 'body';
-  return {
-    method,
-    path,
-    doc,
-    ...(example === undefined ? {} : { example }),
-    run: (exchange, request) => {
-      const named = Object.entries(request.params).map(([name, text]) => [
-        name,
-        PARAMETERS[name as keyof Parameters](exchange, text),
-      ]);
-      const context = {
-        ...Object.fromEntries(named),
-        exchange,
-        input: input === undefined ? undefined : parseWith(input, request[what], what),
-        change: (effect: (model: ExchangeModel) => Outcome<object>) =>
-          exchange.change((model) => accepted(effect(model))),
-      };
-      return run(context as Context<Endpoint, Input>);
-    },
-  };
+  readonly run?: (context: Context<Endpoint, Input>) => unknown;
+  /** Changes the model instead, and answers what that brought. */
+  readonly act?: (model: ExchangeModel, context: Context<Endpoint, Input>) => Outcome<object>;
+  /** What to answer then; absent: what was returned. */
+  readonly answer?: (context: Context<Endpoint, Input>) => unknown;
+}
+
+/** Operations by method and path, such as `GET /accounts/:account`; path and input are checked before one runs. */
+export function routes<const Inputs>(
+  operations: {
+    readonly [Endpoint in keyof Inputs]: Operation<Endpoint, Inputs[Endpoint]>;
+  },
+): readonly ControlRoute[] {
+  const all = operations as object as Readonly<Record<string, Operation<unknown, unknown>>>;
+  return Object.entries(all).map(([endpoint, { run, act, answer, input, ...listed }]) => {
+    const [method, path] = endpoint.split(' ') as [Method, string];
+    const what = method === 'GET' ? 'query' : 'body';
+    return {
+      method,
+      path,
+      ...listed,
+      run: (exchange, request) => {
+        const named = Object.entries(request.params).map(([name, text]) => [
+          name,
+          PARAMETERS[name as keyof Parameters]?.(text, exchange) ?? text,
+        ]);
+        const context: Context<unknown, unknown> = {
+          ...Object.fromEntries(named),
+          exchange,
+          input: input && parseWith(input, request[what], what),
+        };
+        const result = act ? exchange.change((model) => accepted(act(model, context))) : run?.(context);
+        return answer === undefined ? result : answer(context);
+      },
+    };
+  });
 }
 
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
@@ -101,20 +103,24 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string)
     const place = issue.path.length === 0 ? what : `${what}.${issue.path.join('.')}`;
     return `${place}: ${issue.message}`;
   });
-  throw new SimulatorError('invalid-input', problems.join('; '));
+  throw invalid(problems.join('; '));
 }
 
 /** The name itself. @throws SimulatorError for a market that does not exist */
 export function marketOf(exchange: SimulatedExchange, name: string): string {
   if (exchange.model.market(name) !== undefined) return name;
   const known = exchange.model.markets().map((market) => market.spec.name);
-  throw new SimulatorError('not-found', `no market ${JSON.stringify(name)}; there are ${known.join(', ')}`);
+  throw missing(`no market ${JSON.stringify(name)}; there are ${known.join(', ')}`);
 }
 
+/** An error for what comes from outside and cannot be. */
+export const invalid = (message: string) => new SimulatorError('invalid-input', message);
+export const missing = (message: string) => new SimulatorError('not-found', message);
+
 function wholeNumber(what: string) {
-  return (_exchange: SimulatedExchange, text: string): number => {
+  return (text: string): number => {
     if (/^\d{1,15}$/.test(text)) return Number(text);
-    throw new SimulatorError('invalid-input', `${what} must be a whole number, got ${JSON.stringify(text)}`);
+    throw invalid(`${what} must be a whole number, got ${JSON.stringify(text)}`);
   };
 }
 
@@ -129,10 +135,8 @@ export class RefusedError extends SimulatorError {
   }
 }
 
-type Accepted<T> = Omit<T & { readonly ok: true }, 'ok'>;
-
 /** What an operation of the model brought, or its refusal as an error. */
-export function accepted<T>(outcome: Outcome<T>): Accepted<T> {
+export function accepted<T>(outcome: Outcome<T>): Omit<T & { readonly ok: true }, 'ok'> {
   if (!outcome.ok) throw new RefusedError(outcome);
   const { ok: _ok, ...rest } = outcome;
   return rest;

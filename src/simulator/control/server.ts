@@ -7,8 +7,7 @@ import { CONDITION_ROUTES } from './condition-routes.ts';
 import { FAULT_ROUTES } from './fault-routes.ts';
 import { MARKET_ROUTES } from './market-routes.ts';
 import { RECORD_ROUTES } from './record-routes.ts';
-import { type ControlRequest, type ControlRoute, RefusedError, route } from './route.ts';
-import { SOURCE_ROUTES } from './source-routes.ts';
+import { type ControlRequest, type ControlRoute, RefusedError, routes } from './route.ts';
 import { WALLET_ROUTES } from './wallet-routes.ts';
 
 /** Candle files of a whole day fit in. */
@@ -25,7 +24,6 @@ const STATUS_OF: Readonly<Record<string, number>> = {
 
 const ROUTES: readonly ControlRoute[] = [
   ...MARKET_ROUTES,
-  ...SOURCE_ROUTES,
   ...CONDITION_ROUTES,
   ...FAULT_ROUTES,
   ...ACCOUNT_ROUTES,
@@ -49,10 +47,10 @@ export class ControlServer {
       const isOpen = token === undefined || request.routeOptions.url === '/health';
       done(isOpen || isGiven(token, authorization) ? undefined : TOKEN_NEEDED);
     });
-    const routes = [...statusRoutes(describe), ...ROUTES];
-    const listing = routes.map(({ run: _run, ...listed }) => listed);
+    const all = [...statusRoutes(describe), ...ROUTES];
+    const listing = all.map(({ run: _run, ...listed }) => listed);
     this.#app.get('/', () => ({ endpoints: listing }));
-    for (const { method, path, run } of routes) {
+    for (const { method, path, run } of all) {
       this.#app.route({
         method,
         url: path,
@@ -101,24 +99,22 @@ function isFromHere(host: string | undefined, origin: string | undefined): boole
 }
 
 function statusRoutes(describe: () => unknown): readonly ControlRoute[] {
-  return [
-    route({
-      endpoint: 'GET /health',
+  return routes({
+    'GET /health': {
       doc: 'Whether the exchange works: internal errors count as not.',
       run: ({ exchange: { internalErrors } }) => ({
         status: internalErrors.length === 0 ? 'ok' : 'failing',
         internalErrors: internalErrors.map(String),
       }),
-    }),
-    route({
-      endpoint: 'GET /state',
+    },
+    'GET /state': {
       doc: 'Everything at a glance: addresses, time, prices, accounts, readings, faults, counters.',
       run: ({ exchange }) => {
         exchange.catchUp();
         return describe();
       },
-    }),
-  ];
+    },
+  });
 }
 
 function problemOf(error: unknown): { readonly status: number; readonly body: unknown } {

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import type { Timers } from '../../core/ports/clock.ts';
 import type { Readings } from '../model/readings.ts';
+import { milliseconds } from '../schemas.ts';
 import { parsedObject } from './authenticate.ts';
 import { Delays } from './delays.ts';
 import { clientOrderIdOf, type Dispatched, type IncomingRequest, type ServedEndpoint } from './dispatch.ts';
@@ -9,9 +11,14 @@ import { apiError, type Reply, UNAVAILABLE } from './reply.ts';
 import type { RequestLog, RequestOutcome, RequestRecord } from './request-log.ts';
 
 /** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
-export type RegionState =
-  | { readonly mode: 'up' | 'down' | 'hang' | 'unavailable' }
-  | { readonly mode: 'slow'; readonly delayMs: number };
+export const REGION_STATE = z.union(
+  [
+    z.strictObject({ mode: z.enum(['up', 'down', 'hang', 'unavailable']) }),
+    z.strictObject({ mode: z.literal('slow'), delayMs: milliseconds }),
+  ],
+  'must be {"mode":"up"|"down"|"hang"|"unavailable"} or {"mode":"slow","delayMs":N}',
+);
+export type RegionState = Readonly<z.infer<typeof REGION_STATE>>;
 
 /** Where the client of one request waits. Nothing at all is called while it is to see silence. */
 export interface ReplyConnection {

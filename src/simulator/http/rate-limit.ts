@@ -1,13 +1,16 @@
+import { z } from 'zod';
+
 /**
  * Limits of specification 8 and, where it states none, of the live service. A rule admits `requests` per
  * `periodMs` and client address, as a sliding window: at no moment have more arrived in the last period.
  */
-export interface EnforcedLimit {
+export const ENFORCED_LIMIT = z.strictObject({
   /** An exact path, or a prefix ending in `*`. `*` alone applies to what no other rule names. */
-  readonly path: string;
-  readonly requests: number;
-  readonly periodMs: number;
-}
+  path: z.string().min(1),
+  requests: z.number().int().min(0).max(10_000_000),
+  periodMs: z.number().int().min(1).max(3_600_000),
+});
+export type EnforcedLimit = Readonly<z.infer<typeof ENFORCED_LIMIT>>;
 
 export const ENFORCED_RATE_LIMITS: readonly EnforcedLimit[] = [
   { path: '/api/v4/public/*', requests: 20_000, periodMs: 10_000 },

@@ -1,3 +1,6 @@
+import { z } from 'zod';
+import { optional, wholeNumberText } from '../schemas.ts';
+
 /** One request as the exchange saw it. Bodies are not kept: they can carry personal data. */
 export interface RequestRecord {
   readonly seq: number;
@@ -33,14 +36,26 @@ export interface RequestRecord {
  */
 export type RequestOutcome = 'served' | 'refused' | 'unseen' | 'pending';
 
-type Exact = 'account' | 'endpoint' | 'outcome' | 'status' | 'nonce' | 'clientOrderId';
+const EXACT = {
+  account: z.string(),
+  endpoint: z.string(),
+  outcome: z.enum(['served', 'refused', 'unseen', 'pending']),
+  status: wholeNumberText,
+  nonce: z.string(),
+  clientOrderId: z.string(),
+};
 
-export interface RequestFilter extends Partial<Pick<RequestRecord, Exact>> {
-  /** Only records after this sequence number. */
-  readonly after?: number;
-  /** The newest so many that match. */
-  readonly limit?: number;
-}
+/** The query of `GET /requests`. */
+export const REQUEST_FILTER = z.strictObject(
+  optional({
+    ...EXACT,
+    /** Only records after this sequence number. */
+    after: wholeNumberText,
+    /** The newest so many that match. */
+    limit: wholeNumberText,
+  }),
+);
+export type RequestFilter = Readonly<z.infer<typeof REQUEST_FILTER>>;
 
 /** The newest `capacity` requests, in the order of arrival. */
 export class RequestLog {
@@ -95,6 +110,6 @@ export class RequestLog {
 }
 
 function isWanted(record: RequestRecord, { after = 0, limit: _limit, ...exact }: RequestFilter): boolean {
-  const fields = Object.entries(exact) as [Exact, unknown][];
+  const fields = Object.entries(exact) as [keyof typeof EXACT, unknown][];
   return record.seq > after && fields.every(([field, value]) => record[field] === value);
 }

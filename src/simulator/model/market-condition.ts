@@ -54,8 +54,8 @@ export type MarketCondition = WithoutWhen<z.infer<typeof CONDITION>>;
 
 /** Unix milliseconds of exchange time; from now on and for good where left out. */
 export interface ConditionWindow {
-  readonly fromMs?: number;
-  readonly untilMs?: number;
+  readonly fromMs?: number | undefined;
+  readonly untilMs?: number | undefined;
 }
 
 export const CONDITION_KINDS: Readonly<Record<MarketCondition['kind'], string>> = {

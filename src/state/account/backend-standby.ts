@@ -16,7 +16,7 @@ import type {
   RecordRange,
 } from './account-backend.ts';
 import { type BucketImage, MemoryBackend, writeFields } from './backend-memory.ts';
-import { HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
+import { documentField, HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
 
@@ -87,6 +87,13 @@ export class StandbyBackend implements Backend {
   /** Whether anything is known of the account from before this process was alone. */
   isKnown(accountId: string): boolean {
     return this.#restored?.has(accountId) ?? true;
+  }
+
+  /** Accounts of which people are asked something, as far as it is known here. */
+  get askedAccounts(): readonly string[] {
+    return this.#images.flatMap(({ accounts }) =>
+      [...accounts].flatMap(([accountId, fields]) => (isAsked(fields) ? [accountId] : [])),
+    );
   }
 
   /** From now on what is known here is also kept on disk. */
@@ -350,6 +357,10 @@ const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
 /** Of another server, as far as the store can tell, where nothing here is certain to be the newest. */
 function runOf({ run, epoch, controls, overtaken }: Image): Pick<BucketImage, 'run' | 'epoch' | 'controls'> {
   return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
+}
+
+function isAsked(fields: ReadonlyMap<string, string>): boolean {
+  return fields.get(documentField('approvals'))?.includes('"state":"waiting"') === true;
 }
 
 /** A poll that finds nothing to do is none: without a record, and of no lane that is being worked on. */

@@ -8,6 +8,7 @@ import type {
   StoredReadings,
 } from '../../core/ports/state-store.ts';
 import { operatorOrderSchema } from '../controls/operator-schemas.ts';
+import { parseApprovals } from './approvals-document.ts';
 import {
   EVALUATION_VERSION,
   type FirstEvaluation,
@@ -165,7 +166,7 @@ export const DOCUMENT_CODECS: Codecs = {
   inbox: { ...codecOf<Inbox>(1, { orders: 'array' }), parse: readInbox },
   routes: codecOf(1, { routes: 'object' }),
   accountLane: codecOf(1, { cancels: 'array', retryAtMs: 'number' }),
-  approvals: codecOf(1, { questions: 'array' }),
+  approvals: { version: 1, migrations: {}, parse: parseApprovals },
   figures: { version: 1, migrations: {}, parse: parseFigures },
 };
 

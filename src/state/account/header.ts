@@ -50,16 +50,20 @@ export function writeHeader(header: Omit<Header, 'isOld'>): string {
   return `${FORM}|${writer}|${version}|${epoch}|${danger}|${chain}|${historyMs}`;
 }
 
+const MOST_FORM = 20;
+
 /** One that this program does not read comes back as its form. */
 export function readHeader(text: string): Header | { readonly form: string } {
   const parts = text.split('|');
+  // Others may have written a text of any length.
   const [form = '', writer = '', versionText, epoch = '', dangerText, seqText, head = '', ...rest] = parts;
   const numbers = [versionText, dangerText, seqText, ...rest].map(Number);
   const isKnown = form === FORM || form === OLD_FORM;
-  if (!isKnown || parts.length !== PARTS || !numbers.every(Number.isFinite)) return { form };
+  const unknown = { form: form.slice(0, MOST_FORM) };
+  if (!isKnown || parts.length !== PARTS || !numbers.every(Number.isFinite)) return unknown;
   const [version, danger, seq, firstNumber, sweep, quiet, quietSinceMs, historyMs] = numbers as Numbers;
   // They name records and places in a chain.
-  if (![version, seq, firstNumber, sweep].every(Number.isSafeInteger)) return { form };
+  if (![version, seq, firstNumber, sweep].every(Number.isSafeInteger)) return unknown;
   const isOld = form === OLD_FORM;
   const chain = { seq, head, firstNumber, sweep, quiet, quietSinceMs };
   return { writer, version, epoch, danger, ...chain, historyMs, isOld };

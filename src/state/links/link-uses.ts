@@ -5,7 +5,11 @@ import type { FoundUse, LinkUses } from '../../core/controls/signed-link.ts';
 /** Longer than what a link does takes; who dies at it lets others try after it. */
 const TAKEN_MS = 30_000;
 
-const stored = z.object({ author: z.string(), atMs: z.number(), isDone: z.boolean() });
+const stored = z.object({
+  author: z.string().max(2_000),
+  atMs: z.number().min(0).max(8.64e15),
+  isDone: z.boolean(),
+});
 
 /** Shared by all processes with the same prefix. */
 export function createRedisLinkUses({

@@ -1,24 +1,57 @@
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import process from 'node:process';
 import type { MirrorPlace } from './mirror-place.ts';
+import { MirrorError } from './mirror-text.ts';
 
 const ONLY_OWNER = { directory: 0o700, file: 0o600 };
+const OTHERS_MAY = 0o077;
+const EVERYBODY_WRITES = 0o002;
+const STICKY = 0o1000;
 const TEMPORARY = '.new';
 
-/** A mirror in a directory, which is made with the first write. Only its owner may read what is in it. */
-export function createMirrorDirectory(directory: string): MirrorPlace {
+/** A link that somebody put there leads nowhere, and what is no file (a pipe) holds nobody up. */
+const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+const READ = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
+const WRITE = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
+
+/**
+ * A mirror in a directory, which is made with the first write. Only its owner may read what is in it, and what belongs to
+ * somebody else is neither read nor written to. `ownUid`: of the user that this process runs as; undefined where there is
+ * no such thing.
+ */
+export function createMirrorDirectory(directory: string, ownUid = process.getuid?.()): MirrorPlace {
   const pathOf = (name: string): string => path.join(directory, name);
-  let made: Promise<unknown> | undefined;
-  const write = async (file: string, flag: 'w' | 'a', text: string): Promise<void> => {
-    made ??= mkdir(directory, { recursive: true, mode: ONLY_OWNER.directory });
+  let checked: Promise<void> | undefined;
+  const check = async (prepare: () => Promise<void>): Promise<void> => {
+    checked ??= prepare();
     try {
-      await made;
+      await checked;
     } catch (error) {
-      made = undefined;
+      checked = undefined;
       throw error;
     }
-    const handle = await open(file, flag, ONLY_OWNER.file);
+  };
+  const existing = (): Promise<void> => check(() => keepOthersOut(directory, ownUid));
+  const made = (): Promise<void> =>
+    check(async () => {
+      await mkdir(directory, { recursive: true, mode: ONLY_OWNER.directory });
+      await keepOthersOut(directory, ownUid);
+    });
+  const openToRead = async (name: string): Promise<FileHandle | undefined> => {
     try {
+      await existing();
+      return await open(pathOf(name), READ);
+    } catch (error) {
+      return unlessAbsent(error as NodeJS.ErrnoException);
+    }
+  };
+  const write = async (name: string, flag: number, text: string): Promise<void> => {
+    await made();
+    const handle = await open(pathOf(name), WRITE | flag, ONLY_OWNER.file);
+    try {
+      await requireOwn(handle, { name, ownUid });
       await handle.writeFile(text);
     } finally {
       await handle.close();
@@ -26,17 +59,16 @@ export function createMirrorDirectory(directory: string): MirrorPlace {
   };
   return {
     async write(name, text) {
-      const file = pathOf(name);
-      await write(file + TEMPORARY, 'w', text);
-      await rename(file + TEMPORARY, file);
+      await write(name + TEMPORARY, O_TRUNC, text);
+      await rename(pathOf(name + TEMPORARY), pathOf(name));
     },
-    append: (name, text) => write(pathOf(name), 'a', text),
+    append: (name, text) => write(name, O_APPEND, text),
     async read(name, mostBytes) {
-      const handle = await open(pathOf(name), 'r').catch(unlessAbsent);
+      const handle = await openToRead(name);
       if (handle === undefined) return undefined;
       try {
-        const { size } = await handle.stat();
-        if (size > mostBytes) throw new Error(`${name} has ${size} bytes, more than ${mostBytes}`);
+        const size = await requireOwn(handle, { name, ownUid });
+        if (size > mostBytes) throw new MirrorError(`${name} has ${size} bytes, more than ${mostBytes}`);
         return await handle.readFile('utf8');
       } finally {
         await handle.close();
@@ -49,7 +81,7 @@ export function createMirrorDirectory(directory: string): MirrorPlace {
     remove: (name) => rm(pathOf(name), { force: true }),
     async settle(names) {
       for (const name of names) {
-        const handle = await open(pathOf(name), 'r').catch(unlessAbsent);
+        const handle = await openToRead(name);
         if (handle === undefined) continue;
         try {
           await handle.datasync();
@@ -59,6 +91,32 @@ export function createMirrorDirectory(directory: string): MirrorPlace {
       }
     },
   };
+}
+
+/** Its owner alone may come in from now on. @throws MirrorError where that is somebody else */
+async function keepOthersOut(directory: string, ownUid: number | undefined): Promise<void> {
+  const found = await lstat(directory);
+  if (!found.isDirectory()) throw new MirrorError(`${directory} is no directory`);
+  if (ownUid === undefined) return;
+  if (found.uid !== ownUid) throw new MirrorError(`${directory} belongs to another user (${found.uid})`);
+  const above = path.dirname(directory);
+  const { mode } = await stat(above);
+  // Somebody else could put another directory in its place at any time.
+  if ((mode & EVERYBODY_WRITES) !== 0 && (mode & STICKY) === 0)
+    throw new MirrorError(`everybody may write to ${above}: chmod o-w ${above}`);
+  if ((found.mode & OTHERS_MAY) !== 0) await chmod(directory, ONLY_OWNER.directory);
+}
+
+/** Its length in bytes. @throws MirrorError for what is no file of ours */
+async function requireOwn(
+  handle: FileHandle,
+  { name, ownUid }: { readonly name: string; readonly ownUid: number | undefined },
+): Promise<number> {
+  const found = await handle.stat();
+  if (!found.isFile()) throw new MirrorError(`${name} is no file`);
+  if (ownUid !== undefined && found.uid !== ownUid)
+    throw new MirrorError(`${name} belongs to another user (${found.uid})`);
+  return found.size;
 }
 
 function unlessAbsent(error: NodeJS.ErrnoException): undefined {

@@ -7,7 +7,9 @@ import { textLines } from './layout.js';
 import { doings, notableRules } from './lines.js';
 import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
+import { openNotices } from './notices.js';
 import { openOrder, openWithdraw } from './order-dialog.js';
+import { openQuestions } from './questions.js';
 import { accountPath } from './route.js';
 import { jointWords } from './scale.js';
 import { accountStress } from './stress.js';
@@ -86,6 +88,7 @@ export function accountCard(account, { may, stress, costs }) {
     <p class="account-about">${accountChips(account)}
       <span class="muted account-age">judged ${time('ago', judgedAtMs)}</span></p>
     ${accountNotes(account)}
+    ${openQuestions(account, may)}${openNotices(account, may)}
     ${notableRules(rules.filter(({ subject }) => subject === 'account'))}
     ${doings(
       intents.filter(({ positionId }) => !shown.has(positionId)),

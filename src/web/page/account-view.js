@@ -10,6 +10,8 @@ import { breadcrumb, columns, section } from './layout.js';
 import { doings } from './lines.js';
 import { repeat } from './lit-html/directives/repeat.js';
 import { html, nothing } from './lit-html/lit-html.js';
+import { openNotices } from './notices.js';
+import { openQuestions } from './questions.js';
 import { Resource } from './resource.js';
 import { ruleTable } from './rule-table.js';
 import { Story } from './story.js';
@@ -83,7 +85,10 @@ function viewTemplate(accountId, { accounts, overview, actions }, { past, stress
       breadcrumb([]),
       html`<div class="page-title">${levelChip(levelOfAccount(account))}<h1>${accountId}</h1>${accountChips(account)}</div>
         <p class="muted">Judged ${time('ago', judgedAtMs)}, next ${time('until', nextDueAtMs)}.</p>
-        <p class="state-words">${capital(is.words)}</p>${accountNotes(account)}${accountDeeds(account, may)}`,
+        <p class="state-words">${capital(is.words)}</p>${accountNotes(account)}${openQuestions(account, may)}${openNotices(
+          account,
+          may,
+        )}${accountDeeds(account, may)}`,
       section(
         'Positions and credit lines',
         html`<div class="subjects">${cards}</div>${subjects.length === 0 ? none : nothing}`,

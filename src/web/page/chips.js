@@ -17,6 +17,7 @@ export function chip({ text, title, look }) {
 /** @type {Readonly<Record<string, { text: string, title: string }>>} */
 const MODES = {
   enforce: { text: 'enforce', title: 'Rules act: orders are cancelled and reduce-only stops are placed' },
+  approve: { text: 'approve', title: 'People are asked before a rule acts' },
   observe: { text: 'observe only', title: 'Nothing is sent: what would be done is only recorded' },
   mixed: { text: 'mixed modes', title: 'Some accounts act, some are only observed' },
 };

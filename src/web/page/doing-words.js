@@ -44,7 +44,7 @@ const ORDER_STATES = {
   open: 'open',
   unsure: 'not known whether it is open',
   presumedFilled: 'filled, as the position shows',
-  observed: 'not sent, observe mode',
+  observed: 'not sent: observed only, or waiting for approval',
 };
 
 /** @param {OrderLine} order */

@@ -87,7 +87,10 @@ export function amountUp(text) {
  */
 function grouped(text) {
   const [whole = '', fraction] = text.split('.');
-  const spaced = whole.replace(/\d(?=(?:\d{3}){1,40}$)/g, `$&${GROUP}`);
+  const digits = whole.replace('-', '');
+  const first = digits.length % 3;
+  const groups = [digits.slice(0, first), ...(digits.slice(first).match(/\d{3}/g) ?? [])];
+  const spaced = `${whole.startsWith('-') ? '-' : ''}${groups.filter((group) => group !== '').join(GROUP)}`;
   return signed(fraction === undefined ? spaced : `${spaced}.${fraction}`);
 }
 

@@ -18,8 +18,15 @@ export function healthPart(overview) {
   const { health, exchange, degraded, queues, startedAtMs, version, instance } = overview;
   const lines = [
     { name: 'Exchange', ok: exchange.ok, why: exchange.words },
-    ...health.checks.map(({ name, ok, why }) => ({ name: CHECKS[name] ?? name, ok, why })),
-    ...degraded.map((name) => ({ name: `degraded: ${name}`, ok: false, why: degradedWords(name) })),
+    // The daemon may be ready without Redis, but then that is not well.
+    ...health.checks.map(({ name, ok, why }) => ({
+      name: CHECKS[name] ?? name,
+      ok: ok && !degraded.includes(name),
+      why,
+    })),
+    ...degraded
+      .filter((part) => !health.checks.some(({ name }) => name === part))
+      .map((part) => ({ name: 'Works in part', ok: false, why: degradedWords(part) })),
   ];
   return html`<ul class="checks">${lines.map(checkLine)}</ul>
     ${queues.length === 0 ? nothing : queueTable(queues)}

@@ -85,9 +85,9 @@ function readAnew() {
 
 async function readOverview() {
   await reading(async () => {
-    /** @type {{ name: string | null }} */
-    const { name } = await get('/me');
-    setKnownAs(name);
+    /** @type {{ name: string | null, scopes: readonly string[] }} */
+    const { name, scopes } = await get('/me');
+    setKnownAs(name, scopes);
     /** @type {import('./contract.d.ts').PageOverview} */
     const overview = await get('/overview');
     setServerTime(overview.atMs);

@@ -29,16 +29,23 @@ export function forget(what) {
 
 /** @type {string | null} */
 let ownName = null;
+/** @type {readonly string[]} */
+let ownScopes = [];
 
 /** Whom the daemon knows by a token of their own, or because a proxy names them; null: nobody in particular. */
 export function knownAs() {
   return ownName;
 }
 
-/** @param {string | null} name */
-export function setKnownAs(name) {
-  ownName = name;
+/** @param {string | null} name @param {readonly string[]} scopes what they may */
+export function setKnownAs(name, scopes) {
+  [ownName, ownScopes] = [name, scopes];
   announce();
+}
+
+/** Whether who sits here may answer and acknowledge: one who is not known may have the control token. @param {{ control: boolean }} may */
+export function mayControl({ control }) {
+  return control && (ownName === null || ownScopes.includes('control'));
 }
 
 /** @type {Set<() => void>} */

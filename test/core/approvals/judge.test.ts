@@ -1,10 +1,16 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { askQuestions } from '../../../src/core/approvals/ask.ts';
-import { type AskingStage, type GivenAnswer, judgeQuestions } from '../../../src/core/approvals/judge.ts';
+import {
+  type AskingStage,
+  type GivenAnswer,
+  type JudgeInputs,
+  judgeQuestions,
+} from '../../../src/core/approvals/judge.ts';
 import {
   type Approvals,
   byStage,
+  goesBeyond,
   NO_QUESTIONS,
   readReference,
   referenceOf,
@@ -29,7 +35,21 @@ const stage = (distance: number | undefined, changes: Partial<AskingStage> = {})
   ...changes,
 });
 
+const INPUTS: JudgeInputs = {
+  accountId: 'desk',
+  epochId: 'first',
+  stages: [],
+  conclusive: true,
+  answers: [],
+  deliveryOf: () => 'delivered',
+  settings: SETTINGS,
+  actingMs: ACTING_MS,
+  nowMs: 0,
+};
+
 interface Poll {
+  readonly epochId?: string;
+  readonly isReady?: boolean;
   readonly nowMs: number;
   readonly stage: AskingStage;
   readonly answers?: readonly GivenAnswer[];
@@ -40,21 +60,27 @@ interface Poll {
 /** One poll: what was answered is taken in, then people are asked. */
 function poll(
   before: Approvals,
-  { nowMs, stage: asking, answers = [], withoutAnswer = 'act', targetBase = '0.5' }: Poll,
+  {
+    epochId = 'first',
+    isReady = true,
+    nowMs,
+    stage: asking,
+    answers = [],
+    withoutAnswer = 'act',
+    targetBase = '0.5',
+  }: Poll,
 ) {
   const settings = { ...SETTINGS, withoutAnswer };
   const judged = judgeQuestions(before, {
-    accountId: 'desk',
+    ...INPUTS,
+    epochId,
     stages: [asking],
-    conclusive: true,
     answers,
-    deliveryOf: () => 'delivered',
     settings,
-    actingMs: ACTING_MS,
     nowMs,
   });
   const target = { positionId: '42', market: 'BTC_PERP', targetBase: text(targetBase), sizeBase: text('1') };
-  const wanted = new Map([[STAGE_KEY, { targets: [target], reduces: true, orders: () => [] }]]);
+  const wanted = new Map([[STAGE_KEY, { targets: isReady ? [target] : [], isReady, orders: () => [] }]]);
   return askQuestions(judged.approvals, { accountId: 'desk', wanted, settings, tolerance: 0.1, nowMs })
     .approvals;
 }
@@ -95,6 +121,78 @@ test('in a margin call it acts, vetoed or not, and the question stays as it was'
 test('what is not known may be too short a time', () => {
   const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(undefined) });
   expect(asked.questions[0]).toMatchObject({ state: 'released', settledBy: 'timeTooShort' });
+});
+
+describe('answers that were taken are not lost', () => {
+  const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3) });
+
+  test('a veto that meets a pause holds when the pause is over', () => {
+    const answers = answerTo(asked, 'veto');
+    const paused = poll(asked, { nowMs: 1_000, stage: stage(0.3, { isHeldBack: true }), answers });
+    expect(refusalOf(poll(paused, { nowMs: 200_000, stage: stage(0.3) }))).toBe('vetoed');
+  });
+
+  test('a veto that meets a margin call holds when that is over', () => {
+    const called = stage(0.3, { isExempt: true });
+    const vetoed = poll(asked, { nowMs: 1_000, stage: called, answers: answerTo(asked, 'veto') });
+    expect(refusalOf(poll(vetoed, { nowMs: 200_000, stage: stage(0.3) }))).toBe('vetoed');
+  });
+
+  test('a veto while nothing is known of the rule', () => {
+    const judged = judgeQuestions(asked, { ...INPUTS, conclusive: false, answers: answerTo(asked, 'veto') });
+    expect(judged.approvals.questions).toMatchObject([{ state: 'vetoed' }]);
+  });
+
+  test('a late approval that comes as the position gets worse', () => {
+    const hold = { withoutAnswer: 'hold' } as const;
+    const silent = poll(asked, { nowMs: 60_000, stage: stage(0.3), ...hold });
+    expect(refusalOf(silent)).toBe('notAnswered');
+    const worse = { nowMs: 70_000, stage: stage(0.2), answers: answerTo(silent, 'approve'), ...hold };
+    expect(refusalOf(poll(silent, worse))).toBeNull();
+  });
+});
+
+test('a veto while the distance was not known asks again once it is a tenth nearer than where it was known', () => {
+  const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3) });
+  const answers = answerTo(asked, 'veto');
+  const blind = poll(asked, { nowMs: 1_000, stage: stage(undefined), answers });
+  const seen = poll(blind, { nowMs: 2_000, stage: stage(0.28) });
+  expect(seen.questions).toMatchObject([{ state: 'vetoed', distance: 0.28 }]);
+  expect(poll(seen, { nowMs: 3_000, stage: stage(0.251) }).questions).toMatchObject([{ state: 'waiting' }]);
+});
+
+test('held without an answer it acts when liquidation may come before it could act', () => {
+  const hold = { withoutAnswer: 'hold' } as const;
+  const asked = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.13), ...hold });
+  const silent = poll(asked, { nowMs: 60_000, stage: stage(0.0172), ...hold });
+  expect(refusalOf(silent)).toBe('notAnswered');
+  expect(refusalOf(poll(silent, { nowMs: 61_000, stage: stage(0.0165), ...hold }))).toBeNull();
+});
+
+test('what nobody can be asked yet is not released by time: people are asked when it is known', () => {
+  const unknown = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3), isReady: false });
+  const later = poll(unknown, { nowMs: 100_000, stage: stage(0.3), isReady: false });
+  expect(later.questions).toMatchObject([{ state: 'waiting' }]);
+  const asked = poll(later, { nowMs: 101_000, stage: stage(0.3) });
+  expect(asked.questions).toMatchObject([{ state: 'waiting', untilMs: 161_000 }]);
+});
+
+test('an answer from before the store was lost fits no question of the store that followed', () => {
+  const before = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3) });
+  const after = poll(NO_QUESTIONS, { nowMs: 0, stage: stage(0.3), epochId: 'second' });
+  expect(after.questions[0]?.stageKey).toBe(before.questions[0]?.stageKey);
+  const answers = answerTo(before, 'approve');
+  const replayed = poll(after, { nowMs: 1_000, stage: stage(0.3), answers, epochId: 'second' });
+  expect(refusalOf(replayed)).toBe('awaitingApproval');
+});
+
+test('an approval is of the position that was shown, not of another one under its id', () => {
+  const shown = { positionId: '42', market: 'BTC_PERP', targetBase: text('0.5'), sizeBase: text('1') };
+  const long = { ...shown, openDate: 1, direction: 'long' } as const;
+  expect(goesBeyond(long, [long], 0.1)).toBe(false);
+  expect(goesBeyond({ ...long, openDate: 2 }, [long], 0.1)).toBe(true);
+  expect(goesBeyond({ ...long, direction: 'short' }, [long], 0.1)).toBe(true);
+  expect(goesBeyond(long, [shown], 0.1)).toBe(false);
 });
 
 test('the time that is left is that of the worst minutes, or of the present speed where that is faster', () => {

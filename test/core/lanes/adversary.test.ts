@@ -440,6 +440,22 @@ describe('a cancel', () => {
     expect(ordered.state.orders).toEqual([]);
   });
 
+  test('that was not answered: with increasing nonces one order follows it, not one after the other', () => {
+    const driver = new Driver({ nonceMode: 'increasing', lateArrivalMs: 2_000 });
+    driver.read(at({})).ask(action(all)).place();
+    driver.ordersAreTaken().ask(action(all), cancelNow).lose('cancelAll');
+    const known = new Set(driver.state.orders.map(({ request }) => request.clientOrderId));
+    const until = driver.nowMs + 2_000;
+    while (driver.nowMs < until) {
+      const step = driver.next();
+      if (step.kind !== 'place') driver.later(100).read(at({}));
+      else if (known.has(step.request.clientOrderId)) driver.refuse({ name: 'duplicateClientOrderId' });
+      else known.add(driver.place().request.clientOrderId);
+    }
+    expect(known.size).toBe(2);
+    expect(driver.state.orders.at(-1)).toMatchObject({ status: 'open' });
+  });
+
   test('waits, after a restart, until nothing of ours can arrive after it, and is not sent again and again', () => {
     const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(half)).lose('place');
     driver.later(5_000).ordersAreTaken().cancel();

@@ -115,3 +115,15 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test('behind an unanswered cancel a full close was sent again without end where nonces increase', () => {
+  const chosen = [0, 0, 0, 0, 29, 0, 0, 0, 0, 0, 13, 0, 29, 21, 0, 0, 0, 0, 0, 0, 33, 0, 0, 0, 0, 0, 0];
+  const moves: readonly Move[] = [
+    [50, 4, 0, 0],
+    [46, 11, 0, 0],
+    [56, 24, 0, 0],
+    [46, 0, 43, 0],
+    [0, 1, 0, 1],
+  ];
+  play(chosen, moves, { counts: new Map() });
+});

@@ -132,7 +132,9 @@ test('in Redis nothing of a link stays for ever, and what others wrote is no use
   await uses.finish('kept', ann, AT + 3_600_000);
   const leftMs = await client.pttl(key);
   expect([leftMs > 3_500_000, leftMs <= 3_600_000]).toEqual([true, true]);
-  for (const text of ['', 'x', '{}', '{"author":1}']) {
+  const far = JSON.stringify({ author: 'eve', atMs: 9e15, isDone: true });
+  const long = JSON.stringify({ author: 'e'.repeat(5_000), atMs: 1, isDone: true });
+  for (const text of ['', 'x', '{}', '{"author":1}', far, long]) {
     await client.set(key, text);
     expect(await uses.find('kept')).toMatchObject({ author: 'somebody', isDone: false });
   }

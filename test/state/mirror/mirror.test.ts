@@ -1,6 +1,19 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type OperatorTrust, TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
@@ -247,5 +260,81 @@ describe('a disk', () => {
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
+  });
+});
+
+describe('somebody else on the machine', () => {
+  let folder = '';
+  let inside = '';
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'breakwater-mirror-'));
+    inside = path.join(folder, 'instance-0');
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  async function written(place = createMirrorDirectory(inside)): Promise<readonly string[]> {
+    const { own, mirror, states } = live(createMemoryPlace(OPTIONS), place);
+    await count(own);
+    await mirror.processChanged();
+    await mirror.close();
+    return states;
+  }
+
+  test('who was there first does not keep the mirror: a directory of another owner is not used', async () => {
+    await mkdir(inside, { mode: 0o777 });
+    const { uid } = await stat(inside);
+    const place = createMirrorDirectory(inside, uid + 1);
+    await expect(reading(place)).rejects.toThrow(/instance-0 belongs to another user/);
+    expect(await written(place)).toEqual([expect.stringMatching(/belongs to another user/)]);
+    expect(await readdir(inside)).toEqual([]);
+  });
+
+  test('who left a directory open to all is shut out of it', async () => {
+    await mkdir(inside);
+    await chmod(inside, 0o777);
+    expect(await written()).toEqual([]);
+    expect((await stat(inside)).mode & 0o777).toBe(0o700);
+  });
+
+  test('who may write to the directory above could swap it: it is not used', async () => {
+    await chmod(folder, 0o777);
+    expect(await written()).toEqual([expect.stringMatching(/everybody may write to .*: chmod o-w /)]);
+    await chmod(folder, 0o1777);
+    expect(await written()).toEqual([]);
+  });
+
+  test('who puts a link in place of the directory has nothing written behind it', async () => {
+    const behind = path.join(folder, 'behind');
+    await mkdir(behind);
+    await symlink(behind, inside);
+    expect(await written()).toEqual([expect.stringMatching(/is no directory|EEXIST/)]);
+    await expect(reading(createMirrorDirectory(inside))).rejects.toThrow(/is no directory/);
+    expect(await readdir(behind)).toEqual([]);
+  });
+
+  test('who puts a link in place of a file has it neither overwritten nor read', async () => {
+    const victim = path.join(folder, 'victim');
+    await writeFile(victim, 'precious');
+    await mkdir(inside);
+    await symlink(victim, path.join(inside, 'process.json.new'));
+    await symlink('/dev/zero', path.join(inside, 'process.json'));
+    expect(await written()).toEqual([expect.stringMatching(/ELOOP/)]);
+    await expect(reading(createMirrorDirectory(inside))).rejects.toThrow(/ELOOP/);
+    expect(await readFile(victim, 'utf8')).toBe('precious');
+  });
+
+  test('who puts a pipe in place of a file does not hold the start up', async () => {
+    await mkdir(inside);
+    await promisify(execFile)('mkfifo', [path.join(inside, 'process.json')]);
+    await expect(reading(createMirrorDirectory(inside))).rejects.toThrow('process.json is no file');
+  });
+
+  // Only root can give a file away.
+  test.runIf(process.getuid?.() === 0)('who owns a file of the mirror is not believed', async () => {
+    expect(await written()).toEqual([]);
+    await chown(path.join(inside, 'process.json'), 65_534, 65_534);
+    await expect(reading(createMirrorDirectory(inside))).rejects.toThrow(
+      'process.json belongs to another user (65534)',
+    );
   });
 });

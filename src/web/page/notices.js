@@ -1,0 +1,53 @@
+import { levelChip } from './chips.js';
+import { openForm } from './dialog.js';
+import { reasonField, reasonOf } from './form-fields.js';
+import { repeat } from './lit-html/directives/repeat.js';
+import { html, nothing } from './lit-html/lit-html.js';
+import { mayControl } from './session.js';
+import { changeOrExplain, signature } from './signature.js';
+import { time } from './time.js';
+
+/** What people were told and is not over, and who sees to it. */
+
+/** @typedef {import('../../core/view/account-view.ts').AccountView} AccountView */
+/** @typedef {import('../../core/view/account-view.ts').NoticeLine} NoticeLine */
+/** @typedef {import('./contract.d.ts').PageOverview['may']} May */
+
+/** @param {Pick<AccountView, 'accountId' | 'notices'>} account @param {May} may */
+export function openNotices({ accountId, notices }, may) {
+  if (notices.length === 0) return nothing;
+  const line = (/** @type {NoticeLine} */ notice) => {
+    const { ruleId, subject, severity, toldAtMs, acknowledged } = notice;
+    const button = html`<button type="button" class="button button-small" aria-label=${`Acknowledge ${ruleId} for ${subject}`}
+      @click=${() => openAcknowledge(accountId, notice)}>Acknowledge</button>`;
+    const seen =
+      acknowledged === null
+        ? html`<span class="muted">told ${time('ago', toldAtMs)}</span>`
+        : html`<span class="muted">${acknowledged.author} sees to it, ${time('ago', acknowledged.atMs)}</span>`;
+    return html`<li class="rule-line">${levelChip(severity, 'Told')}
+      <b class="id">${ruleId}</b> ${seen} ${acknowledged === null && mayControl(may) ? button : nothing}</li>`;
+  };
+  const keyOf = (/** @type {NoticeLine} */ { ruleId, subject }) => JSON.stringify([ruleId, subject]);
+  return html`<ul class="rule-lines" aria-label="What people were told">${repeat(notices, keyOf, line)}</ul>`;
+}
+
+/** @param {string} accountId @param {NoticeLine} notice */
+function openAcknowledge(accountId, { ruleId, subject, episode, stage }) {
+  const who = signature();
+  openForm({
+    title: `Acknowledge ${ruleId} in ${accountId}`,
+    text:
+      `For ${subject}: nobody is told of it again until it is over or gets worse. ` +
+      'Breakwater goes on acting by its rules.',
+    fields: () => [reasonField(), who.fields()],
+    action: 'Acknowledge',
+    async send(given) {
+      const what = { accountId, ruleId, subject, episode, stage };
+      await changeOrExplain('POST', '/acknowledgements', {
+        ...what,
+        reason: reasonOf(given),
+        ...who.sign(given),
+      });
+    },
+  });
+}
