@@ -201,12 +201,12 @@ describe('markets', () => {
     `{ amountStep: 1, priceStep: ${step}, minAmount: 1, maintenanceMargin: 3%${more} }`;
 
   test.each([
-    ['{}', 'BTC_PERP', 'got none'],
-    [`{ BTC_PERP: ${entry('0.1')} }`, '"*_PERP"', 'markets that match *_PERP, got BTC_PERP only'],
-    [`{ BTC_PERP: ${entry('0.1')} }`, 'ETH_PERP', 'for ETH_PERP, got none'],
+    ['{}', 'BTC_PERP', 'no `markets` entry covers "BTC_PERP": positions there are watched, never reduced'],
+    [`{ BTC_PERP: ${entry('0.1')} }`, '"*_PERP"', 'covers "*_PERP" (only BTC_PERP): positions elsewhere are'],
+    [`{ BTC_PERP: ${entry('0.1')} }`, 'ETH_PERP', 'covers "ETH_PERP": positions there are'],
     [`{ "*_PERP": ${entry('0.1')} }`, 'ETH_PERP', undefined],
     [`{ "*_PERP": ${entry('0.1')} }`, '"B*_PERP"', undefined],
-    [`{ "??_PERP": ${entry('0.1')} }`, '"B*_PERP"', 'markets that match B*_PERP'],
+    [`{ "??_PERP": ${entry('0.1')} }`, '"B*_PERP"', 'covers "B*_PERP" (only ??_PERP): positions elsewhere'],
     [`{ "*": ${entry('0.1')} }`, '"*"', undefined],
   ])('%s for %s', (entries, where, message) => {
     expect(warnings(markets(entries, where))).toEqual(

@@ -37,13 +37,12 @@ function withoutEntry(account: UncheckedAccount, { document, markets }: Unchecke
   }
   return [...rulesOf].map(([market, ids]) => {
     const partly = entries.filter((entry) => isGlob(market) && (globMatches(market, entry) || isGlob(entry)));
-    const only = partly.length === 0 ? 'got none' : `got ${partly.join(', ')} only`;
-    const missing = isGlob(market) ? `markets that match ${market}` : market;
+    const [only, where] = partly.length === 0 ? ['', 'there'] : [` (only ${partly.join(', ')})`, 'elsewhere'];
     return warningAt(
       document,
       account.path,
       'market-without-entry',
-      `expected an entry in markets for ${missing}, ${only}: without one, positions there are watched but never reduced (${ids.join(', ')})`,
+      `no \`markets\` entry covers ${JSON.stringify(market)}${only}: positions ${where} are watched, never reduced (${ids.join(', ')})`,
     );
   });
 }
