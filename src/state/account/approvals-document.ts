@@ -13,7 +13,14 @@ const decimal = z.custom<DecimalString>(
   'expected a decimal number as a text',
 );
 
-const target = z.strictObject({ positionId: text, market: text, targetBase: decimal, sizeBase: decimal });
+const target = z.strictObject({
+  positionId: text,
+  market: text,
+  targetBase: decimal,
+  sizeBase: decimal,
+  openDate: z.number().nullable().exactOptional(),
+  direction: z.enum(['long', 'short']).nullable().exactOptional(),
+});
 
 /** As `stageKeyOf` writes it. */
 const stageKey = text.refine(isStageKey, 'expected rule, checksum, subject, episode and stage as JSON');
