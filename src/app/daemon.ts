@@ -169,7 +169,7 @@ function pipelineParts(
   standby: Standby | undefined,
   notifier: Notifier,
   channels: () => readonly string[],
-): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
+): Omit<PipelineParts, 'attemptTimeoutMs' | 'escalation' | 'reminderMs'> {
   const delivery = noticeDelivery(base.receipts, channels);
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   const timers = systemTimers;
@@ -241,6 +241,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     {
       ...pipelineParts(base, standby, notifier, channels),
       reminderMs: () => watch.config.notify.remindEveryMs,
+      escalation: () => watch.config.notify.escalation,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
     roles.includes('act'),

@@ -1,5 +1,6 @@
 import type { ConfigChange } from '../config/compare-configs.ts';
 import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
+import type { Escalation } from '../core/ports/notifier.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import { NearLanes } from '../pipeline/act/near-lanes.ts';
 import { runLane } from '../pipeline/act/run-lane.ts';
@@ -17,6 +18,7 @@ export interface PipelineParts {
   /** Whether this process may act on the account now; default: always. What it may not is left to the next poll. */
   readonly mayAct?: (accountId: string) => boolean;
   readonly reminderMs: () => number;
+  readonly escalation: () => Escalation | undefined;
   /** Bound on one request, as configured at present, milliseconds. */
   readonly attemptTimeoutMs: () => number;
 }
@@ -57,7 +59,7 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
 }
 
 function contextOf(
-  { work, instance, mayAct = () => true, reminderMs, attemptTimeoutMs }: PipelineParts,
+  { work, instance, mayAct = () => true, reminderMs, escalation, attemptTimeoutMs }: PipelineParts,
   lanes: LaneDispatcher,
 ): PipelineContext {
   return {
@@ -72,6 +74,9 @@ function contextOf(
       historyMs: HISTORY_MS,
       get reminderMs() {
         return reminderMs();
+      },
+      get escalation() {
+        return escalation();
       },
       get attemptTimeoutMs() {
         return attemptTimeoutMs();

@@ -274,6 +274,7 @@ export class WorldDaemon {
         queue: standby.over(lanes),
         mayAct: (accountId) => standby.mayAct(accountId),
         reminderMs: () => this.#config.notify.remindEveryMs,
+        escalation: () => this.#config.notify.escalation,
         attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },
       true,
