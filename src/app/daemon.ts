@@ -169,7 +169,7 @@ function pipelineParts(
   standby: Standby | undefined,
   notifier: Notifier,
   channels: () => readonly string[],
-): Omit<PipelineParts, 'attemptTimeoutMs' | 'escalation' | 'reminderMs'> {
+): Omit<PipelineParts, 'attemptTimeoutMs' | 'notify'> {
   const delivery = noticeDelivery(base.receipts, channels);
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   const timers = systemTimers;
@@ -240,8 +240,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const pipeline: Pipeline = openPipeline(
     {
       ...pipelineParts(base, standby, notifier, channels),
-      reminderMs: () => watch.config.notify.remindEveryMs,
-      escalation: () => watch.config.notify.escalation,
+      notify: () => watch.config.notify,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
     roles.includes('act'),
