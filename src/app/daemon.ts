@@ -169,7 +169,7 @@ function pipelineParts(
   standby: Standby | undefined,
   notifier: Notifier,
   channels: () => readonly string[],
-): Omit<PipelineParts, 'reminderMs' | 'attemptTimeoutMs'> {
+): Omit<PipelineParts, 'attemptTimeoutMs' | 'notify'> {
   const delivery = noticeDelivery(base.receipts, channels);
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
   const timers = systemTimers;
@@ -240,7 +240,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const pipeline: Pipeline = openPipeline(
     {
       ...pipelineParts(base, standby, notifier, channels),
-      reminderMs: () => watch.config.notify.remindEveryMs,
+      notify: () => watch.config.notify,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
     roles.includes('act'),

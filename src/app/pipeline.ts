@@ -1,4 +1,5 @@
 import type { ConfigChange } from '../config/compare-configs.ts';
+import type { NotifySettings } from '../config/notify.ts';
 import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import { NearLanes } from '../pipeline/act/near-lanes.ts';
@@ -16,7 +17,7 @@ export interface PipelineParts {
   readonly queue: LaneDispatcher;
   /** Whether this process may act on the account now; default: always. What it may not is left to the next poll. */
   readonly mayAct?: (accountId: string) => boolean;
-  readonly reminderMs: () => number;
+  readonly notify: () => Pick<NotifySettings, 'escalation' | 'remindEveryMs'>;
   /** Bound on one request, as configured at present, milliseconds. */
   readonly attemptTimeoutMs: () => number;
 }
@@ -57,7 +58,7 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
 }
 
 function contextOf(
-  { work, instance, mayAct = () => true, reminderMs, attemptTimeoutMs }: PipelineParts,
+  { work, instance, mayAct = () => true, notify, attemptTimeoutMs }: PipelineParts,
   lanes: LaneDispatcher,
 ): PipelineContext {
   return {
@@ -71,7 +72,10 @@ function contextOf(
       longestWaitMs: LONGEST_WAIT_MS,
       historyMs: HISTORY_MS,
       get reminderMs() {
-        return reminderMs();
+        return notify().remindEveryMs;
+      },
+      get escalation() {
+        return notify().escalation;
       },
       get attemptTimeoutMs() {
         return attemptTimeoutMs();

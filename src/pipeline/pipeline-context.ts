@@ -4,7 +4,7 @@ import type { Clock, Random, Timers } from '../core/ports/clock.ts';
 import type { NoticeDelivery } from '../core/ports/delivery.ts';
 import type { CallPrefetch, GuardedExchange } from '../core/ports/exchange.ts';
 import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
-import type { Notifier } from '../core/ports/notifier.ts';
+import type { Escalation, Notifier } from '../core/ports/notifier.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';
@@ -65,6 +65,8 @@ export interface PipelineSettings {
   readonly longestWaitMs: number;
   /** What still fires is said again after this time. */
   readonly reminderMs: number;
+  /** Undefined: nothing goes to others. */
+  readonly escalation?: Escalation | undefined;
   /** How often figures of each account are kept for curves. */
   readonly historyMs: number;
 }

@@ -273,7 +273,7 @@ export class WorldDaemon {
         work: { ...work, notifier, delivery: people },
         queue: standby.over(lanes),
         mayAct: (accountId) => standby.mayAct(accountId),
-        reminderMs: () => this.#config.notify.remindEveryMs,
+        notify: () => this.#config.notify,
         attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },
       true,

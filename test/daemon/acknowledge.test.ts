@@ -133,3 +133,52 @@ test('acknowledge at a shell: listed, held by the daemon, told again once it get
   await until((all) => reminders(all.slice(lifted)) > 0, 'a reminder after it was lifted');
   expect(await daemon.state.controls.list()).toEqual([]);
 });
+
+test.each([true, false])(
+  'what nobody acknowledges goes to the pager, once, and so does its end (acknowledged: %s)',
+  async (isSeenTo) => {
+    const [simulator, receiver] = [await openScene(), await startReceiver()];
+    closeAfterTest(() => receiver.close());
+    const world = await openDaemonWorld(simulator, {
+      accounts: { long: { rules: ['falls'] } },
+      rules: `  - id: falls
+    on: position
+    severity: critical
+    when: { markPrice: { below: 59500 } }
+    do: [{ notify: { channels: [chat] } }]
+`,
+      more: `notify: { escalate: { after: 4s, to: pager } }
+channels:
+  chat: { type: webhook, url: ${receiver.url}/chat }
+  pager: { type: webhook, url: ${receiver.url}/pager }
+`,
+    });
+    await world.start();
+    const told = (channel: string) =>
+      receiver.received
+        .filter(({ path }) => path === `/${channel}`)
+        .map(({ json }) => json as unknown as Told & { message: string });
+    const kinds = (channel: string): readonly string[] => told(channel).map(({ kind }) => kind);
+    await polls(world, 'long', 1);
+    simulator.setPrice('BTC_PERP', '59000');
+    await eventually(() => kinds('chat').length > 0, 'the first message');
+    if (isSeenTo) {
+      const args = ['acknowledge', '--account', 'long', '--reason', 'on it', '--config', world.configFile];
+      expect((await runCommandLine(args, { env: world.env })).exitCode).toBe(0);
+    } else {
+      await eventually(
+        () => kinds('pager').length > 0,
+        'the pager',
+        () => [receiver.received.map(({ raw }) => raw), troubles(world.events)],
+      );
+    }
+    // Longer than it takes to go to others.
+    await delay(5_000);
+    simulator.setPrice('BTC_PERP', '61000');
+    await eventually(() => kinds('chat').includes('resolved'), 'the end');
+    if (!isSeenTo) await eventually(() => kinds('pager').includes('resolved'), 'the end at the pager');
+    expect(kinds('chat')).toEqual(['firing', 'resolved']);
+    expect(kinds('pager')).toEqual(isSeenTo ? [] : ['firing', 'resolved']);
+    if (!isSeenTo) expect(JSON.stringify(told('pager')[0])).toContain('Nobody has acknowledged it for 4 s.');
+  },
+);

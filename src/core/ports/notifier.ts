@@ -42,6 +42,12 @@ export interface Notice {
   readonly isUnproven?: true;
 }
 
+/** To whom what is critical goes as well when nobody has acknowledged it for so long. */
+export interface Escalation {
+  readonly afterMs: number;
+  readonly channels: readonly string[];
+}
+
 /** A number; `none`: there is none; null: not known. */
 type NoticeFigure = number | 'none' | null;
 

@@ -8,9 +8,16 @@ import {
   isSilenced,
 } from '../../core/controls/controls.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import { type CureFigures, type Notice, type NoticeKind, RESOLVED } from '../../core/ports/notifier.ts';
+import {
+  type CureFigures,
+  type Escalation,
+  type Notice,
+  type NoticeKind,
+  RESOLVED,
+} from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
@@ -31,6 +38,8 @@ export interface AlertEntry {
   readonly saidMs: number;
   readonly count: number;
   readonly handed: boolean;
+  /** Once others were told because nobody acknowledged: all channels that have to hear of the end. */
+  readonly told?: readonly string[];
 }
 
 export interface AlertScene {
@@ -51,6 +60,7 @@ export interface AlertScene {
   /** The account as it is after this evaluation; made when it is first asked for. */
   readonly view: () => AccountView;
   readonly reminderMs: number;
+  readonly escalation?: Escalation | undefined;
   readonly nowMs: number;
 }
 
@@ -126,6 +136,7 @@ function sayFiring(
 ): void {
   const entry = entries.get(key);
   const isNew = entry === undefined || entry.notice.kind === 'resolved';
+  if (!isNew && escalate(entries, key, { entry, request }, scene)) return;
   if (!isNew && scene.nowMs - entry.saidMs < scene.reminderMs) return;
   const count = (entry?.count ?? 0) + 1;
   const seenTo = isNew ? undefined : whoSeesTo(request, scene);
@@ -133,7 +144,45 @@ function sayFiring(
     ...noticeOf(request, { key, kind: isNew ? 'firing' : 'reminder', count }, scene),
     ...(seenTo === undefined ? {} : { acknowledged: seenTo }),
   };
-  entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
+  const told = isNew ? undefined : entry.told;
+  entries.set(key, {
+    notice,
+    saidMs: scene.nowMs,
+    count,
+    handed: false,
+    ...(told === undefined ? {} : { told }),
+  });
+}
+
+interface Told {
+  readonly entry: AlertEntry;
+  readonly request: ActionRequest;
+}
+
+/** Tells others, once for each stage of an episode, when nobody sees to it. */
+function escalate(
+  entries: Map<string, AlertEntry>,
+  key: string,
+  { entry, request }: Told,
+  scene: AlertScene,
+): boolean {
+  const { escalation, nowMs } = scene;
+  const { notice, handed, told, count } = entry;
+  // One that names no channels has told all of them.
+  if (escalation === undefined || told !== undefined || !handed || notice.channels.length === 0) return false;
+  if (request.severity !== 'critical' || nowMs - request.atMs < escalation.afterMs) return false;
+  const others = escalation.channels.filter((name) => !notice.channels.includes(name));
+  if (others.length === 0 || whoSeesTo(request, scene) !== undefined) return false;
+  const said = noticeOf(request, key, 'firing', count + 1, scene);
+  const words = `Nobody has acknowledged it for ${roughly(nowMs - request.atMs)}. ${said.words}`;
+  entries.set(key, {
+    ...entry,
+    notice: { ...said, words, channels: others },
+    count: count + 1,
+    handed: false,
+    told: [...notice.channels, ...others],
+  });
+  return true;
 }
 
 /** Who acknowledged what has fired, if it has not got worse since. */
@@ -157,8 +206,9 @@ function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<strin
     const cure = scene.cures.find((one) => one.ruleId === ruleId && one.subject === subject);
     const words = cure?.words ?? RESOLVED;
     const { figures: _before, acknowledged: _seenTo, ...same } = entry.notice;
+    const channels = entry.told ?? entry.notice.channels;
     const facts = noticeFacts(scene.view(), same);
-    const notice: Notice = { ...same, ...facts, id, kind: 'resolved', atMs: scene.nowMs, words };
+    const notice: Notice = { ...same, ...facts, channels, id, kind: 'resolved', atMs: scene.nowMs, words };
     entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
   }
 }

@@ -1,7 +1,7 @@
 import { controlsInForce } from '../../core/controls/controls.ts';
 import { explainedClosures } from '../../core/lanes/absence.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
-import type { Notice } from '../../core/ports/notifier.ts';
+import type { Escalation, Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { emptyAccountState } from '../../core/rules/account-state.ts';
@@ -19,6 +19,7 @@ import { snapshotOf } from './observe-account.ts';
 
 export interface DecideInputs extends ActingInputs {
   readonly reminderMs: number;
+  readonly escalation?: Escalation | undefined;
   readonly withHistory: boolean;
 }
 
@@ -70,6 +71,7 @@ export function decide(inputs: DecideInputs): Decided {
     cures,
     view: accountAfter(inputs, snapshot, evaluation, acted),
     reminderMs: inputs.reminderMs,
+    escalation: inputs.escalation,
     nowMs: now.wallMs,
   });
   const audit = [...cures.map((cure) => cureNote(cure, now.wallMs)), ...acted.audit];

@@ -255,7 +255,7 @@ async function commitDecision(
 ) {
   const { memory, clock, time, settings, telemetry } = context;
   const { observation } = found;
-  const { reminderMs, historyMs } = settings;
+  const { reminderMs, escalation, historyMs } = settings;
   const about = { accountId: account.id, bucket: tick.bucket };
   const withHistory = memory.takeHistoryTurn(account.id, clock.monotonicMs(), historyMs);
   let { loaded } = found;
@@ -273,6 +273,7 @@ async function commitDecision(
       now,
       moment,
       reminderMs,
+      escalation,
       withHistory,
       markElsewhere,
       ...shared,

@@ -286,11 +286,12 @@ const listObserved = route({
     );
     return {
       orders: judged.map(({ order: found, outcome }) => {
-        const { order, ...rest } = found;
+        const { seq, atMs, ruleId, positionId, order } = found;
         const { side, amount, market, activationPrice, price } = order;
         const money = context.orders.moneyOf(id, market);
         const words = wouldHaveWords(found, outcome, money);
-        return { ...rest, market, side, amount, activationPrice, price, money, outcome, words };
+        const shown = { market, side, amount, activationPrice, price, money };
+        return Object.assign(shown, { seq, atMs, ruleId, positionId, outcome, words });
       }),
     };
   },

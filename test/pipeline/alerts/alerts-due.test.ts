@@ -244,3 +244,61 @@ describe('an account that cannot be read', () => {
     expect(alertsDue(blindFor(200_000, { stored: told, inForce })).notices).toEqual([]);
   });
 });
+
+describe('what nobody acknowledges goes to others', () => {
+  const escalation = { afterMs: 900_000, channels: ['ops', 'pager'] };
+  const late = { escalation, reminderMs: 3_600_000, nowMs: 901_000 };
+  const told = handed(alertsDue(scene({ escalation })));
+
+  test('once, after the time, to those that were not told; reminders stay where they were; all hear of the end', () => {
+    expect(alertsDue(scene({ ...late, stored: told, nowMs: 900_999 })).notices).toEqual([]);
+    const others = alertsDue(scene({ ...late, stored: told }));
+    expect(others.notices).toMatchObject([
+      { kind: 'firing', channels: ['pager'], words: 'Nobody has acknowledged it for 15 min. distance 4 %' },
+    ]);
+    const after = handed(others);
+    expect(alertsDue(scene({ ...late, stored: after, nowMs: 1_800_000 })).notices).toEqual([]);
+    const reminded = alertsDue(scene({ ...late, stored: after, nowMs: 3_601_000 }));
+    expect(reminded.notices).toMatchObject([{ kind: 'reminder', channels: ['ops'], words: 'distance 4 %' }]);
+    const over = alertsDue(scene({ ...late, stored: handed(reminded), active: [], nowMs: 3_602_000 }));
+    expect(over.notices).toMatchObject([{ kind: 'resolved', channels: ['ops', 'pager'] }]);
+    const ids = [told, others.alerts, reminded.alerts, over.alerts].map((one) => JSON.stringify(one));
+    expect(new Set(ids).size).toBe(4);
+  });
+
+  const acknowledged: Acknowledgement = {
+    kind: 'acknowledgement',
+    id: 'a',
+    accountId: 'desk-1',
+    ruleId: 'near',
+    subject: 'position:42',
+    episode: 7,
+    stage: 0,
+    author: 'ann',
+    reason: 'on it',
+    atMs: 2_000,
+    expiresAtMs: 9_999_999,
+  };
+
+  test.each([
+    ['somebody sees to it', { inForce: { ...NOTHING_IN_FORCE, acknowledgements: [acknowledged] } }],
+    ['it is not critical', { active: [{ ...REQUEST, severity: 'warning' as const }] }],
+    ['all were told already', { escalation: { ...escalation, channels: ['ops'] } }],
+    ['nothing is configured', { escalation: undefined }],
+  ])('not where %s', (_, changes) => {
+    expect(alertsDue(scene({ ...late, stored: told, ...changes })).notices).toEqual([]);
+  });
+
+  test('not before the first message has been handed over; a worse stage begins anew', () => {
+    const unsent = alertsDue(scene({ escalation }));
+    const again = alertsDue(scene({ ...late, stored: unsent.alerts }));
+    expect(again.notices).toEqual(unsent.notices);
+    const after = handed(alertsDue(scene({ ...late, stored: told })));
+    const worse = { ...REQUEST, stage: 1, atMs: 902_000 };
+    const next = handed(
+      alertsDue(scene({ ...late, stored: after, active: [REQUEST, worse], nowMs: 902_000 })),
+    );
+    const late2 = alertsDue(scene({ ...late, stored: next, active: [REQUEST, worse], nowMs: 1_802_000 }));
+    expect(late2.notices).toMatchObject([{ stage: 1, channels: ['pager'] }]);
+  });
+});
