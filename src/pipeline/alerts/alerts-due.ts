@@ -173,7 +173,7 @@ function escalate(
   if (request.severity !== 'critical' || nowMs - request.atMs < escalation.afterMs) return false;
   const others = escalation.channels.filter((name) => !notice.channels.includes(name));
   if (others.length === 0 || whoSeesTo(request, scene) !== undefined) return false;
-  const said = noticeOf(request, key, 'firing', count + 1, scene);
+  const said = noticeOf(request, { key, kind: 'firing', count: count + 1 }, scene);
   const words = `Nobody has acknowledged it for ${roughly(nowMs - request.atMs)}. ${said.words}`;
   entries.set(key, {
     ...entry,
