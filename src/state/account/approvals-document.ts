@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import type { ApprovalQuestion, Approvals } from '../../core/approvals/question.ts';
+import type {
+  Answered,
+  ApprovalQuestion,
+  Approvals,
+  Asked,
+  AskedTarget,
+} from '../../core/approvals/question.ts';
 import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 
 /** What people were asked, as it stands in Redis: where others may write, so nothing nested is taken on trust. */
@@ -13,56 +19,58 @@ const decimal = z.custom<DecimalString>(
   'expected a decimal number as a text',
 );
 
-const target = z.strictObject({
+/** Every field of a type: one that is added to it and forgotten here does not compile. */
+type Fields<T> = { readonly [K in keyof T]-?: z.ZodType };
+
+// Loose: what a later version adds to a question must not keep its account from being judged.
+const target = z.looseObject({
   positionId: text,
   market: text,
   targetBase: decimal,
   sizeBase: decimal,
   openDate: z.number().nullable().exactOptional(),
   direction: z.enum(['long', 'short']).nullable().exactOptional(),
-});
+} satisfies Fields<AskedTarget>);
+const targets = z.array(target).max(1_000);
 
 /** As `stageKeyOf` writes it. */
 const stageKey = text.refine(isStageKey, 'expected rule, checksum, subject, episode and stage as JSON');
 
-const question = z.strictObject({
+const answer = z.looseObject({
+  decision: z.enum(['approve', 'veto']),
+  author: text,
+  reason: text,
+  atMs: moment,
+  revision,
+} satisfies Fields<Answered>);
+
+const question = z.looseObject({
   id: z.string().regex(/^[0-9a-z]{1,40}$/),
   stageKey,
   openedMs: moment,
   untilMs: moment,
   state: z.enum(['waiting', 'approved', 'vetoed', 'unanswered', 'released']),
-  settledBy: z
-    .enum(['approved', 'vetoed', 'deadline', 'timeTooShort', 'notDelivered', 'unanswered', 'notNeeded'])
-    .exactOptional(),
-  asked: z.array(z.strictObject({ revision, atMs: moment, targets: z.array(target).max(1_000) })).max(1_000),
+  settledBy: text.exactOptional(),
+  asked: z.array(z.looseObject({ revision, atMs: moment, targets } satisfies Fields<Asked>)).max(1_000),
   askedMs: moment.exactOptional(),
   heldBack: z.literal(true).exactOptional(),
   delivered: z.literal(true).exactOptional(),
-  approved: z.array(target).max(1_000).exactOptional(),
-  answer: z
-    .strictObject({
-      decision: z.enum(['approve', 'veto']),
-      author: text,
-      reason: text,
-      atMs: moment,
-      revision,
-    })
-    .exactOptional(),
+  approved: targets.exactOptional(),
+  answer: answer.exactOptional(),
   distance: z.number().exactOptional(),
-}) satisfies z.ZodType<ApprovalQuestion>;
+} satisfies Fields<ApprovalQuestion>);
 
-const approvals = z.strictObject({
+const approvals = z.looseObject({
   version: z.literal(1),
   questions: z.array(question).max(1_000),
   rebasedMs: moment.exactOptional(),
-}) satisfies z.ZodType<Approvals>;
+} satisfies Fields<Approvals>);
 
 /** @throws Error with what is wrong, and where */
 export function parseApprovals(value: unknown): Approvals {
-  const { data, error } = approvals.safeParse(value);
-  if (data !== undefined) return data;
-  const [issue] = error?.issues ?? [];
-  throw new Error(`${issue?.path.join('.')}: ${issue?.message}`);
+  const [issue] = approvals.safeParse(value).error?.issues ?? [];
+  if (issue === undefined) return value as Approvals;
+  throw new Error(`${issue.path.join('.')}: ${issue.message}`);
 }
 
 function isStageKey(written: string): boolean {
