@@ -160,6 +160,7 @@ describe('the routes', () => {
       'DELETE /api/v1/acknowledgements/:id',
       'DELETE /api/v1/pauses/:id',
       'DELETE /api/v1/silences/:id',
+      'POST /api/v1/accounts/:id/answers',
       'POST /api/v1/acknowledgements',
       'POST /api/v1/pauses',
       'POST /api/v1/silences',
