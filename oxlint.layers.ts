@@ -180,7 +180,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   costs: ['action-cost', 'cost-report', 'cost-words', 'follow-costs', 'note-fills', 'would-have'],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
   controls: ['acknowledge', 'controls', 'order-plan', 'signed-link'],
-  lines: ['account-row', 'exchange-link', 'position-words'],
+  lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles'],
   view: [
     'account-view',
     'action-log',
@@ -189,7 +189,6 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'marks',
     'notice-facts',
     'lane-lines',
-    'process-troubles',
     'read-failures',
     'record-words',
     'state-line',

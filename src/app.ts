@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import type { AccountAccess } from './app/account-access.ts';
+import type { ConfiguredAccess } from './app/account-access.ts';
 import { readVersion } from './app/read-version.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
@@ -19,7 +19,7 @@ import type { StressRecord } from './replay/stress/stress.ts';
  * loads only what it runs.
  */
 
-export type { AccountAccess } from './app/account-access.ts';
+export type { ConfiguredAccess } from './app/account-access.ts';
 export type { Daemon, DaemonOptions, Role } from './app/daemon.ts';
 export type { Desk, Operations, OperationsPlace } from './app/operations.ts';
 export { type LogOutput } from './app/process-telemetry.ts';
@@ -285,7 +285,7 @@ export interface ExchangeConnectionOptions {
   /** Nonces and request budgets shared with the other processes that use this Redis and prefix; else in memory. */
   readonly shared?: { readonly redisUrl: string; readonly prefix: string } | RedisSettings;
   /** As an account of a config has it; absent: as for anybody. */
-  readonly way?: Pick<AccountAccess, 'ca' | 'limiter' | 'nonceStart' | 'proxy'>;
+  readonly way?: Pick<ConfiguredAccess, 'ca' | 'limiter' | 'nonceStart' | 'proxy'>;
   readonly observer?: ExchangeObserver;
 }
 

@@ -6,7 +6,7 @@ import { cardProvidersOf, clientAccess, limitsFor } from './configured-accounts.
 import { problem, readConfig } from './operations.ts';
 
 /** How one account of a config reaches the exchange, for single calls by a person; keys in the clear: do not keep. */
-export interface AccountAccess
+export interface ConfiguredAccess
   extends Required<Pick<ExchangeClientOptions, 'baseUrls' | 'credentials' | 'dialect' | 'cardProviders'>>,
     Pick<ExchangeClientOptions, 'proxy' | 'ca'> {
   readonly nonceMode: ExchangeClientOptions['nonce']['mode'];
@@ -20,7 +20,7 @@ export function accountAccess(
   file: string,
   accountId: string,
   env: Readonly<Record<string, string | undefined>>,
-): AccountAccess {
+): ConfiguredAccess {
   const config = readConfig(file, env);
   const account = config.accounts.find(({ id }) => id === accountId);
   if (account === undefined) throw unknownAccount(config, accountId);

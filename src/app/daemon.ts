@@ -374,27 +374,11 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
 const WAITED_FOR_REDIS = 0.5;
 
 /** After `giveUp` nothing waits for a lost Redis any more: what needs it is left as after a crash. */
-async function end(
-  {
-    base,
-    pipeline,
-    workers,
-    watchdog,
-    watch,
-    deliverer,
-    web,
-    health,
-    stress,
-    over,
-    standby,
-    heartbeat,
-    digest,
-  }: Running,
-  giveUp: AbortSignal,
-): Promise<void> {
-  await Promise.all([watchdog.stop(), heartbeat?.stop()]);
-  over.abort(new Error('the daemon is stopping'));
-  await standby?.stop();
+async function end(running: Running, giveUp: AbortSignal): Promise<void> {
+  const { base, pipeline, workers, watch, web, health, stress, digest } = running;
+  await Promise.all([running.watchdog.stop(), running.heartbeat?.stop()]);
+  running.over.abort(new Error('the daemon is stopping'));
+  await running.standby?.stop();
   // A reload opens what it replaces: what it opened after everything was closed would stay open.
   const closed = watch
     .close()
@@ -404,6 +388,6 @@ async function end(
   await pipeline.near?.settled();
   base.memory.abortAll();
   await base.memory.settled();
-  await deliverer.close();
+  await running.deliverer.close();
   await base.close();
 }

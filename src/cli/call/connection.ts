@@ -1,6 +1,6 @@
 import {
-  type AccountAccess,
   accountAccess,
+  type ConfiguredAccess,
   connectExchange,
   type Dialect,
   type ExchangeConnectionOptions,
@@ -42,7 +42,7 @@ export async function connect(
   io: CliIo,
   { id, kind }: CallEndpoint,
   flags: ConnectionFlags,
-  access?: AccountAccess,
+  access?: ConfiguredAccess,
 ) {
   const { nonce: nonceMode, dialect, timeoutMs, redisPrefix: prefix } = flags;
   const baseUrls = access?.baseUrls ?? baseUrlsOf(flags, io.env);
@@ -91,7 +91,7 @@ export async function connect(
   return { ...connection, baseUrls };
 }
 
-function wayOf({ ca, limiter, nonceStart, proxy }: AccountAccess) {
+function wayOf({ ca, limiter, nonceStart, proxy }: ConfiguredAccess) {
   return {
     limiter,
     ...(ca === undefined ? {} : { ca }),
@@ -101,7 +101,7 @@ function wayOf({ ca, limiter, nonceStart, proxy }: AccountAccess) {
 }
 
 /** What the config says of an account, where one is named. @throws CliError */
-export async function accessOf(io: CliIo, flags: ConnectionFlags): Promise<AccountAccess | undefined> {
+export async function accessOf(io: CliIo, flags: ConnectionFlags): Promise<ConfiguredAccess | undefined> {
   const { account, config = DEFAULT_CONFIG } = flags;
   if (account === undefined) {
     if (flags.config === undefined) return undefined;

@@ -16,7 +16,7 @@ import type {
   RecordRange,
 } from './account-backend.ts';
 import { type BucketImage, MemoryBackend, writeFields } from './backend-memory.ts';
-import { documentField, HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
+import { HEADER_FIELD, hasOpenQuestion, laneHeaderField, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
 
@@ -92,7 +92,7 @@ export class StandbyBackend implements Backend {
   /** Accounts of which people are asked something, as far as it is known here. */
   get askedAccounts(): readonly string[] {
     return this.#images.flatMap(({ accounts }) =>
-      [...accounts].flatMap(([accountId, fields]) => (isAsked(fields) ? [accountId] : [])),
+      [...accounts].flatMap(([accountId, fields]) => (hasOpenQuestion(fields) ? [accountId] : [])),
     );
   }
 
@@ -359,10 +359,6 @@ function runOf({ run, epoch, controls, overtaken }: Image): Pick<BucketImage, 'r
   return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
 }
 
-function isAsked(fields: ReadonlyMap<string, string>): boolean {
-  return fields.get(documentField('approvals'))?.includes('"state":"waiting"') === true;
-}
-
 /** A poll that finds nothing to do is none: without a record, and of no lane that is being worked on. */
 function isDecision({ records, lanes, lease }: RawChange): boolean {
   return lease !== null || records.length > 0 || lanes.some((lane) => lane.records.length > 0);
@@ -381,17 +377,12 @@ function withFirstSeen(image: Image, accountIds: readonly string[]): BucketImage
   return { ...image, accounts: new Map([...firstSeen, ...image.accounts]) };
 }
 
-function noteChange(
-  image: Image,
-  change: RawChange,
-  {
-    tally,
-    leftOut,
-  }: {
-    readonly tally: { readonly before: string; readonly after: string } | null;
-    readonly leftOut: readonly string[];
-  },
-): void {
+interface NotedWith {
+  readonly tally: { readonly before: string; readonly after: string } | null;
+  readonly leftOut: readonly string[];
+}
+
+function noteChange(image: Image, change: RawChange, { tally, leftOut }: NotedWith): void {
   const { accountId } = change;
   const fields = image.accounts.get(accountId) ?? new Map<string, string>();
   image.accounts.set(accountId, fields);

@@ -219,6 +219,11 @@ export function documentField(name: DocumentName): string {
   return DOCUMENT_FIELD + name;
 }
 
+/** Whether an account's fields have a question that nobody has settled. */
+export function hasOpenQuestion(fields: ReadonlyMap<string, string>): boolean {
+  return fields.get(documentField('approvals'))?.includes('"state":"waiting"') === true;
+}
+
 export function laneField(market: string): string {
   return LANE_FIELD + market;
 }

@@ -163,7 +163,7 @@ describe('breakwater init, for a script', () => {
         account: { apiKey: { env: 'KEY_1' }, apiSecret: { env: 'SECRET_1' } },
         channel: { type: 'slack', url: { file: '../hook' } },
         cancel: 'never',
-        check: { problems: [expect.stringContaining('BTC_PERP only')] },
+        check: { problems: [expect.stringContaining('(only BTC_PERP)')] },
       },
     });
     expect(await readFile(out, 'utf8')).not.toContain(apiKey);

@@ -353,7 +353,7 @@ describe('what makes no sense', () => {
       'key.yaml',
       `${CONFIG}colour: red\n`,
       (file) => [...given(), '--config', file],
-      /key\.yaml:\d+:1 colour: expected one of the keys /,
+      /key\.yaml:\d+:1 colour: expected a known key such as /,
     ],
     [
       'a config that is no YAML',
@@ -374,7 +374,7 @@ describe('what makes no sense', () => {
       'rival.yaml',
       'mode: 5',
       (file) => [...given(), '--against', file],
-      /rival\.yaml:1:7 mode: expected one of observe, enforce/,
+      /rival\.yaml:1:7 mode: expected one of observe, approve, enforce/,
     ],
     [
       'a market without prices',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { degradedWords, processTroubles } from '../../../src/core/view/process-troubles.ts';
+import { degradedWords, processTroubles } from '../../../src/core/lines/process-troubles.ts';
 import { DEGRADED_REASONS } from '../../../src/telemetry/health.ts';
 import { degradedWords as onThePage } from '../../../src/web/page/danger.js';
 
