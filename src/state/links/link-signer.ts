@@ -22,8 +22,8 @@ const target = z.discriminatedUnion('kind', [
     kind: z.literal('answer'),
     accountId: text,
     decision: z.enum(['approve', 'veto']),
-    questionId: text,
-    revision: z.int().min(1),
+    questionId: z.string().regex(/^[0-9a-z]{1,40}$/),
+    revision: z.int().min(1).max(999_999),
   }),
 ]) satisfies z.ZodType<LinkTarget>;
 

@@ -6,7 +6,7 @@ import type { FoundUse, LinkUses } from '../../core/controls/signed-link.ts';
 const TAKEN_MS = 30_000;
 
 const stored = z.object({
-  author: z.string().max(2_000),
+  author: z.string().min(1).max(2_000),
   atMs: z.number().min(0).max(8.64e15),
   isDone: z.boolean(),
 });
