@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { BUCKETS } from '../../core/ports/state-store.ts';
@@ -84,6 +85,10 @@ export class MirrorError extends Error {
 export const PROCESS_FILE = 'process.json';
 /** Far above what a thousand positions take. */
 export const MOST_FILE_BYTES = 64_000_000;
+/** Characters of a line, which is read at one go: a longer one would hold the process up. */
+const MOST_LINE = 6_000_000;
+/** Characters of many lines that are read at one go. */
+const AT_A_STRETCH = 1_000_000;
 const NO_SEAL = '-';
 
 export function accountFile(accountId: string): string {
@@ -113,8 +118,14 @@ export function writeMirrored(
   return sealedLine(owner, JSON.stringify({ version: 1, prefix, ordinal, ...contents }));
 }
 
+/** @throws MirrorError for a line that could not be read again */
 function sealedLine({ trust }: MirrorOwner, line: string): string {
+  if (line.length > MOST_LINE) throw new MirrorError(tooLong(line));
   return `${trust.recordSeal(line) ?? NO_SEAL}\n${line}\n`;
+}
+
+function tooLong(line: string): string {
+  return `a line of ${line.length} characters, more than ${MOST_LINE}`;
 }
 
 export function readProcess(owner: MirrorOwner, written: string): MirroredProcess {
@@ -135,6 +146,7 @@ function readSealed<T extends { readonly prefix: string; readonly ordinal: numbe
   name: string,
 ): T {
   const [seal = '', line = ''] = written.split('\n', 2);
+  if (line.length > MOST_LINE) throw new MirrorError(`${name} cannot be read: ${tooLong(line)}`);
   const wanted = owner.trust.recordSeal(line);
   if (wanted !== undefined && wanted !== seal)
     throw new MirrorError(`${name} lacks the seal of operators.key`);
@@ -165,21 +177,43 @@ export function writeSegment(owner: MirrorOwner, { records, files }: MirroredSeg
   return lines.map((line) => sealedLine(owner, line)).join('');
 }
 
-/** Up to the first line that is cut short, as the last one of a process that died may be. @throws MirrorError */
-export function readSegment(owner: MirrorOwner, written: string, name: string): MirroredSegment {
-  const lines = written.split('\n');
+/** Up to the first line that is cut short, as the last one of a process that died may be. Rejects with a MirrorError. */
+export async function readSegment(
+  owner: MirrorOwner,
+  written: string,
+  name: string,
+): Promise<MirroredSegment> {
   const records = new Map<number, RawRecord>();
   const files = new Map<string, string>();
-  for (let at = 0; at + 2 < lines.length; at += 2) {
-    const [seal, line = ''] = lines.slice(at, at + 2);
+  let sinceRest = 0;
+  let number = 0;
+  for (const [seal, line] of sealedLines(written)) {
+    number += 2;
+    if (line.length > MOST_LINE)
+      throw new MirrorError(`${name} cannot be read: line ${number}: ${tooLong(line)}`);
     const wanted = owner.trust.recordSeal(line);
     if (wanted !== undefined && wanted !== seal) {
       throw new MirrorError(`${name} lacks the seal of operators.key`);
     }
     const { data } = recordSchema.safeParse(parsed(line));
-    if (data === undefined) throw new MirrorError(`${name} cannot be read: line ${at + 2}`);
+    if (data === undefined) throw new MirrorError(`${name} cannot be read: line ${number}`);
     if ('file' in data) files.set(data.hash, data.file);
     else records.set(data.number, data);
+    sinceRest += line.length;
+    if (sinceRest < AT_A_STRETCH) continue;
+    sinceRest = 0;
+    await setImmediate();
   }
   return { records: [...records.values()], files };
+}
+
+/** Seal and contents of each pair of lines that is whole. */
+function* sealedLines(written: string): Generator<readonly [seal: string, line: string]> {
+  for (let from = 0; ; ) {
+    const middle = written.indexOf('\n', from);
+    const end = middle === -1 ? -1 : written.indexOf('\n', middle + 1);
+    if (end === -1) return;
+    yield [written.slice(from, middle), written.slice(middle + 1, end)];
+    from = end + 1;
+  }
 }

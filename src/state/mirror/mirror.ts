@@ -2,6 +2,7 @@ import type { Timers } from '../../core/ports/clock.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import {
   accountFile,
+  MirrorError,
   type MirroredAccount,
   type MirroredProcess,
   type MirroredSegment,
@@ -228,6 +229,8 @@ export class Mirror {
       // Records that were pruned meanwhile are not in it any more.
       text = writeSegment(owner, whole);
       bytes = Buffer.byteLength(text);
+      if (bytes > MOST_FILE_BYTES)
+        throw new MirrorError(`${name} would have ${bytes} bytes, more than ${MOST_FILE_BYTES}`);
       await place.write(name, text);
     }
     this.#unsettled.add(name);

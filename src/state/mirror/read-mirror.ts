@@ -51,5 +51,5 @@ async function segmentOf(
 ): Promise<MirroredSegment> {
   const name = segmentFile(accountId);
   const written = await place.read(name, MOST_FILE_BYTES);
-  return written === undefined ? NO_SEGMENT : readSegment(owner, written, name);
+  return written === undefined ? NO_SEGMENT : await readSegment(owner, written, name);
 }
