@@ -49,7 +49,7 @@ export class SimulatorError extends Error {
   }
 }
 
-const LONGEST_CATCH_UP_MS = 100;
+const LONGEST_CATCH_UP_MS = 10;
 /** Keeps the faults' random numbers apart from the market's. */
 const FAULT_SEED = 0x5f_a1_75;
 const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;

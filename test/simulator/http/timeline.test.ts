@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ExchangeClock } from '../../../src/simulator/exchange-clock.ts';
+import { assembleExchange } from '../../../src/simulator/start-simulated-exchange.ts';
 import { Timeline } from '../../../src/simulator/timeline.ts';
 import { account, d, longOf, START_MS, world } from '../model/helpers.ts';
 
@@ -52,4 +53,32 @@ describe('catching up with a clock that is far ahead', () => {
     const [position] = timeline.reads('a', 800).openPositions();
     expect(position?.unrealizedPnl.toFixed()).toBe('500');
   });
+});
+
+test('a clock of 100,000 times the speed, with prices that move, holds the loop for no more than a fifth of its tick', () => {
+  let monotonicMs = 0;
+  const time = {
+    wallMs: () => START_MS,
+    monotonicMs: () => monotonicMs,
+    timers: { after: () => () => undefined },
+  };
+  const exchange = assembleExchange({ speed: 0 }, time);
+  let atMs = exchange.model.nowMs();
+  exchange.setPriceSource('BTC_PERP', {
+    nextMs: () => atMs + 100,
+    take: (last) => {
+      atMs += 100;
+      // What a price costs in work.
+      monotonicMs += 0.03;
+      return last;
+    },
+  });
+  exchange.clock.setSpeed(100_000);
+  for (let tick = 0; tick < 20; tick += 1) {
+    monotonicMs += 50;
+    const before = { monotonicMs, exchangeMs: exchange.model.nowMs() };
+    exchange.catchUp();
+    expect(monotonicMs - before.monotonicMs).toBeLessThanOrEqual(14);
+    expect(exchange.model.nowMs() - before.exchangeMs).toBeGreaterThanOrEqual(10_000);
+  }
 });
