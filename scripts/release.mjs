@@ -20,15 +20,16 @@ import { difference } from './lib/install.mjs';
 import { findNode } from './lib/node.mjs';
 import { releaseNotes, releaseProblems, tagOf } from './lib/release-checks.mjs';
 import { SetupError, say } from './lib/say.mjs';
-import { runHelper } from './lib/spawn.mjs';
+import { findProgram, runHelper } from './lib/spawn.mjs';
 
-const USAGE = `Usage: npm run release -- [--dry-run] [--out FOLDER]
+const USAGE = `Usage: npm run release -- [--dry-run] [--out FOLDER] [--image NAME]
 
 Checks that the tree is clean, that version and changelog agree, and builds a release from the last commit: the package, its
 SBOM, the notes and SHA256SUMS, in release/VERSION. It pushes nothing: it prints the commands for that.
 
-  --dry-run     do all of it, and leave nothing behind
+  --dry-run     do all of it but the image, and leave nothing behind
   --out FOLDER  write there
+  --image NAME  build the image NAME:VERSION too, with docker, from the same commit; IMAGE has its digest
 `;
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -71,7 +72,7 @@ function readState() {
  * The package of the last commit, packed in a folder of its own: what lies around here does not get into it.
  * @param {string} folder
  * @param {string} version
- * @returns {Promise<{ package: string, sbom: string }>} files
+ * @returns {Promise<{ source: string, package: string, sbom: string }>} the folder of the commit, and files
  */
 async function pack(folder, version) {
   const source = path.join(folder, 'source');
@@ -86,24 +87,43 @@ async function pack(folder, version) {
   const said = execFileSync(findNode(ROOT).program, [program, '--version'], { encoding: 'utf8' }).trim();
   if (said !== version) throw new SetupError(`the built program says that it is ${said}, not ${version}`);
   return {
+    source,
     package: path.join(folder, `breakwater-${version}.tgz`),
     sbom: path.join(source, 'dist', 'sbom.cdx.json'),
   };
 }
 
 /**
+ * @param {string} image name and version
+ * @param {string} source folder of the commit
+ * @returns {Promise<string>} its digest
+ */
+async function buildImage(image, source) {
+  const docker = findProgram('docker');
+  if (docker === undefined)
+    throw new SetupError('--image: docker was not found; leave it out, and build the image where docker is');
+  say(`building the image ${image} ...`);
+  const digest = path.join(source, '..', 'image-digest');
+  const code = await runHelper(docker, ['build', '--tag', image, '--iidfile', digest, '.'], { cwd: source });
+  if (code !== 0) throw new SetupError(`docker build failed (exit code ${code})`);
+  return readFileSync(digest, 'utf8').trim();
+}
+
+/**
  * @param {string} folder where the release lies
  * @param {string} version
+ * @param {string | undefined} image that was built
  */
-function commands(folder, version) {
+function commands(folder, version, image) {
   const place = path.relative(process.cwd(), folder) || '.';
   const tag = tagOf(version);
+  const wanted = image ?? `REGISTRY/breakwater:${version}`;
+  const build = image === undefined ? `  docker build --tag ${wanted} .\n` : '';
   return `Nothing has been pushed. Once .ci/run has passed on this commit:
 
   git tag --annotate ${tag} --message "Breakwater ${version}"
   git push origin HEAD ${tag}
-  docker build --tag REGISTRY/breakwater:${version} .
-  docker push REGISTRY/breakwater:${version}
+${build}  docker push ${wanted}
 
 Publish with the tag what lies in ${place}, with NOTES.md as its text. Whoever has loaded it checks it with
 sha256sum --check SHA256SUMS. package.json says "private": npm publish refuses it.
@@ -111,10 +131,10 @@ sha256sum --check SHA256SUMS. package.json says "private": npm publish refuses i
 }
 
 /**
- * @param {{ dryRun: boolean, out: string | undefined }} options
+ * @param {{ dryRun: boolean, out: string | undefined, image: string | undefined }} options
  * @returns {Promise<number>} exit code
  */
-async function release({ dryRun, out }) {
+async function release({ dryRun, out, image: name }) {
   const state = readState();
   const { version, changelog } = state;
   const problems = releaseProblems(state);
@@ -125,11 +145,16 @@ async function release({ dryRun, out }) {
     const made = await pack(folder, version);
     const draft = path.join(folder, 'release');
     mkdirSync(draft);
+    const image = name === undefined || dryRun ? undefined : `${name}:${version}`;
     const names = [path.basename(made.package), `breakwater-${version}.sbom.cdx.json`, 'NOTES.md'];
     const [tarball = '', sbom = '', notes = ''] = names.map((name) => path.join(draft, name));
     copyFileSync(made.package, tarball);
     copyFileSync(made.sbom, sbom);
     writeFileSync(notes, releaseNotes(changelog, version));
+    if (image !== undefined) {
+      names.push('IMAGE');
+      writeFileSync(path.join(draft, 'IMAGE'), `${image} ${await buildImage(image, made.source)}\n`);
+    }
     const sums = names.map((name) => `${sha256(path.join(draft, name))}  ${name}\n`).join('');
     writeFileSync(path.join(draft, 'SHA256SUMS'), sums);
     const target = path.resolve(out ?? path.join(ROOT, 'release', version));
@@ -138,7 +163,7 @@ async function release({ dryRun, out }) {
       cpSync(draft, target, { recursive: true });
     }
     say(dryRun ? `a dry run: ${target} was not written. It would have` : `wrote to ${target}`);
-    process.stdout.write(`${sums}\n${commands(target, version)}`);
+    process.stdout.write(`${sums}\n${commands(target, version, image)}`);
     return 0;
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -155,6 +180,7 @@ function readArguments() {
     const options = /** @type {const} */ ({
       'dry-run': { type: 'boolean', default: false },
       out: { type: 'string' },
+      image: { type: 'string' },
       help: { type: 'boolean', default: false },
     });
     return parseArgs({ options }).values;
@@ -170,7 +196,11 @@ try {
     (values === undefined ? process.stderr : process.stdout).write(USAGE);
     process.exitCode = values === undefined ? 2 : 0;
   } else {
-    process.exitCode = await release({ dryRun: values['dry-run'], out: values.out });
+    process.exitCode = await release({
+      dryRun: values['dry-run'],
+      out: values.out,
+      image: values.image,
+    });
   }
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;

@@ -197,6 +197,38 @@ describe('npm run release, on a clone', { timeout: 300_000 }, () => {
     expect(await run('git', 'status', '--porcelain')).toMatchObject({ stdout: '' });
   });
 
+  test('the image is built from the commit, and its digest is one of the files with a checksum', async () => {
+    const { version } = JSON.parse(readFileSync(path.join(clone, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    // There is no engine here: what stands in says what it was asked, and what lay around it.
+    const stub = `#!/bin/sh
+printf '%s\\n' "$@" > "$TMPDIR/asked"
+ls > "$TMPDIR/context"
+for last; do [ "$previous" = --iidfile ] && printf 'sha256:%064d' 7 > "$last"; previous=$last; done
+`;
+    const programs = path.join(folder, 'programs');
+    mkdirSync(programs);
+    writeFileSync(path.join(programs, 'docker'), stub, { mode: 0o755 });
+    const { PATH } = environment(folder);
+    const { code, stdout } = await run(
+      'env',
+      `PATH=${programs}:${PATH}`,
+      'npm',
+      ...['run', '--silent', 'release', '--', '--image', 'registry.example.com/breakwater'],
+    );
+    expect(code).toBe(0);
+    const image = `registry.example.com/breakwater:${version}`;
+    expect(readFileSync(path.join(folder, 'asked'), 'utf8')).toContain(`build\n--tag\n${image}\n`);
+    expect(readFileSync(path.join(folder, 'context'), 'utf8')).toContain('Dockerfile\n');
+    expect(readFileSync(path.join(folder, 'context'), 'utf8')).not.toContain('release\n');
+    const out = path.join(clone, 'release', version);
+    expect(readFileSync(path.join(out, 'IMAGE'), 'utf8')).toBe(`${image} sha256:${'7'.padStart(64, '0')}\n`);
+    expect(readFileSync(path.join(out, 'SHA256SUMS'), 'utf8')).toMatch(/^[0-9a-f]{64} {2}IMAGE$/m);
+    expect(stdout).toContain(`docker push ${image}\n`);
+    expect(stdout).not.toContain('docker build');
+  });
+
   test('a tag of this version is in the way, and an unknown option is told', async () => {
     const { version } = JSON.parse(readFileSync(path.join(clone, 'package.json'), 'utf8')) as {
       version: string;
