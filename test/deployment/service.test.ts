@@ -1,9 +1,13 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { run } from '../prometheus/promtool.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { ROOT, read } from './files.ts';
 
 const UNIT = 'config/systemd/breakwater.service';
+const CREDENTIALS = 'config/systemd/credentials.conf';
 
 test('the unit runs commands that there are, with options that they have', async () => {
   const lines = [...read(UNIT).matchAll(/^Exec(?:Start|StartPre)=\/usr\/bin\/env breakwater (.*)$/gm)];
@@ -60,4 +64,23 @@ test('the unit leaves no core dump and lets no signal open a debugger', () => {
   const lines = read(UNIT).split('\n');
   for (const line of ['LimitCORE=0', 'Environment=NODE_OPTIONS=--disable-sigusr1'])
     expect(lines).toContain(line);
+});
+
+test('systemd takes the drop-in for credentials, and the docs name the place where it puts them', async ({
+  skip,
+}) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-unit-'));
+  try {
+    const unit = path.join(folder, 'breakwater.service');
+    await writeFile(unit, read(UNIT));
+    await mkdir(`${unit}.d`);
+    await writeFile(path.join(`${unit}.d`, 'credentials.conf'), read(CREDENTIALS));
+    const [, id] = /^LoadCredential=(\w+):\/etc\/breakwater\/secrets$/m.exec(read(CREDENTIALS)) ?? [];
+    expect(read('docs/deployment.md')).toContain(`/run/credentials/breakwater.service/${id}_`);
+    const found = await run('systemd-analyze', ['verify', unit]);
+    if (found === undefined) skip('systemd-analyze is not installed');
+    expect(found?.output).not.toContain('credentials.conf');
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });
