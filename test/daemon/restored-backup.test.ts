@@ -32,7 +32,7 @@ async function open() {
     closeAfterTest(async () => redis.disconnect());
     return redis;
   };
-  const [, folder = ''] = (await connect().config('GET', 'dir')) as string[];
+  const [, folder = ''] = await connect().config('GET', 'dir');
   const [dump, backup] = ['dump.rdb', 'backup.rdb'].map((name) => path.join(folder, name)) as [
     string,
     string,

@@ -211,12 +211,8 @@ for last; do [ "$previous" = --iidfile ] && printf 'sha256:%064d' 7 > "$last"; p
     mkdirSync(programs);
     writeFileSync(path.join(programs, 'docker'), stub, { mode: 0o755 });
     const { PATH } = environment(folder);
-    const { code, stdout } = await run(
-      'env',
-      `PATH=${programs}:${PATH}`,
-      'npm',
-      ...['run', '--silent', 'release', '--', '--image', 'registry.example.com/breakwater'],
-    );
+    const asked = 'npm run --silent release -- --image registry.example.com/breakwater'.split(' ');
+    const { code, stdout } = await run('env', `PATH=${programs}:${PATH}`, ...asked);
     expect(code).toBe(0);
     const image = `registry.example.com/breakwater:${version}`;
     expect(readFileSync(path.join(folder, 'asked'), 'utf8')).toContain(`build\n--tag\n${image}\n`);
