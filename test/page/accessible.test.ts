@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { account, creditLine, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
+import { axeFindings } from './axe.ts';
 import { asked, type Fixture, overview, startFixture, stressed } from './fixture.ts';
 
 /** What who cannot see, point or see colours needs of every view, and that nothing is cut off on a phone. */
@@ -103,15 +102,6 @@ const CUT_OFF = `(() => {
   const words = (node) => node.outerHTML.slice(0, 140);
   return [...out.map(words), ...small.map((node) => 'small: ' + words(node)), ...(document.documentElement.scrollWidth > width ? ['scrolls'] : [])];
 })()`;
-
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-
-/** What axe-core says is wrong, and where. The debugger puts it in, which the page's own policy does not hold back. */
-async function axeFindings(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  return (await page.evaluate(`axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ': ' + failureSummary)))`)) as string[];
-}
 
 describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
   let browser: Browser;
