@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { account, creditLine, rule } from '../support/account-view.ts';
+import { account, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
 import { axeFindings } from './axe.ts';
 import { asked, type Fixture, overview, startFixture, stressed } from './fixture.ts';
@@ -129,6 +129,8 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
       }),
       accounts: [
         asked('desk'),
+        // A meter without a value went unnoticed: how far is not known here.
+        account('blind', { nearest: null, positions: [position('1', { liquidationDistance: null })] }),
         account('borrower', {
           positions: [],
           creditLines: [creditLine()],
