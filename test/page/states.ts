@@ -25,7 +25,7 @@ const DEVICES: Readonly<Record<string, BrowserContextOptions>> = {
   desk: { viewport: { width: 1280, height: 800 } },
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 };
-const QUALITY = 40;
+const QUALITY = 36;
 /** A busy machine disturbs the schedule of polls, which is said for a minute. */
 const SETTLED_WITHIN_MS = 90_000;
 
