@@ -154,7 +154,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
   });
 
   it.each([true, false])(
-    'told and acknowledged there (%s), it does not go to the pager',
+    'what people were told goes to the pager, unless it is acknowledged there: %s',
     async (isSeenTo) => {
       const receiver = await startReceiver();
       closeAfterTest(() => receiver.close());
