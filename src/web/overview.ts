@@ -1,5 +1,6 @@
 import type { Control } from '../core/controls/controls.ts';
 import { exchangeLinkOf } from '../core/lines/exchange-link.ts';
+import { degradedWords } from '../core/lines/process-troubles.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { headlineOf } from '../core/view/state-line.ts';
 import type { Scope } from './access.ts';
@@ -38,6 +39,7 @@ export function createOverview(
         controls().catch(() => undefined),
       ]);
       const inForce = listed ?? controlsOf(accounts);
+      const degraded = process.degraded();
       const offers = sources.views.ids().some((id) => deposits.offer(id) !== undefined);
       return {
         version: process.version,
@@ -52,7 +54,8 @@ export function createOverview(
         silences: inForce.flatMap((one) => (one.kind === 'silence' ? [one] : [])),
         acknowledgements: inForce.flatMap((one) => (one.kind === 'acknowledgement' ? [one] : [])),
         health: found,
-        degraded: process.degraded(),
+        degraded,
+        degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
         exchange: exchangeLinkOf(accounts),
         oldestJudgedAtMs: oldestOf(accounts),
         queues: lines,

@@ -109,6 +109,7 @@ describe('the package', () => {
       [],
     );
     expect(files.filter((file) => /(?<!\.d)\.ts$/.test(file))).toEqual([]);
+    expect(files.filter((file) => file.startsWith('docs/pictures/'))).toEqual([]);
   });
 
   test('gives two doors, and no other file', async () => {

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { account, creditLine, rule } from '../support/account-view.ts';
+import { account, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
+import { axeFindings } from './axe.ts';
 import { asked, type Fixture, overview, startFixture, stressed } from './fixture.ts';
 
 /** What who cannot see, point or see colours needs of every view, and that nothing is cut off on a phone. */
@@ -104,15 +103,6 @@ const CUT_OFF = `(() => {
   return [...out.map(words), ...small.map((node) => 'small: ' + words(node)), ...(document.documentElement.scrollWidth > width ? ['scrolls'] : [])];
 })()`;
 
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-
-/** What axe-core says is wrong, and where. The debugger puts it in, which the page's own policy does not hold back. */
-async function axeFindings(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  return (await page.evaluate(`axe.run().then(({ violations }) => violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ': ' + failureSummary)))`)) as string[];
-}
-
 describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
   let browser: Browser;
   let fixture: Fixture;
@@ -139,6 +129,8 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
       }),
       accounts: [
         asked('desk'),
+        // A meter without a value went unnoticed: how far is not known here.
+        account('blind', { nearest: null, positions: [position('1', { liquidationDistance: null })] }),
         account('borrower', {
           positions: [],
           creditLines: [creditLine()],

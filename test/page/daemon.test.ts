@@ -1,22 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Daemon } from '../../src/app/daemon.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
-import { closeAfterTest } from '../contract/support/world.ts';
-import type { ConfigParts } from '../daemon/config.ts';
-import { move, openScene, ours, polls, priceOf, sizeOf } from '../daemon/scene.ts';
-import { type DaemonWorld, openDaemonWorld, troubles } from '../daemon/world.ts';
-import { startReceiver } from '../notify/receiver.ts';
-import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { move, ours, polls, priceOf, sizeOf } from '../daemon/scene.ts';
+import { troubles } from '../daemon/world.ts';
+import { hasBrowser, launchBrowser } from '../support/browser.ts';
+import {
+  CALM,
+  CONTROL_TOKEN,
+  type DaemonPage,
+  expectClean,
+  openDaemonPage,
+  patiently,
+  sees,
+  shown,
+  sign,
+} from './daemon-page.ts';
 
 /** The page of a real daemon, on a real Redis, in front of the simulated exchange. */
-
-const CONTROL_TOKEN = 'a-control-token-for-the-page';
-
-/** On a busy machine polls may have come late, which the page then says beside it. */
-const CALM = /^long calm: /;
-const ASKING = /^long waiting for approval until /;
 
 /** The position starts at some 31 % from liquidation. It fires for a while: who looks at a page has to see it. */
 const RULES = `  - id: near-liquidation
@@ -27,42 +27,10 @@ const RULES = `  - id: near-liquidation
     severity: critical
 `;
 
-/** In the page: what it showed, also for a moment only; and that it is the same page. */
-const REMEMBER = `
-  window.isTheSame = true;
-  window.shown = new Set();
-  const visible = (node) => [...node.querySelectorAll(':scope > *')].filter((part) => !part.hidden).map((part) => part.textContent).join(' ') || node.textContent;
-  new MutationObserver(() => {
-    for (const node of document.querySelectorAll('.rule-line, .verdict-words, .doing')) window.shown.add(visible(node));
-  }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
-`;
-
-/** A browser, a daemon and an exchange on a machine that may be busy: the bound only ends what hangs. */
-async function patiently(
-  holds: () => boolean | Promise<boolean>,
-  what: string,
-  show: () => unknown,
-  everyMs = 50,
-): Promise<void> {
-  const giveUpMs = performance.now() + 60_000;
-  while (!(await holds())) {
-    if (performance.now() > giveUpMs)
-      throw new Error(`never: ${what}\n${JSON.stringify(await show(), null, 1)}`);
-    await sleep(everyMs);
-  }
-}
-
 /** As the exchange has it. */
 function marketDistance(simulator: RunningSimulator): number {
   const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
   return 1 - liquidation / priceOf(simulator);
-}
-
-interface Scene extends WatchedPage {
-  readonly simulator: RunningSimulator;
-  readonly world: DaemonWorld;
-  readonly daemon: Daemon;
-  readonly url: string;
 }
 
 describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () => {
@@ -76,40 +44,11 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     await browser.close();
   });
 
-  async function open(parts: Partial<ConfigParts> = {}): Promise<Scene> {
-    const simulator = await openScene();
-    const world = await openDaemonWorld(simulator, {
+  async function open(): Promise<DaemonPage> {
+    return await openDaemonPage(browser, {
       accounts: { long: { rules: ['near-liquidation'] } },
       rules: RULES,
-      web: '{ port: 0, controlToken: { env: CONTROL_TOKEN } }',
-      ...parts,
     });
-    const daemon = await world.start({ env: { ...world.env, CONTROL_TOKEN } });
-    const url = daemon.webUrl();
-    if (url === undefined) throw new Error('the daemon serves no page');
-    const watched = await openPage(browser);
-    closeAfterTest(() => watched.page.context().close());
-    await watched.page.goto(url);
-    await sees(watched.page, parts.mode === 'approve' ? ASKING : CALM);
-    await watched.page.locator('.row-toggle').click();
-    await watched.page.locator('.subject').waitFor();
-    await watched.page.evaluate(REMEMBER);
-    return { ...watched, simulator, world, daemon, url };
-  }
-
-  /** Nothing that a page must not do was done, and it is the same page as at first. */
-  async function expectClean({ page, complaints, foreign, url }: Scene): Promise<void> {
-    expect(complaints).toEqual([]);
-    expect(foreign(url)).toEqual([]);
-    expect(await page.evaluate('window.isTheSame')).toBe(true);
-  }
-
-  async function sees(page: Page, text: string | RegExp): Promise<void> {
-    await page.getByText(text).first().waitFor();
-  }
-
-  async function shown(page: Page): Promise<readonly string[]> {
-    return (await page.evaluate('[...window.shown]')) as string[];
   }
 
   async function hasSeen(page: Page, text: RegExp): Promise<void> {
@@ -126,7 +65,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
   }
 
   /** Lets the price fall until the page shows that the rule fires. */
-  async function fallUntilFiring({ page, simulator, world }: Scene): Promise<void> {
+  async function fallUntilFiring({ page, simulator, world }: DaemonPage): Promise<void> {
     await patiently(
       async () => {
         if ((await shown(page)).some((one) => one.startsWith('Firing, critical'))) return true;
@@ -198,9 +137,7 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('How far').selectOption('Take away a part of its size');
     await dialog.getByLabel('Part in percent').fill('50');
-    await dialog.getByLabel('Reason').fill('event risk');
-    await dialog.getByLabel('Your name').fill('ann');
-    await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);
+    await sign(dialog, 'event risk');
     await dialog.getByRole('button', { name: 'Show the order' }).click();
     await dialog
       .getByText(/a reduce-only sell stop at about \d+(\.\d+)?; it closes only when the price falls/)
@@ -223,34 +160,44 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     await expectClean(scene);
   });
 
-  it('sends what it asks about when it is approved there, by the ledger, and nothing before', async () => {
-    const receiver = await startReceiver();
-    closeAfterTest(() => receiver.close());
-    const scene = await open({
-      mode: 'approve',
-      rules: RULES.replace('below: 20%, clearAbove: 22%', 'below: 40%, clearAbove: 60%'),
-      more: `approval: { within: 50s, withoutAnswer: hold }
-channels:
-  hook: { type: webhook, url: ${receiver.url}/hook, secret: { env: OPERATORS_KEY } }
-`,
-    });
+  it.each([
+    { way: 'rises', by: 0.0005 },
+    { way: 'falls', by: -0.0005 },
+  ])('closes urgently whichever way the price moves, as the ledger has it: it $way', async ({ by }) => {
+    const scene = await open();
     const { page, simulator, world } = scene;
-    await page.getByRole('button', { name: /^Approve near-liquidation/ }).click();
+    await page.getByRole('button', { name: 'Reduce or close' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Reason').fill('seen');
-    await dialog.getByLabel('Your name').fill('ann');
-    await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);
-    await dialog.getByRole('button', { name: 'Show what it is about' }).click();
-    await dialog.getByText(/^sell [\d.]+ BTC_PERP once the price is /).waitFor();
+    await dialog.getByText('Urgent places a stop on either side of the price').waitFor();
+    await dialog.getByLabel('When it closes').selectOption('Urgent: whichever way the price moves');
+    await sign(dialog, 'key leaked');
+    await dialog.getByRole('button', { name: 'Show the order' }).click();
+    await dialog.getByText(/two reduce-only sell stops at about \d+(\.\d+)? and \d+(\.\d+)?; /).waitFor();
     expect(ours(simulator, 'long')).toEqual([]);
-    await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+    const mark = priceOf(simulator);
+    await dialog.getByRole('button', { name: 'Order it' }).click();
     await dialog.waitFor({ state: 'detached' });
     await patiently(
-      () => ours(simulator, 'long').length > 0,
-      'an order at the exchange',
+      () => ours(simulator, 'long').length >= 2,
+      'both stops at the exchange',
       () => troubles(world.events),
     );
-    await page.getByRole('button', { name: /^Approve/ }).waitFor({ state: 'detached' });
+    const stops = ours(simulator, 'long').slice(0, 2);
+    const sides = stops.map(({ details }) => Math.sign(Number(details?.['activationPrice']) - mark));
+    expect(sides.toSorted((a, b) => a - b)).toEqual([-1, 1]);
+    for (const stop of stops) {
+      expect(stop).toMatchObject({ side: 'sell', amount: '0.5', details: { reduceOnly: true } });
+    }
+    await patiently(
+      () => {
+        if (sizeOf(simulator, 'long') === 0) return true;
+        move(simulator, by);
+        return false;
+      },
+      'the position closed',
+      () => troubles(world.events),
+      150,
+    );
     await expectClean(scene);
   });
 

@@ -286,6 +286,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
       ],
     },
     degraded: [],
+    degradedWords: {},
     queues: [
       { queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null, isPaused: false },
     ],

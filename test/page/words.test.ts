@@ -347,6 +347,10 @@ describe('the sentence', () => {
     const { level, sentence } = verdictOf(overview({ headline: lost, degraded: ['redis'] }));
     expect(level).toBe('critical');
     expect(sentence).toBe('a blind: Redis is down.');
+    const degradedWords = { notify: 'notifications are not delivered' };
+    const mute = verdictOf(overview({ degraded: ['notify'], degradedWords }));
+    expect(mute.level).toBe('warning');
+    expect(mute.sentence).toMatch(/ Not everything works: notifications are not delivered\.$/);
   });
 
   it('what was not polled yet is no alarm, and is not called calm', () => {

@@ -73,6 +73,7 @@ describe('what is read', () => {
       silences: [{ ruleId: 'near' }],
       health: { ready: true },
       degraded: ['notify'],
+      degradedWords: { notify: 'notifications are not delivered' },
       queues: [{ queue: 'poll', waiting: 1 }],
       may: { control: true, topUp: false },
     });

@@ -85,10 +85,18 @@ async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]>
   const nowMs = parts.clock.nowMs();
   const unjudged = watched.flatMap(({ id }) => whyUnjudged(id, found.get(id)));
   const stale = watched.flatMap((account) => whyStale(account, found.get(account.id), nowMs));
-  const count = `${watched.length} ${watched.length === 1 ? 'account' : 'accounts'}`;
+  const isOne = watched.length === 1;
   return [
-    checkOf('firstEvaluation', unjudged, `all of ${count} have been judged`),
-    checkOf('dataFresh', stale, `the data of ${count} are fresh`),
+    checkOf(
+      'firstEvaluation',
+      unjudged,
+      isOne ? 'the account has been judged' : `all of ${watched.length} accounts have been judged`,
+    ),
+    checkOf(
+      'dataFresh',
+      stale,
+      isOne ? 'its data are fresh' : `the data of ${watched.length} accounts are fresh`,
+    ),
   ];
 }
 

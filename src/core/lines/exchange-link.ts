@@ -22,7 +22,10 @@ export function exchangeLinkOf(accounts: readonly Pick<AccountView, 'state' | 'j
   if (failing.length > 0) {
     const counts = Map.groupBy(failing, (cause) => cause);
     const words = [...counts].map(([cause, { length }]) => `${causeWords(cause)}: ${length}`);
-    return { ok: false, words: `${words.join('; ')} of ${accounts.length} accounts` };
+    return {
+      ok: false,
+      words: `${words.join('; ')} of ${accounts.length} ${accounts.length === 1 ? 'account' : 'accounts'}`,
+    };
   }
   if (causes.includes('storeLost')) return { ok: null, words: 'not known while Redis is down' };
   const asked = accounts.filter(({ judgedAtMs }) => judgedAtMs !== null).length;

@@ -86,6 +86,11 @@ export const KIND_WORDS: Readonly<Record<StateKind, string>> = {
   calm: 'calm',
 };
 
+/** As it follows a number of accounts. */
+function kindWordsOfMany(kind: StateKind): string {
+  return kind === 'waiting' ? 'waiting for their trigger' : KIND_WORDS[kind];
+}
+
 /** Accounts in the same state for the same cause. */
 export interface StateGroup {
   readonly kind: StateKind;
@@ -165,6 +170,6 @@ function groupWords(members: readonly InState[]): string {
   if (first === undefined) return '';
   const { kind, cause, words } = first.state;
   if (members.length === 1) return `${first.accountId} ${words}`;
-  const what = kind === 'calm' ? 'calm' : `${KIND_WORDS[kind]}: ${causeWords(cause)}`;
+  const what = kind === 'calm' ? 'calm' : `${kindWordsOfMany(kind)}: ${causeWords(cause)}`;
   return `${members.length} accounts ${what}`;
 }

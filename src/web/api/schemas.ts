@@ -126,6 +126,7 @@ export const overview = named('Overview', {
   acknowledgements: z.array(acknowledgement),
   health: readiness,
   degraded: z.array(z.string()).describe('What works only in part.'),
+  degradedWords: z.record(z.string(), z.string()).describe('Each of `degraded`, in words.'),
   exchange: z
     .strictObject({ ok: z.boolean().nullable(), words: z.string() })
     .describe('Whether the exchange answers, as the newest polls found; null: not known.'),

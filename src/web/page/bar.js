@@ -16,8 +16,9 @@ export function bar(scale, figure) {
   const { marks } = scale;
   const rows = Math.max(0, ...marks.map(({ row }) => row + 1));
   const labels = html`<div class="bar-labels" .style=${`--rows: ${rows}`}>${marks.map(label)}</div>`;
-  return html`<div class="bar" role="meter" aria-valuemin="0" aria-valuemax="100" data-zone=${scale.zone}
-      aria-valuenow=${percentOf(scale.fill) ?? nothing} aria-label=${NAME} aria-valuetext=${scaleWords(scale, figure)}>
+  const { role, min, max, now, name, text } = saidOf(scale.fill, scaleWords(scale, figure));
+  return html`<div class="bar" role=${role} aria-valuemin=${min} aria-valuemax=${max} data-zone=${scale.zone}
+      aria-valuenow=${now} aria-label=${name} aria-valuetext=${text}>
     <div class="bar-track">${fill(scale.fill)}<div class="bar-ticks">${marks.map(tick)}</div></div>
     ${rows > 0 ? labels : nothing}
     <div class="bar-ends"><span class="bar-end">${scale.left}</span
@@ -27,10 +28,18 @@ export function bar(scale, figure) {
 
 /** The same without thresholds, in the one line of an account. @param {Pick<Scale, 'fill' | 'zone'>} scale @param {string} figure */
 export function thinBar(scale, figure) {
-  return html`<div class="bar bar-thin" role="meter" aria-valuemin="0" aria-valuemax="100" data-zone=${scale.zone}
-      aria-valuenow=${percentOf(scale.fill) ?? nothing} aria-label=${NAME} aria-valuetext=${figure}>
+  const { role, min, max, now, name, text } = saidOf(scale.fill, figure);
+  return html`<div class="bar bar-thin" role=${role} aria-valuemin=${min} aria-valuemax=${max} data-zone=${scale.zone}
+      aria-valuenow=${now} aria-label=${name} aria-valuetext=${text}>
     <div class="bar-track">${fill(scale.fill)}</div>
   </div>`;
+}
+
+/** For who cannot see it. A meter has to have a value: where none is known it is a picture. @param {number | null} share @param {string} words */
+function saidOf(share, words) {
+  const none = { min: nothing, max: nothing, now: nothing, text: nothing };
+  if (share === null) return { ...none, role: 'img', name: `${NAME}: ${words}` };
+  return { role: 'meter', min: 0, max: 100, now: percentOf(share), name: NAME, text: words };
 }
 
 /** @param {number | null} share null: not known */

@@ -81,22 +81,6 @@ export function isNotable(rule) {
  */
 
 /** @type {Readonly<Record<string, string>>} */
-const DEGRADED = {
-  redis: 'Redis is lost, this process goes on alone',
-  exchange_store: 'nonces and limits are kept by this process alone',
-  schedule: 'the schedule of polls was disturbed',
-  notify: 'notifications are not delivered',
-  log: 'lines of its log are lost',
-  config: 'the changed config file is refused, the one before it is in force (see breakwater check)',
-  mirror: 'what it knows cannot be kept on disk (redis.mirror)',
-};
-
-/** @param {string} reason */
-export function degradedWords(reason) {
-  return DEGRADED[reason] ?? `degraded: ${reason}`;
-}
-
-/** @type {Readonly<Record<string, string>>} */
 const STANDS_STILL = {
   poll: 'nothing is watched',
   act: 'nothing is sent',
@@ -117,13 +101,17 @@ function pausedQueues({ queues }) {
  * @returns {Verdict}
  */
 export function verdictOf(overview) {
-  const { headline, degraded, health } = overview;
+  const { headline, degraded, degradedWords, health } = overview;
   if (overview.accounts === 0) return { level: 'unknown', sentence: headline.words };
   const isRedisNamed = headline.groups.some(({ cause }) => cause === 'storeLost');
   const others = degraded.filter((reason) => reason !== 'redis' || !isRedisNamed);
   const isRedisDown = health.checks.some(({ name, ok }) => name === 'redis' && !ok);
   const redis = isRedisDown && !isRedisNamed && !others.includes('redis') ? ['Redis is down'] : [];
-  const troubles = [...pausedQueues(overview), ...redis, ...others.map(degradedWords)];
+  const troubles = [
+    ...pausedQueues(overview),
+    ...redis,
+    ...others.map((reason) => degradedWords[reason] ?? reason),
+  ];
   const level = levelOfAccount({ state: headline });
   if (troubles.length === 0) return { level, sentence: headline.words };
   const sentence = `${headline.words} Not everything works: ${troubles.join('; ')}.`;

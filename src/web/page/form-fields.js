@@ -39,15 +39,16 @@ export function textField({
  * @property {string} label
  */
 
-/** @param {{ name: string, label: string, options: readonly Option[], value?: string, onChange?: (value: string) => void }} field */
-export function selectField({ name, label, options, value, onChange }) {
+/** @param {{ name: string, label: string, options: readonly Option[], value?: string, hint?: string, onChange?: (value: string) => void }} field */
+export function selectField({ name, label, options, value, hint, onChange }) {
   const change = (/** @type {Event} */ { target }) =>
     onChange?.(/** @type {HTMLSelectElement} */ (target).value);
-  const select = html`<select id=${`field-${name}`} name=${name} @change=${change}>${options.map(
-    (option) =>
-      html`<option value=${option.value} ?selected=${option.value === value}>${option.label}</option>`,
-  )}</select>`;
-  return frame({ name, label }, select);
+  const select = html`<select id=${`field-${name}`} name=${name} @change=${change}
+    aria-describedby=${hint === undefined ? nothing : `field-${name}-hint`}>${options.map(
+      (option) =>
+        html`<option value=${option.value} ?selected=${option.value === value}>${option.label}</option>`,
+    )}</select>`;
+  return frame({ name, label, hint }, select);
 }
 
 export function reasonField() {

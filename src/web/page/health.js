@@ -1,5 +1,4 @@
 import { levelChip } from './chips.js';
-import { degradedWords } from './danger.js';
 import { html, nothing } from './lit-html/lit-html.js';
 import { time } from './time.js';
 
@@ -15,7 +14,7 @@ const HEADS = ['Queue', 'Waiting', 'Active', 'Failed', 'Oldest'];
 /** @param {Overview | null} overview */
 export function healthPart(overview) {
   if (overview === null) return html`<p class="muted">Reading ...</p>`;
-  const { health, exchange, degraded, queues, startedAtMs, version, instance } = overview;
+  const { health, exchange, degraded, degradedWords, queues, startedAtMs, version, instance } = overview;
   const lines = [
     { name: 'Exchange', ok: exchange.ok, why: exchange.words },
     // The daemon may be ready without Redis, but then that is not well.
@@ -26,7 +25,7 @@ export function healthPart(overview) {
     })),
     ...degraded
       .filter((part) => !health.checks.some(({ name }) => name === part))
-      .map((part) => ({ name: 'Works in part', ok: false, why: degradedWords(part) })),
+      .map((part) => ({ name: 'Works in part', ok: false, why: degradedWords[part] ?? part })),
   ];
   return html`<ul class="checks">${lines.map(checkLine)}</ul>
     ${queues.length === 0 ? nothing : queueTable(queues)}

@@ -22,7 +22,7 @@ export function listFilter({ choice, rows, overview, choose }) {
     choose({ isAttentionOnly: /** @type {HTMLInputElement} */ (target).checked });
   return html`<div class="filter" role="search">
     <h2 tabindex="-1">Accounts</h2>
-    <label class="filter-text"><span class="visually-hidden">Filter</span><input type="search" placeholder="account, market, label"
+    <label class="filter-text"><span class="visually-hidden">Filter</span><input type="search" placeholder="name, market, label"
       autocomplete="off" spellcheck="false" maxlength="100" .value=${choice.query} @input=${typed}></label>
     <label class="filter-check"><input type="checkbox" .checked=${choice.isAttentionOnly} @change=${attention}
       ><span>Needs attention (${all.filter(needsAttention).length})</span></label>

@@ -28,6 +28,18 @@ const WAYS = {
   },
 };
 
+const URGENT = 'urgent';
+
+/** When a full close closes. */
+const WHEN = [
+  { value: '', label: 'When the price moves against it' },
+  { value: URGENT, label: 'Urgent: whichever way the price moves' },
+];
+
+const URGENT_HINT =
+  'Urgent places a stop on either side of the price, each bounded by the slippage. ' +
+  'Once one has closed the position, reduce-only leaves nothing for the other.';
+
 /** @param {Pick<AccountView, 'accountId' | 'positions'>} account @param {string} [positionId] chosen at first */
 export function openOrder({ accountId, positions }, positionId) {
   const who = signature();
@@ -55,13 +67,14 @@ export function openOrder({ accountId, positions }, positionId) {
     fields: () => [
       what(),
       chosen === EVERYTHING ? nothing : wayFields(way, setWay),
+      mayBeUrgent(positions, chosen, way) ? whenField() : nothing,
       textField({ name: 'slippage', label: 'Slippage of each attempt, in percent', value: '0.5, 1, 2' }),
       reasonField(),
       who.fields(),
     ],
     action: 'Show the order',
     async send(given) {
-      const order = orderOf(given);
+      const order = orderOf(given, positions);
       const reason = reasonOf(given);
       const signed = who.sign(given);
       const path = `/accounts/${segment(accountId)}/orders`;
@@ -93,14 +106,39 @@ function wayFields(way, onChange) {
   ];
 }
 
-/** @param {FormData} given */
-function orderOf(given) {
+/**
+ * Only a full close is, and it goes by market: of two positions in one market neither can be meant alone.
+ * @param {AccountView['positions']} positions
+ * @param {string} chosen
+ * @param {string} way
+ */
+function mayBeUrgent(positions, chosen, way) {
+  if (chosen === EVERYTHING) return true;
+  const market = marketOf(positions, chosen);
+  return way === 'close' && positions.filter((position) => position.market === market).length === 1;
+}
+
+/** @param {AccountView['positions']} positions @param {string} positionId */
+function marketOf(positions, positionId) {
+  return positions.find((position) => position.positionId === positionId)?.market;
+}
+
+function whenField() {
+  return selectField({ name: 'when', label: 'When it closes', options: WHEN, hint: URGENT_HINT });
+}
+
+/** @param {FormData} given @param {AccountView['positions']} positions */
+function orderOf(given, positions) {
   const slippageSteps = textOf(given, 'slippage')
     .split(/[,;\s]+/)
     .filter((text) => text !== '' && text !== '%')
     .map((text) => fractionOf(text.replace(/%$/, ''), 'Slippage'));
   const positionId = textOf(given, 'what');
-  if (positionId === EVERYTHING) return { kind: 'flatten', slippageSteps };
+  const isUrgent = textOf(given, 'when') === URGENT;
+  if (isUrgent || positionId === EVERYTHING) {
+    const markets = positionId === EVERYTHING ? {} : { markets: [marketOf(positions, positionId)] };
+    return { kind: 'flatten', slippageSteps, ...markets, ...(isUrgent ? { urgent: true } : {}) };
+  }
   return {
     kind: 'reduce',
     positionId,

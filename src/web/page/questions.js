@@ -15,12 +15,13 @@ import { time } from './time.js';
 /** @typedef {import('../../core/view/account-view.ts').OrderLine} OrderLine */
 /** @typedef {import('./contract.d.ts').PageOverview['may']} May */
 
-/** What can be answered now. @param {Pick<AccountView, 'accountId' | 'questions'>} account @param {May} may */
+/** What can be answered now, and what has been. @param {Pick<AccountView, 'accountId' | 'questions'>} account @param {May} may */
 export function openQuestions({ accountId, questions }, may) {
-  const open = questions.filter(({ answerable }) => answerable);
-  if (open.length === 0) return nothing;
+  const shown = questions.filter(({ answerable, state, answer }) => answerable || isAnswered(state, answer));
+  if (shown.length === 0) return nothing;
   const line = (/** @type {QuestionLine} */ question) => {
-    const { reference, ruleId } = question;
+    const { reference, ruleId, answerable, answer } = question;
+    if (!answerable) return html`<li class="doing"><b class="id">${ruleId}</b> ${answerWords(answer)}</li>`;
     const button = (/** @type {'approve' | 'veto'} */ decision) =>
       html`<button type="button" class="button button-small" aria-label=${`${LABELS[decision]} ${ruleId}, ${reference}`}
         @click=${() => openAnswer(accountId, question, decision)}>${LABELS[decision]}</button>`;
@@ -28,7 +29,19 @@ export function openQuestions({ accountId, questions }, may) {
       <span class="muted">${deadline(question)}</span>
       ${mayControl(may) ? [button('approve'), button('veto')] : nothing}</li>`;
   };
-  return html`<ul class="doings" aria-label="Waiting for approval">${repeat(open, ({ reference }) => reference, line)}</ul>`;
+  return html`<ul class="doings" aria-label="Waiting for approval">${repeat(shown, ({ reference }) => reference, line)}</ul>`;
+}
+
+/** @param {QuestionLine['state']} state @param {QuestionLine['answer']} answer */
+function isAnswered(state, answer) {
+  return answer !== null && (state === 'approved' || state === 'vetoed');
+}
+
+/** @param {QuestionLine['answer']} answer */
+function answerWords(answer) {
+  if (answer === null) return nothing;
+  const { author, decision, reason, atMs } = answer;
+  return html`<span>${author} ${decision === 'approve' ? 'approved' : 'vetoed'} it ${time('ago', atMs)}: ${reason}</span>`;
 }
 
 const LABELS = { approve: 'Approve', veto: 'Veto' };

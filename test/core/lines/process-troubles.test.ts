@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
 import { degradedWords, processTroubles } from '../../../src/core/lines/process-troubles.ts';
 import { DEGRADED_REASONS } from '../../../src/telemetry/health.ts';
-import { degradedWords as onThePage } from '../../../src/web/page/danger.js';
 
-test('page and command line have the same words for every way in which a process is degraded', () => {
-  for (const reason of [...DEGRADED_REASONS, 'mirror', 'new-one']) {
-    expect(degradedWords(reason)).toBe(onThePage(reason));
-    if (reason !== 'new-one') expect(degradedWords(reason)).not.toContain('degraded:');
+test('there are words for every way in which a process is degraded', () => {
+  for (const reason of [...DEGRADED_REASONS, 'mirror']) {
+    expect(degradedWords(reason)).not.toContain('degraded:');
   }
+  expect(degradedWords('new-one')).toBe('degraded: new-one');
 });
 
 test('that it watches only is said once, with why; what accounts say themselves is not repeated', () => {

@@ -247,6 +247,14 @@ describe('the headline', () => {
     expect(headline.groups.map(({ count }) => count)).toEqual([20, 1]);
   });
 
+  test('several accounts waited for "its trigger": they wait for theirs', () => {
+    const state = stateOf(busy([intent()], [order()]));
+    const of = (...ids: readonly string[]) =>
+      headlineOf(ids.map((accountId) => ({ accountId, state }))).words;
+    expect(of('a', 'b')).toBe('2 accounts waiting for their trigger: an order waits for its price.');
+    expect(of('a')).toMatch(/^a waiting for its trigger: sell /);
+  });
+
   test('every cause has words', () => {
     for (const cause of STATE_CAUSES) expect(causeWords(cause)).toMatch(/\w/);
   });

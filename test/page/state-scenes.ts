@@ -1,0 +1,192 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
+import { decimal as d } from '../../src/core/quantities/decimal.ts';
+import { type PrivateRedis, startPrivateRedis } from '../../src/redis-server/private-redis.ts';
+import type { SeedAccount } from '../../src/simulator/model/types.ts';
+import {
+  type RunningSimulator,
+  startSimulatedExchange,
+} from '../../src/simulator/start-simulated-exchange.ts';
+import type { PageOverview } from '../../src/web/page/contract.d.ts';
+import { startReceiver } from '../notify/receiver.ts';
+import { CONTROL_TOKEN, drift, until } from './desk.ts';
+
+/** What the pictures of all states show: how each is brought about, and what the page must then say. */
+
+/** Every fifth is short and every third far from liquidation, so that a crash hits most but not all. */
+function seeds(mode: Mode, count: number): readonly SeedAccount[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `desk-${String(index + 1).padStart(3, '0')}`,
+    hedgeMode: false,
+    leverage: 10,
+    collateral: { USDT: d(mode === 'approve' || index % 3 === 2 ? '25000' : '4600') },
+    main: { USDT: d('2500') },
+    positions: [
+      {
+        market: 'BTC_PERP',
+        direction: index % 5 === 4 ? ('short' as const) : ('long' as const),
+        amount: d('0.5'),
+      },
+    ],
+  }));
+}
+
+const HOOK = 'a-secret-of-a-receiver-for-pictures';
+const RULES: Readonly<Record<Mode, string>> = {
+  enforce: `  - id: near-liquidation
+    on: position
+    when: { liquidationDistance: { below: 5%, clearAbove: 7% } }
+    do: [{ reduce: { untilDistance: 10%, slippage: 0.5% } }]
+    severity: critical
+`,
+  approve: `  - id: halve
+    on: position
+    when: { amount: { above: 0.3 } }
+    keepFiringFor: 10m
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+    severity: critical
+`,
+};
+
+export type Mode = 'enforce' | 'approve';
+
+export interface Scene {
+  readonly count: number;
+  readonly simulator: RunningSimulator;
+  readonly redis: PrivateRedis;
+  readonly daemon: Daemon;
+}
+
+export type Closers = (() => Promise<unknown>)[];
+
+/** Each part says how it is closed, even if a later one does not start. */
+export async function openScene(mode: Mode, count: number, closers: Closers): Promise<Scene> {
+  // Of its own, as it is stopped while the daemon uses it.
+  const redis = await startPrivateRedis({ env: { ...process.env, REDIS_URL: undefined }, name: 'states' });
+  closers.push(() => redis.stop());
+  const simulator = await startSimulatedExchange({ accounts: seeds(mode, count), speed: 1, limits: [] });
+  closers.push(() => simulator.close());
+  const receiver = await startReceiver();
+  closers.push(() => receiver.close());
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-states-'));
+  closers.push(() => rm(folder, { recursive: true, force: true }));
+  const configFile = path.join(folder, 'breakwater.yaml');
+  const names = simulator.accounts.map(({ id, apiKey, apiSecret }) => ({
+    id,
+    key: `KEY_${id.replaceAll('-', '_')}`,
+    secret: `SECRET_${id.replaceAll('-', '_')}`,
+    apiKey,
+    apiSecret,
+  }));
+  const accounts = names.map(
+    ({ id, key, secret }) =>
+      `  - { id: ${id}, apiKey: { env: ${key} }, apiSecret: { env: ${secret} }, rules: [${mode === 'enforce' ? 'near-liquidation' : 'halve'}] }\n`,
+  );
+  // With a longer wait, or a longer `fillWithin`, too little time would be left to ask: the rule would act at once.
+  const text = `mode: ${mode}
+exchange: { baseUrls: ["${simulator.baseUrl}"], lateArrival: 200ms }
+redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }
+insecure: [redis]
+web: { port: 0, controlToken: { env: CONTROL } }
+cadence: { calm: 2s, alert: 1s }
+${mode === 'enforce' ? 'acting: { fillWithin: 120s }\n' : `approval: { within: 5m, withoutAnswer: hold }\nchannels: { hook: { type: webhook, url: "${receiver.url}/hook", secret: { env: HOOK } } }\n`}markets:
+  BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }
+accounts:
+${accounts.join('')}rules:
+${RULES[mode]}`;
+  await writeFile(configFile, text, { mode: 0o600 });
+  const keys = names.flatMap(({ key, secret, apiKey, apiSecret }) => [
+    [key, apiKey],
+    [secret, apiSecret],
+  ]);
+  const daemon = await startDaemon({
+    configFile,
+    env: { ...process.env, ...Object.fromEntries(keys), HOOK, CONTROL: CONTROL_TOKEN },
+  });
+  closers.push(() => daemon.stop('the pictures are taken', 10_000));
+  return { count, simulator, redis, daemon };
+}
+
+/** Waits for what the API says of all accounts, and of what does not work. */
+async function untilSaid({ daemon }: Scene, words: RegExp): Promise<void> {
+  let said = '';
+  const isSaid = async () => {
+    const reply = await fetch(`${daemon.webUrl()}/api/v1/overview`);
+    const { headline, degraded } = (await reply.json()) as PageOverview;
+    said = [headline.words, ...degraded].join(' ');
+    return words.test(said);
+  };
+  await until(isSaid, String(words)).catch((cause: unknown) => {
+    throw new Error(`it says: ${said}`, { cause });
+  });
+}
+
+export interface State {
+  readonly name: string;
+  readonly mode: Mode;
+  /** Brings it about. */
+  enter(scene: Scene): Promise<void>;
+  /** What the page says above everything else. */
+  readonly headline: RegExp;
+  /** What the first line of the list says. */
+  readonly firstLine: RegExp;
+}
+
+/** Nothing else is wrong: no schedule that was disturbed on a busy machine, which is remembered for a minute. */
+const ALL_CALM = /^(desk-001 calm: [^;]+|\d+ accounts calm)\.$/;
+
+/** In the order in which one exchange and one daemon go through those of a mode. */
+export const STATES: readonly State[] = [
+  {
+    name: 'calm',
+    mode: 'enforce',
+    enter: (scene) => untilSaid(scene, ALL_CALM),
+    headline: ALL_CALM,
+    firstLine: /Calm: [\d.]+ % from liquidation/,
+  },
+  {
+    name: 'crash',
+    mode: 'enforce',
+    async enter(scene) {
+      await drift(scene.simulator, 22, -0.004);
+      await untilSaid(scene, /waiting for (its|their) trigger/);
+    },
+    headline: /^(desk-001 waiting for its trigger: sell |\d+ accounts waiting for their trigger: )/,
+    firstLine: /Waiting for its trigger: sell [\d.]+ BTC_PERP once the price is /,
+  },
+  {
+    name: 'exchange-down',
+    mode: 'enforce',
+    async enter(scene) {
+      scene.simulator.injectFault({ effect: { kind: 'reset' }, target: {} });
+      await untilSaid(
+        scene,
+        scene.count === 1 ? /^desk-001 blind: / : new RegExp(`^${scene.count} accounts blind: `),
+      );
+    },
+    headline: /^(desk-001|\d+ accounts) blind: the exchange is unreachable/,
+    firstLine: /Blind: the exchange is unreachable/,
+  },
+  {
+    name: 'redis-down',
+    mode: 'enforce',
+    async enter(scene) {
+      scene.simulator.clearFaults();
+      await untilSaid(scene, /^(?!.*blind)/);
+      await scene.redis.stop();
+      await untilSaid(scene, /Redis is down|redis/);
+    },
+    headline: /Redis is (down|lost)/,
+    firstLine: /Redis is down|Waiting for its trigger/,
+  },
+  {
+    name: 'awaiting-approval',
+    mode: 'approve',
+    enter: (scene) => untilSaid(scene, /waiting for approval/),
+    headline: /^(desk-001|\d+ accounts) waiting for approval/,
+    firstLine: /Waiting for approval until .*: (sell|buy) 0\.25 BTC_PERP once the price is /,
+  },
+];
