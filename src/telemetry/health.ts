@@ -7,6 +7,8 @@ export type DegradedReason = (typeof DEGRADED_REASONS)[number];
 
 /** Ticks that begin later than this are a disturbance, not a busy moment. */
 const LATE_TICK_MS = 5_000;
+/** A shared store that was slow once is asked again with the next poll: it is lost when it stays silent for so long. */
+const STORE_LOST_MS = 10_000;
 /** A disturbance of the schedule or the log counts for so long after it was seen. */
 const MEMORY_MS = 60_000;
 
@@ -16,10 +18,11 @@ export class Health {
   #isRedisLost = false;
   /** The config file was changed and refused: the one before it is in force. */
   #isConfigRefused = false;
-  /** Stores of the exchange's clients that do not answer: their account, by both names. */
-  readonly #lostStores = new Map<string, string>();
+  /** Stores of the exchange's clients that do not answer, since when: by the name of the store and the account. */
+  readonly #lostStores = new Map<string, { readonly accountId: string; readonly sinceMs: number }>();
   /** Told by a metric of its own. */
   #isMirrorFailing = false;
+  readonly #startedMs: number;
   #scheduleTroubleMs = Number.NEGATIVE_INFINITY;
   #logLostMs = Number.NEGATIVE_INFINITY;
   /** Channels whose last message could not be delivered. */
@@ -27,6 +30,7 @@ export class Health {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#startedMs = clock.monotonicMs();
   }
 
   note(event: DaemonEvent): void {
@@ -35,9 +39,10 @@ export class Health {
     else if (event.kind === 'configReloaded') this.#isConfigRefused = false;
     else if (event.kind === 'exchangeStore') {
       const key = `${event.store} ${event.accountId}`;
+      const { accountId } = event;
       if (event.available) this.#lostStores.delete(key);
-      else this.#lostStores.set(key, event.accountId);
-    } else if (event.kind === 'ticked' && event.lagMs > LATE_TICK_MS) this.#noteSchedule();
+      else this.#lostStores.set(key, { accountId, sinceMs: this.#clock.monotonicMs() });
+    } else if (event.kind === 'ticked' && this.#isLate(event.lagMs)) this.#noteSchedule();
     else if (event.kind === 'schedulesAsserted' && event.why === 'repair') this.#noteSchedule();
     else if (event.kind === 'mirror') this.#isMirrorFailing = event.state === 'failing';
     else if (event.kind === 'logLost') this.#logLostMs = this.#clock.monotonicMs();
@@ -48,12 +53,19 @@ export class Health {
     }
   }
 
+  /** What was due before this process began could not be done by it in time. */
+  #isLate(lagMs: number): boolean {
+    return lagMs > LATE_TICK_MS && this.#clock.monotonicMs() - lagMs >= this.#startedMs;
+  }
+
   #noteSchedule(): void {
     this.#scheduleTroubleMs = this.#clock.monotonicMs();
   }
 
   retain(accountIds: ReadonlySet<string>, channels: ReadonlySet<string>): void {
-    for (const [key, id] of this.#lostStores) if (!accountIds.has(id)) this.#lostStores.delete(key);
+    for (const [key, { accountId }] of this.#lostStores) {
+      if (!accountIds.has(accountId)) this.#lostStores.delete(key);
+    }
     for (const channel of this.#failedChannels) {
       if (!channels.has(channel)) this.#failedChannels.delete(channel);
     }
@@ -62,10 +74,12 @@ export class Health {
   has(reason: DegradedReason): boolean {
     if (reason === 'redis') return this.#isRedisLost;
     if (reason === 'config') return this.#isConfigRefused;
-    if (reason === 'exchange_store') return this.#lostStores.size > 0;
+    const nowMs = this.#clock.monotonicMs();
+    if (reason === 'exchange_store')
+      return [...this.#lostStores.values()].some(({ sinceMs }) => nowMs - sinceMs >= STORE_LOST_MS);
     if (reason === 'notify') return this.#failedChannels.size > 0;
     const troubleMs = { schedule: this.#scheduleTroubleMs, log: this.#logLostMs }[reason];
-    return this.#clock.monotonicMs() - troubleMs < MEMORY_MS;
+    return nowMs - troubleMs < MEMORY_MS;
   }
 
   reasons(): readonly (DegradedReason | 'mirror')[] {

@@ -218,7 +218,7 @@ describe('what happens', () => {
   test('is counted, and none of it is missing in the log', async () => {
     const { telemetry, clock, log } = setUp();
     for (const event of EVERY_EVENT) telemetry.emit(event);
-    clock.advance(2000);
+    clock.advance(10_000);
     const text = textOf(await telemetry.metrics.scrape());
     const expected: Readonly<Record<string, number>> = {
       'breakwater_polls_total{outcome="ok"}': 1,
@@ -423,8 +423,9 @@ describe('what happens', () => {
     telemetry.emit({ kind: 'redis', available: false });
     store('a', false);
     store('b', false);
-    telemetry.emit({ kind: 'ticked', bucket: 1, lagMs: 6_000, durationMs: 1, due: 1, inFlight: 0 });
     deliver('failed');
+    clock.advance(10_000);
+    telemetry.emit({ kind: 'ticked', bucket: 1, lagMs: 6_000, durationMs: 1, due: 1, inFlight: 0 });
     expect(metrics.degraded()).toEqual(['redis', 'exchange_store', 'schedule', 'notify']);
     telemetry.emit({ kind: 'redis', available: true });
     store('a', true);
@@ -436,6 +437,32 @@ describe('what happens', () => {
     deliver('failed');
     metrics.retain(['a'], []);
     expect(metrics.degraded()).toEqual([]);
+  });
+
+  test('a shared store that was slow once made "not everything works" of the first seconds', () => {
+    const { telemetry, clock } = setUp();
+    const store = (available: boolean) =>
+      telemetry.emit({ kind: 'exchangeStore', store: 'nonce', available, accountId: 'a' });
+    store(false);
+    clock.advance(9_000);
+    expect(telemetry.metrics.degraded()).toEqual([]);
+    store(true);
+    clock.advance(9_000);
+    expect(telemetry.metrics.degraded()).toEqual([]);
+    store(false);
+    clock.advance(10_000);
+    expect(telemetry.metrics.degraded()).toEqual(['exchange_store']);
+  });
+
+  test('a tick that was due before the start made "the schedule of polls was disturbed" of every restart', () => {
+    const { telemetry, clock } = setUp();
+    const tick = (lagMs: number) =>
+      telemetry.emit({ kind: 'ticked', bucket: 1, lagMs, durationMs: 1, due: 1, inFlight: 0 });
+    clock.advance(7_000);
+    tick(8_000);
+    expect(telemetry.metrics.degraded()).toEqual([]);
+    tick(6_000);
+    expect(telemetry.metrics.degraded()).toEqual(['schedule']);
   });
 
   test('an event that cannot be recorded harms nobody', () => {
