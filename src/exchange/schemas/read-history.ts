@@ -110,8 +110,9 @@ export async function readHistory<T>(
 /** Adds a page; the later reading of a record wins. Answers which records the page held. */
 function collect<T>(collected: Collected<T>, plan: HistoryPlan<T>, page: Page<T>): Set<string> {
   const ids = new Set<string>();
+  const copies = new Map<string, number>();
   for (const record of page.records) {
-    const id = plan.idOf(record) ?? nameless(JSON.stringify(record), ids);
+    const id = plan.idOf(record) ?? nameless(JSON.stringify(record), copies);
     ids.add(id);
     collected.byId.set(id, record);
   }
@@ -120,10 +121,10 @@ function collect<T>(collected: Collected<T>, plan: HistoryPlan<T>, page: Page<T>
 }
 
 /** Records without an id that look alike are two on one page, but one where pages overlap. */
-function nameless(text: string, onThisPage: ReadonlySet<string>): string {
-  let id = text;
-  for (let copy = 2; onThisPage.has(id); copy += 1) id = `${text}#${copy}`;
-  return id;
+function nameless(text: string, copiesOnThisPage: Map<string, number>): string {
+  const copy = (copiesOnThisPage.get(text) ?? 0) + 1;
+  copiesOnThisPage.set(text, copy);
+  return `${text}#${copy}`;
 }
 
 /** Whether every list on the page is in order, newest first, and has come to records older than wanted. */

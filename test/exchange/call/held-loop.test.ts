@@ -110,6 +110,16 @@ function badRecords(record: object, { bytes, members, values }: Bounds): string 
   return Array.from({ length: count }, () => JSON.stringify(bad)).join(',');
 }
 
+/** As many good records, all the same and without what tells them apart, as the bounds allow. */
+function equalRecords(record: object, { bytes, members, values }: Bounds): string {
+  const each = Object.keys(record).length + 4;
+  const count = Math.min(members, Math.floor(values / each));
+  const bare = { ...record, transaction_id: null, description: '' };
+  const room = Math.max(0, Math.floor((bytes - 100) / count) - JSON.stringify(bare).length - 1);
+  const text = JSON.stringify({ ...bare, description: 'x'.repeat(room) });
+  return Array.from({ length: count }, () => text).join(',');
+}
+
 /** What costs most of what an endpoint lets through, by what it is. */
 function worstOf(
   record: object,
@@ -137,6 +147,10 @@ function worstOf(
     'bad records': { text: `[${records}]`.slice(0, bytes) },
     'bad records of a page': { text: `{"records":[${records}],"limit":1,"offset":0,"total":1}` },
     'bad records of a market': { text: `{"A_B":[${records}]}` },
+    // They are told apart by how many there are: each was once compared with all before it.
+    'a page of equal records without an id': {
+      text: `{"records":[${equalRecords(record, bounds)}],"limit":1,"offset":0,"total":1}`,
+    },
     'empty objects by name': { text: named('{}') },
     'balances as numbers': { text: named('{"main_balance":1.5}') },
     'one text of escapes': { text: `["${'\\n'.repeat(bytes / 2 - 4)}"]` },
