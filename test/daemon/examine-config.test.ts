@@ -54,8 +54,9 @@ test('long or short, a config that can be used is the same as one that was loade
 });
 
 test('what is loaded is the text that was examined, whatever the file says by then', async () => {
-  const examining = examined(accounts(250));
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await writeFile(file, accounts(250));
+  // It is read at once.
+  const examining = examineConfig(file, ENV, new AbortController().signal);
   await writeFile(file, 'mode: [');
   expect(await examining).toMatchObject({ kind: 'loaded', config: { accounts: { length: 250 } } });
 });

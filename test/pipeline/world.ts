@@ -127,7 +127,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
 
 /** Real parts on a busy machine: what takes seconds here may take ten times as long elsewhere. */
 vi.setConfig({ testTimeout: 120_000 });
-const GIVE_UP_MS = 45_000;
+const GIVE_UP_MS = 100_000;
 
 /** Resolves when it holds; fails with what was there when it does not after a time meant for hangs. */
 export async function eventually(
