@@ -19,9 +19,10 @@ import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
-import { createOperatorTrust } from '../state/controls/operator-seal.ts';
+import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
+import { readSigns } from './daemon-signs.ts';
 import { redisTarget } from './redis-target.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
@@ -92,7 +93,19 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const key = config?.operators.key?.reveal();
   const isGuarded = key === undefined && (await isRedisGuarded(redis));
   const operators = createOperatorTrust({ key: () => key, isGuarded });
-  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
+  const signs = () => readSigns(redis, prefix);
+  const state = createRedisState({
+    redis,
+    prefix,
+    clock: systemClock,
+    secrets: () => secrets,
+    operators,
+    // A daemon that runs without this key would go on without seals.
+    mayBeginSeals: async (isEmpty) => {
+      const running = await signs();
+      return (isEmpty || running.length > 0) && running.every(({ keyMark }) => keyMark === keyMarkOf(key));
+    },
+  });
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,

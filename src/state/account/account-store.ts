@@ -18,6 +18,7 @@ import {
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
+import { type MayBeginSeals, recordTrust } from '../audit/seal-start.ts';
 import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
@@ -47,6 +48,8 @@ export interface AccountStoreOptions {
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
   readonly controls: ControlsReader;
+  /** Absent: it may. */
+  readonly mayBeginSeals?: MayBeginSeals | undefined;
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
@@ -188,6 +191,19 @@ export class AccountStore implements StateStore {
   #context(): ChangeContext {
     const { clock, historyEveryMs, redact, controls } = this.#options;
     return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact, trust: controls.trust };
+  }
+
+  async #contexts(group: readonly InternalCommit[]): Promise<readonly ChangeContext[]> {
+    const { backend, controls, mayBeginSeals } = this.#options;
+    const context = this.#context();
+    if (mayBeginSeals === undefined) return group.map(() => context);
+    const parts = { backend, trust: controls.trust };
+    return await Promise.all(
+      group.map(async ({ base }) => ({
+        ...context,
+        trust: await recordTrust(parts, base.accountId, mayBeginSeals),
+      })),
+    );
   }
 
   async #view(
@@ -333,12 +349,12 @@ export class AccountStore implements StateStore {
     controls: RawBatch['controls'],
   ): Promise<readonly CommitResult[]> {
     const epoch = this.#epochs[bucket];
-    const context = this.#context();
-    const prepared = group.map((commit) => {
+    const contexts = await this.#contexts(group);
+    const prepared = group.map((commit, index) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
       return epoch !== undefined && entry.account.epoch.id === epoch.epoch.id
-        ? prepareChange(entry, commit, context)
+        ? prepareChange(entry, commit, contexts[index]!)
         : undefined;
     });
     const sent = prepared.filter((change) => change !== undefined);
