@@ -1,18 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import type { Timers } from '../core/ports/clock.ts';
-
-/** What a running daemon says of itself in Redis, for commands that ask something of it. */
-export interface DaemonSign {
-  /** It takes orders by hand: it has the role `poll`. */
-  readonly takesOrders: boolean;
-  /** Of its `operators.key`; null: it has none. See `keyMarkOf`. */
-  readonly keyMark: string | null;
-  /** Its Redis asks for a password, as far as it knows. */
-  readonly isGuarded: boolean;
-  /** `operators.maxSlippage`. */
-  readonly maxSlippage: number;
-}
 
 /** Others may have written it. */
 const signSchema = z.object({

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
+import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
@@ -24,7 +25,7 @@ import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/r
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
-import { type DaemonSign, showSign } from './daemon-signs.ts';
+import { showSign } from './daemon-signs.ts';
 import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
 import { redisTarget } from './redis-target.ts';

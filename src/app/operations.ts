@@ -4,6 +4,7 @@ import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
 import { Secret, secretValues } from '../config/secret.ts';
 import type { ChainedRecord } from '../core/audit/audit-record.ts';
+import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
@@ -73,6 +74,10 @@ export interface Operations extends Desk {
   /** All accounts within a time; absent without a config. */
   readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
   readonly orderProof: OrderProof;
+  /** What the daemons that run now say of themselves. */
+  readonly daemons: () => Promise<readonly DaemonSign[]>;
+  /** Of the key of this config, as in `DaemonSign`. */
+  readonly keyMark: string | null;
   /** `operators.maxSlippage`; absent without a config. */
   readonly maxSlippage?: number;
 }
@@ -93,7 +98,8 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const key = config?.operators.key?.reveal();
   const isGuarded = key === undefined && (await isRedisGuarded(redis));
   const operators = createOperatorTrust({ key: () => key, isGuarded });
-  const signs = () => readSigns(redis, prefix);
+  const keyMark = keyMarkOf(key) ?? null;
+  const daemons = () => readSigns(redis, prefix);
   const state = createRedisState({
     redis,
     prefix,
@@ -102,8 +108,8 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     operators,
     // A daemon that runs without this key would go on without seals.
     mayBeginSeals: async (isEmpty) => {
-      const running = await signs();
-      return (isEmpty || running.length > 0) && running.every(({ keyMark }) => keyMark === keyMarkOf(key));
+      const running = await daemons();
+      return (isEmpty || running.length > 0) && running.every((daemon) => daemon.keyMark === keyMark);
     },
   });
   return {
@@ -112,6 +118,8 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     audit: state.audit,
     controls: state.controls,
     orderProof: orderProofOf(key !== undefined, isGuarded),
+    daemons,
+    keyMark,
     ...(config === undefined ? {} : { maxSlippage: config.operators.maxSlippage }),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
