@@ -32,6 +32,8 @@ export interface OperationsPlace {
   readonly redisUrl?: string;
   /** Default: the config's, else `breakwater`. */
   readonly redisPrefix?: string;
+  /** Where a daemon listens that is asked while Redis does not answer. Default: where the config says. */
+  readonly daemonUrl?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -146,10 +148,11 @@ export async function openDesk(place: OperationsPlace): Promise<Desk> {
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code !== 'redis-unreachable' || place.config === undefined) throw error;
-    const { openDaemonDesk } = await import('./daemon-desk.ts');
-    const desk = await openDaemonDesk(readConfig(place.config, place.env));
-    if (desk === undefined) throw error;
-    return desk;
+    const { noDeskCure, openDaemonDesk } = await import('./daemon-desk.ts');
+    const config = readConfig(place.config, place.env);
+    const desk = await openDaemonDesk(config, place.daemonUrl);
+    if (desk !== undefined) return desk;
+    throw problem(code, (error as Error).message, noDeskCure(config, place.daemonUrl));
   }
 }
 

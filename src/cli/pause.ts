@@ -5,7 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
-import { requireAccount, withDesk, withPlace } from './operate/place.ts';
+import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 /** `breakwater pause`: no actions, from the next step on. */
@@ -23,7 +23,7 @@ export function registerPause(program: Command, io: CliIo): void {
     .option('--for <duration>', 'ends by itself after this time, such as 2h', durationMs)
     .option('--author <name>', 'who pauses (default: the user of the system)', nonEmpty)
     .option('--list', 'print the pauses in force, and end');
-  withJson(withPlace(command));
+  withJson(withDaemonPlace(command));
   withExamples(command, {
     everywhere: 'pause --for 2h --reason "maintenance of the exchange"',
     'one account, until resumed': 'pause --account desk-1 --reason "moving collateral"',
