@@ -16,7 +16,7 @@ export function registerPause(program: Command, io: CliIo): void {
     .description(
       'Holds back all orders and cancels, everywhere or of one account, from the next step of every daemon on. ' +
         'Watching and notifying go on. What has begun as one step - cancel, read, place - is finished, so that ' +
-        'no market is left half done. A pause of the same scope replaces the one before.',
+        'no market is left half done. Orders already at the exchange stay, and can fill. A pause of the same scope replaces the one before.',
     )
     .option('-a, --account <id>', 'of this account only', nonEmpty)
     .option('-r, --reason <text>', 'why; kept with the pause and in the audit', nonEmpty)
@@ -53,6 +53,15 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
       reason,
       expiresAtMs,
     });
+    const ids = account === undefined ? (desk.accounts ?? []).map(({ id }) => id) : [account];
+    const views = await Promise.all(ids.map((id) => desk.view(id)));
+    const orders = views.flatMap((view) => view.orders.filter(({ status }) => status === 'open'));
+    if (orders.length > 0) {
+      printNote(
+        io,
+        `Orders already at the exchange stay, and can fill: ${orders.length} (see status --account ID).`,
+      );
+    }
     report(io, put as Pause, flags.json === true);
   });
 }

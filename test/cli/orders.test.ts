@@ -304,6 +304,16 @@ test('under a pause, and in observe mode, an order by hand sends nothing, and bo
     'an order',
     () => troubles(world.events),
   );
+  // Paused again, it is said that the exchange has it.
+  const ordersOf = async () =>
+    (await stored(world.state, 'long')).account.lanes.get('BTC_PERP')?.orders ?? [];
+  await eventually(async () => (await ordersOf()).some(({ status }) => status === 'open'), 'it is known');
+  expect((await world.cli(['pause', '--account', 'long', ...BY])).stderr).toMatch(
+    /Orders already at the exchange stay, and can fill: 1 /,
+  );
+  expect((await world.cli(['status', '--account', 'long'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /paused by ann .*; orders already at the exchange stay: 1 \(sell 0\.5 BTC_PERP/,
+  );
   expect(ours(world.simulator, 'short')).toEqual([]);
 });
 

@@ -6,7 +6,7 @@ import type { AccountView } from '../../core/view/account-view.ts';
 import { CliError } from '../errors.ts';
 
 /** What became of an order by hand in the first seconds. */
-export type OrderOutcome =
+export type HandOrderOutcome =
   /** A daemon carries it out. */
   | { readonly kind: 'taken' }
   /** A daemon has it, and sends nothing for now. */
@@ -42,7 +42,7 @@ interface Watched {
 }
 
 /** Waits for a daemon to take the order or refuse it; not at all where none runs. */
-export async function outcomeOf(operations: Operations, watched: Watched): Promise<OrderOutcome> {
+export async function outcomeOf(operations: Operations, watched: Watched): Promise<HandOrderOutcome> {
   const { accountId, orderId, expected, signal } = watched;
   const untilMs = Date.now() + WAIT_MS;
   for (;;) {
@@ -63,7 +63,7 @@ function isPolled({ judgedAtMs }: AccountView): boolean {
   return judgedAtMs !== null && Date.now() - judgedAtMs < 60_000;
 }
 
-async function endOf({ audit }: Operations, view: AccountView, orderId: string): Promise<OrderOutcome> {
+async function endOf({ audit }: Operations, view: AccountView, orderId: string): Promise<HandOrderOutcome> {
   const records = (await audit.tail(view.accountId, RECORDS)).map(({ record }) => record.content);
   const isBegun = records.some((content) => opens(content, orderId));
   const note = records.findLast(

@@ -18,7 +18,7 @@ import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
-import { type OrderOutcome, outcomeOf, requireTaker } from './order-outcome.ts';
+import { type HandOrderOutcome, outcomeOf, requireTaker } from './order-outcome.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
@@ -145,7 +145,7 @@ async function awaited(
   operations: Operations,
   { account, wait }: OrderFlags,
   { orderId, expected }: { readonly orderId: string; readonly expected: Expectation },
-): Promise<OrderOutcome> {
+): Promise<HandOrderOutcome> {
   if (!wait) return { kind: 'ordered' };
   return await outcomeOf(operations, { accountId: account, orderId, expected, signal: io.signal });
 }
@@ -153,7 +153,7 @@ async function awaited(
 interface Reported {
   readonly key: string;
   readonly obstacles: readonly string[];
-  readonly outcome: OrderOutcome;
+  readonly outcome: HandOrderOutcome;
 }
 
 /** @throws CliError for an order that a daemon has refused */
@@ -179,11 +179,11 @@ function report(
   );
 }
 
-function refusedBy({ why }: Extract<OrderOutcome, { kind: 'refused' }>, orderId: string): CliError {
+function refusedBy({ why }: Extract<HandOrderOutcome, { kind: 'refused' }>, orderId: string): CliError {
   return new CliError('order-refused', `the daemon does not carry out ${orderId}: ${why}.`);
 }
 
-function outcomeWords(outcome: Exclude<OrderOutcome, { kind: 'refused' }>, orderId: string): string {
+function outcomeWords(outcome: Exclude<HandOrderOutcome, { kind: 'refused' }>, orderId: string): string {
   switch (outcome.kind) {
     case 'ordered':
       return `Ordered: ${orderId}. Whether a daemon takes it was not waited for.`;
@@ -232,7 +232,7 @@ function reportWithdrawn(
     order,
     orderId,
     outcome,
-  }: { readonly order: OperatorOrder; readonly orderId: string; readonly outcome: OrderOutcome },
+  }: { readonly order: OperatorOrder; readonly orderId: string; readonly outcome: HandOrderOutcome },
 ): void {
   if (outcome.kind === 'refused') throw refusedBy(outcome, orderId);
   if (outcome.kind === 'waiting') io.setExitCode(EXIT.held);

@@ -18,7 +18,7 @@ import {
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
-import { type MayBeginSeals, recordTrust } from '../audit/seal-start.ts';
+import { type MayBeginSeals, recordTrusts } from '../audit/seal-start.ts';
 import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
@@ -193,19 +193,6 @@ export class AccountStore implements StateStore {
     return { writer: this.#writer, nowMs: clock.nowMs(), historyEveryMs, redact, trust: controls.trust };
   }
 
-  async #contexts(group: readonly InternalCommit[]): Promise<readonly ChangeContext[]> {
-    const { backend, controls, mayBeginSeals } = this.#options;
-    const context = this.#context();
-    if (mayBeginSeals === undefined) return group.map(() => context);
-    const parts = { backend, trust: controls.trust };
-    return await Promise.all(
-      group.map(async ({ base }) => ({
-        ...context,
-        trust: await recordTrust(parts, base.accountId, mayBeginSeals),
-      })),
-    );
-  }
-
   async #view(
     bucket: number,
     accountIds: readonly string[],
@@ -349,12 +336,13 @@ export class AccountStore implements StateStore {
     controls: RawBatch['controls'],
   ): Promise<readonly CommitResult[]> {
     const epoch = this.#epochs[bucket];
-    const contexts = await this.#contexts(group);
+    const context = this.#context();
+    const trusts = await recordTrusts(this.#backend, group, this.#options);
     const prepared = group.map((commit, index) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
       return epoch !== undefined && entry.account.epoch.id === epoch.epoch.id
-        ? prepareChange(entry, commit, contexts[index]!)
+        ? prepareChange(entry, commit, { ...context, trust: trusts[index]! })
         : undefined;
     });
     const sent = prepared.filter((change) => change !== undefined);

@@ -1,16 +1,33 @@
 import type { AuditRecord } from '../../core/audit/audit-record.ts';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
-import { bucketOf } from '../../core/ports/state-store.ts';
+import { type AccountCommit, bucketOf } from '../../core/ports/state-store.ts';
 import type { Backend, RawRecord } from '../account/account-backend.ts';
 
 /** Whether a process may write the first sealed record of a chain; `isEmpty`: the account has no record at all. */
 export type MayBeginSeals = (isEmpty: boolean) => Promise<boolean>;
 
+interface Sealing {
+  readonly controls: { readonly trust: OperatorTrust };
+  /** Absent: it may. */
+  readonly mayBeginSeals?: MayBeginSeals | undefined;
+}
+
+/** What seals the records of each commit. */
+export async function recordTrusts(
+  backend: Backend,
+  commits: readonly AccountCommit[],
+  { controls: { trust }, mayBeginSeals }: Sealing,
+): Promise<readonly OperatorTrust[]> {
+  if (mayBeginSeals === undefined) return commits.map(() => trust);
+  const parts = { backend, trust };
+  return await Promise.all(commits.map(({ base }) => recordTrust(parts, base.accountId, mayBeginSeals)));
+}
+
 /**
  * What seals the next records of an account. From the first seal on every record needs one, so a command must not begin
  * with it in a chain that a daemon without the key goes on with.
  */
-export async function recordTrust(
+async function recordTrust(
   { backend, trust }: { readonly backend: Backend; readonly trust: OperatorTrust },
   accountId: string,
   mayBegin: MayBeginSeals,
