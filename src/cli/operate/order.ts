@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import { type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
+import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import {
   closesWhen,
   type MeantOrder,
@@ -12,7 +13,6 @@ import {
 } from '../../core/controls/order-plan.ts';
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
-import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
