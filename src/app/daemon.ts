@@ -288,9 +288,10 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
-  const { clock, random, instance, telemetry, receipts, links } = base;
+  const { clock, random, instance, telemetry, receipts, held, links } = base;
   return delivererOf(config, {
     links,
+    held,
     clock,
     random,
     instance,

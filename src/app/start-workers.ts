@@ -6,6 +6,7 @@ import type { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
 import type { Base } from './open-base.ts';
 import type { Pipeline } from './pipeline.ts';
+import { startReleasingHeld } from './release-held.ts';
 import type { Replaceable } from './replaceable.ts';
 
 /** Jobs at the same time, per process. A lane that waits for a fence keeps its place, a message that waits for others too. */
@@ -31,11 +32,15 @@ export function startWorkers(
     telemetry,
     concurrency: CONCURRENCY[role],
   });
+  const current = (): Deliverer => deliverer.current;
   return [
     ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
     ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
     ...(roles.includes('notify')
-      ? [startNotifyWorker(settings('notify'), { deliverer: () => deliverer.current, operators, signal })]
+      ? [
+          startNotifyWorker(settings('notify'), { deliverer: current, operators, signal }),
+          startReleasingHeld({ ...base, deliverer: current }, signal),
+        ]
       : []),
   ];
 }
