@@ -29,7 +29,7 @@ export function heldNotices({ store, operators, telemetry }: HeldParts): HeldNot
     // Another version may know how to read it.
     if (!read.success) return [];
     const { held, seal } = read.data;
-    if (nameOf(held) !== name || timeOf(held) !== atMs) return [];
+    if (nameOf(held) !== name || timeOf(held) !== atMs || !hasTimes(held)) return [];
     const fault = operators.noticeFault((written as { readonly held: unknown }).held, seal);
     if (fault === undefined) return [{ ...held, count }];
     telemetry.emit({ kind: 'noticeUnproven', queue: 'notify', words: fault });
@@ -54,6 +54,13 @@ type Named = Pick<HeldNotice, 'channel' | 'notice'>;
 function nameOf({ channel, notice: { key } }: Named): string {
   return JSON.stringify([channel, key]);
 }
+
+/** Others cannot be written as dates, and one notice must not keep the others from being told. */
+function hasTimes({ notice: { atMs, sinceMs } }: Named): boolean {
+  return [atMs, sinceMs].every((unixMs) => unixMs >= 0 && unixMs <= LATEST_MS);
+}
+
+const LATEST_MS = 8.64e15;
 
 function timeOf({ notice: { atMs } }: Named): number {
   return Math.max(0, Math.floor(atMs));

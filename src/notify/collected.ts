@@ -1,7 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { HeldNotice, Message } from '../core/ports/delivery.ts';
 import { RESOLVED } from '../core/ports/notifier.ts';
-import { cut, inert, sentence, timeWords, titleOf } from './message-layout.ts';
+import { capital, cut, inert, sentence, timeWords, titleOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
 /** What every channel takes, as for a digest: Discord has 2,500 characters with its escapes. */
@@ -82,7 +82,7 @@ function lineOf(message: Message, count: number): string {
   const { kind, words, sinceMs, atMs } = message;
   const title = titleOf(message);
   if (kind === 'resolved') {
-    const said = words === RESOLVED ? '' : ` ${sentence(words)}`;
+    const said = words === RESOLVED ? '' : ` ${capital(sentence(inert(words)))}`;
     return cut(
       `${title}. It began at ${timeWords(sinceMs)} and ended at ${timeWords(atMs)}.${said}`,
       MOST_OF_ONE,
@@ -92,5 +92,5 @@ function lineOf(message: Message, count: number): string {
     kind === 'alarm'
       ? `at ${timeWords(atMs)}${count > 1 ? `, the last of ${count}` : ''}`
       : `since ${timeWords(sinceMs)}`;
-  return cut(`${title}, ${when}. ${sentence(inert(words))}`, MOST_OF_ONE);
+  return cut(`${title}, ${when}. ${capital(sentence(inert(words)))}`, MOST_OF_ONE);
 }

@@ -141,7 +141,7 @@ function ownWords({ kind, words, doing }: Message): string {
   return words;
 }
 
-function capital(text: string): string {
+export function capital(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 

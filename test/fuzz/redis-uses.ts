@@ -4,13 +4,16 @@ import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-r
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
 import { toDecimal } from '../../src/core/quantities/decimal.ts';
+import { collecting } from '../../src/notify/collected.ts';
 import {
   ACCOUNT,
   BUDGET,
   DIGEST,
+  heldIn,
   LINK,
   MARKET,
   NONCES,
+  NOTICE,
   QUESTION,
   SCOPE,
   SENT_DIGEST,
@@ -185,6 +188,18 @@ export const USES: Readonly<Record<string, Use>> = {
     const stored = await stress.read();
     if (stored !== undefined) within('nextAtMs', stored.nextAtMs, -8.64e15, 8.64e15);
     await stress.claim('1', 'me');
+  },
+  async held({ held }) {
+    const notices = heldIn(held);
+    const all = await notices.all();
+    for (const { channel, count, notice } of all) {
+      worded(channel);
+      within('count', count, 0, 999_999);
+      within('atMs', notice.atMs, 0, 8.64e15);
+      collecting([{ channel, count, notice, insteadOf: [] }], { nowMs: () => 1 })([notice]);
+    }
+    await notices.keep({ channel: 'ops', notice: NOTICE, insteadOf: [] });
+    await notices.drop(all);
   },
   async digests({ digests }) {
     for (const name of [DIGEST, SENT_DIGEST]) {

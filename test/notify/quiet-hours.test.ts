@@ -127,7 +127,7 @@ test('at night nothing but what is critical, in the morning one message with eve
   const text = textOf(chat.received[2]);
   expect(text).toMatch(/^Held back in quiet hours: 2 notices\n/);
   expect(text).toContain(
-    'WARNING still firing: near, desk-1, BTC_PERP position 42, since 2026-01-31 02:10:00 UTC. distance is 8 %',
+    'WARNING still firing: near, desk-1, BTC_PERP position 42, since 2026-01-31 02:10:00 UTC. Distance is 8 %',
   );
   expect(text).toContain('INFO firing: curious');
   await deliverer.releaseHeld();
@@ -138,7 +138,7 @@ test('at night nothing but what is critical, in the morning one message with eve
 test('what ended meanwhile is said to have ended', async () => {
   const chat = await receiver();
   const { deliverer, at } = setUp({ channels: [slack('chat', chat)] });
-  const { doing: _no, ...over } = warning({
+  const over = warning({
     id: 'e',
     kind: 'resolved',
     words: 'resolved',
@@ -346,6 +346,11 @@ test('what somebody wrote into the store is told as not proven, and what is no n
   await store.put(name, NIGHT, text.replaceAll(/"key":"(?:[^"\\]|\\.)*"/g, '"key":"forged"'));
   await store.put('under another name', NIGHT, text);
   await store.put('nonsense', 1, '{"held":');
+  // What no calendar has must not keep the others from being told.
+  const never = text
+    .replaceAll(/"sinceMs":\d+/g, '"sinceMs":1e300')
+    .replaceAll(/"key":"(?:[^"\\]|\\.)*"/g, '"key":"never"');
+  await store.put(JSON.stringify(['chat', 'never']), NIGHT, never);
   at(MORNING);
   await deliverer.releaseHeld();
   const [received, ...more] = chat.received.map(textOf);
@@ -353,7 +358,7 @@ test('what somebody wrote into the store is told as not proven, and what is no n
   expect(received).toMatch(/^Held back in quiet hours: 2 notices/);
   expect(received?.match(/Not proven to be from Breakwater/g)).toHaveLength(1);
   expect(unproven).toHaveLength(1);
-  expect(await store.all()).toHaveLength(2);
+  expect(await store.all()).toHaveLength(3);
 });
 
 describe('clock changes in London', () => {
