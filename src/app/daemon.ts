@@ -246,7 +246,10 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     roles.includes('act'),
     over.signal,
   );
-  const workers = startWorkers({ base, pipeline, deliverer, roles, guard }, over.signal);
+  const workers = startWorkers(
+    { base, pipeline, deliverer, roles, guard, config: () => watch.config },
+    over.signal,
+  );
   try {
     // Where Redis is lost, the watchdog does it when that is back.
     if (base.lost === undefined) await setUpSchedules(base, schedules, 'start');
