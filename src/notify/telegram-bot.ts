@@ -51,8 +51,8 @@ export interface TelegramBot {
 
 /** Updates in one reply. */
 export const MOST_UPDATES = 10;
-/** Of all of them; a text has 4,096 characters, and quotes another one. */
-const MAX_REPLY_BYTES = 1_048_576;
+/** Of all of them: anybody can write to a bot, 4,096 characters at a time, and quote as many. */
+const MAX_REPLY_BYTES = 4_194_304;
 const TIMEOUT_MS = 10_000;
 const MAX_TEXT = 4_000;
 const MAX_PRESS_TEXT = 200;
