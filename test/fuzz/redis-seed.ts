@@ -5,6 +5,7 @@ import type { ApprovalQuestion, Approvals } from '../../src/core/approvals/quest
 import type { HeldNotices } from '../../src/core/ports/delivery.ts';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
+import { createRedisUpdateCursors } from '../../src/state/bot/update-cursor.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisDigestClaims } from '../../src/state/digest/digest-claims.ts';
 import { createRedisHeldStore, type HeldStore } from '../../src/state/held/held-store.ts';
@@ -176,6 +177,7 @@ export function openStores(redis: Redis, prefix: string) {
     stress: createRedisStressStore({ redis, prefix }),
     digests: createRedisDigestClaims({ redis, prefix }),
     held: createRedisHeldStore({ redis, prefix }),
+    cursors: createRedisUpdateCursors({ redis, prefix }),
     claim: (onTaken: (holder: string) => void) => claimOf(redis, prefix, onTaken),
     links: createRedisLinkUses({ redis, prefix, nowMs: () => systemClock.nowMs() }),
   };
@@ -207,6 +209,7 @@ export const NONCES = 'key';
 export const SCOPE = 'office/orders';
 export const THREAD = 'ops desk/near/position:1/1';
 export const DIGEST = '2026-01-31T08:00';
+export const BOT = 'b0';
 export const LINK = '0123456789abcdef';
 export const SENT_DIGEST = '2026-01-30T08:00';
 export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, count: 3 } as const;
@@ -216,7 +219,10 @@ const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
 /** Fills a Redis with everything that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
-  const { state, nonces, limits, receipts, stress, digests, held, links, claim } = openStores(redis, prefix);
+  const { state, nonces, limits, receipts, stress, digests, held, cursors, links, claim } = openStores(
+    redis,
+    prefix,
+  );
   await writeAccount(state);
   await writeOperators(state);
   await state.store.leases.acquire(ACCOUNT, MARKET, 'somebody', 3_000);
@@ -249,6 +255,8 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   await digests.claim(DIGEST, 'somebody');
   await claim(() => undefined).take();
   await digests.finish(SENT_DIGEST);
+  await cursors.take(BOT, 'me', 60_000);
+  await cursors.advance(BOT, 'me', { offset: 7, caughtUpMs: 1 });
   await heldIn(held).keep({
     channel: 'ops',
     notice: NOTICE,

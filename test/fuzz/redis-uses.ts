@@ -7,6 +7,7 @@ import { toDecimal } from '../../src/core/quantities/decimal.ts';
 import { collecting } from '../../src/notify/collected.ts';
 import {
   ACCOUNT,
+  BOT,
   BUDGET,
   DIGEST,
   heldIn,
@@ -188,6 +189,16 @@ export const USES: Readonly<Record<string, Use>> = {
     const stored = await stress.read();
     if (stored !== undefined) within('nextAtMs', stored.nextAtMs, -8.64e15, 8.64e15);
     await stress.claim('1', 'me');
+  },
+  async cursors({ cursors }) {
+    for (const owner of ['me', 'another']) {
+      const cursor = await cursors.take(BOT, owner, 1_000);
+      if (cursor === undefined) continue;
+      within('offset', cursor.offset, 0, 999_999_999_999_999);
+      within('caughtUpMs', cursor.caughtUpMs, 0, 999_999_999_999_999);
+      await cursors.advance(BOT, owner, cursor);
+      await cursors.leave(BOT, owner);
+    }
   },
   async held({ held }) {
     const notices = heldIn(held);

@@ -101,11 +101,11 @@ describe.each([
  * what its receiver alarms of. What bots are told is in the log.
  */
 const SHOWN_OTHERWISE = [
-  'breakwater_bot_updates_total',
   'breakwater_accounts_refused_total',
   'breakwater_protection_money_total',
   'breakwater_protection_unknown_total',
   'breakwater_exchange_store_available',
+  'breakwater_bot_updates_total',
   'breakwater_heartbeat_pings_total',
   'breakwater_heartbeat_last_success_timestamp_seconds',
   'breakwater_log_lines_lost_total',
