@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import { type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
-import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import {
   closesWhen,
   type MeantOrder,
@@ -15,10 +14,8 @@ import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import { CliError, UsageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
-import { type HandOrderOutcome, outcomeOf, requireTaker } from './order-outcome.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
@@ -31,8 +28,6 @@ export interface OrderFlags extends PlaceFlags {
   readonly author?: string;
   readonly key?: string;
   readonly yes?: boolean;
-  /** False: `--no-wait`. */
-  readonly wait: boolean;
 }
 
 /** As the config's default for `reduce`. */
@@ -54,8 +49,7 @@ export function withOrderOptions(command: Command): Command {
     .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
     .option('--author <name>', 'who orders it (default: the user of the system)', nonEmpty)
     .option('--key <text>', 'names this order: said again with the same key, it is not done twice', nonEmpty)
-    .option('-y, --yes', 'do not ask')
-    .option('--no-wait', 'do not wait for a daemon to take it (5 s at most)');
+    .option('-y, --yes', 'do not ask');
 }
 
 /** What is meant; slippage is a flag of its own. */
@@ -84,12 +78,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
     const lines = planLines(meant, view, (market) => gaps?.(market));
     showPlan(io, flags, { lines, key, unless: closesWhen(meant) });
-    const expected = await requireTaker(operations, flags.slippage);
-    const proof = expected.kind === 'nobody' ? operations.orderProof : undefined;
-    const obstacles = [
-      ...(expected.kind === 'unsure' ? [`One of several daemons would refuse it: ${expected.why}.`] : []),
-      ...orderObstacles(view, Date.now(), proof),
-    ];
+    const obstacles = orderObstacles(view, Date.now(), operations.orderProof);
     for (const obstacle of obstacles) printWarning(io, obstacle);
     if (flags.yes !== true) await confirm(io, 'Order it?', 'nothing was ordered');
     const draft: ReduceDraft = {
@@ -100,8 +89,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
       expiresAtMs: Date.now() + flags.within,
     };
     const order = await submitted(operations, flags.account, draft, key);
-    const outcome = await awaited(io, operations, flags, { orderId: order.id, expected });
-    report(io, flags, order, { key, obstacles, outcome });
+    report(io, flags, order, { key, obstacles });
   });
 }
 
@@ -140,60 +128,23 @@ async function submitted(
   }
 }
 
-async function awaited(
-  io: CliIo,
-  operations: Operations,
-  { account, wait }: OrderFlags,
-  { orderId, expected }: { readonly orderId: string; readonly expected: Expectation },
-): Promise<HandOrderOutcome> {
-  if (!wait) return { kind: 'ordered' };
-  return await outcomeOf(operations, { accountId: account, orderId, expected, signal: io.signal });
-}
-
-interface Reported {
-  readonly key: string;
-  readonly obstacles: readonly string[];
-  readonly outcome: HandOrderOutcome;
-}
-
-/** @throws CliError for an order that a daemon has refused */
 function report(
   io: CliIo,
   flags: OrderFlags,
   order: OperatorOrder,
-  { key, obstacles, outcome }: Reported,
+  { key, obstacles }: { readonly key: string; readonly obstacles: readonly string[] },
 ): void {
-  if (outcome.kind === 'held' || outcome.kind === 'waiting') io.setExitCode(EXIT.held);
   if (flags.json === true) {
-    if (outcome.kind === 'refused') io.setExitCode(EXIT.failed);
-    printJson(io, { accountId: flags.account, key, order, obstacles, outcome });
+    printJson(io, { accountId: flags.account, key, order, obstacles });
     return;
   }
-  if (outcome.kind === 'refused') throw refusedBy(outcome, order.id);
   const place = flags.config === undefined ? '' : ` --config ${flags.config}`;
-  printLine(io, outcomeWords(outcome, order.id));
+  printLine(io, `Ordered: ${order.id}.`);
   printLine(io, `Follow it:   breakwater audit tail --account ${flags.account} --follow${place}`);
   printLine(
     io,
     `Withdraw it: breakwater reduce --account ${flags.account} --withdraw ${order.id} --reason TEXT${place}`,
   );
-}
-
-function refusedBy({ why }: Extract<HandOrderOutcome, { kind: 'refused' }>, orderId: string): CliError {
-  return new CliError('order-refused', `the daemon does not carry out ${orderId}: ${why}.`);
-}
-
-function outcomeWords(outcome: Exclude<HandOrderOutcome, { kind: 'refused' }>, orderId: string): string {
-  switch (outcome.kind) {
-    case 'ordered':
-      return `Ordered: ${orderId}. Whether a daemon takes it was not waited for.`;
-    case 'taken':
-      return `Ordered: ${orderId}. A daemon has taken it.`;
-    case 'held':
-      return `Held: ${orderId}. A daemon has taken it; ${outcome.why}.`;
-    case 'waiting':
-      return `Waiting: ${orderId}. It is in the inbox; ${outcome.why}.`;
-  }
 }
 
 /** Takes an earlier order back, begun or not. */
@@ -204,7 +155,6 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
   const author = authorOf(flags.author, io);
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, flags.account);
-    const expected = await requireTaker(operations, []);
     if (flags.yes !== true) {
       printNote(
         io,
@@ -220,26 +170,7 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
       expiresAtMs: Date.now() + flags.within,
     };
     const order = await submitted(operations, flags.account, draft, `withdraw ${orderId}`);
-    const outcome = await awaited(io, operations, flags, { orderId: order.id, expected });
-    reportWithdrawn(io, flags, { order, orderId, outcome });
+    if (flags.json === true) printJson(io, { accountId: flags.account, order });
+    else printLine(io, `Withdrawn: ${orderId}, with the next poll of the account.`);
   });
-}
-
-function reportWithdrawn(
-  io: CliIo,
-  { account, json }: OrderFlags,
-  {
-    order,
-    orderId,
-    outcome,
-  }: { readonly order: OperatorOrder; readonly orderId: string; readonly outcome: HandOrderOutcome },
-): void {
-  if (outcome.kind === 'refused') throw refusedBy(outcome, orderId);
-  if (outcome.kind === 'waiting') io.setExitCode(EXIT.held);
-  if (json === true) printJson(io, { accountId: account, order, outcome });
-  else if (outcome.kind === 'waiting') {
-    printLine(io, `To be withdrawn: ${orderId}, with the next poll of the account; ${outcome.why}.`);
-  } else if (outcome.kind === 'ordered') {
-    printLine(io, `To be withdrawn: ${orderId}, with the next poll of the account.`);
-  } else printLine(io, `Withdrawn: ${orderId}.`);
 }
