@@ -1,12 +1,4 @@
 #!/usr/bin/env node
-import { tooOld } from './node-version.ts';
+import { runProcess } from './process.ts';
 
-const words = tooOld(process.version);
-if (words === undefined) {
-  // Not before: what it loads ends an older Node with an error that says nothing.
-  const { runProcess } = await import('./process.ts');
-  await runProcess();
-} else {
-  process.stderr.write(`breakwater: ${words}\n`);
-  process.exitCode = 1;
-}
+await runProcess();
