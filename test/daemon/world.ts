@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
@@ -45,13 +45,15 @@ export async function openDaemonWorld(
   const prefix = redis.prefix.replace(/:$/, '');
   const env = environment(simulator);
   const events: DaemonEvent[] = [];
-  const write = (next: ConfigParts | string) =>
-    writeFile(
-      configFile,
+  // At one go: a watchdog that looks in between would find, and refuse, an empty file.
+  const write = async (next: ConfigParts | string): Promise<void> => {
+    const text =
       typeof next === 'string'
         ? next
-        : configText(simulator, { ...next, redis: { ...options.redis, url: redis.url, prefix } }),
-    );
+        : configText(simulator, { ...next, redis: { ...options.redis, url: redis.url, prefix } });
+    await writeFile(`${configFile}.new`, text);
+    await rename(`${configFile}.new`, configFile);
+  };
   await write(parts);
   return {
     simulator,
