@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CommandOutcome, PositionList, ReadOutcome, RecordList } from '../../src/core/ports/exchange.ts';
@@ -293,11 +294,9 @@ describe('a damaged reply', () => {
   it.each([...READS, ...COMMANDS])(
     'of %s is an error, set aside, or what stood on the wire',
     async (call) => {
-      const canned = await startCanned({ status: 200, text: '' });
-      const exchange = {
-        baseUrls: [canned.url],
-        accounts: [{ id: 'long', apiKey: 'k-1', apiSecret: 's-1' }],
-      };
+      const apiKey = `k-${randomUUID()}`;
+      const canned = await startCanned({ status: 200, text: '' }, apiKey);
+      const exchange = { baseUrls: [canned.url], accounts: [{ id: 'long', apiKey, apiSecret: 's-1' }] };
       const { client } = connect(exchange, 'long', { limiter: { limits: UNLIMITED } });
       const text = call === 'stopLimit' ? orderWithOto : (replies.get(call) ?? '');
       const whole = parseExact(text);

@@ -4,6 +4,7 @@ import { closeAfterTest } from '../contract/support/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { ask } from '../web/fixture.ts';
+import { toldThenEscalated } from './config.ts';
 import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -139,20 +140,7 @@ test.each([true, false])(
   async (isSeenTo) => {
     const [simulator, receiver] = [await openScene(), await startReceiver()];
     closeAfterTest(() => receiver.close());
-    const world = await openDaemonWorld(simulator, {
-      accounts: { long: { rules: ['falls'] } },
-      rules: `  - id: falls
-    on: position
-    severity: critical
-    when: { markPrice: { below: 59500 } }
-    do: [{ notify: { channels: [chat] } }]
-`,
-      more: `notify: { escalate: { after: 4s, to: pager } }
-channels:
-  chat: { type: webhook, url: ${receiver.url}/chat }
-  pager: { type: webhook, url: ${receiver.url}/pager }
-`,
-    });
+    const world = await openDaemonWorld(simulator, toldThenEscalated(receiver.url, '4s'));
     await world.start();
     const told = (channel: string) =>
       receiver.received

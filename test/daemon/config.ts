@@ -32,6 +32,24 @@ export interface ConfigParts {
 /** Seals what is said by hand: tests have a Redis without a password. */
 export const OPERATORS_KEY = 'planted-operators-key-for-tests-00000';
 
+/** A critical rule that fires below 59,500: its channel is told, and the pager when nobody has acknowledged it. */
+export function toldThenEscalated(receiverUrl: string, after: string): ConfigParts {
+  return {
+    accounts: { long: { rules: ['falls'] } },
+    rules: `  - id: falls
+    on: position
+    severity: critical
+    when: { markPrice: { below: 59500 } }
+    do: [{ notify: { channels: [chat] } }]
+`,
+    more: `notify: { escalate: { after: ${after}, to: pager } }
+channels:
+  chat: { type: webhook, url: ${receiverUrl}/chat }
+  pager: { type: webhook, url: ${receiverUrl}/pager }
+`,
+  };
+}
+
 export function configText(simulator: Pick<RunningSimulator, 'baseUrl'>, parts: ConfigParts): string {
   const accounts = Object.entries(parts.accounts).map(
     ([id, { rules, more = '' }]) => `  - id: ${id}

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AccountView } from '../../src/core/view/account-view.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
+import { toldThenEscalated } from '../daemon/config.ts';
 import { ours, polls, sizeOf } from '../daemon/scene.ts';
 import { troubles } from '../daemon/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
@@ -124,7 +125,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     await expectClean(scene);
   });
 
-  it('two people at once: one answer counts, and the other is told whose and which', async () => {
+  it('two people at once: the first answer counts, and the second person reads who gave it', async () => {
     const scene = await openAsking('{ within: 50s, withoutAnswer: hold }');
     const { page, simulator, world } = scene;
     const other = await visit(browser, scene.url, ASKING);
@@ -135,7 +136,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     const told = async () => [await refused(ann).count(), await refused(ben).count()];
     await patiently(
       async () => (await told()).includes(1),
-      'somebody who is told',
+      'the refusal of the second answer',
       () => troubles(world.events),
     );
     const annWon = (await told())[1] === 1;
@@ -158,24 +159,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     async (isSeenTo) => {
       const receiver = await startReceiver();
       closeAfterTest(() => receiver.close());
-      const scene = await openDaemonPage(
-        browser,
-        {
-          accounts: { long: { rules: ['falls'] } },
-          rules: `  - id: falls
-    on: position
-    severity: critical
-    when: { markPrice: { below: 59500 } }
-    do: [{ notify: { channels: [chat] } }]
-`,
-          more: `notify: { escalate: { after: 12s, to: pager } }
-channels:
-  chat: { type: webhook, url: ${receiver.url}/chat }
-  pager: { type: webhook, url: ${receiver.url}/pager }
-`,
-        },
-        CALM,
-      );
+      const scene = await openDaemonPage(browser, toldThenEscalated(receiver.url, '12s'), CALM);
       const { page, simulator, world } = scene;
       const kinds = (channel: string) =>
         receiver.received.filter(({ path }) => path === `/${channel}`).map(({ json }) => json['kind']);

@@ -64,7 +64,7 @@ export type Closers = (() => Promise<unknown>)[];
 
 /** Each part says how it is closed, even if a later one does not start. */
 export async function openScene(mode: Mode, count: number, closers: Closers): Promise<Scene> {
-  // Of its own, as it is stopped while the daemon uses it.
+  // A Redis for this scene alone: it is stopped while the daemon uses it.
   const redis = await startPrivateRedis({ env: { ...process.env, REDIS_URL: undefined }, name: 'states' });
   closers.push(() => redis.stop());
   const simulator = await startSimulatedExchange({ accounts: seeds(mode, count), speed: 1, limits: [] });

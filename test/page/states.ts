@@ -26,7 +26,7 @@ const DEVICES: Readonly<Record<string, BrowserContextOptions>> = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 };
 const QUALITY = 36;
-/** A busy machine disturbs the schedule of polls, which is said for a minute. */
+/** On a busy machine polls come late. The page says so for a minute. */
 const SETTLED_WITHIN_MS = 90_000;
 
 /** What is wrong with a page, in words. */

@@ -103,13 +103,16 @@ export interface CannedServer {
   requests: number;
 }
 
-/** Answers every request with the same text. */
-export async function startCanned(answer: WireAnswer): Promise<CannedServer> {
+/**
+ * Answers every request with the same text. With `apiKey` it counts those of that key alone: a client of another test may
+ * still ask for a server that had this port before.
+ */
+export async function startCanned(answer: WireAnswer, apiKey?: string): Promise<CannedServer> {
   const canned = { url: '', answer, requests: 0 };
   const server = createServer((incoming, response) => {
     incoming.resume();
     incoming.on('end', () => {
-      canned.requests += 1;
+      if (apiKey === undefined || incoming.headers['x-txc-apikey'] === apiKey) canned.requests += 1;
       const { status, text, headers } = canned.answer;
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
       response.end(text);
