@@ -45,6 +45,7 @@ async function main() {
     ...(task.redis === true ? await ensureRedis() : {}),
     ...(task.tools === true ? await ensureTestTools(ROOT, rest) : {}),
   };
+  standWhereCalled(name);
   const script = path.join(ROOT, task.script);
   const args = [...(task.args ?? []), ...rest];
   if (node.isThisProcess) {
@@ -55,6 +56,17 @@ async function main() {
     return undefined;
   }
   return runInstead(node.program, [...node.flags, script, ...args], environment);
+}
+
+/**
+ * npm runs a script in the folder of its package. The files that a command line names are those of the folder in which it
+ * was typed: keys that `simulate` wrote landed in the checkout.
+ * @param {string} name
+ */
+function standWhereCalled(name) {
+  const { INIT_CWD: called, npm_lifecycle_event: script, npm_package_json: file } = process.env;
+  const isByNpm = script === name && file === path.join(ROOT, 'package.json');
+  if (isByNpm && called !== undefined && TASKS[name]?.script === 'src/cli/main.ts') process.chdir(called);
 }
 
 // Node would open its debugger to every user of this machine.

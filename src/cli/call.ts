@@ -6,7 +6,7 @@ import { endpointSummary, listEndpoints } from './call/listing.ts';
 import { readParameters, type Values } from './call/parameters.ts';
 import { report } from './call/report.ts';
 import { UsageError } from './errors.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, confirm, paint, printNote, printWarning } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
 import { collect, whole } from './option-values.ts';
@@ -45,8 +45,8 @@ export function registerCall(program: Command, io: CliIo): void {
       '        --param activationPrice=57000 --param price=56900',
     'parameters of one endpoint': 'call stop-limit --list',
   });
-  command.addHelpText(
-    'after',
+  withRemarks(
+    command,
     `\nEndpoints (* changes something):\n${endpointSummary()}\n\n` +
       'Ends with 0 when the exchange answered or accepted, 1 when it refused or could not be asked,\n' +
       '2 when nothing was sent because the command line is not complete or not allowed, and 3 when\n' +

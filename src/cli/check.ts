@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { CheckReport } from '../app.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 
 interface Flags {
@@ -26,10 +26,7 @@ export function registerCheck(program: Command, io: CliIo): void {
     'errors and warnings': 'check config/breakwater.yaml',
     'and what each rule of each account does': 'check config/breakwater.yaml --print',
   });
-  command.addHelpText(
-    'after',
-    '\nEnds with 0 when the file can be used (warnings or not), with 1 when it cannot.\n',
-  );
+  withRemarks(command, '\nEnds with 0 when the file can be used (warnings or not), with 1 when it cannot.\n');
   command.action(async (file: string, flags: Flags) => {
     const { checkConfigFile } = await import('../app.ts');
     const report = await checkConfigFile(file, io.env);

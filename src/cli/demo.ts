@@ -5,7 +5,7 @@ import { outcomeLines } from '../demo/outcome.ts';
 import { type DemoFrame, renderFrame, SMALLEST } from '../demo/view.ts';
 import { inSeconds, money, price, signedPercent } from '../demo/words.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, terminalSize } from './io.ts';
 
 interface Flags {
@@ -28,7 +28,7 @@ export function registerDemo(program: Command, io: CliIo): void {
     )
     .option('--duration <time>', 'how long it takes, such as 90s or 2m', duration, 60_000);
   withJson(command);
-  command.addHelpText('after', EXPLANATION);
+  withRemarks(command, EXPLANATION);
   withExamples(command, {
     'on a slow machine: the market moves at half the pace': 'demo --duration 2m',
     'for scripts; the last line sums up': 'demo --json --duration 30s',

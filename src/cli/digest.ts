@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { UsageError } from './errors.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import { type PlaceFlags, withOperations, withPlace } from './operate/place.ts';
 import { momentOf } from './replay/values.ts';
@@ -35,7 +35,7 @@ export function registerDigest(program: Command, io: CliIo): void {
     'the last 24 hours': 'digest --config config/breakwater.yaml',
     'one day, for a script': 'digest --from 2026-03-12 --to 2026-03-13 --json',
   });
-  command.addHelpText('after', EXPLANATION);
+  withRemarks(command, EXPLANATION);
   command.action((flags: Flags) => digest(io, flags));
 }
 

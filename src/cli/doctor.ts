@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { DoctorCheck, DoctorReport } from '../app.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, type Style } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
 import { whole } from './option-values.ts';
@@ -30,10 +30,7 @@ export function registerDoctor(program: Command, io: CliIo): void {
     'before the daemon starts, where it will run': 'doctor --config config/breakwater.yaml',
     'for a script': 'doctor --config config/breakwater.yaml --json',
   });
-  command.addHelpText(
-    'after',
-    '\nEnds with 0 when nothing failed (warnings or not), with 1 when something did.\n',
-  );
+  withRemarks(command, '\nEnds with 0 when nothing failed (warnings or not), with 1 when something did.\n');
   command.action(async (flags: Flags) => {
     const { examineSetup } = await import('../app.ts');
     const report = await examineSetup({

@@ -2,13 +2,59 @@ import type { Command } from 'commander';
 
 /** Appends examples to the help of a command: what each does, and what follows `breakwater ` then. */
 export function withExamples(command: Command, examples: Readonly<Record<string, string>>): Command {
-  const text = Object.entries(examples)
-    .map(([does, line]) => `  ${does}\n    $ breakwater ${line}`)
-    .join('\n');
-  return command.addHelpText('after', `\nExamples:\n${text}`);
+  return command.addHelpText('after', () => {
+    const width = helpWidthOf(command);
+    const lines = Object.entries(examples).flatMap(([does, line]) => [
+      ...brokenLine(`  ${does}`, width),
+      ...shellLines(`breakwater ${line}`, width),
+    ]);
+    return `\nExamples:\n${lines.join('\n')}`;
+  });
+}
+
+/** Appends remarks to the help of a command, as wide as the help is. A line that ends within a sentence goes on. */
+export function withRemarks(command: Command, text: string): Command {
+  return command.addHelpText('after', () => {
+    const joined = text.replaceAll(/^(\S.*[^\s.:])\n(?=\S)/gm, '$1 ');
+    return joined
+      .split('\n')
+      .flatMap((line) => brokenLine(line, helpWidthOf(command)))
+      .join('\n');
+  });
 }
 
 /** The `--json` option in its one wording; a command that offers it prints through `printJson` only. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'print JSON, one value per line; errors too (on standard error)');
+}
+
+function helpWidthOf(command: Command): number {
+  return command.configureOutput().getOutHelpWidth?.() ?? 80;
+}
+
+/** Further lines begin below the text of the first, after what stands before two or more blanks. */
+function brokenLine(line: string, width: number): readonly string[] {
+  const [start = ''] = /^ *(?:(?:\* )?\S+ +(?:\* )?(?<= {2}|\* ))?/.exec(line) ?? [];
+  return filled(line.slice(start.length).split(' '), width - start.length).map(
+    (part, at) => `${at === 0 ? start : ' '.repeat(start.length)}${part}`,
+  );
+}
+
+/** Can be pasted as it is: broken with a backslash, outside of quotes and not behind an option's name. */
+function shellLines(command: string, width: number): readonly string[] {
+  const words = command.match(/(?:-\S+ (?!-))?(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
+  const lines = filled(words, width - '        '.length - ' \\'.length);
+  return lines.map(
+    (line, at) => `${at === 0 ? '    $ ' : '        '}${line}${at < lines.length - 1 ? ' \\' : ''}`,
+  );
+}
+
+function filled(words: readonly string[], room: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of words) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > room) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
 }

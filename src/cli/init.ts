@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UsageError } from './errors.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { CHANNEL_TYPES } from './init/choose-channel.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './init/flags.ts';
 import type { CliIo } from './io.ts';
@@ -23,13 +23,13 @@ export function registerInit(program: Command, io: CliIo): void {
   withExamples(command, {
     'ask for everything': 'init',
     'for a script, with keys in files':
-      'init --exchange https://exchange.example --account desk-1\n' +
-      '        --key-file desk-1.key --secret-file desk-1.secret --leverage 10',
+      'init --exchange https://exchange.example --account desk-1 ' +
+      '--key-file desk-1.key --secret-file desk-1.secret --leverage 10',
     'keys in the environment of the daemon, messages to Slack':
-      'init --exchange https://exchange.example --account desk-1 --leverage 5\n' +
-      '        --key-env DESK1_API_KEY --secret-env DESK1_API_SECRET --channel slack,url=file:slack-url',
+      'init --exchange https://exchange.example --account desk-1 --leverage 5 ' +
+      '--key-env DESK1_API_KEY --secret-env DESK1_API_SECRET --channel slack,url=file:slack-url',
   });
-  command.addHelpText('after', EXPLANATION);
+  withRemarks(command, EXPLANATION);
   command.action(async (flags: InitFlags) => {
     const { init } = await import('./init/init.ts');
     await init(io, flags);

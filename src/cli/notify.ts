@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { ChannelTest } from '../app.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
 
 interface Flags {
@@ -31,7 +31,7 @@ export function registerNotify(program: Command, io: CliIo): void {
     'every channel': 'notify test --config config/breakwater.yaml',
     'one of them': 'notify test --config config/breakwater.yaml --channel ops',
   });
-  command.addHelpText('after', '\nEnds with 0 when every message was taken, with 1 when one was not.\n');
+  withRemarks(command, '\nEnds with 0 when every message was taken, with 1 when one was not.\n');
   command.action(async (flags: Flags) => {
     const { testNotifications } = await import('../app.ts');
     const result = await testNotifications({ ...flags, file: flags.config, env: io.env }, io.signal, (text) =>

@@ -26,6 +26,8 @@ export function buildProgram(io: CliIo, version: string, commands: readonly Regi
       getErrHelpWidth: () => helpWidth,
     })
     .configureHelp({
+      // Else descriptions beside long names are not broken at all at 80 columns.
+      minWidthToWrap: 20,
       styleTitle: (text) => paint(io, 'stdout', 'bold', text),
       styleCommandText: (text) => paint(io, 'stdout', 'cyan', text),
       styleSubcommandText: (text) => paint(io, 'stdout', 'cyan', text),

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { ReduceTarget } from '../core/rules/rule.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
@@ -35,6 +35,8 @@ export function registerReduce(program: Command, io: CliIo): void {
       positiveAmount,
     )
     .option('--until-distance <ratio>', 'until liquidation is this far away, such as 10%', ratio(0, 1, false))
+    // Known only to be refused: flatten has it.
+    .addOption(new Option('--market [name]').hideHelp().preset('').argParser(refuseMarket))
     .option('--withdraw <order>', 'take an earlier order back, begun or not', nonEmpty);
   withJson(withOrderOptions(command));
   withExamples(command, {
@@ -58,6 +60,13 @@ export function registerReduce(program: Command, io: CliIo): void {
     if (position === undefined) throw new UsageError('name the position.', 'Add --position ID (see status).');
     await orderByHand(io, flags, { positionId: position, target: targetOf(flags), flatten: false });
   });
+}
+
+function refuseMarket(): never {
+  throw new UsageError(
+    '--market is not for reduce, which takes one position.',
+    'Name it with --position ID (see status --account), or close whole markets with flatten --market.',
+  );
 }
 
 /** @throws UsageError unless exactly one is given */

@@ -9,7 +9,7 @@ import {
   pricedActions,
 } from '../core/costs/cost-report.ts';
 import { UsageError } from './errors.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
 import { collectNonEmpty, timeOf } from './operate/values.ts';
@@ -49,7 +49,7 @@ export function registerReport(program: Command, io: CliIo): void {
     'everything that the trail still has': 'report --config config/breakwater.yaml',
     'one account in March, for a script': 'report --account desk-1 --from 2026-03-01 --to 2026-04-01 --json',
   });
-  command.addHelpText('after', EXPLANATION);
+  withRemarks(command, EXPLANATION);
   command.action((flags: Flags) => report(io, flags));
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { hasExpired } from '../core/controls/controls.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, controlWords } from './operate/controls.ts';
 import { requireAccount, withDesk, withPlace } from './operate/place.ts';
@@ -30,7 +30,7 @@ export function registerResume(program: Command, io: CliIo): void {
     'the pause of everywhere': 'resume --reason "maintenance is over"',
     'that of one account': 'resume --account desk-1 --reason "collateral moved"',
   });
-  command.addHelpText('after', '\nEnds with 0 also when there was nothing to lift, and says so.');
+  withRemarks(command, '\nEnds with 0 also when there was nothing to lift, and says so.');
   command.action((flags: Flags) => resume(io, flags));
 }
 

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Daemon, LogLevel, LogOutput, Role } from '../app.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, hasColours } from './io.ts';
 import { whole } from './option-values.ts';
 
@@ -65,8 +65,8 @@ export function registerRun(program: Command, io: CliIo): void {
     'the status page and API apart from what acts, with a listener for probes':
       'run --roles web --instance 2 --port 9643 --health-port 9644',
   });
-  command.addHelpText(
-    'after',
+  withRemarks(
+    command,
     '\nThe log goes to standard error, for people on a terminal and as JSON otherwise (log.format of the config); with ' +
       '--json as JSON to standard output.\n' +
       'SIGHUP, or a change of the file, reads config and secrets again; a config with errors changes nothing.\n' +

@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { RunningSimulator, SimulatorOptions } from '../app.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { collect, whole } from './option-values.ts';
 import { refuseToSimulate } from './simulator-errors.ts';
@@ -57,11 +57,11 @@ export function registerSimulate(program: Command, io: CliIo): void {
     'every fifth order loses its reply; shorts are not signed':
       'simulate --faults lostReply,endpoint=stopLimit,probability=0.2 --readings shortAmount=unsigned',
     'thin books for five minutes of a crash':
-      'simulate --scenario crash --conditions depth,market=BTC_PERP,factor=0.02,spread=0.02,afterMs=60000,forMs=300000',
+      'simulate --scenario crash --conditions depth,market=BTC_PERP,factor=0.02,afterMs=9000,forMs=60000',
     'all scenarios, faults, conditions and readings': 'simulate --list',
   });
-  command.addHelpText(
-    'after',
+  withRemarks(
+    command,
     '\nEnds with 0 when stopped by Ctrl-C or SIGTERM, 1 when a port is taken or a file cannot be read,\n' +
       '2 when an option makes no sense.',
   );

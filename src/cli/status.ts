@@ -5,7 +5,7 @@ import type { AuditRecord } from '../core/audit/audit-record.ts';
 import { causeWords } from '../core/view/state-line.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printLine } from './io.ts';
 import { openFrames } from './operate/frames.ts';
 import { type PlaceFlags, requireAccount, withDesk, withPlace } from './operate/place.ts';
@@ -51,8 +51,8 @@ export function registerStatus(program: Command, io: CliIo): void {
     'the worst of them, kept up to date on a terminal': 'status --watch 5s',
     'one account, for a script': 'status --account desk-1 --json',
   });
-  command.addHelpText(
-    'after',
+  withRemarks(
+    command,
     '\nEnds with 1 when the stored state of an account cannot be read by this version; see its message. docs/glossary.md has the words.\n',
   );
   command.action((flags: Flags) => status(io, flags));

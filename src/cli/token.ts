@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { withExamples, withJson } from './help.ts';
+import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { configName } from './option-values.ts';
 
@@ -27,10 +27,7 @@ export function registerToken(program: Command, io: CliIo): void {
     'for somebody who also pauses and silences': 'token ann --scopes control',
     'into a file that Prometheus reads': 'token prometheus > prometheus-token',
   });
-  command.addHelpText(
-    'after',
-    '\nThe token goes to standard output, the entry for the config to standard error.',
-  );
+  withRemarks(command, '\nThe token goes to standard output, the entry for the config to standard error.');
   command.action(async (name: string, { scopes, json }: Flags) => {
     const { makeToken } = await import('../app.ts');
     const { token, tokenHash } = await makeToken();

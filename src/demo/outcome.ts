@@ -30,15 +30,20 @@ export function outcomeLines(
       ? failures.map((text) => paint(io, 'stdout', 'red', `Not as it should be: ${text}.`))
       : []),
     '',
-    ...NEXT,
+    ...nextLines(io),
   ];
 }
 
-const NEXT = [
-  'Next: breakwater simulate    run this exchange yourself: docs/simulator.md',
-  '      breakwater check FILE  test a config: config/breakwater.example.yaml',
-  '      breakwater run         watch your own accounts: docs/operations.md',
-];
+/** npm runs a checkout, which does not put the program on the PATH. */
+function nextLines({ env }: Pick<CliIo, 'env'>): readonly string[] {
+  const isByNpm = env['npm_lifecycle_event'] !== undefined;
+  return [
+    ...(isByNpm ? ['Here `breakwater` is: npm run --silent breakwater --'] : []),
+    'Next: breakwater simulate    run this exchange yourself: docs/simulator.md',
+    '      breakwater check FILE  test a config: config/breakwater.example.yaml',
+    '      breakwater run         watch your own accounts: docs/operations.md',
+  ];
+}
 
 function row(name: string, side: DemoSide): readonly string[] {
   const { equityBefore, equity, change } = side;

@@ -12,8 +12,8 @@ interface Remark {
 const REMARKS: { readonly [kind in LedgerEntry['kind']]?: Remark } = {
   order_placed: {
     tone: 'info',
-    words: ({ side = '', amount = '', price = '' }) =>
-      `places a reduce-only stop: ${side} ${amount} at ${price} or better`,
+    words: ({ side = '', amount = '', price = '', details }) =>
+      `places a reduce-only stop: ${side} ${amount} once the price is ${details?.['activationPrice'] ?? '?'}, limit ${price}`,
   },
   fill: {
     tone: 'good',

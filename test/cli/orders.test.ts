@@ -186,6 +186,7 @@ test('asks first: a no, and nobody there to answer, order nothing', async () => 
 
 test.each([
   [['reduce', '--account', 'long', '--by', '50%', ...BY], /name the position/],
+  [['reduce', '--account', 'long', '--market', 'BTC_PERP', '--by', '50%', ...BY], /--position ID/],
   [['reduce', '--account', 'long', '--position', '1', ...BY], /say how far to reduce\. One of --by/],
   [['reduce', '--account', 'long', '--position', '1', '--by', '50%', '--to', '0', ...BY], /in one way only/],
   [

@@ -6,7 +6,7 @@ import { runCli } from '../../src/cli/run.ts';
 import type { StateLine } from '../../src/core/view/state-line.ts';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
-import { account } from '../support/account-view.ts';
+import { account, rule } from '../support/account-view.ts';
 import { ctrlC } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { FAR, openOperatorWorld } from './operator.ts';
@@ -158,3 +158,14 @@ function watching(
   });
   return { output: () => text, ended, stop: () => controller.abort(ctrlC()) };
 }
+
+test('an account that observes, with a rule that asks and then acts, was shown as one that observes', () => {
+  const asks = { ...rule('early', 'position:1'), mode: 'approve' } as const;
+  const rules = [
+    asks,
+    { ...asks, subject: 'position:2' as const },
+    { ...rule('late', 'position:1'), mode: 'observe' as const },
+  ];
+  const lines = shown([{ ...account('desk-1', { mode: 'observe', rules }), calmMs: null, events: [] }], 120);
+  expect(lines.find((line) => line.startsWith('desk-1  '))).toMatch(/^desk-1 +observe, 1 rule approve +/);
+});

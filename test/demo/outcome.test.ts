@@ -20,13 +20,17 @@ const outcome: DemoOutcome = {
   failures: [],
 };
 
-function linesOf(failures: readonly string[] = [], stoppedAfterMs?: number): readonly string[] {
+function linesOf(
+  failures: readonly string[] = [],
+  stoppedAfterMs?: number,
+  env: CliIo['env'] = {},
+): readonly string[] {
   const stdout = Object.assign(new PassThrough(), { columns: 80 });
   const io = {
     stdout,
     stderr: stdout,
     isTty: { stdin: true, stdout: true, stderr: true },
-    env: { NO_COLOR: '1' },
+    env: { NO_COLOR: '1', ...env },
   } as unknown as CliIo;
   return outcomeLines(io, { ...outcome, failures }, stoppedAfterMs);
 }
@@ -57,6 +61,12 @@ test('the result says what is not as it should be, unless it was stopped before 
   const stopped = linesOf(['the protected account was liquidated'], 12_345).join('\n');
   expect(stopped).toContain('Stopped after 12.3 s.');
   expect(stopped).not.toContain('Not as it should be');
+});
+
+test('in a checkout the next commands did not exist: how they are called there is said', () => {
+  const how = 'Here `breakwater` is: npm run --silent breakwater --';
+  expect(linesOf()).not.toContain(how);
+  expect(linesOf([], undefined, { npm_lifecycle_event: 'demo' }).at(-4)).toBe(how);
 });
 
 test('the last three lines name what to do next: commands and files that exist', async () => {

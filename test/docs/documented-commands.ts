@@ -5,8 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** A block of commands of a page, and what stands below it as its output. */
 export interface Block {
   readonly script: string;
-  /** `background`: goes on while the others run. `fails`: ends with another code than 0. */
-  readonly how: 'foreground' | 'background' | 'fails';
+  /**
+   * `background`: goes on while the others run. `fails`: ends with another code than 0. `checkout`: for those who have
+   * installed nothing.
+   */
+  readonly how: 'foreground' | 'background' | 'fails' | 'checkout';
   readonly output?: {
     readonly text: string;
     /** Times and prices of orders differ from run to run, and there may be further lines. */
@@ -17,7 +20,7 @@ export interface Block {
   };
 }
 
-const BLOCK = /^```sh(?: (background|fails))?\n([\s\S]*?)^```\n(\n```text( live)?\n)?/gm;
+const BLOCK = /^```sh(?: (background|fails|checkout))?\n([\s\S]*?)^```\n(\n```text( live)?\n)?/gm;
 
 /** Blocks of `sh`, each with the block of `text` that follows it at once. */
 export function blocksOf(page: string): readonly Block[] {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -87,6 +87,28 @@ async function outputOf(block: Block, shell: Shell): Promise<Ended> {
   }
 }
 
+test('from a checkout there was no output in an empty folder, and keys landed in the checkout', async () => {
+  const page = await readFile(PAGE, 'utf8');
+  const lines = blocksOf(page).filter(({ how }) => how === 'checkout');
+  expect(lines).toHaveLength(1);
+  const root = path.dirname(path.dirname(PAGE));
+  const init =
+    'init --offline --exchange https://x.example --account a --leverage 5 --key-env KEY --secret-env SECRET';
+  const commands = [
+    `cd '${root}'`,
+    lines[0]?.script.trim(),
+    `cd '${folder}'`,
+    `breakwater ${init} --out alias.yaml`,
+    `npm run --silent --prefix '${root}' breakwater -- ${init} --out npm.yaml`,
+  ];
+  const printed = execFileSync('sh', ['-c', commands.join('\n')], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  expect(printed).toContain('Wrote alias.yaml');
+  expect(await readdir(folder)).toEqual(['alias.yaml', 'npm.yaml']);
+});
+
 test.runIf(hasTools && serverProgram() !== undefined)(
   'every command of the first hour prints what the page shows',
   { timeout: 300_000 },
@@ -97,6 +119,7 @@ test.runIf(hasTools && serverProgram() !== undefined)(
     let at = 0;
     for (const block of blocksOf(page)) {
       const { script, how, output } = block;
+      if (how === 'checkout') continue;
       if (how === 'background') {
         const ready = READY.find(([program]) => program.test(script))?.[1];
         if (ready === undefined) throw new Error(`nothing says when this is ready: ${script}`);

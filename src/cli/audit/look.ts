@@ -8,7 +8,7 @@ import { quoteOf } from '../../core/quantities/units.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { withJson } from '../help.ts';
+import { withJson, withRemarks } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from '../operate/place.ts';
 import { collectNonEmpty, nonEmpty, timeOf } from '../operate/values.ts';
@@ -171,7 +171,7 @@ export function registerVerify(audit: Command, io: CliIo): void {
     )
     .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty);
   withJson(withPlace(command));
-  command.addHelpText('after', '\nEnds with 1 when a chain is broken.\n');
+  withRemarks(command, '\nEnds with 1 when a chain is broken.\n');
   command.action(async (flags: VerifyFlags) => {
     if (flags.head !== undefined && flags.account?.length !== 1) {
       throw new UsageError('--head is of one account.', 'Add --account ID.');

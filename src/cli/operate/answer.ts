@@ -160,7 +160,7 @@ function report(
     }
     case 'over':
       throw new CliError('not-waiting', `${reference} is not waited for any longer.`, {
-        cure: `What became of it: breakwater audit tail ${account}`,
+        cure: `What became of it: breakwater audit tail --account ${account}`,
       });
     case 'notAsked':
       throw new CliError('not-asked', `nobody is asked about ${reference} of account ${account}.`, {

@@ -106,7 +106,7 @@ function byNumber(a: number, b: number): number {
 }
 
 function accountTable({ accounts, atMs }: StatusReport): Table {
-  const isMixed = new Set(accounts.map(({ mode }) => mode)).size > 1;
+  const isMixed = accounts.length === 1 || new Set(accounts.map(modeWords)).size > 1;
   return {
     columns: [
       { title: 'ACCOUNT', leastWidth: 20 },
@@ -117,12 +117,22 @@ function accountTable({ accounts, atMs }: StatusReport): Table {
     ],
     rows: worstFirst(accounts).map((account) => [
       account.accountId,
-      isMixed || accounts.length === 1 ? (account.mode ?? 'unknown') : '',
+      isMixed ? modeWords(account) : '',
       nearestWords(account),
       atRiskWords(account),
       stateWords(account, atMs),
     ]),
   };
+}
+
+/** `observe, 1 rule approve`: a rule may have a mode of its own. */
+function modeWords({ mode, rules }: StatusAccount): string {
+  const others = new Map(rules.filter((rule) => rule.mode !== mode).map((rule) => [rule.ruleId, rule.mode]));
+  const counted = Map.groupBy(others.values(), (own) => own);
+  return [
+    mode ?? 'unknown',
+    ...[...counted].map(([own, { length }]) => `${length} ${length === 1 ? 'rule' : 'rules'} ${own}`),
+  ].join(', ');
 }
 
 function nearestWords({ nearest }: StatusAccount): string {
@@ -184,7 +194,7 @@ function accountLines(io: CliIo, account: StatusAccount, nowMs: number): readonl
       acknowledged === null
         ? 'nobody has acknowledged it'
         : `acknowledged by ${acknowledged.author} at ${timeOf(acknowledged.atMs)}: ${acknowledged.reason}`;
-    say(`told by ${ruleId} for ${subject} since ${timeOf(sinceMs)}: ${who}`);
+    say(`notice of ${ruleId} for ${subject} since ${timeOf(sinceMs)}: ${who}`);
   }
   for (const order of inbox)
     say(`by hand, not begun: ${order.kind} ${order.id} (${order.author}: ${order.reason})`);

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type * as appModule from '../../app.ts';
 import type { ReplayOptions, ReplayRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
-import { withExamples, withJson } from '../help.ts';
+import { withExamples, withJson, withRemarks } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
@@ -64,9 +64,8 @@ export function registerReplay(program: Command, io: CliIo): void {
     .option('--from <time>', 'begin here: 2020-03-12, 2020-03-12T10:00 (UTC) or Unix milliseconds')
     .option('--to <time>', 'end here');
   addConditions(command);
-  command
-    .option('--out <file>', 'write a report with pictures: one HTML file, nothing else needed')
-    .addHelpText('after', EXPLANATION);
+  command.option('--out <file>', 'write a report with pictures: one HTML file, nothing else needed');
+  withRemarks(command, EXPLANATION);
   withJson(command);
   withExamples(command, {
     'a table of what would have become of your accounts':
@@ -110,15 +109,16 @@ function addConditions(command: Command): void {
 
 const EXPLANATION = `
 Prices are CSV: candles of any interval (timestamp_ms,open,high,low,close,volume) or trades
-(timestamp_ms,price,amount), with or without that header. Candles do not say how the price went from open to close:
-each of --paths is played, and the result is a range. A gap in the file is said; the price stands still in it.
+(timestamp_ms,price,amount), with or without that header. Candles do not say how the price went from open to
+close, so each of --paths is played, and the result is a range. A gap in the file is said; the price stands still in it.
 
 Positions are YAML or JSON, ids as in the config; without an entry, the first price counts:
   accounts:
     - id: desk-1
       collateral: { USDT: 3000 }
       positions: [{ market: BTC_PERP, side: long, amount: 0.5, entry: 60000 }]
-      loans: [{ asset: USDT, amount: 5000, collateralAsset: BTC, collateralAmount: 0.2 }]
+      loans:
+        - { asset: USDT, amount: 5000, collateralAsset: BTC, collateralAmount: 0.2 }
 The output of \`breakwater status --json\` works as it is, that of \`breakwater call positions --json\` too
 (as --positions ACCOUNT=FILE where the config has several accounts). With --live and --positions, an account with
 positions in the file is taken from there; one with loans alone adds them to what the exchange says.

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { StressOptions, StressRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
-import { withExamples, withJson } from '../help.ts';
+import { withExamples, withJson, withRemarks } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
@@ -30,7 +30,8 @@ export function registerStress(program: Command, io: CliIo): void {
     .description(
       'Plays crashes, rallies and gaps from present prices against your positions, once without protection and once ' +
         'with your rules, each with an exchange that works well and with one as bad as in real crashes. In virtual ' +
-        'time; needs neither an exchange nor Redis, and sends nothing anywhere.',
+        'time; needs neither an exchange nor Redis and sends nothing anywhere, except that --live reads the accounts ' +
+        'from the exchange.',
     )
     .option('-c, --config <file>', 'your config; rules act even where it only observes', DEFAULT_CONFIG)
     .option('--positions <file>', 'what accounts hold (repeatable; see replay --help)', collect)
@@ -54,7 +55,7 @@ export function registerStress(program: Command, io: CliIo): void {
     'two scenarios': 'stress --positions book.yaml --scenario 2020-03-12 --scenario wick',
     'a report, and a line for scripts': 'stress --positions book.yaml --out stress.html --json',
   });
-  command.addHelpText('after', EXPLANATION);
+  withRemarks(command, EXPLANATION);
   command.action((flags: Flags) => stress(io, flags));
 }
 

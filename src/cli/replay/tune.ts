@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { TuneOptions, TuneRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
-import { withExamples, withJson } from '../help.ts';
+import { withExamples, withJson, withRemarks } from '../help.ts';
 import { type CliIo, printJson, printLine, printNote } from '../io.ts';
 import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { durationMs } from '../operate/values.ts';
@@ -70,7 +70,7 @@ export function registerTune(program: Command, io: CliIo): void {
     'an hour, with ladders and a picture':
       'tune --prices BTC_PERP=btc.csv --live --ladders --budget 1h --out front.html',
   });
-  command.addHelpText('after', EXPLANATION);
+  withRemarks(command, EXPLANATION);
   command.action((flags: Flags) => tune(io, flags));
 }
 
