@@ -179,7 +179,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   audit: ['audit-event', 'audit-record'],
   costs: ['action-cost', 'cost-report', 'cost-words', 'follow-costs', 'note-fills', 'would-have'],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
-  controls: ['acknowledge', 'controls', 'order-plan', 'signed-link'],
+  controls: ['acknowledge', 'controls', 'daemon-sign', 'order-plan', 'signed-link'],
   lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles'],
   view: [
     'account-view',

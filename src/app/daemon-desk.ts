@@ -21,9 +21,9 @@ type Ask = <S extends z.ZodType>(path: string, reply: S, asking?: Asking) => Pro
  * The desk of a daemon that runs here, over its own port: for when Redis does not answer. A pause made here holds back
  * the daemon that was asked, and goes to Redis with what it did alone. undefined: nobody answers there.
  */
-export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | undefined> {
+export async function openDaemonDesk(config: CompiledConfig, url?: string): Promise<Desk | undefined> {
   const { token, controlToken } = config.web;
-  const base = addressOf(config);
+  const base = url ?? addressOf(config);
   if (base === undefined) return undefined;
   const ask: Ask = async (path, reply, { method = 'GET', body } = {}) => {
     const bearer = method === 'GET' ? (token ?? controlToken) : controlToken;
@@ -48,7 +48,7 @@ export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | und
     }
     const said = REFUSAL.safeParse(json).data?.error.message ?? `HTTP ${status}`;
     const words = `Redis does not answer, and the daemon at ${base} refused: ${said}`;
-    throw problem('daemon-refused', words, 'It takes web.token for reading, web.controlToken for changes.');
+    throw problem('daemon-refused', words, `${tokenCure(config)} ${HOW_TO_END}`);
   };
   // Tokens go to what at least says that it is alive.
   if (!(await isAlive(base))) return undefined;
@@ -65,6 +65,28 @@ export async function openDaemonDesk(config: CompiledConfig): Promise<Desk | und
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,
   };
+}
+
+/** What holds a daemon back that cannot be asked. */
+const HOW_TO_END =
+  'To hold it back without that, end its process (SIGTERM, or systemctl stop breakwater): orders at the exchange stay.';
+
+function tokenCure({ web: { controlToken } }: CompiledConfig): string {
+  return controlToken === undefined
+    ? 'It takes web.token for reading and web.controlToken for changes, and the config has no web.controlToken.'
+    : 'It takes web.token for reading, web.controlToken for changes.';
+}
+
+/** What to do where Redis does not answer, and no daemon where one was looked for. */
+export function noDeskCure(config: CompiledConfig, url?: string): string {
+  const base = url ?? addressOf(config);
+  const from = url === undefined ? 'web.host and web.port of the config' : '--url';
+  const looked =
+    base === undefined
+      ? 'Where a daemon listens that goes on without Redis is not known here, as web.port is 0'
+      : `No daemon that goes on without Redis answers at ${base} (${from})`;
+  const named = url === undefined ? ': name it with --url' : '';
+  return `Start Redis, or name the right one with --redis. ${looked}${named}. ${tokenCure(config)} ${HOW_TO_END}`;
 }
 
 /** undefined: it listens where it cannot be found. */

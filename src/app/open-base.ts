@@ -2,17 +2,19 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { openRedisLevel } from '../config/warnings/exposure.ts';
+import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { systemTimers } from '../exchange/system-clock.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import type { RedisTarget } from '../queues/connection.ts';
 import { openQueues, type Queues } from '../queues/producers.ts';
 import { examineRedis } from '../queues/redis-sanity.ts';
-import { createOperatorTrust } from '../state/controls/operator-seal.ts';
+import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createLinkSigner } from '../state/links/link-signer.ts';
@@ -23,6 +25,7 @@ import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/r
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
+import { showSign } from './daemon-signs.ts';
 import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
 import { redisTarget } from './redis-target.ts';
@@ -75,7 +78,7 @@ export interface Base extends Surroundings {
 
 /** @throws RedisUnusableError, InstanceTakenError */
 export async function openBase(config: CompiledConfig, surroundings: Surroundings): Promise<Base> {
-  const { clock, random, telemetry, ordinal, process } = surroundings;
+  const { clock, random, telemetry, ordinal, process, roles } = surroundings;
   const instance = `i${ordinal}-${randomBytes(5).toString('hex')}`;
   const target = redisTarget(config.redis);
   const { prefix, required } = config.redis;
@@ -104,6 +107,15 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       const held = { redis, prefix, instance, lost, mirror: config.redis.mirror };
       closers.push(...(await openAlone(surroundings, { ...held, state, operators, time })));
     }
+    closers.push(
+      await showSign({
+        redis,
+        prefix,
+        instance,
+        timers: systemTimers,
+        sign: signOf(config, roles, () => isGuarded),
+      }),
+    );
     const receipts = createStandbyReceipts(
       createRedisReceiptStore({ redis, prefix }),
       createMemoryReceiptStore(clock),
@@ -160,6 +172,17 @@ function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {
     maxSlippage,
     links: key === undefined ? undefined : createLinkSigner(key),
   };
+}
+
+function signOf(
+  { operators }: CompiledConfig,
+  roles: readonly string[],
+  isGuarded: () => boolean,
+): () => DaemonSign {
+  const keyMark = keyMarkOf(operators.key?.reveal()) ?? null;
+  const { maxSlippage } = operators;
+  const takesOrders = roles.includes('poll');
+  return () => ({ takesOrders, keyMark, isGuarded: isGuarded(), maxSlippage });
 }
 
 /** The last first. */

@@ -4,6 +4,7 @@ import { nodeSurroundings } from '../config/node-files.ts';
 import { formatProblem } from '../config/problem.ts';
 import { Secret, secretValues } from '../config/secret.ts';
 import type { ChainedRecord } from '../core/audit/audit-record.ts';
+import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
@@ -19,9 +20,10 @@ import type { AccountView } from '../core/view/account-view.ts';
 import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
-import { createOperatorTrust } from '../state/controls/operator-seal.ts';
+import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
+import { readSigns } from './daemon-signs.ts';
 import { redisTarget } from './redis-target.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
@@ -30,6 +32,8 @@ export interface OperationsPlace {
   readonly redisUrl?: string;
   /** Default: the config's, else `breakwater`. */
   readonly redisPrefix?: string;
+  /** Where a daemon listens that is asked while Redis does not answer. Default: where the config says. */
+  readonly daemonUrl?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -72,6 +76,10 @@ export interface Operations extends Desk {
   /** All accounts within a time; absent without a config. */
   readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
   readonly orderProof: OrderProof;
+  /** What the daemons that run now say of themselves. */
+  readonly daemons: () => Promise<readonly DaemonSign[]>;
+  /** Of the key of this config, as in `DaemonSign`. */
+  readonly keyMark: string | null;
   /** `operators.maxSlippage`; absent without a config. */
   readonly maxSlippage?: number;
 }
@@ -92,13 +100,28 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const key = config?.operators.key?.reveal();
   const isGuarded = key === undefined && (await isRedisGuarded(redis));
   const operators = createOperatorTrust({ key: () => key, isGuarded });
-  const state = createRedisState({ redis, prefix, clock: systemClock, secrets: () => secrets, operators });
+  const keyMark = keyMarkOf(key) ?? null;
+  const daemons = () => readSigns(redis, prefix);
+  const state = createRedisState({
+    redis,
+    prefix,
+    clock: systemClock,
+    secrets: () => secrets,
+    operators,
+    // A daemon that runs without this key would go on without seals.
+    mayBeginSeals: async (isEmpty) => {
+      const running = await daemons();
+      return (isEmpty || running.length > 0) && running.every((daemon) => daemon.keyMark === keyMark);
+    },
+  });
   return {
     accounts: config?.accounts.map(knownAccount),
     prefix,
     audit: state.audit,
     controls: state.controls,
     orderProof: orderProofOf(key !== undefined, isGuarded),
+    daemons,
+    keyMark,
     ...(config === undefined ? {} : { maxSlippage: config.operators.maxSlippage }),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
@@ -125,10 +148,11 @@ export async function openDesk(place: OperationsPlace): Promise<Desk> {
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
     if (code !== 'redis-unreachable' || place.config === undefined) throw error;
-    const { openDaemonDesk } = await import('./daemon-desk.ts');
-    const desk = await openDaemonDesk(readConfig(place.config, place.env));
-    if (desk === undefined) throw error;
-    return desk;
+    const { noDeskCure, openDaemonDesk } = await import('./daemon-desk.ts');
+    const config = readConfig(place.config, place.env);
+    const desk = await openDaemonDesk(config, place.daemonUrl);
+    if (desk !== undefined) return desk;
+    throw problem(code, (error as Error).message, noDeskCure(config, place.daemonUrl));
   }
 }
 

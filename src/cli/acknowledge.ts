@@ -8,7 +8,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import type { ControlFlags } from './operate/controls.ts';
-import { requireAccount, withDesk, withPlace } from './operate/place.ts';
+import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 import { tableLines } from './table.ts';
 
@@ -42,7 +42,7 @@ export function registerAcknowledge(program: Command, io: CliIo): void {
     .option('--author <name>', 'who sees to it (default: the user of the system)', nonEmpty)
     .option('--lift', 'end these acknowledgements: people are reminded again')
     .option('--list', 'print what is open, and end');
-  withJson(withPlace(command));
+  withJson(withDaemonPlace(command));
   withExamples(command, {
     'what is open': 'acknowledge',
     'all of one account': 'acknowledge --account desk-1 --reason "moving collateral"',

@@ -5,7 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
-import { requireAccount, withDesk, withPlace } from './operate/place.ts';
+import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 /** `breakwater pause`: no actions, from the next step on. */
@@ -16,14 +16,14 @@ export function registerPause(program: Command, io: CliIo): void {
     .description(
       'Holds back all orders and cancels, everywhere or of one account, from the next step of every daemon on. ' +
         'Watching and notifying go on. What has begun as one step - cancel, read, place - is finished, so that ' +
-        'no market is left half done. A pause of the same scope replaces the one before.',
+        'no market is left half done. Orders already at the exchange stay, and can fill. A pause of the same scope replaces the one before.',
     )
     .option('-a, --account <id>', 'of this account only', nonEmpty)
     .option('-r, --reason <text>', 'why; kept with the pause and in the audit', nonEmpty)
     .option('--for <duration>', 'ends by itself after this time, such as 2h', durationMs)
     .option('--author <name>', 'who pauses (default: the user of the system)', nonEmpty)
     .option('--list', 'print the pauses in force, and end');
-  withJson(withPlace(command));
+  withJson(withDaemonPlace(command));
   withExamples(command, {
     everywhere: 'pause --for 2h --reason "maintenance of the exchange"',
     'one account, until resumed': 'pause --account desk-1 --reason "moving collateral"',
@@ -53,6 +53,15 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
       reason,
       expiresAtMs,
     });
+    const ids = account === undefined ? (desk.accounts ?? []).map(({ id }) => id) : [account];
+    const views = await Promise.all(ids.map((id) => desk.view(id)));
+    const orders = views.flatMap((view) => view.orders.filter(({ status }) => status === 'open'));
+    if (orders.length > 0) {
+      printNote(
+        io,
+        `Orders already at the exchange stay, and can fill: ${orders.length} (see status --account ID).`,
+      );
+    }
     report(io, put as Pause, flags.json === true);
   });
 }

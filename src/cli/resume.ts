@@ -5,7 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, controlWords } from './operate/controls.ts';
-import { requireAccount, withDesk, withPlace } from './operate/place.ts';
+import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
 interface Flags extends Omit<ControlFlags, 'for' | 'list'> {
@@ -25,7 +25,7 @@ export function registerResume(program: Command, io: CliIo): void {
     .option('--id <id>', 'the pause or silence with this id (see status)', nonEmpty)
     .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
     .option('--author <name>', 'who resumes (default: the user of the system)', nonEmpty);
-  withJson(withPlace(command));
+  withJson(withDaemonPlace(command));
   withExamples(command, {
     'the pause of everywhere': 'resume --reason "maintenance is over"',
     'that of one account': 'resume --account desk-1 --reason "collateral moved"',

@@ -6,7 +6,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
-import { requireAccount, withDesk, withPlace } from './operate/place.ts';
+import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
 interface Flags extends ControlFlags {
@@ -36,7 +36,7 @@ export function registerSilence(program: Command, io: CliIo): void {
     .option('--author <name>', 'who silences (default: the user of the system)', nonEmpty)
     .option('--lift', 'end the silence of exactly this rule, subject and account')
     .option('--list', 'print the silences in force, and end');
-  withJson(withPlace(command));
+  withJson(withDaemonPlace(command));
   withExamples(command, {
     'a rule, everywhere': 'silence --rule ltv-high --for 2h --reason "repaying by hand"',
     'for one position':

@@ -8,7 +8,7 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printLine } from './io.ts';
 import { openFrames } from './operate/frames.ts';
-import { type PlaceFlags, requireAccount, withDesk, withPlace } from './operate/place.ts';
+import { type PlaceFlags, requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import {
   type StatusAccount,
   type StatusEvent,
@@ -45,7 +45,7 @@ export function registerStatus(program: Command, io: CliIo): void {
         .argParser(watchInterval)
         .preset('2s'),
     );
-  withJson(withPlace(command));
+  withJson(withDaemonPlace(command));
   withExamples(command, {
     'all accounts': 'status --config config/breakwater.yaml',
     'the worst of them, kept up to date on a terminal': 'status --watch 5s',

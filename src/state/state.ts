@@ -14,6 +14,7 @@ import { RedisBackend } from './account/backend-redis.ts';
 import { StandbyBackend } from './account/backend-standby.ts';
 import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
+import type { MayBeginSeals } from './audit/seal-start.ts';
 import { StoredControls } from './controls/operator-controls.ts';
 
 export interface StateOptions {
@@ -32,6 +33,8 @@ export interface StateOptions {
   readonly randomText?: (length: number) => string;
   /** Seals what operators say, and tells what others have written; default: everything is believed. */
   readonly operators?: OperatorTrust;
+  /** Asked before a chain gets its first seal; absent: it gets it. */
+  readonly mayBeginSeals?: MayBeginSeals;
   /** Told why a pause or silence does not hold. */
   readonly onRefusedControl?: (words: string) => void;
 }
@@ -115,6 +118,7 @@ function assemble(backend: Backend, options: StateOptions, close: () => void): S
     randomText,
     redact,
     controls: reader,
+    mayBeginSeals: options.mayBeginSeals,
     historyEveryMs,
     remembered,
     mostAuditRecords: maxRecords * 1.1,

@@ -55,8 +55,12 @@ export function openState({ redisUrl, prefix }: Pick<DaemonWorld, 'redisUrl' | '
 }
 
 /** Fails with what the command said. */
-export function expectOk({ exitCode, stderr, stdout }: CliRun): void {
-  if (exitCode !== EXIT.ok) expect.fail(`ended with ${exitCode}: ${stderr}${stdout}`);
+export function expectOk(run: CliRun): void {
+  expectEnd(run, EXIT.ok);
+}
+
+export function expectEnd({ exitCode, stderr, stdout }: CliRun, wanted: number): void {
+  if (exitCode !== wanted) expect.fail(`ended with ${exitCode}: ${stderr}${stdout}`);
 }
 
 export function jsonLines(run: CliRun): Record<string, unknown>[] {

@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { drift, hasFilled, ours, polls, sizeOf } from '../daemon/scene.ts';
 import { eventually, troubles } from '../daemon/world.ts';
-import { expectOk, json, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
+import { expectEnd, expectOk, json, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
 
 const BY = ['--author', 'ann', '--reason', 'event risk'];
 
@@ -37,7 +39,7 @@ test('reduce puts exactly one order into the inbox while no daemon runs, and sho
     '--yes',
   ];
   const run = await world.cli([...args, '--slippage', '1%,3%', '--within', '5m', '--json']);
-  expectOk(run);
+  expectEnd(run, EXIT.held);
   const said = json(run);
   const [order, ...more] = await inbox(world, 'long');
   expect(more).toEqual([]);
@@ -85,7 +87,7 @@ test('`flatten` says what it will send, and that it closes nothing in a calm or 
   const daemon = await world.start();
   await polls(world, 'long');
   await daemon.stop('seen enough', 5_000);
-  const run = await world.cli(['flatten', '--account', 'long', ...BY, '--yes']);
+  const run = await world.cli(['flatten', '--account', 'long', ...BY, '--yes', '--no-wait']);
   expectOk(run);
   expect(run.stderr).toMatch(
     /will send +BTC_PERP: a reduce-only sell stop at about 59\d+(\.\d+)?; it closes only when the price falls 0\.1 % from 6\d+/,
@@ -137,9 +139,11 @@ test.each([
 ])('%j is the target of the order', async (args, target) => {
   const world = await openOperatorWorld();
   const run = await world.cli(['reduce', '--account', 'long', '--position', '42', ...args, ...BY, '--yes']);
-  expectOk(run);
+  expectEnd(run, EXIT.held);
   expect(await inbox(world, 'long')).toMatchObject([{ target }]);
-  expect(run.stdout).toMatch(/^Ordered: \w+\.\nFollow it: +breakwater audit tail --account long --follow/);
+  expect(run.stdout).toMatch(
+    /^Waiting: \w+\. It is in the inbox; no daemon runs that could take it\.\nFollow it: +breakwater audit tail --account long --follow/,
+  );
 });
 
 test('said again with the same key an order is there once, also for several at the same time', async () => {
@@ -165,7 +169,7 @@ test('said again with the same key an order is there once, also for several at t
   expect(other.stderr).toMatch(/not done: the key was used for another order/);
   expect(await inbox(world, 'long')).toHaveLength(1);
   // The key is the account's own.
-  expect((await world.cli([...args, '--account', 'hedged'])).exitCode).toBe(EXIT.ok);
+  expect((await world.cli([...args, '--account', 'hedged'])).exitCode).toBe(EXIT.held);
   expect(await inbox(world, 'hedged')).toHaveLength(1);
 });
 
@@ -178,7 +182,7 @@ test('asks first: a no, and nobody there to answer, order nothing', async () => 
   expect((await world.cli(args)).exitCode).toBe(EXIT.usage);
   expect(await inbox(world, 'long')).toEqual([]);
   const yes = await world.cli(args, { tty: true, input: 'y\n' });
-  expectOk(yes);
+  expectEnd(yes, EXIT.held);
   expect(await inbox(world, 'long')).toMatchObject([
     { markets: ['*'], target: { kind: 'to', fraction: 0 }, flatten: true },
   ]);
@@ -229,6 +233,7 @@ test('the daemon carries a reduction out as rules do: one position at target, on
   ];
   const run = await world.cli(args);
   expectOk(run);
+  expect(run.stdout).toMatch(/^Ordered: \w+\. A daemon has taken it\.\n/);
   expect(run.stderr).toMatch(
     /^position +\S+ BTC_PERP: long 0\.5, .* % from liquidation, no stop, seen .* ago$/m,
   );
@@ -272,10 +277,17 @@ test('under a pause, and in observe mode, an order by hand sends nothing, and bo
   await polls(world, 'short');
   await world.cli(['pause', '--account', 'long', ...BY]);
   const paused = await world.cli(['flatten', '--account', 'long', ...BY, '--yes', '--json']);
+  expectEnd(paused, EXIT.held);
+  expect(json(paused)['outcome']).toMatchObject({
+    kind: 'held',
+    why: expect.stringMatching(/^it is paused/),
+  });
   expect(json(paused)['obstacles']).toEqual([
     expect.stringMatching(/^The account is paused \(ann: event risk\)/),
   ]);
   const observed = await world.cli(['flatten', '--account', 'short', ...BY, '--yes']);
+  expectEnd(observed, EXIT.held);
+  expect(observed.stdout).toMatch(/^Held: \w+\. A daemon has taken it; the account is in observe mode/);
   expect(observed.stderr).toMatch(/The account is in observe mode: the order is recorded/);
   for (const id of ['long', 'short']) {
     await eventually(async () => (await inbox(world, id)).length === 0, `${id} took it`);
@@ -293,6 +305,16 @@ test('under a pause, and in observe mode, an order by hand sends nothing, and bo
     'an order',
     () => troubles(world.events),
   );
+  // Paused again, it is said that the exchange has it.
+  const ordersOf = async () =>
+    (await stored(world.state, 'long')).account.lanes.get('BTC_PERP')?.orders ?? [];
+  await eventually(async () => (await ordersOf()).some(({ status }) => status === 'open'), 'it is known');
+  expect((await world.cli(['pause', '--account', 'long', ...BY])).stderr).toMatch(
+    /Orders already at the exchange stay, and can fill: 1 /,
+  );
+  expect((await world.cli(['status', '--account', 'long'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /paused by ann .*; orders already at the exchange stay: 1 \(sell 0\.5 BTC_PERP/,
+  );
   expect(ours(world.simulator, 'short')).toEqual([]);
 });
 
@@ -302,7 +324,9 @@ test('an order that is withdrawn before it has begun never begins; one that has 
   const first = json(await world.cli(flatten))['order'] as { id: string };
   const withdraw = (id: string) =>
     world.cli(['reduce', '--account', 'long', '--withdraw', id, ...BY, '--yes']);
-  expect((await withdraw(first.id)).stdout).toMatch(/^Withdrawn: /);
+  expect((await withdraw(first.id)).stdout).toMatch(
+    /^To be withdrawn: .* no daemon runs that could take it\.\n$/,
+  );
   await world.start();
   await polls(world, 'long', 5);
   expect(ours(world.simulator, 'long')).toEqual([]);
@@ -312,7 +336,7 @@ test('an order that is withdrawn before it has begun never begins; one that has 
     'an order',
     () => troubles(world.events),
   );
-  await withdraw(second.id);
+  expect((await withdraw(second.id)).stdout).toBe(`Withdrawn: ${second.id}.\n`);
   const cancelled = () => world.simulator.ledger({ accountId: 'long', kinds: ['order_cancelled'] });
   await eventually(
     () => cancelled().length > 0,
@@ -320,4 +344,32 @@ test('an order that is withdrawn before it has begun never begins; one that has 
     () => troubles(world.events),
   );
   expect(sizeOf(world.simulator, 'long')).toBe(0.5);
+});
+
+test('`flatten` said "Ordered" with 0 to a daemon that was started before operators.key and refused it', async () => {
+  const world = await openOperatorWorld();
+  const withKey = await readFile(world.configFile, 'utf8');
+  await world.write(withKey.replace(/^operators: .*$/m, ''));
+  await world.start();
+  await polls(world, 'long');
+  await world.write(withKey);
+  const flatten = ['flatten', '--account', 'long', '--urgent', ...BY, '--yes'];
+  const run = await world.cli(flatten);
+  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+  expect(run.stderr).toMatch(
+    /nothing was ordered: the daemon was started before operators\.key was in its config/,
+  );
+  expect(await inbox(world, 'long')).toEqual([]);
+  // Where daemons say nothing of themselves, as older ones do, the refusal itself is waited for and said.
+  const redis = new Redis(world.redisUrl);
+  const silent = setInterval(() => void redis.del(`${world.prefix}:{daemons}:until`), 5);
+  const late = await world.cli(flatten);
+  clearInterval(silent);
+  redis.disconnect();
+  expect([late.exitCode, late.stdout]).toEqual([EXIT.failed, '']);
+  expect(late.stderr).toMatch(/the daemon does not carry out \w+: Redis asks for no password/);
+  expect(ours(world.simulator, 'long')).toEqual([]);
+  expect(await world.cli(['audit', 'verify', '--account', 'long'])).toMatchObject({
+    stdout: expect.stringMatching(/^long: NOT PROVEN/),
+  });
 });

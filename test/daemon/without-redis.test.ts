@@ -92,6 +92,43 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     expect(firing.filter((body) => body.includes('"rule":"built-in/without-redis"'))).toHaveLength(1);
   });
 
+  test('pause said only that Redis is away, and nothing of port, token and how else to hold a daemon back', {
+    timeout: 120_000,
+  }, async () => {
+    const [port, other] = [await freePort(), await freePort()];
+    const token = 'a-control-token-of-this-test';
+    const { server, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+    const env = { ...world.env, CONTROL: token };
+    const pause = async (...args: readonly string[]) =>
+      await runCommandLine(
+        ['pause', '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
+        { env },
+      );
+    await world.start({ env, webPort: other });
+    await polls(world, 'long', 3);
+    await server.kill();
+    const isAlone = (): boolean =>
+      world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
+    await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
+    const lost = await pause();
+    expect(lost.exitCode).toBe(1);
+    expect(lost.stderr).toContain(
+      `answers at http://127.0.0.1:${port} (web.host and web.port of the config)`,
+    );
+    expect(lost.stderr).toMatch(
+      /name it with --url\. .*web\.controlToken for changes\. .*end its process \(SIGTERM/s,
+    );
+    expect((await pause('--url', 'http://example.com')).exitCode).toBe(2);
+    const found = await pause('--url', `http://127.0.0.1:${other}/`);
+    expect([found.exitCode, found.stdout]).toEqual([0, expect.stringContaining('Paused: account long')]);
+    await polls(world, 'long', 3);
+    const status = await runCommandLine(
+      ['status', '--url', `http://127.0.0.1:${other}`, '--config', world.configFile],
+      { env },
+    );
+    expect(status.stdout).toContain('paused');
+  });
+
   test('status, pause and resume ask the daemon itself, and what they say is in force there and afterwards', {
     timeout: 120_000,
   }, async () => {

@@ -220,7 +220,13 @@ function printVerdict(
   else if (verdict.kind === 'intact') printLine(io, printable(`${of}: ${intactWords(verdict)}`));
   else {
     const chain = verdict.market === undefined ? '' : ` of the chain of ${verdict.market}`;
-    const text = `${of}: BROKEN at record ${verdict.seq}${chain} (${verdict.why}): ${verdict.words}`;
+    const { number, seq, why } = verdict;
+    const place =
+      number === undefined || number === seq
+        ? `${seq}${chain}`
+        : `${number} (${seq}${chain || ' of its chain'})`;
+    const what = why === 'unproven' ? 'NOT PROVEN, up to record' : 'BROKEN at record';
+    const text = `${of}: ${what} ${place} (${why}): ${verdict.words}`;
     printLine(io, paint(io, 'stdout', 'red', printable(text)));
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Operations } from '../../app.ts';
 import { type OperatorOrder, slippageFault } from '../../core/controls/controls.ts';
+import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import {
   closesWhen,
   type MeantOrder,
@@ -14,8 +15,10 @@ import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import { CliError, UsageError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
+import { type HandOrderOutcome, outcomeOf, requireTaker } from './order-outcome.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
@@ -28,6 +31,8 @@ export interface OrderFlags extends PlaceFlags {
   readonly author?: string;
   readonly key?: string;
   readonly yes?: boolean;
+  /** False: `--no-wait`. */
+  readonly wait: boolean;
 }
 
 /** As the config's default for `reduce`. */
@@ -49,7 +54,8 @@ export function withOrderOptions(command: Command): Command {
     .requiredOption('-r, --reason <text>', 'why; kept in the audit', nonEmpty)
     .option('--author <name>', 'who orders it (default: the user of the system)', nonEmpty)
     .option('--key <text>', 'names this order: said again with the same key, it is not done twice', nonEmpty)
-    .option('-y, --yes', 'do not ask');
+    .option('-y, --yes', 'do not ask')
+    .option('--no-wait', 'do not wait for a daemon to take it (5 s at most)');
 }
 
 /** What is meant; slippage is a flag of its own. */
@@ -78,7 +84,12 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
     const lines = planLines(meant, view, (market) => gaps?.(market));
     showPlan(io, flags, { lines, key, unless: closesWhen(meant) });
-    const obstacles = orderObstacles(view, Date.now(), operations.orderProof);
+    const expected = await requireTaker(operations, flags.slippage);
+    const proof = expected.kind === 'nobody' ? operations.orderProof : undefined;
+    const obstacles = [
+      ...(expected.kind === 'unsure' ? [`One of several daemons would refuse it: ${expected.why}.`] : []),
+      ...orderObstacles(view, Date.now(), proof),
+    ];
     for (const obstacle of obstacles) printWarning(io, obstacle);
     if (flags.yes !== true) await confirm(io, 'Order it?', 'nothing was ordered');
     const draft: ReduceDraft = {
@@ -89,7 +100,8 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
       expiresAtMs: Date.now() + flags.within,
     };
     const order = await submitted(operations, flags.account, draft, key);
-    report(io, flags, order, { key, obstacles });
+    const outcome = await awaited(io, operations, flags, { orderId: order.id, expected });
+    report(io, flags, order, { key, obstacles, outcome });
   });
 }
 
@@ -128,23 +140,60 @@ async function submitted(
   }
 }
 
+async function awaited(
+  io: CliIo,
+  operations: Operations,
+  { account, wait }: OrderFlags,
+  { orderId, expected }: { readonly orderId: string; readonly expected: Expectation },
+): Promise<HandOrderOutcome> {
+  if (!wait) return { kind: 'ordered' };
+  return await outcomeOf(operations, { accountId: account, orderId, expected, signal: io.signal });
+}
+
+interface Reported {
+  readonly key: string;
+  readonly obstacles: readonly string[];
+  readonly outcome: HandOrderOutcome;
+}
+
+/** @throws CliError for an order that a daemon has refused */
 function report(
   io: CliIo,
   flags: OrderFlags,
   order: OperatorOrder,
-  { key, obstacles }: { readonly key: string; readonly obstacles: readonly string[] },
+  { key, obstacles, outcome }: Reported,
 ): void {
+  if (outcome.kind === 'held' || outcome.kind === 'waiting') io.setExitCode(EXIT.held);
   if (flags.json === true) {
-    printJson(io, { accountId: flags.account, key, order, obstacles });
+    if (outcome.kind === 'refused') io.setExitCode(EXIT.failed);
+    printJson(io, { accountId: flags.account, key, order, obstacles, outcome });
     return;
   }
+  if (outcome.kind === 'refused') throw refusedBy(outcome, order.id);
   const place = flags.config === undefined ? '' : ` --config ${flags.config}`;
-  printLine(io, `Ordered: ${order.id}.`);
+  printLine(io, outcomeWords(outcome, order.id));
   printLine(io, `Follow it:   breakwater audit tail --account ${flags.account} --follow${place}`);
   printLine(
     io,
     `Withdraw it: breakwater reduce --account ${flags.account} --withdraw ${order.id} --reason TEXT${place}`,
   );
+}
+
+function refusedBy({ why }: Extract<HandOrderOutcome, { kind: 'refused' }>, orderId: string): CliError {
+  return new CliError('order-refused', `the daemon does not carry out ${orderId}: ${why}.`);
+}
+
+function outcomeWords(outcome: Exclude<HandOrderOutcome, { kind: 'refused' }>, orderId: string): string {
+  switch (outcome.kind) {
+    case 'ordered':
+      return `Ordered: ${orderId}. Whether a daemon takes it was not waited for.`;
+    case 'taken':
+      return `Ordered: ${orderId}. A daemon has taken it.`;
+    case 'held':
+      return `Held: ${orderId}. A daemon has taken it; ${outcome.why}.`;
+    case 'waiting':
+      return `Waiting: ${orderId}. It is in the inbox; ${outcome.why}.`;
+  }
 }
 
 /** Takes an earlier order back, begun or not. */
@@ -155,6 +204,7 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
   const author = authorOf(flags.author, io);
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, flags.account);
+    const expected = await requireTaker(operations, []);
     if (flags.yes !== true) {
       printNote(
         io,
@@ -170,7 +220,26 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
       expiresAtMs: Date.now() + flags.within,
     };
     const order = await submitted(operations, flags.account, draft, `withdraw ${orderId}`);
-    if (flags.json === true) printJson(io, { accountId: flags.account, order });
-    else printLine(io, `Withdrawn: ${orderId}, with the next poll of the account.`);
+    const outcome = await awaited(io, operations, flags, { orderId: order.id, expected });
+    reportWithdrawn(io, flags, { order, orderId, outcome });
   });
+}
+
+function reportWithdrawn(
+  io: CliIo,
+  { account, json }: OrderFlags,
+  {
+    order,
+    orderId,
+    outcome,
+  }: { readonly order: OperatorOrder; readonly orderId: string; readonly outcome: HandOrderOutcome },
+): void {
+  if (outcome.kind === 'refused') throw refusedBy(outcome, orderId);
+  if (outcome.kind === 'waiting') io.setExitCode(EXIT.held);
+  if (json === true) printJson(io, { accountId: account, order, outcome });
+  else if (outcome.kind === 'waiting') {
+    printLine(io, `To be withdrawn: ${orderId}, with the next poll of the account; ${outcome.why}.`);
+  } else if (outcome.kind === 'ordered') {
+    printLine(io, `To be withdrawn: ${orderId}, with the next poll of the account.`);
+  } else printLine(io, `Withdrawn: ${orderId}.`);
 }

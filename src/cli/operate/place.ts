@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { type Desk, type Operations, type OperationsPlace, readRedisAddress } from '../../app.ts';
 import { OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
 import { ControlError } from '../../core/ports/operator-controls.ts';
@@ -12,6 +12,7 @@ export interface PlaceFlags {
   readonly config?: string;
   readonly redis?: string;
   readonly redisPrefix?: string;
+  readonly url?: string;
 }
 
 /** As for the daemon itself. */
@@ -28,6 +29,25 @@ export function withPlace(command: Command): Command {
       'its Redis, instead of what the config says; suffices without a config. With a password: env:NAME or file:PATH',
     )
     .option('--redis-prefix <text>', 'in front of the keys there, instead of what the config says');
+}
+
+/** The same for commands that a daemon can answer while Redis does not. */
+export function withDaemonPlace(command: Command): Command {
+  return withPlace(command).option(
+    '--url <address>',
+    'where the daemon listens that is asked while Redis does not answer, such as http://127.0.0.1:9742 (default: as the config says)',
+    daemonUrl,
+  );
+}
+
+/** It is sent the tokens of the config: not in the clear to another machine. */
+function daemonUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHere = url !== undefined && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
+  const isFit = url?.protocol === 'https:' || (url?.protocol === 'http:' && isHere);
+  if (url === undefined || !isFit || url.username !== '' || url.password !== '')
+    throw new InvalidArgumentError('Expected http://127.0.0.1:PORT, or https:// elsewhere.');
+  return url.origin;
 }
 
 /**
@@ -74,6 +94,7 @@ function placeOf(flags: PlaceFlags, { env }: Pick<CliIo, 'env'>): OperationsPlac
     env,
     ...(config === undefined ? {} : { config }),
     ...(redisUrl === undefined ? {} : { redisUrl }),
+    ...(flags.url === undefined ? {} : { daemonUrl: flags.url }),
     ...(flags.redisPrefix === undefined ? {} : { redisPrefix: flags.redisPrefix }),
   };
 }

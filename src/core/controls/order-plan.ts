@@ -120,11 +120,15 @@ const UNSEALED: Readonly<Record<Exclude<OrderProof, 'seal'>, string>> = {
 };
 const LONG_AGO_MS = 60_000;
 
-/** Why nothing may happen, as far as it can be seen now. */
-export function orderObstacles(view: AccountView, nowMs: number, proof: OrderProof): readonly string[] {
+/** Why nothing may happen, as far as it can be seen now; `proof` undefined: daemons have said what they believe. */
+export function orderObstacles(
+  view: AccountView,
+  nowMs: number,
+  proof: OrderProof | undefined,
+): readonly string[] {
   const { mode, pause, judgedAtMs } = view;
   const obstacles: string[] = [];
-  if (proof !== 'seal') obstacles.push(UNSEALED[proof]);
+  if (proof !== undefined && proof !== 'seal') obstacles.push(UNSEALED[proof]);
   if (mode === 'observe') {
     obstacles.push('The account is in observe mode: the order is recorded, and nothing is sent.');
   }

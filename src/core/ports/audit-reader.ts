@@ -17,6 +17,8 @@ export type ChainVerdict =
       readonly kind: 'broken';
       /** The first record that is wrong, in its chain. */
       readonly seq: number;
+      /** The same among all records of the account, as `ChainedRecord` has it; absent: it is not there, or in an export. */
+      readonly number?: number;
       /** The lane whose chain that is; absent: the account's own. */
       readonly market?: string;
       readonly why:
@@ -31,8 +33,10 @@ export type ChainVerdict =
         | 'head'
         /** What the account's chain says of a lane's chain is not so. */
         | 'fold'
-        /** It lacks the seal of `operators.key`, or has one of another key. */
+        /** It lacks the seal of `operators.key` that records before it have, or has one of another key. */
         | 'seal'
+        /** Nothing in the chain has a seal, though there is a key here: made anew or not, it would look like this. */
+        | 'unproven'
         | 'attachment';
       readonly words: string;
     };

@@ -45,7 +45,29 @@ export function stateOf(inputs: StateInputs): StateLine {
   const blind = blindness(inputs);
   if (blind !== undefined) return blind;
   const state = hindrance(inputs) ?? asking(inputs) ?? doing(inputs) ?? watching(inputs) ?? calm(inputs);
-  return needsPerson(inputs) ? { ...state, words: `${state.words}; ${REPAY}` } : state;
+  const left = leftOrders(inputs);
+  const [order] = left;
+  const words = [
+    state.words,
+    ...(order ? [`orders already at the exchange stay: ${left.length} (${orderWords(order.request)})`] : []),
+    ...(needsPerson(inputs) ? [REPAY] : []),
+  ].join('; ');
+  const isUnexpected = order !== undefined && inputs.pause === null;
+  return { ...state, words, severity: isUnexpected ? atLeast('warning', state.severity) : state.severity };
+}
+
+/** Orders of before that pause or observe mode leave where they are: they can fill. */
+function leftOrders({ mode, pause, lanes }: StateInputs): readonly OwnOrder[] {
+  if (pause === null && mode !== 'observe') return [];
+  return lanes.flatMap(({ orders, intents, covers }) => {
+    // A rule may have a mode of its own.
+    const acts = ({ key }: OwnOrder): boolean =>
+      intents.some((one) => one.key === key && one.end === null && one.mode !== 'observe') ||
+      covers.some((one) => one.key === key && one.mode !== 'observe');
+    return orders.filter(
+      (order) => order.status === 'open' && !order.presumedFilled && (pause !== null || !acts(order)),
+    );
+  });
 }
 
 /** What no order can do. */

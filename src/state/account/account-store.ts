@@ -18,6 +18,7 @@ import {
   type TakeDueRequest,
 } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
+import { type MayBeginSeals, recordTrusts } from '../audit/seal-start.ts';
 import { type ControlsReader, readControls } from '../controls/controls-text.ts';
 import type {
   Backend,
@@ -47,6 +48,8 @@ export interface AccountStoreOptions {
   readonly randomText: (length: number) => string;
   readonly redact: Conceal;
   readonly controls: ControlsReader;
+  /** Absent: it may. */
+  readonly mayBeginSeals?: MayBeginSeals | undefined;
   readonly historyEveryMs: number;
   /** Accounts kept in the memory of this process, at most. */
   readonly remembered: number;
@@ -334,11 +337,12 @@ export class AccountStore implements StateStore {
   ): Promise<readonly CommitResult[]> {
     const epoch = this.#epochs[bucket];
     const context = this.#context();
-    const prepared = group.map((commit) => {
+    const trusts = await recordTrusts(this.#backend, group, this.#options);
+    const prepared = group.map((commit, index) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
       return epoch !== undefined && entry.account.epoch.id === epoch.epoch.id
-        ? prepareChange(entry, commit, context)
+        ? prepareChange(entry, commit, { ...context, trust: trusts[index]! })
         : undefined;
     });
     const sent = prepared.filter((change) => change !== undefined);

@@ -40,9 +40,13 @@ export class TrailVerifier {
   readonly #kept: ChainHead | undefined;
   /** Whether the last record of a chain is sealed; from the first such on all are. */
   readonly #sealed = new Map<string | undefined, boolean>();
+  /** Where the last record of a chain is among all. */
+  readonly #numbers = new Map<string | undefined, number>();
   readonly #chains = new Map<string | undefined, Chain>();
   /** What was told of each lane's chain last. */
-  readonly #folded = new Map<string, ChainHead & { readonly by: number }>();
+  readonly #folded = new Map<string, ChainHead & { readonly by: number; readonly isOld: boolean }>();
+  /** From the first sealed record that tells of lanes on, what it tells of has seals of its own. */
+  #tellsSealed = false;
   /** Ends of chains whose records were all taken away. */
   readonly #taken = new Map<string, ChainHead>();
 
@@ -69,8 +73,15 @@ export class TrailVerifier {
     return ends.length === 0 ? undefined : ends.every(Boolean);
   }
 
-  /** The next record; what is wrong with it, if anything. */
-  add({ text, hash }: RawText): Broken | undefined {
+  /** The next record; what is wrong with it, if anything. `number`: where it is among all, where that is known. */
+  add(raw: RawText & { readonly number?: number }): Broken | undefined {
+    const wrong = this.#add(raw);
+    const isThis =
+      wrong !== undefined && seqOf(raw.text) === wrong.seq && marketIn(raw.text) === wrong.market;
+    return isThis && raw.number !== undefined ? { ...wrong, number: raw.number } : wrong;
+  }
+
+  #add({ text, hash, number }: RawText & { readonly number?: number }): Broken | undefined {
     const next = (this.#chains.get(OWN)?.last.seq ?? 0) + 1;
     if (sha256Hex(text) !== hash) {
       return broken(seqOf(text) ?? next, 'hash', 'its text does not have the hash beside it', marketIn(text));
@@ -88,6 +99,7 @@ export class TrailVerifier {
     const wrong = this.#judgeSeal(record) ?? this.#compareKept(record, hash) ?? this.#link(record, hash);
     if (wrong !== undefined) return wrong;
     for (const attached of Object.values(record.attachments)) this.attachments.set(attached, seq);
+    if (number !== undefined) this.#numbers.set(market, number);
     return market === OWN ? this.#compare(record) : undefined;
   }
 
@@ -102,7 +114,7 @@ export class TrailVerifier {
     if (proof === 'unchecked') return undefined;
     if (proof === 'forged') return broken(seq, 'seal', 'its seal was made with another key', market);
     if (proof === 'unsealed' && this.#sealed.get(market) === true) {
-      return broken(seq, 'seal', 'it lacks the seal that records before it have', market);
+      return broken(seq, 'seal', LOST_SEAL, market);
     }
     this.#sealed.set(market, proof === 'sealed');
     return undefined;
@@ -143,9 +155,10 @@ export class TrailVerifier {
       const isTold = head.seq <= (this.#folded.get(market)?.seq ?? 0);
       const isUntrue = isTold || (chain !== undefined && !isIn(chain, head));
       if (isUntrue) return broken(seq, 'fold', untrue(market, head));
-      this.#folded.set(market, { ...head, by: seq });
+      this.#folded.set(market, { ...head, by: seq, isOld: !this.#tellsSealed });
       for (const known of chain?.unfolded.keys() ?? []) if (known < head.seq) chain?.unfolded.delete(known);
     }
+    this.#tellsSealed ||= this.#sealed.get(OWN) === true;
     return undefined;
   }
 
@@ -164,7 +177,11 @@ export class TrailVerifier {
   finish(expected: ExpectedEnds): ChainVerdict {
     for (const [market, isSealed] of this.#sealed) {
       const { seq } = this.#chains.get(market)?.last ?? NO_RECORD;
-      if (!isSealed) return broken(seq, 'seal', NO_SEAL, market);
+      if (this.#isVouchedFor(market, seq)) continue;
+      const number = this.#numbers.get(market);
+      if (!isSealed) {
+        return { ...broken(seq, 'unproven', NO_SEAL, market), ...(number !== undefined && { number }) };
+      }
     }
     const kept = this.#kept;
     if (kept !== undefined && kept.seq > this.own.lastSeq) {
@@ -191,6 +208,12 @@ export class TrailVerifier {
     return { kind: 'intact', firstSeq, lastSeq, prunedTo: Math.max(0, firstSeq - 1), headHash, lanes };
   }
 
+  /** A lane that was silent since there is a key: seals of the account's chain, which names its last record, cover it. */
+  #isVouchedFor(market: string | undefined, seq: number): boolean {
+    const told = market === OWN ? undefined : this.#folded.get(market);
+    return told?.isOld === true && told.seq === seq && this.#sealed.get(OWN) === true;
+  }
+
   #end(market: string | undefined, expected: ChainHead): Broken | undefined {
     const chain = this.#chains.get(market);
     if (chain !== undefined && !chain.isBeginningProven) {
@@ -206,8 +229,10 @@ export class TrailVerifier {
   }
 }
 
+const LOST_SEAL =
+  'it lacks the seal that records before it have: a daemon or command without operators.key wrote it, or somebody else';
 const NO_SEAL =
-  'the chain ends without the seal of operators.key: the key is newer than its last record, or somebody without it wrote it';
+  'no record has the seal of operators.key: the key is newer than all of them (restart every daemon, then pause and resume the account), or somebody without the key wrote them';
 const NO_RECORD: ChainHead = { seq: 0, hash: GENESIS_HASH };
 const NO_CHAIN: Pick<Chain, 'first' | 'last'> = { first: { seq: 0, previous: '' }, last: NO_RECORD };
 

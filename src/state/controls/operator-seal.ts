@@ -79,6 +79,11 @@ function holdsBack(order: OperatorOrder): boolean {
   return order.kind === 'answer' && order.decision === 'veto';
 }
 
+/** Tells which key a process has, and nothing of the key; undefined: it has none. */
+export function keyMarkOf(secret: string | undefined): string | undefined {
+  return secret === undefined ? undefined : sealOf(secret, canonicalJson(['keyMark'])).slice(0, 16);
+}
+
 function sealOf(secret: string, text: string): string {
   return createHmac('sha256', secret).update(text, 'utf8').digest('hex');
 }

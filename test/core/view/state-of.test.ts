@@ -259,3 +259,23 @@ describe('the headline', () => {
     for (const cause of STATE_CAUSES) expect(causeWords(cause)).toMatch(/\w/);
   });
 });
+
+const STAYS =
+  'orders already at the exchange stay: 1 (sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600)';
+
+test('an order that was still open was not said of an account that only observes, or is paused', () => {
+  const lanes = [lane({ orders: [order()] })];
+  expect(stateOf(seen({ mode: 'observe', lanes }))).toMatchObject({
+    words: `calm: 15.25 % from liquidation (BTC_PERP); ${STAYS}`,
+    severity: 'warning',
+  });
+  expect(stateOf(seen({ lanes })).words).not.toContain('stay');
+  // A rule that acts in an account that observes has an order that is meant to be there.
+  const acting = [lane({ orders: [order()], intents: [intent()] })];
+  expect(stateOf(seen({ mode: 'observe', lanes: acting })).words).not.toContain('stay');
+  const pause = { author: 'ann', reason: 'r', expiresAtMs: null, atMs: NOW } as StateInputs['pause'];
+  expect(stateOf(seen({ pause, lanes: acting }))).toMatchObject({
+    words: `paused by ann until it is lifted: r; ${STAYS}`,
+    severity: 'info',
+  });
+});

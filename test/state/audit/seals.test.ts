@@ -5,6 +5,7 @@ import { verifyAuditFile } from '../../../src/state/audit/audit-file.ts';
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
 import { sha256Hex } from '../../../src/state/sha256.ts';
 import { createMemoryPlace, createMemoryState } from '../../../src/state/state.ts';
+import { commit, lane, load } from '../support/place.ts';
 
 const KEY = 'a key of operators with 32 characters or more';
 const trustOf = (key?: string) => createOperatorTrust({ key: () => key, isGuarded: false });
@@ -89,5 +90,80 @@ test('records from before there was a key are no fault, a chain that ends withou
   const other = await open('another key of operators with 32 characters').audit.verify('a');
   expect(other).toMatchObject({ kind: 'broken', why: 'seal' });
   const plain = await openTrail(99);
-  expect(await plain.open(KEY).audit.verify('a')).toMatchObject({ kind: 'broken', why: 'seal' });
+  expect(await plain.open(KEY).audit.verify('a')).toMatchObject({ kind: 'broken', why: 'unproven' });
+});
+
+test('a command with a new key does not break the chain of a daemon that runs without it', async () => {
+  const place = createMemoryPlace({ clock: systemClock });
+  let daemonKey: string | undefined;
+  const daemon = () => createMemoryState({ clock: systemClock, operators: trustOf(daemonKey) }, place);
+  const command = () =>
+    createMemoryState(
+      { clock: systemClock, operators: trustOf(KEY), mayBeginSeals: async () => daemonKey === KEY },
+      place,
+    );
+  const pause = (state: ReturnType<typeof daemon>) =>
+    state.controls.put({ kind: 'pause', accountId: 'a', author: 'ann', reason: 'r', expiresAtMs: null });
+  await pause(daemon());
+  // What it says has a seal all the same.
+  expect(await pause(command())).toHaveProperty('seal');
+  await pause(daemon());
+  expect(await command().audit.verify('a')).toMatchObject({ kind: 'broken', why: 'unproven', number: 4 });
+  daemonKey = KEY;
+  await pause(command());
+  await pause(daemon());
+  // From the first seal on it needs nobody to run.
+  const alone = { clock: systemClock, operators: trustOf(KEY), mayBeginSeals: async () => false };
+  await pause(createMemoryState(alone, place));
+  const records = await daemon().audit.read('a', { from: 1 });
+  expect(records.map(({ record }) => record.seal !== undefined)).toEqual([
+    false,
+    false,
+    false,
+    false,
+    true,
+    true,
+    true,
+  ]);
+  expect(await command().audit.verify('a')).toMatchObject({ kind: 'intact' });
+});
+
+test('a record that loses its seal later is found, with the number that tail and show use', async () => {
+  const { open } = await openTrail(2);
+  await open().controls.lift({ kind: 'pause', accountId: 'a' }, { author: 'eve', reason: 'r' });
+  const number = (await open().audit.tail('a', 1))[0]?.number;
+  expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'broken', why: 'seal', number });
+});
+
+test('a lane that is silent since there is a key does not make the trail unproven; one that was added to does', async () => {
+  const place = createMemoryPlace({ clock: systemClock });
+  const open = (key?: string) => createMemoryState({ clock: systemClock, operators: trustOf(key) }, place);
+  const market = 'BTC_PERP';
+  const event = {
+    kind: 'doubt',
+    accountId: 'a',
+    market,
+    atMs: 1,
+    reason: 'test',
+    words: 'w',
+    alarm: false,
+  } as const;
+  const act = async (state: ReturnType<typeof open>, attempt: number) => {
+    const base = await load(state, 'a');
+    await commit(state, {
+      base,
+      lanes: new Map([[market, lane(base, market, attempt)]]),
+      audit: [{ kind: 'action', event }],
+    });
+  };
+  const poll = async (state: ReturnType<typeof open>) => {
+    await commit(state, { base: await load(state, 'a'), quiet: 1, due: { inMs: 60_000, danger: 0 } });
+  };
+  await act(open(), 1);
+  await poll(open());
+  const pause = { kind: 'pause', accountId: 'a', author: 'ann', reason: 'r', expiresAtMs: null } as const;
+  await open(KEY).controls.put(pause);
+  expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'intact' });
+  await act(open(), 2);
+  expect(await open(KEY).audit.verify('a')).toMatchObject({ kind: 'broken', why: 'unproven', market });
 });

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Operations } from '../../app.ts';
+import type { AuditContent } from '../../core/audit/audit-record.ts';
+import { type Expectation, expectationOf } from '../../core/controls/daemon-sign.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import { CliError } from '../errors.ts';
+
+/** What became of an order by hand in the first seconds. */
+export type HandOrderOutcome =
+  /** A daemon carries it out. */
+  | { readonly kind: 'taken' }
+  /** A daemon has it, and sends nothing for now. */
+  | { readonly kind: 'held'; readonly why: string }
+  | { readonly kind: 'refused'; readonly why: string }
+  /** It is in the inbox. */
+  | { readonly kind: 'waiting'; readonly why: string }
+  /** Nobody looked. */
+  | { readonly kind: 'ordered' };
+
+/** @throws CliError where every daemon that runs would refuse the order: nothing is ordered then */
+export async function requireTaker(
+  { daemons, keyMark }: Operations,
+  slippageSteps: readonly number[],
+): Promise<Expectation> {
+  const expected = expectationOf(await daemons(), { keyMark, slippageSteps });
+  if (expected.kind !== 'refused') return expected;
+  throw new CliError('order-refused', `nothing was ordered: ${expected.why}.`, {
+    cure: 'Give daemons and commands the same config with operators.key, and restart the daemons. To be flat now use the exchange.',
+  });
+}
+
+const WAIT_MS = 5_000;
+const LOOK_MS = 200;
+/** Of the newest records: what a poll writes with the order. */
+const RECORDS = 100;
+
+interface Watched {
+  readonly accountId: string;
+  readonly orderId: string;
+  readonly expected: Expectation;
+  readonly signal: AbortSignal;
+}
+
+/** Waits for a daemon to take the order or refuse it; not at all where none runs. */
+export async function outcomeOf(operations: Operations, watched: Watched): Promise<HandOrderOutcome> {
+  const { accountId, orderId, expected, signal } = watched;
+  const untilMs = Date.now() + WAIT_MS;
+  for (;;) {
+    // The view first: with the commit that takes the order out of the inbox the audit says why.
+    const view = await operations.view(accountId);
+    const isWaiting = view.inbox.some(({ id }) => id === orderId);
+    if (!isWaiting) return await endOf(operations, view, orderId);
+    const nobody = expected.kind === 'nobody' && !isPolled(view);
+    if (nobody) return { kind: 'waiting', why: 'no daemon runs that could take it' };
+    if (Date.now() >= untilMs)
+      return { kind: 'waiting', why: `no daemon has taken it within ${WAIT_MS / 1_000} s` };
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+}
+
+/** A daemon of an older version does not say that it runs. */
+function isPolled({ judgedAtMs }: AccountView): boolean {
+  return judgedAtMs !== null && Date.now() - judgedAtMs < 60_000;
+}
+
+async function endOf({ audit }: Operations, view: AccountView, orderId: string): Promise<HandOrderOutcome> {
+  const records = (await audit.tail(view.accountId, RECORDS)).map(({ record }) => record.content);
+  const isBegun = records.some((content) => opens(content, orderId));
+  const note = records.findLast(
+    (content) => content.kind === 'note' && content.detail?.['orderId'] === orderId,
+  );
+  if (note?.kind === 'note' && !isBegun)
+    return { kind: 'refused', why: note.words.replace(/^refused: /, '') };
+  if (view.pause !== null) return { kind: 'held', why: 'it is paused: nothing is sent before it is resumed' };
+  const isObserved = view.intents.some(
+    ({ ruleId, mode }) => ruleId === `operator:${orderId}` && mode === 'observe',
+  );
+  if (isObserved)
+    return { kind: 'held', why: 'the account is in observe mode: it is recorded, and nothing is sent' };
+  return { kind: 'taken' };
+}
+
+function opens(content: AuditContent, orderId: string): boolean {
+  return (
+    content.kind === 'action' &&
+    content.event.kind === 'intentOpened' &&
+    content.event.ruleId === `operator:${orderId}`
+  );
+}
