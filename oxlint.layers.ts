@@ -111,6 +111,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   rules: [
     'account-state',
     'active-requests',
+    'active-window',
     'balances',
     'compiled-rules',
     'condition',

@@ -246,7 +246,10 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     roles.includes('act'),
     over.signal,
   );
-  const workers = startWorkers({ base, pipeline, deliverer, roles, guard }, over.signal);
+  const workers = startWorkers(
+    { base, pipeline, deliverer, roles, guard, config: () => watch.config },
+    over.signal,
+  );
   try {
     // Where Redis is lost, the watchdog does it when that is back.
     if (base.lost === undefined) await setUpSchedules(base, schedules, 'start');
@@ -288,9 +291,10 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
-  const { clock, random, instance, telemetry, receipts, links } = base;
+  const { clock, random, instance, telemetry, receipts, held, links } = base;
   return delivererOf(config, {
     links,
+    held,
     clock,
     random,
     instance,

@@ -6,6 +6,7 @@ import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
+import type { HeldNotices } from '../core/ports/delivery.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
@@ -15,6 +16,7 @@ import type { RedisTarget } from '../queues/connection.ts';
 import { openQueues, type Queues } from '../queues/producers.ts';
 import { examineRedis } from '../queues/redis-sanity.ts';
 import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
+import { createRedisHeldStore, createStandbyHeldStore } from '../state/held/held-store.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createRedisRateLimitStore } from '../state/limits/limiter-redis.ts';
 import { createLinkSigner } from '../state/links/link-signer.ts';
@@ -26,6 +28,7 @@ import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
 import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
 import { showSign } from './daemon-signs.ts';
+import { heldNotices } from './held-notices.ts';
 import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
 import { redisTarget } from './redis-target.ts';
@@ -61,6 +64,8 @@ export interface Base extends Surroundings {
   readonly redis: Redis;
   readonly state: State;
   readonly receipts: StandbyReceipts;
+  /** What quiet hours hold back. */
+  readonly held: HeldNotices;
   /** Absent: `operators.key` is not set. */
   readonly links: LinkSigner | undefined;
   readonly nonces: RedisNonceStore;
@@ -116,11 +121,14 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
         sign: signOf(config, roles, () => isGuarded),
       }),
     );
+    const isAlone = (): boolean => state.standby?.isAlone === true;
     const receipts = createStandbyReceipts(
       createRedisReceiptStore({ redis, prefix }),
       createMemoryReceiptStore(clock),
-      () => state.standby?.isAlone === true,
+      isAlone,
     );
+    const store = createStandbyHeldStore(createRedisHeldStore({ redis, prefix }), isAlone);
+    const held = heldNotices({ store, operators, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
     const accounts = new ConfiguredAccounts({
@@ -149,7 +157,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       isGuarded = await checkRedis(redis, config, { ...surroundings, strictRedis: false }, true);
       await followClock(redis, clock, time);
     };
-    const parts = { instance, target, prefix, redis, state, receipts, nonces, accounts, queues, time };
+    const parts = { instance, target, prefix, redis, state, receipts, held, nonces, accounts, queues, time };
     return { ...surroundings, ...trust, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();

@@ -1,8 +1,9 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { Secret } from '../config/secret.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
-import type { Deliverer } from '../core/ports/delivery.ts';
+import type { Deliverer, HeldNotices } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
+import { compileActiveWindow } from '../core/rules/active-window.ts';
 import type { ChannelOptions } from '../notify/channels.ts';
 import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
@@ -10,24 +11,32 @@ import type { Base } from './open-base.ts';
 import type { Replaceable } from './replaceable.ts';
 import type { Standby } from './standby.ts';
 
-export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs'> {
+export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs' | 'quiet'> {
   readonly log: WriteLog;
+  readonly held: HeldNotices;
   /** Signs links with which people act; absent: there is no key to sign with. */
   readonly links?: LinkSigner | undefined;
 }
 
 /** The channels of a config, with their secrets in the clear inside of them only. */
 export async function delivererOf(config: CompiledConfig, parts: DelivererParts): Promise<Deliverer> {
-  const [{ openChannels }, { createDeliverer }] = await Promise.all([
+  const [{ openChannels }, { createDeliverer }, { QuietHours }] = await Promise.all([
     import('../notify/channels.ts'),
     import('../notify/deliverer.ts'),
+    import('../notify/quiet-hours.ts'),
   ]);
-  const { log, links: signer, ...rest } = parts;
+  const { log, links: signer, held, ...rest } = parts;
   const { publicUrl } = config.web;
   const actions = signer === undefined || publicUrl === undefined ? undefined : { signer, publicUrl };
-  const { links } = config.notify;
+  const { links, groupWaitMs, quietHours } = config.notify;
   const opened = openChannels(channelOptions(config), { clock: rest.clock, links, log, actions });
-  return createDeliverer({ ...rest, opened, groupWaitMs: config.notify.groupWaitMs });
+  const quiet = new QuietHours({
+    isInside: quietHours && compileActiveWindow(quietHours),
+    channels: quietHours?.channels ?? [],
+    held,
+    nowMs: () => rest.clock.nowMs(),
+  });
+  return createDeliverer({ ...rest, opened, groupWaitMs, quiet });
 }
 
 /** An alert that is not repeated has ended for the Alertmanager after this many reminders. */

@@ -67,6 +67,10 @@ export class ProcessNotices implements Telemetry {
       }
       case 'delivered':
         return this.#noteDelivery(event.report);
+      case 'botListens':
+        return event.trouble === undefined
+          ? this.#end(`bot ${event.channel}`)
+          : this.#begin(`bot ${event.channel}`, deaf(event.channel, event.trouble));
       case 'accountRefused':
         return this.#begin(`state ${event.problem.accountId}`, stateRefused(event.problem));
       case 'evaluated':
@@ -137,6 +141,11 @@ function withoutRedis({ watchesOnly }: { readonly watchesOnly?: string }): Said 
       ? 'Redis is lost: this process goes on from its own memory, and other processes cannot be seen'
       : `Redis is not in use: this process watches and does not act: ${watchesOnly}`;
   return { rule: OWN_RULES.withoutRedis, severity: 'critical', words };
+}
+
+function deaf(channel: string, trouble: string): Said {
+  const words = `the channel ${channel} takes no commands, and its buttons do nothing: ${trouble}`;
+  return { rule: OWN_RULES.channelFailed, severity: 'warning', words };
 }
 
 const MOST_PROBLEMS = 3;

@@ -1,11 +1,14 @@
 import { startActWorker } from '../../workers/act.ts';
 import { startNotifyWorker } from '../../workers/notify.ts';
 import { startPollWorker } from '../../workers/poll.ts';
+import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
 import type { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { RunningWorker, WorkerSettings } from '../queues/worker.ts';
+import { startBots } from './bot/open-bots.ts';
 import type { Base } from './open-base.ts';
 import type { Pipeline } from './pipeline.ts';
+import { startReleasingHeld } from './release-held.ts';
 import type { Replaceable } from './replaceable.ts';
 
 /** Jobs at the same time, per process. A lane that waits for a fence keeps its place, a message that waits for others too. */
@@ -17,11 +20,13 @@ interface WorkersParts {
   readonly deliverer: Replaceable<Deliverer>;
   readonly roles: readonly string[];
   readonly guard: PollGuard;
+  /** As it is in force. */
+  readonly config: () => CompiledConfig;
 }
 
 /** The workers of the queues that this process serves. */
 export function startWorkers(
-  { base, pipeline: { context, near }, deliverer, roles, guard }: WorkersParts,
+  { base, pipeline: { context, near }, deliverer, roles, guard, config }: WorkersParts,
   signal: AbortSignal,
 ): readonly RunningWorker[] {
   const { target, prefix, telemetry, operators } = base;
@@ -31,11 +36,16 @@ export function startWorkers(
     telemetry,
     concurrency: CONCURRENCY[role],
   });
+  const current = (): Deliverer => deliverer.current;
   return [
     ...(roles.includes('poll') ? [startPollWorker(settings('poll'), context, guard)] : []),
     ...(near === undefined ? [] : [startActWorker(settings('act'), (lane) => near.run(lane))]),
     ...(roles.includes('notify')
-      ? [startNotifyWorker(settings('notify'), { deliverer: () => deliverer.current, operators, signal })]
+      ? [
+          startNotifyWorker(settings('notify'), { deliverer: current, operators, signal }),
+          startReleasingHeld({ ...base, deliverer: current }, signal),
+          startBots(base, config, signal),
+        ]
       : []),
   ];
 }

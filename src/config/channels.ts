@@ -5,7 +5,7 @@ import { type ByKind, readByKind } from './shape/by-kind.ts';
 import { complain, didYouMean, problemAt, type Report, readShape } from './shape/read.ts';
 import { secretRef, urlOrRef } from './shape/references.ts';
 import { baseUrl, duration, NAME_PATTERN, name, number, oneOf, text } from './shape/scalars.ts';
-import { oneOrMany, renamed } from './shape/shape.ts';
+import { list, oneOrMany, renamed, section } from './shape/shape.ts';
 import { suggest } from './suggest.ts';
 import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
@@ -32,6 +32,31 @@ export const CHANNELS = {
       topic: number({ min: 1, integer: true, expected: 'the number of a topic' })
         .exactOptional()
         .describe('Topic, in a group that has topics.'),
+      commands: list(
+        section(
+          {
+            chat: text({
+              expected: 'the number of a chat in quotes such as "-1001234567890"',
+              pattern: /^-?\d{1,16}$/,
+              maxLength: 20,
+            }).describe('Of a group, or of one person: everybody in it may say what its scopes allow.'),
+            name: name('a name of a person')
+              .exactOptional()
+              .describe(
+                'Who that is, for the audit; without it "telegram:" and the numbers of chat and person.',
+              ),
+            scopes: list(oneOf('read', 'control'), 1).describe(
+              '`read`: /status. `control`: also /pause, /ack and the buttons of messages.',
+            ),
+          },
+          { scopes: ['read'] },
+        ),
+        1,
+      )
+        .exactOptional()
+        .describe(
+          'Chats whose commands are obeyed (/status, /pause, /ack); needs operators.key. Without it the bot does not listen.',
+        ),
       api: baseUrl('https:', 'http:')
         .prefault('https://api.telegram.org')
         .describe('Address of the Bot API, for a server of your own.'),
@@ -202,6 +227,13 @@ export function compileChannels(
   channels: readonly ReadChannel[],
   context: SecretContext,
 ): readonly CompiledChannel[] {
+  const hasKey = nodeAt(context.document.root, ['operators', 'key']) !== undefined;
+  for (const { name: named, written } of channels) {
+    if (hasKey || written?.type !== 'telegram' || written.commands === undefined) continue;
+    const message =
+      'expected operators.key for the commands of a chat, got none: set it, or leave out commands';
+    complain(context, ['channels', named, 'commands'], 'wrong-value', message);
+  }
   return channels.flatMap(({ name: named, written }) =>
     written === undefined ? [] : [{ name: named, ...resolved(written, ['channels', named], context) }],
   );

@@ -121,7 +121,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
       return [compileAccount({ account, path, rules, sharedLink }, defaults, context)];
     }),
     channels: compileChannels(channels ?? [], context),
-    notify: compileNotify(notify, web.publicUrl, knownNames, context),
+    notify: compileNotify(notify, web.publicUrl, knownNames && channels, context),
     web: compileWeb(web, context),
     operators: compileOperators(read('operators', ROOT_KEYS.operators), context),
     audit: read('audit', ROOT_KEYS.audit),

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { Escalation } from '../core/ports/notifier.ts';
-import { complainOfChannel } from './channels.ts';
+import type { ActiveWindow } from '../core/rules/rule.ts';
+import { type ChannelType, channelNames, complainOfChannel, type ReadChannel } from './channels.ts';
+import type { Path } from './problem.ts';
 import { channelName } from './rules/actions.ts';
+import { windowKeys, windowOf } from './rules/active-window.ts';
 import type { SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
 import { duration, text, url } from './shape/scalars.ts';
@@ -30,6 +33,19 @@ export const notifySchema = renamed(
           ),
         })
         .exactOptional(),
+      quietHours: windowOf(
+        windowKeys.extend({
+          channels: oneOrMany(channelName)
+            .exactOptional()
+            .describe(
+              'Channels that are quiet then; without it all that people read (not webhook, alertmanager, pagerduty and opsgenie).',
+            ),
+        }),
+      )
+        .exactOptional()
+        .describe(
+          'What is not critical is held back in this window, and told in one message at its end. Later stages, questions and digests are never held back.',
+        ),
       links: z
         .record(linkTitle, url('https:', 'http:'))
         .describe(
@@ -45,20 +61,68 @@ export interface NotifySettings {
   readonly remindEveryMs: number;
   readonly groupWaitMs: number;
   readonly escalation?: Escalation;
+  readonly quietHours?: CompiledQuietHours;
   /** With placeholders such as `{account}`. */
   readonly links: readonly { readonly title: string; readonly url: string }[];
 }
 
+/** When what is not critical waits, and on which channels; none named: on all that people read. */
+export interface CompiledQuietHours extends ActiveWindow {
+  readonly channels: readonly string[];
+}
+
+type Written = z.output<typeof notifySchema>;
+
 function compileEscalation(
-  { after: afterMs, to }: NonNullable<z.output<typeof notifySchema>['escalate']>,
-  names: readonly string[] | undefined,
+  { after: afterMs, to }: NonNullable<Written['escalate']>,
+  channels: readonly ReadChannel[] | undefined,
   context: SecretContext,
 ): Escalation {
-  const path = ['notify', 'escalate', 'to'];
-  const isList = (nodeAt(context.document.root, path)?.children.size ?? 0) > 0;
-  for (const [index, channel] of to.entries())
-    complainOfChannel(context, isList ? [...path, index] : path, channel, names);
+  checkChannels(['notify', 'escalate', 'to'], to, channels, context);
   return { afterMs, channels: [...new Set(to)] };
+}
+
+function compileQuietHours(
+  { channels: named = [], ...window }: NonNullable<Written['quietHours']>,
+  channels: readonly ReadChannel[] | undefined,
+  context: SecretContext,
+): CompiledQuietHours {
+  const unread = (name: string): string | undefined => {
+    const type = channels?.find((channel) => channel.name === name)?.written?.type ?? name;
+    return NOT_READ_BY_PEOPLE.has(type) ? type : undefined;
+  };
+  const path = ['notify', 'quietHours', 'channels'];
+  for (const { at, channel } of checkChannels(path, named, channels, context)) {
+    const type = unread(channel);
+    if (type === undefined) continue;
+    const got = channel === type ? `"${channel}"` : `"${channel}" (${type})`;
+    const message = `expected a channel that people read, got ${got}, which is told at once: leave it out, and set its own schedule where it has one`;
+    complain(context, at, 'wrong-value', message);
+  }
+  return { ...window, channels: [...new Set(named)] };
+}
+
+/** Machines and pagers get each message by itself, and have schedules of their own. */
+const NOT_READ_BY_PEOPLE: ReadonlySet<string> = new Set<ChannelType | 'log'>([
+  'webhook',
+  'alertmanager',
+  'pagerduty',
+  'opsgenie',
+  'log',
+]);
+
+/** Complains of names that no channel has; the others with their places. */
+function checkChannels(
+  path: Path,
+  named: readonly string[],
+  channels: readonly ReadChannel[] | undefined,
+  context: SecretContext,
+): readonly { readonly at: Path; readonly channel: string }[] {
+  const names = channels && channelNames(channels);
+  const isList = (nodeAt(context.document.root, path)?.children.size ?? 0) > 0;
+  const places = named.map((channel, index) => ({ at: isList ? [...path, index] : path, channel }));
+  for (const { at, channel } of places) complainOfChannel(context, at, channel, names);
+  return places.filter(({ channel }) => names?.includes(channel));
 }
 
 const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key', 'page'];
@@ -67,9 +131,9 @@ const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severi
 const STATUS_PAGE = 'Status page';
 
 export function compileNotify(
-  { remindEveryMs, groupWaitMs, links, escalate }: z.output<typeof notifySchema>,
+  { remindEveryMs, groupWaitMs, links, escalate, quietHours }: Written,
   publicUrl: string | undefined,
-  channels: readonly string[] | undefined,
+  channels: readonly ReadChannel[] | undefined,
   context: SecretContext,
 ): NotifySettings {
   const { document, report } = context;
@@ -85,6 +149,7 @@ export function compileNotify(
     remindEveryMs,
     groupWaitMs,
     ...(escalate === undefined ? {} : { escalation: compileEscalation(escalate, channels, context) }),
+    ...(quietHours === undefined ? {} : { quietHours: compileQuietHours(quietHours, channels, context) }),
     links: [...page, ...Object.entries(links).map(([title, link]) => ({ title, url: link }))],
   };
 }

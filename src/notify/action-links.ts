@@ -23,7 +23,7 @@ export function actionLinksOf(
   // An Alertmanager shows what it keeps to everybody who looks at it, and another link would be another alert.
   if (endsBySilence === true) return [];
   const expiresAtMs = message.atMs + GOOD_FOR_MS;
-  return targetsOf(message, along).map(({ title, target }) => ({
+  return actionTargets(message, along).map(({ title, target }) => ({
     title,
     url: `${publicUrl}${LINK_PATH}${signer.token({ target, sentTo: name, expiresAtMs })}`,
   }));
@@ -34,7 +34,8 @@ interface TitledTarget {
   readonly target: LinkTarget;
 }
 
-function targetsOf(message: Message, along: readonly Message[]): readonly TitledTarget[] {
+/** What whoever gets a message can do about it, by links or buttons. */
+export function actionTargets(message: Message, along: readonly Message[]): readonly TitledTarget[] {
   const { kind, accountId, ruleId, subject, stage } = message;
   // Who wrote it would choose what is approved, and until when.
   if ([message, ...along].some(({ isUnproven }) => isUnproven)) return [];

@@ -4,15 +4,17 @@ import type {
   Deliverer,
   Delivery,
   DeliveryObserver,
-  DeliveryReport,
+  HeldNotice,
   Message,
   Receipt,
   ReceiptStore,
 } from '../core/ports/delivery.ts';
 import type { Outgoing } from './channel.ts';
+import { collecting, partsOf } from './collected.ts';
+import { type DeliverOne, fanOut } from './fan-out.ts';
 import { Grouping } from './grouping.ts';
-import { LOG_CHANNEL } from './log-channel.ts';
-import { type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
+import type { QuietHours } from './quiet-hours.ts';
+import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
 export interface DelivererOptions {
   /** In the order in which they stand in for each other; the log last. */
@@ -24,39 +26,76 @@ export interface DelivererOptions {
   readonly instance: string;
   /** So long messages of several accounts for one cause wait for one another. */
   readonly groupWaitMs: number;
+  /** Absent: nothing is held back. */
+  readonly quiet?: QuietHours;
   readonly observer?: DeliveryObserver;
 }
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { receipts, clock, random } = options;
+  const { receipts, clock, random, quiet } = options;
   const byName = new Map(options.opened.map((open) => [open.channel.name, open]));
   const unstored = new Map<string, Receipt>();
   const grouping = new Grouping(clock, options.groupWaitMs);
   let undertakings = 0;
+  const contextOf = (name: string, owner: string): ThreadContext => ({
+    receipts,
+    clock,
+    random,
+    owner,
+    unstored,
+    onRetry: (about, reason, inMs) => safely(() => options.observer?.onRetry?.(about, name, reason, inMs)),
+  });
+  const report = (message: Message, name: string, insteadOf: Outgoing['insteadOf'], delivery: Delivery) => {
+    const type = byName.get(name)?.channel.type ?? 'unknown';
+    const told = { channel: name, type, insteadOf: insteadOf.map(({ channel }) => channel), delivery };
+    safely(() => options.observer?.onDelivery?.(message, told));
+    return told;
+  };
+  const release = async (held: readonly HeldNotice[], name: string, signal?: AbortSignal): Promise<void> => {
+    const owner = `${options.instance}/${++undertakings}`;
+    const messages = held.map(({ notice }) => notice);
+    const before = held.flatMap(({ insteadOf }) => insteadOf);
+    const one: DeliverOne = async (to, failures) => {
+      const open = byName.get(to);
+      const insteadOf = eachOnce([...before, ...failures]);
+      const context = { ...contextOf(to, owner), collect: collecting(held, clock) };
+      const deliveries = open && (await deliverTogether(messages, open, insteadOf, context, signal));
+      const reports = messages.map((message) =>
+        report(message, to, insteadOf, deliveries?.get(message.id) ?? NO_SUCH_CHANNEL),
+      );
+      const [worst] = reports.toSorted((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
+      if (worst === undefined) throw new Error('nothing was held back');
+      return worst;
+    };
+    await fanOut([name], takersOf({ kind: 'collected' }, options.opened), one);
+  };
   return {
     async deliver(message, signal) {
       signal?.throwIfAborted();
       const owner = `${options.instance}/${++undertakings}`;
-      const one = async (name: string, insteadOf: Outgoing['insteadOf']): Promise<ChannelReport> => {
+      const one: DeliverOne = async (name, insteadOf) => {
         const open = byName.get(name);
-        const onRetry: ThreadContext['onRetry'] = (about, reason, inMs) =>
-          safely(() => options.observer?.onRetry?.(about, name, reason, inMs));
-        const context = { receipts, clock, random, owner, unstored, onRetry };
-        const report: ChannelReport = {
-          channel: name,
-          type: open?.channel.type ?? 'unknown',
-          insteadOf: insteadOf.map(({ channel }) => channel),
-          delivery:
-            open === undefined
-              ? NO_SUCH_CHANNEL
-              : await grouping.deliver(message, open, insteadOf, context, signal),
-        };
-        safely(() => options.observer?.onDelivery?.(message, report));
-        return report;
+        if (open === undefined) return report(message, name, insteadOf, NO_SUCH_CHANNEL);
+        const isHeld = (await quiet?.holdBack(message, open.channel, insteadOf)) === true;
+        const delivery: Delivery = isHeld
+          ? { kind: 'held' }
+          : await grouping.deliver(message, open, insteadOf, contextOf(name, owner), signal);
+        return report(message, name, insteadOf, delivery);
       };
       const targets = await targetsOf(message, options);
       const standIns = message.acknowledged === undefined ? takersOf(message, options.opened) : targets;
       return await fanOut(targets, standIns, one);
+    },
+    async releaseHeld(signal) {
+      const held = (await quiet?.due()) ?? [];
+      const releasing = [...Map.groupBy(held, ({ channel }) => channel)].map(async ([name, waiting]) => {
+        for (const part of partsOf(waiting)) {
+          await release(part, name, signal);
+          await quiet?.drop(part);
+        }
+      });
+      const lost = (await Promise.allSettled(releasing)).find(({ status }) => status === 'rejected');
+      if (lost?.status === 'rejected') throw lost.reason;
     },
     async close() {
       await Promise.all(options.opened.map(({ channel }) => channel.close()));
@@ -92,64 +131,25 @@ function endsBySilence(name: string, opened: DelivererOptions['opened']): boolea
   return opened.some(({ channel }) => channel.name === name && channel.endsBySilence === true);
 }
 
-/** Channels that take it unasked, also in place of others: nobody is called out of bed for a digest. */
-function takersOf({ kind }: Message, opened: DelivererOptions['opened']): readonly string[] {
-  const takes = kind === 'digest' ? opened.filter(({ channel }) => channel.audience !== 'pager') : opened;
+/**
+ * Channels that take it unasked, also in place of others: nobody is called out of bed for a digest or for what has waited,
+ * and what was collected is no alert that could end.
+ */
+function takersOf({ kind }: Pick<Message, 'kind'>, opened: DelivererOptions['opened']): readonly string[] {
+  const takes = opened.filter(
+    ({ channel: { audience, endsBySilence } }) =>
+      (audience !== 'pager' || (kind !== 'digest' && kind !== 'collected')) &&
+      (endsBySilence !== true || kind !== 'collected'),
+  );
   return takes.map(({ channel }) => channel.name);
 }
 
-type DeliverOne = (name: string, insteadOf: Outgoing['insteadOf']) => Promise<ChannelReport>;
-
-/**
- * All targets at once. From the first failure on, the channels that were not asked are tried one after another
- * until one has it, without waiting for targets that are still at it; the log comes last.
- */
-async function fanOut(
-  targets: readonly string[],
-  all: readonly string[],
-  one: DeliverOne,
-): Promise<DeliveryReport> {
-  const reports: ChannelReport[] = [];
-  const failures: { channel: string; words: string }[] = [];
-  const spare = standIns(targets, all);
-  let escalation: Promise<void> | undefined;
-  const ask = async (name: string, insteadOf: Outgoing['insteadOf']): Promise<boolean> => {
-    const report = await one(name, insteadOf);
-    reports.push(report);
-    if (report.delivery.kind !== 'failed') return true;
-    failures.push({ channel: name, words: report.delivery.words });
-    return false;
-  };
-  const escalate = async (): Promise<void> => {
-    for (let name = spare.shift(); name !== undefined; name = spare.shift()) {
-      if (await ask(name, [...failures])) return;
-    }
-  };
-  const settled = await Promise.allSettled(
-    targets.map(async (name) => {
-      if (await ask(name, [])) return;
-      escalation ??= escalate();
-      await escalation;
-    }),
-  );
-  const lost = settled.find((result) => result.status === 'rejected');
-  if (lost !== undefined) throw lost.reason;
-  return {
-    channels: reports,
-    reached: reports.some(
-      ({ type, delivery: { kind } }) =>
-        type !== LOG_CHANNEL && (kind === 'delivered' || kind === 'duplicate'),
-    ),
-  };
+function hasFailed({ delivery }: ChannelReport): boolean {
+  return delivery.kind === 'failed';
 }
 
-/** Channels that were not asked: those after the first one that was, then those before it. */
-function standIns(targets: readonly string[], all: readonly string[]): string[] {
-  const asked = new Set(targets);
-  const from = all.findIndex((name) => asked.has(name)) + 1;
-  return [...all.slice(from), ...all.slice(0, from)]
-    .filter((name) => !asked.has(name))
-    .toSorted((a, b) => Number(a === LOG_CHANNEL) - Number(b === LOG_CHANNEL));
+function eachOnce(insteadOf: Outgoing['insteadOf']): Outgoing['insteadOf'] {
+  return [...new Map(insteadOf.map((one) => [one.channel, one])).values()];
 }
 
 function safely(tell: () => void): void {

@@ -85,7 +85,7 @@ export interface Commands {
 
 /** What to type to see everything of the account, to stop all actions in it, and to say that somebody sees to it. */
 export function commandsOf({ kind, accountId, ruleId, mode }: Message): Commands | undefined {
-  if (kind === 'test' || kind === 'digest' || accountId === '') return undefined;
+  if (kind === 'test' || accountId === '') return undefined;
   const account = shellWord(accountId);
   const status = `breakwater status --account ${account}`;
   const isActing = mode !== 'observe' && kind !== 'resolved';

@@ -3,7 +3,7 @@ import { foreignWords } from '../core/redaction/foreign-words.ts';
 import type { DeliveryAttempt } from './channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 
-/** What a receiver said; the body cut off at `MAX_REPLY_BYTES`. */
+/** What a receiver said; the body cut off at its bound. */
 export interface HttpReply {
   readonly status: number;
   readonly body: string;
@@ -32,6 +32,8 @@ export interface HttpOptions {
   readonly proxy?: string;
   /** For dates in Retry-After. */
   readonly nowMs: () => number;
+  /** What is longer is cut off; default 16 KiB. */
+  readonly maxReplyBytes?: number;
 }
 
 /** What every channel over HTTP is opened with; its own options come before. */
@@ -47,15 +49,16 @@ const MAX_REPLY_BYTES = 16_384;
 const LONGEST_PAUSE_MS = 300_000;
 
 /** POSTs with a bound on time and size; redirects are not followed, since a signed or secret body would leak. */
-export function createHttpSender({ timeoutMs, proxy, nowMs }: HttpOptions): HttpSender {
-  const options = {
+export function createHttpSender(options: HttpOptions): HttpSender {
+  const { timeoutMs, proxy, nowMs, maxReplyBytes = MAX_REPLY_BYTES } = options;
+  const pool = {
     connections: 4,
     pipelining: 1,
     keepAliveTimeout: 10_000,
     connect: { timeout: timeoutMs },
   };
   const dispatcher: Dispatcher =
-    proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy });
+    proxy === undefined ? new Agent(pool) : new ProxyAgent({ ...pool, uri: proxy });
   return {
     async post({ url, headers, body }, signal) {
       const timeout = AbortSignal.timeout(timeoutMs);
@@ -71,7 +74,7 @@ export function createHttpSender({ timeoutMs, proxy, nowMs }: HttpOptions): Http
           dispatcher,
           signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
         });
-        const text = await bounded(response.body);
+        const text = await bounded(response.body, maxReplyBytes);
         const after = retryAfter(response.headers['retry-after'], nowMs());
         return { kind: 'reply', reply: { status: response.statusCode, body: text, retryAfterMs: after } };
       } catch (error) {
@@ -84,15 +87,15 @@ export function createHttpSender({ timeoutMs, proxy, nowMs }: HttpOptions): Http
   };
 }
 
-async function bounded(body: Dispatcher.ResponseData['body']): Promise<string> {
+async function bounded(body: Dispatcher.ResponseData['body'], most: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length >= MAX_REPLY_BYTES) break;
+    if (length >= most) break;
   }
-  return Buffer.concat(chunks).subarray(0, MAX_REPLY_BYTES).toString('utf8');
+  return Buffer.concat(chunks).subarray(0, most).toString('utf8');
 }
 
 function retryAfter(header: string | string[] | undefined, nowMs: number): number | undefined {

@@ -36,7 +36,13 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
   approval: 'asks for approval',
   test: 'test message',
   digest: 'daily digest',
+  collected: 'held back',
 };
+
+/** Of no account: a sentence and lines. */
+export function isSummary({ kind }: Pick<Message, 'kind'>): boolean {
+  return kind === 'digest' || kind === 'collected';
+}
 
 export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): Wording {
   const { message } = outgoing;
@@ -55,6 +61,7 @@ export function wordingOf(outgoing: Outgoing, templates: readonly LinkTemplate[]
  */
 export function titleOf(message: Message): string {
   if (message.kind === 'digest') return `Daily digest, ${inert(message.words)}`;
+  if (message.kind === 'collected') return capital(message.words);
   const state = stateWords(message);
   const severity =
     message.kind === 'resolved' || message.kind === 'test' ? '' : `${message.severity.toUpperCase()} `;
@@ -134,7 +141,7 @@ function ownWords({ kind, words, doing }: Message): string {
   return words;
 }
 
-function capital(text: string): string {
+export function capital(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 
@@ -147,7 +154,7 @@ export function subjectWords({ subject, market }: Pick<Message, 'subject' | 'mar
  * What comes from outside (names of markets, texts of errors, reasons of operators) makes no link, mention or line of its
  * own, whatever a receiver reads as one: Markdown, bare addresses, names of hosts, names of people.
  */
-function inert(text: string): string {
+export function inert(text: string): string {
   return text
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, ' ')
     .replaceAll(/:(?=\/\/)|\](?=[[(:])|@(?=\S)|\.(?=\p{L})/gu, '$&\u200b');
@@ -175,7 +182,7 @@ export function assetOf(subject: string): string | undefined {
 }
 
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
-  if (message.kind === 'digest') return [...digestLines(message), ...standInLines(insteadOf)];
+  if (isSummary(message)) return [...digestLines(message), ...standInLines(insteadOf)];
   const lines = [
     ...(message.kind === 'resolved' ? ['The rule does not fire any more.'] : []),
     ...(message.kind === 'resolved' && message.words === RESOLVED
@@ -268,7 +275,7 @@ function commandLines({ message, actions }: Outgoing, templates: readonly LinkTe
   ];
 }
 
-function sentence(text: string): string {
+export function sentence(text: string): string {
   const trimmed = text.trim();
   return trimmed === '' || /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
@@ -289,8 +296,7 @@ function cureLines(cures: readonly CureFigures[]): readonly string[] {
 }
 
 function factsOf(message: Message): Wording['facts'] {
-  if (message.kind === 'test' || message.kind === 'digest')
-    return [{ name: 'time', text: timeWords(message.atMs) }];
+  if (message.kind === 'test' || isSummary(message)) return [{ name: 'time', text: timeWords(message.atMs) }];
   const labels = Object.entries(message.labels).map(([name, value]) => `${name}=${value}`);
   const { kind } = message;
   return [
@@ -337,8 +343,9 @@ function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly
 }
 
 /** The path of the status page on what a message is about. */
-function pageOf({ kind, accountId, subject }: Message): string {
-  if (kind === 'test' || kind === 'digest' || accountId === '') return '/';
+function pageOf(message: Message): string {
+  const { kind, accountId, subject } = message;
+  if (kind === 'test' || isSummary(message) || accountId === '') return '/';
   const account = `/accounts/${encodeURIComponent(accountId)}`;
   const [of, rest] = splitSubject(subject);
   if (of === 'position') return `${account}/positions/${encodeURIComponent(rest)}`;

@@ -1,4 +1,5 @@
 import type { Receipts } from '../core/ports/delivery.ts';
+import { actionTargets } from './action-links.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import {
   type ChannelParts,
@@ -9,6 +10,7 @@ import {
   safeWords,
 } from './http-sender.ts';
 import { cut, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
+import { buttonData } from './telegram-buttons.ts';
 
 export interface TelegramOptions {
   /** Of the Bot API, without a slash at the end: Telegram's own or a local Bot API server. */
@@ -18,6 +20,8 @@ export interface TelegramOptions {
   readonly chat: string;
   /** Topic of a forum. */
   readonly topic?: number;
+  /** Chats that may say something to the bot. */
+  readonly commands?: readonly { readonly chat: string; readonly scopes: readonly string[] }[];
 }
 
 /** Telegram's Bot API, method `sendMessage`. Later messages of an episode answer to its first one. */
@@ -27,8 +31,15 @@ export function createTelegram(
 ): Channel {
   const url = `${apiUrl}/bot${token}/sendMessage`;
   let { chat } = options;
+  const mayControl = (to: string): boolean =>
+    options.commands?.some((one) => one.chat === to && one.scopes.includes('control')) === true;
   const post = async (outgoing: Outgoing, signal?: AbortSignal): Promise<Verdict> => {
-    const payload = telegramPayload(outgoing, { chat, topic: options.topic, links });
+    const payload = telegramPayload(outgoing, {
+      chat,
+      topic: options.topic,
+      links,
+      hasButtons: mayControl(chat),
+    });
     const result = await http.post({ url, headers: {}, body: JSON.stringify(payload) }, signal);
     return result.kind === 'failed' ? { attempt: result } : judge(result.reply, token);
   };
@@ -55,11 +66,14 @@ interface Place {
   readonly chat: string;
   readonly topic: number | undefined;
   readonly links: readonly LinkTemplate[];
+  /** Presses are listened to, and obeyed. */
+  readonly hasButtons?: boolean;
 }
 
 export function telegramPayload(outgoing: Outgoing, place: Place): Readonly<Record<string, unknown>> {
   const { message, receipts } = outgoing;
   const first = firstMessage(receipts);
+  const buttons = place.hasButtons === true ? buttonsOf(outgoing) : [];
   return {
     chat_id: /^-?\d+$/.test(place.chat) ? Number(place.chat) : place.chat,
     ...(place.topic === undefined ? {} : { message_thread_id: place.topic }),
@@ -70,7 +84,15 @@ export function telegramPayload(outgoing: Outgoing, place: Place): Readonly<Reco
     ...(first === undefined
       ? {}
       : { reply_parameters: { message_id: first, allow_sending_without_reply: true } }),
+    ...(buttons.length === 0 ? {} : { reply_markup: { inline_keyboard: [buttons] } }),
   };
+}
+
+function buttonsOf({ message, along }: Outgoing): readonly object[] {
+  return actionTargets(message, along).flatMap(({ title, target }) => {
+    const data = buttonData(target);
+    return data === undefined ? [] : [{ text: title, callback_data: data }];
+  });
 }
 
 function firstMessage(receipts: Receipts): number | undefined {

@@ -27,6 +27,8 @@ export interface ThreadContext {
   /** Delivered, but the store was lost before it could be told. */
   readonly unstored: Map<string, Receipt>;
   readonly onRetry: (message: Message, reason: DeliveryFailure, inMs: number) => void;
+  /** Makes one message of what is said together; absent: they are said along with the first of them. */
+  readonly collect?: (messages: readonly Message[]) => Message;
 }
 
 const FIRST_BACKOFF_MS = 1000;
@@ -153,10 +155,21 @@ async function sendHeld(
   const told = Object.values(receipts).some(({ kind }) => kind === 'delivered');
   const beginningUntold = !told && (message.kind === 'resolved' || message.kind === 'reminder');
   const along = others.map((other) => other.message);
+  const collected = context.collect?.(held.map((one) => one.message));
   let attempt: DeliveryAttempt;
   try {
-    const actions = open.actionsOf({ message, along });
-    attempt = await channel.send({ message, along, receipts, insteadOf, actions, beginningUntold }, signal);
+    const outgoing =
+      collected === undefined
+        ? {
+            message,
+            along,
+            receipts,
+            insteadOf,
+            actions: open.actionsOf({ message, along }),
+            beginningUntold,
+          }
+        : { message: collected, along: [], receipts: {}, insteadOf, actions: [], beginningUntold: false };
+    attempt = await channel.send(outgoing, signal);
   } catch (error) {
     await letGo(held, open, context).catch(() => undefined);
     throw error;

@@ -278,6 +278,18 @@ const WRITERS: Writers = {
     const level = signal === 'fail' ? 'error' : signal === 'start' ? 'info' : 'debug';
     line(level, 'heartbeat', `told the heartbeat's receiver ${signal}: ${words}`, fields);
   },
+  botTold({ channel, what, outcome, author, words }, { line, rarely }) {
+    const said = `${author ?? 'somebody'} on the channel ${channel}: ${words} (${outcome})`;
+    const fields = { channel, kind: what, reason: outcome };
+    // Anybody can write to a bot.
+    if (author === undefined) return rarely(`botTold ${outcome}`)('info', 'botIgnored', said, fields);
+    line(outcome === 'failed' ? 'error' : 'info', 'botTold', said, fields);
+  },
+  botListens({ channel, trouble }, { line }) {
+    if (trouble === undefined)
+      return line('info', 'botListens', `the channel ${channel} takes commands again`, { channel });
+    line('error', 'botListens', `the channel ${channel} takes no commands: ${trouble}`, { channel });
+  },
   // The log itself says so, when it takes lines again.
   logLost: () => undefined,
   stopping: ({ why }, { line }) => line('info', 'stopping', `stopping: ${why}`),

@@ -271,6 +271,9 @@ const HANDLERS: Handlers = {
     if (signal === 'success' && refused === undefined)
       metrics.heartbeat_last_success_timestamp_seconds.set(atMs / MS);
   },
+  botTold: ({ channel, what, outcome }, { metrics }) =>
+    metrics.bot_updates_total.inc({ channel, what, outcome }),
+  botListens: () => undefined,
   logLost: ({ why }, { metrics }) => metrics.log_lines_lost_total.inc({ why }),
   stressed: ({ outcome }, { metrics }) => metrics.stress_runs_total.inc({ outcome }),
 };

@@ -152,3 +152,48 @@ ${withRules(RULE(' channels: [pone, log] '), ['r'])}`;
     ]);
   });
 });
+
+describe('commands of a Telegram channel', () => {
+  const RULE = `  - id: near
+    on: position
+    when: { liquidationDistance: { below: 5%, clearAbove: 7% } }
+    do: [{ notify: {} }]
+`;
+  const KEY = 'operators: { key: { env: API_SECRET } }\n';
+  const env = { env: { API_KEY: 'k', API_SECRET: 's'.repeat(40) } };
+  const withCommands = (text: string, operators = KEY) =>
+    `${operators}channels: { phone: { type: telegram, token: { env: API_KEY }, chat: "-1", commands: ${text} } }\n${withRules(RULE, ['near'])}`;
+
+  test('are of listed chats, which may look unless more is said', () => {
+    const [channel] = loaded(
+      withCommands('[{ chat: "-1" }, { chat: "7", name: ann, scopes: [read, control] }]'),
+      env,
+    ).channels;
+    expect(channel).toMatchObject({
+      commands: [
+        { chat: '-1', scopes: ['read'] },
+        { chat: '7', name: 'ann', scopes: ['read', 'control'] },
+      ],
+    });
+  });
+
+  test.each([
+    ['true', 'channels.phone.commands', 'expected a list', KEY],
+    ['[]', 'channels.phone.commands', 'expected', KEY],
+    ['[{ chat: "@name" }]', 'channels.phone.commands[0].chat', 'the number of a chat in quotes', KEY],
+    ['[{ chat: 7 }]', 'channels.phone.commands[0].chat', 'in quotes', KEY],
+    [
+      '[{ chat: "7", scopes: [operate] }]',
+      'channels.phone.commands[0].scopes[0]',
+      'one of read, control',
+      KEY,
+    ],
+    ['[{ chat: "7", user: ann }]', 'channels.phone.commands[0]', 'user', KEY],
+    ['[{ chat: "7" }]', 'channels.phone.commands', 'expected operators.key', ''],
+  ])('%s is refused, with its place', (text, path, words, operators) => {
+    const [found = '', ...more] = linesOf(withCommands(text, operators), env);
+    expect(more).toEqual([]);
+    expect(found).toContain(` ${path}`);
+    expect(found).toContain(words);
+  });
+});

@@ -1,3 +1,5 @@
+import { type BotDesk, createBotDesk } from '../../src/app/bot/bot-desk.ts';
+import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { createAlertmanager } from '../../src/notify/alertmanager.ts';
 import type { DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import { createDiscord } from '../../src/notify/discord.ts';
@@ -8,6 +10,7 @@ import { createPagerduty } from '../../src/notify/pagerduty.ts';
 import { createSlack } from '../../src/notify/slack.ts';
 import { createTeams } from '../../src/notify/teams.ts';
 import { createTelegram } from '../../src/notify/telegram.ts';
+import { createTelegramBot, type TelegramBot } from '../../src/notify/telegram-bot.ts';
 import { createWebhook } from '../../src/notify/webhook.ts';
 import { message } from '../notify/receiver.ts';
 import { mutatedJson, mutatedText, oneOf } from './mutate.ts';
@@ -30,6 +33,44 @@ const REPLIES = [
   { result: 'Request will be processed', took: 0.302, requestId: '43a29c5c' },
   { message: 'Request body is not processable', errors: { message: 'too long' } },
   { code: 40_301, http: 403, error: 'forbidden', link: 'https://ntfy.example/docs/publish/#authentication' },
+];
+const CHAT = { id: -1001, type: 'group' };
+const FROM = { id: 77, is_bot: false, first_name: 'A' };
+const UPDATES = [
+  {
+    ok: true,
+    result: [
+      {
+        update_id: 5,
+        message: { message_id: 1, date: 1_700_000_000, chat: CHAT, from: FROM, text: '/pause desk-1 30m' },
+      },
+    ],
+  },
+  {
+    ok: true,
+    result: [
+      {
+        update_id: 6,
+        callback_query: {
+          id: '9',
+          from: FROM,
+          message: { message_id: 1, chat: CHAT },
+          data: 'k:0123456789ab:0123456789abcdef0123:0',
+        },
+      },
+    ],
+  },
+  {
+    ok: true,
+    result: [
+      {
+        update_id: 7,
+        callback_query: { id: '9', from: FROM, message: { chat: CHAT }, data: 'y:0123456789ab:4c604367-1' },
+      },
+    ],
+  },
+  { ok: false, error_code: 409, description: 'Conflict: terminated by other getUpdates request' },
+  { ok: true, result: { username: 'Our_Bot' } },
 ];
 const WORDS = [
   'ok',
@@ -63,6 +104,40 @@ export function judgeAttempt(attempt: DeliveryAttempt): void {
     throw new Error(`a pause of ${retryAfterMs} ms`);
 }
 
+/** What people say to a bot, and whoever stands in for Telegram, goes as far as what is done about it. */
+async function listenTo(bot: TelegramBot, desk: BotDesk): Promise<void> {
+  const { signal } = new AbortController();
+  const named = await bot.name(signal);
+  if (named.kind === 'failed') judgeAttempt(named);
+  const heard = await bot.updates(0, 0, signal);
+  if (heard.kind === 'failed') return judgeAttempt(heard);
+  for (const update of heard.value) {
+    if (!(Number.isSafeInteger(update.updateId) && update.updateId >= 0))
+      throw new Error('an update without a number');
+    if (update.kind === 'other') continue;
+    const speaker = { author: `telegram:${update.chatId}`, mayControl: true };
+    if (speaker.author.length > 30) throw new Error('a long author');
+    const { text } =
+      update.kind === 'press'
+        ? await desk.press(update.data, speaker)
+        : await desk.command(update.name, update.words, speaker);
+    if (text === '' || text.length > 4_000) throw new Error(`an answer of ${text.length} characters`);
+  }
+}
+
+function deskForNobody(): BotDesk {
+  const no = async (): Promise<never> => {
+    throw new ControlError('CONTROL_INVALID', 'not here');
+  };
+  return createBotDesk({
+    controls: { put: no, answer: no },
+    views: async () => [],
+    accountIds: () => ['desk-1'],
+    troubles: () => [],
+    clock: { nowMs: () => 1_700_000_000_000 },
+  });
+}
+
 /** Receivers may answer anything: the attempt ends with a short word about it, and a bounded pause. */
 export const RECEIVERS: Boundary = {
   name: 'receivers',
@@ -81,8 +156,24 @@ export const RECEIVERS: Boundary = {
       createNtfy({ serverUrl: 'https://ntfy.example', topic: 'desk', token: 'SECRETSECRET' }, parts),
       createTeams({ url: 'https://flow.example/workflows/1/paths/invoke?sig=SECRETSECRET' }, parts),
     ];
+    const bot = createTelegramBot(
+      { apiUrl: 'https://api.example', token: '1:SECRETSECRET', nowMs: () => 1_700_000_000_000 },
+      http,
+    );
+    const desk = deskForNobody();
     return {
       make(draw) {
+        if (draw() < 0.2) {
+          const body = mutatedJson(draw, oneOf(draw, UPDATES)).slice(0, 16_384);
+          const status = oneOf(draw, [200, 200, 200, 401, 409, 429, 502]);
+          return {
+            text: `bot ${status} ${body.slice(0, 2_000)}`,
+            async run() {
+              reply = { status, body, retryAfterMs: undefined };
+              await listenTo(bot, desk);
+            },
+          };
+        }
         const channel = oneOf(draw, channels);
         const body =
           draw() < 0.5

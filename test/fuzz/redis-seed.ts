@@ -1,10 +1,14 @@
 import type { Redis } from 'ioredis';
+import { heldNotices } from '../../src/app/held-notices.ts';
 import { InstanceClaim } from '../../src/app/instance-claim.ts';
 import type { ApprovalQuestion, Approvals } from '../../src/core/approvals/question.ts';
+import type { HeldNotices } from '../../src/core/ports/delivery.ts';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
+import { createRedisUpdateCursors } from '../../src/state/bot/update-cursor.ts';
 import { createOperatorTrust } from '../../src/state/controls/operator-seal.ts';
 import { createRedisDigestClaims } from '../../src/state/digest/digest-claims.ts';
+import { createRedisHeldStore, type HeldStore } from '../../src/state/held/held-store.ts';
 import { createRedisRateLimitStore } from '../../src/state/limits/limiter-redis.ts';
 import { createRedisLinkUses } from '../../src/state/links/link-uses.ts';
 import { createRedisNonceStore } from '../../src/state/nonce/nonce-redis.ts';
@@ -13,6 +17,7 @@ import { createRedisState, type State } from '../../src/state/state.ts';
 import { createRedisStressStore } from '../../src/state/stress/stress-store.ts';
 import { openWorld } from '../../src/world/open-world.ts';
 import { OPERATORS_KEY } from '../daemon/config.ts';
+import { message } from '../notify/receiver.ts';
 
 export const ACCOUNT = 'desk';
 export const MARKET = 'BTC_PERP';
@@ -171,10 +176,20 @@ export function openStores(redis: Redis, prefix: string) {
     receipts: createRedisReceiptStore({ redis, prefix }),
     stress: createRedisStressStore({ redis, prefix }),
     digests: createRedisDigestClaims({ redis, prefix }),
+    held: createRedisHeldStore({ redis, prefix }),
+    cursors: createRedisUpdateCursors({ redis, prefix }),
     claim: (onTaken: (holder: string) => void) => claimOf(redis, prefix, onTaken),
     links: createRedisLinkUses({ redis, prefix, nowMs: () => systemClock.nowMs() }),
   };
 }
+
+/** As the daemon keeps them. */
+export function heldIn(store: HeldStore): HeldNotices {
+  const operators = createOperatorTrust({ key: () => OPERATORS_KEY, isGuarded: false });
+  return heldNotices({ store, operators, telemetry: { emit: () => undefined } });
+}
+
+export const NOTICE = { ...message({ severity: 'warning' }), kind: 'firing' } as const;
 
 /** Its waits take no time. */
 function claimOf(redis: Redis, prefix: string, onTaken: (holder: string) => void): InstanceClaim {
@@ -194,6 +209,7 @@ export const NONCES = 'key';
 export const SCOPE = 'office/orders';
 export const THREAD = 'ops desk/near/position:1/1';
 export const DIGEST = '2026-01-31T08:00';
+export const BOT = 'b0';
 export const LINK = '0123456789abcdef';
 export const SENT_DIGEST = '2026-01-30T08:00';
 export const BUDGET = { scope: SCOPE, limit: 100, periodMs: 10_000, share: 1, count: 3 } as const;
@@ -203,7 +219,10 @@ const RUN = { atMs: 1, durationMs: 2, outcome: 'complete', words: '' } as const;
 
 /** Fills a Redis with everything that it may hold. */
 export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
-  const { state, nonces, limits, receipts, stress, digests, links, claim } = openStores(redis, prefix);
+  const { state, nonces, limits, receipts, stress, digests, held, cursors, links, claim } = openStores(
+    redis,
+    prefix,
+  );
   await writeAccount(state);
   await writeOperators(state);
   await state.store.leases.acquire(ACCOUNT, MARKET, 'somebody', 3_000);
@@ -236,6 +255,13 @@ export async function seedRedis(redis: Redis, prefix: string): Promise<void> {
   await digests.claim(DIGEST, 'somebody');
   await claim(() => undefined).take();
   await digests.finish(SENT_DIGEST);
+  await cursors.take(BOT, 'me', 60_000);
+  await cursors.advance(BOT, 'me', { offset: 7, caughtUpMs: 1 });
+  await heldIn(held).keep({
+    channel: 'ops',
+    notice: NOTICE,
+    insteadOf: [{ channel: 'hook', words: 'HTTP 404' }],
+  });
   await links.finish(LINK, { author: 'ann', atMs: 1 }, Date.now() + 60_000);
   state.close();
   await nonces.close();

@@ -4,13 +4,17 @@ import { AuditFormatError, AuditInputsError } from '../../src/core/audit/audit-r
 import { ControlError } from '../../src/core/ports/operator-controls.ts';
 import { bucketOf, StoreLostError } from '../../src/core/ports/state-store.ts';
 import { toDecimal } from '../../src/core/quantities/decimal.ts';
+import { collecting } from '../../src/notify/collected.ts';
 import {
   ACCOUNT,
+  BOT,
   BUDGET,
   DIGEST,
+  heldIn,
   LINK,
   MARKET,
   NONCES,
+  NOTICE,
   QUESTION,
   SCOPE,
   SENT_DIGEST,
@@ -185,6 +189,28 @@ export const USES: Readonly<Record<string, Use>> = {
     const stored = await stress.read();
     if (stored !== undefined) within('nextAtMs', stored.nextAtMs, -8.64e15, 8.64e15);
     await stress.claim('1', 'me');
+  },
+  async cursors({ cursors }) {
+    for (const owner of ['me', 'another']) {
+      const cursor = await cursors.take(BOT, owner, 1_000);
+      if (cursor === undefined) continue;
+      within('offset', cursor.offset, 0, 999_999_999_999_999);
+      within('caughtUpMs', cursor.caughtUpMs, 0, 999_999_999_999_999);
+      await cursors.advance(BOT, owner, cursor);
+      await cursors.leave(BOT, owner);
+    }
+  },
+  async held({ held }) {
+    const notices = heldIn(held);
+    const all = await notices.all();
+    for (const { channel, count, notice } of all) {
+      worded(channel);
+      within('count', count, 0, 999_999);
+      within('atMs', notice.atMs, 0, 8.64e15);
+      collecting([{ channel, count, notice, insteadOf: [] }], { nowMs: () => 1 })([notice]);
+    }
+    await notices.keep({ channel: 'ops', notice: NOTICE, insteadOf: [] });
+    await notices.drop(all);
   },
   async digests({ digests }) {
     for (const name of [DIGEST, SENT_DIGEST]) {

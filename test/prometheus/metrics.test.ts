@@ -98,13 +98,14 @@ describe.each([
 /**
  * What these say is shown by others: account_refused, and degraded, whose reasons are always there; the state of an
  * account is one word for what data_age, rule_state, account_paused and intents_open show. A heartbeat that stays away is
- * what its receiver alarms of.
+ * what its receiver alarms of. What bots are told is in the log.
  */
 const SHOWN_OTHERWISE = [
   'breakwater_accounts_refused_total',
   'breakwater_protection_money_total',
   'breakwater_protection_unknown_total',
   'breakwater_exchange_store_available',
+  'breakwater_bot_updates_total',
   'breakwater_heartbeat_pings_total',
   'breakwater_heartbeat_last_success_timestamp_seconds',
   'breakwater_log_lines_lost_total',

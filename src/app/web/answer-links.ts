@@ -8,6 +8,8 @@ import type { LinkView } from '../../web/links.ts';
 type Target = Extract<LinkTarget, { readonly kind: 'answer' }>;
 
 interface AnswerParts {
+  /** For the audit. */
+  readonly reason?: string;
   readonly controls: Pick<OperatorControls, 'answer'>;
   readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
 }
@@ -25,7 +27,7 @@ const MEANING: Readonly<Record<Target['decision'], string>> = {
 };
 
 /** Links that approve or veto what a message asked for, as that message showed it. */
-export function answerLinks({ controls, views }: AnswerParts) {
+export function answerLinks({ controls, views, reason = 'by a link' }: AnswerParts) {
   return {
     async look(target: Target): Promise<LinkView> {
       const [view] = await views([target.accountId]);
@@ -38,7 +40,7 @@ export function answerLinks({ controls, views }: AnswerParts) {
       { accountId, decision, questionId, revision }: Target,
       author: string,
     ): Promise<LinkView & { readonly kind: 'done' | 'nothing' }> {
-      const draft = { decision, questionId, revision, author, reason: 'by a link' };
+      const draft = { decision, questionId, revision, author, reason };
       const reply = await controls.answer(accountId, draft);
       return { kind: reply.kind === 'notAsked' ? 'nothing' : 'done', ...outcomeOf(reply, decision) };
     },

@@ -11,6 +11,8 @@ export interface LinkParts {
   /** Accounts by id, unknown ones left out; all without ids. */
   readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
   readonly clock: Pick<Clock, 'nowMs'>;
+  /** Of an answer, for the audit; default: by a link. */
+  readonly reason?: string;
 }
 
 /** `nothing`: the link can be used again. */

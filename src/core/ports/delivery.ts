@@ -3,7 +3,8 @@ import type { Notice } from './notifier.ts';
 /** What becomes of a notice on each channel, remembered so that it is delivered once, by any process, in order. */
 
 export type Message = Omit<Notice, 'kind'> & {
-  readonly kind: Notice['kind'] | 'test';
+  /** `collected`: what quiet hours held back, in one. */
+  readonly kind: Notice['kind'] | 'test' | 'collected';
 };
 
 /** Why a channel did not take a message. Closed list, also a metric label. */
@@ -41,6 +42,8 @@ export type Delivery =
   | { readonly kind: 'duplicate'; readonly atMs: number }
   /** A later message of the same episode went first; nothing was sent. */
   | { readonly kind: 'superseded' }
+  /** Kept for the end of quiet hours; nothing was sent. */
+  | { readonly kind: 'held' }
   | {
       readonly kind: 'failed';
       readonly reason: DeliveryFailure;
@@ -70,8 +73,29 @@ export interface Deliverer {
    * Rejects when aborted or with a lost store's error; repeating it is harmless: nothing is sent twice.
    */
   deliver(message: Message, signal?: AbortSignal): Promise<DeliveryReport>;
+  /** Tells what was held back, once quiet hours are over. Rejects as `deliver` does; repeating it is harmless, too. */
+  releaseHeld(signal?: AbortSignal): Promise<void>;
   /** Ends connections. Abort what is being delivered first. */
   close(): Promise<void>;
+}
+
+/** The newest notice of an episode that waits on one channel. */
+export interface HeldNotice {
+  readonly channel: string;
+  readonly notice: Notice;
+  /** How many there were of this episode. */
+  readonly count: number;
+  /** Channels that could not be reached, and why: this one was to be told instead. */
+  readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
+}
+
+/** Keeps notices until quiet hours end. A rejection means that the store is lost. */
+export interface HeldNotices {
+  /** False: it cannot be kept, and has to be told now. */
+  keep(held: Omit<HeldNotice, 'count'>): Promise<boolean>;
+  all(): Promise<readonly HeldNotice[]>;
+  /** They were told. A newer one that came meanwhile stays. */
+  drop(told: readonly HeldNotice[]): Promise<void>;
 }
 
 export type Receipt =

@@ -261,6 +261,18 @@ export type ProcessEvent =
       /** Why the receiver did not take it; absent: it did. */
       readonly refused?: string;
     }
+  /** What somebody said to the bot of a channel, and what became of it. */
+  | {
+      readonly kind: 'botTold';
+      readonly channel: string;
+      readonly what: 'command' | 'press' | 'other';
+      readonly outcome: 'done' | 'nothing' | 'refused' | 'tooOld' | 'unknownChat' | 'ignored' | 'failed';
+      /** Who, for the log; absent: nobody who is listed. */
+      readonly author?: string;
+      readonly words: string;
+    }
+  /** Whether commands of a channel are heard; `trouble`: why not. */
+  | { readonly kind: 'botListens'; readonly channel: string; readonly trouble?: string }
   /** A line of the log was not written: too many wait for the output to take them, or writing failed. */
   | { readonly kind: 'logLost'; readonly why: 'full' | 'failed' }
   | { readonly kind: 'stopping'; readonly why: string }

@@ -104,6 +104,10 @@ export const EVENT_GROUPS = {
     ...counters(['channel', 'reason'], {
       notification_retries_total: 'Attempts at a message that failed and were repeated.',
     }),
+    ...counters(['channel', 'what', 'outcome'], {
+      bot_updates_total:
+        'Commands and presses of buttons that the bot of a channel was told, and what became of them; those of chats that are not listed are `unknownChat`.',
+    }),
     ...histograms(['channel'], DELIVERY_BUCKETS, {
       notification_duration_seconds: 'From the first attempt at a message to its end, its waiting included.',
     }),

@@ -1,0 +1,169 @@
+import { parseDuration } from '../../config/shape/units.ts';
+import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import { ControlError, type OperatorControls } from '../../core/ports/operator-controls.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
+import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
+import { type OpenNotice, readButton } from '../../notify/telegram-buttons.ts';
+import { linkActions, timeWords } from '../web/link-actions.ts';
+
+export interface BotDeskParts {
+  readonly controls: Pick<OperatorControls, 'put' | 'answer'>;
+  /** Accounts by id, unknown ones left out; all without ids. */
+  readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
+  readonly accountIds: () => readonly string[];
+  /** What of this process does not work, in words. */
+  readonly troubles: () => readonly string[];
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
+
+/** Who says something in a chat that is listed. */
+export interface Speaker {
+  /** For the audit. */
+  readonly author: string;
+  readonly mayControl: boolean;
+}
+
+/** Closed list, also a metric label. `nothing`: there was nothing to do. */
+export type BotOutcome = 'done' | 'nothing' | 'refused';
+
+export interface BotReply {
+  readonly outcome: BotOutcome;
+  /** Short enough for a message. */
+  readonly text: string;
+}
+
+/** Says and does what people ask for in a chat. Rejects where the store is lost. */
+export interface BotDesk {
+  command(name: string, words: readonly string[], speaker: Speaker): Promise<BotReply>;
+  press(data: string, speaker: Speaker): Promise<BotReply>;
+}
+
+const HELP = `/status [account]
+/pause [account] [duration]: holds back all orders and cancels; for 1h unless said otherwise
+/ack [account]: somebody sees to what fires`;
+
+const NO_CONTROL: BotReply = { outcome: 'refused', text: 'This chat may only look (commands: scopes).' };
+const MOST_ACCOUNTS = 20;
+const MOST_LINE = 160;
+const DEFAULT_PAUSE_MS = 3_600_000;
+const LONGEST_PAUSE_MS = 7 * 86_400_000;
+
+export function createBotDesk(parts: BotDeskParts): BotDesk {
+  const commands: Readonly<
+    Record<string, (words: readonly string[], speaker: Speaker) => Promise<BotReply>>
+  > = {
+    status: (words) => status(parts, words),
+    pause: (words, speaker) => pause(parts, words, speaker),
+    ack: (words, speaker) => acknowledge(parts, words, speaker),
+  };
+  return {
+    async command(name, words, speaker) {
+      const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
+      if (run === undefined) return { outcome: 'nothing', text: HELP };
+      return await unlessRefused(() => run(words, speaker));
+    },
+    press: (data, speaker) => unlessRefused(() => press(parts, data, speaker)),
+  };
+}
+
+async function unlessRefused(act: () => Promise<BotReply>): Promise<BotReply> {
+  try {
+    return await act();
+  } catch (error) {
+    if (error instanceof ControlError) return { outcome: 'refused', text: `Not done: ${error.message}` };
+    throw error;
+  }
+}
+
+async function status(parts: BotDeskParts, [named]: readonly string[]): Promise<BotReply> {
+  if (named !== undefined && !parts.accountIds().includes(named)) return noAccount(named);
+  const views = await parts.views(named === undefined ? undefined : [named]);
+  const shown = views.toSorted((a, b) => worseFirst(a.state, b.state)).slice(0, MOST_ACCOUNTS);
+  const lines = [
+    ...parts.troubles(),
+    headlineOf(views).words,
+    ...shown.map(({ accountId, state }) => `${accountId}: ${state.words}`),
+    ...(views.length > shown.length ? [`and ${views.length - shown.length} more accounts`] : []),
+  ];
+  return { outcome: 'done', text: lines.map(cutLine).join('\n') };
+}
+
+function cutLine(line: string): string {
+  return line.length <= MOST_LINE ? line : `${line.slice(0, MOST_LINE - 1)}…`;
+}
+
+function noAccount(named: string): BotReply {
+  return { outcome: 'refused', text: `There is no account ${cutLine(named)}. /status lists them.` };
+}
+
+async function pause(parts: BotDeskParts, words: readonly string[], speaker: Speaker): Promise<BotReply> {
+  if (!speaker.mayControl) return NO_CONTROL;
+  const [first] = words;
+  const named = first !== undefined && parts.accountIds().includes(first) ? first : undefined;
+  const [duration, ...more] = named === undefined ? words : words.slice(1);
+  const forMs = duration === undefined ? DEFAULT_PAUSE_MS : parseDuration(duration);
+  if (more.length > 0 || forMs === undefined) {
+    const isAccount = named === undefined && words.length > 0;
+    return isAccount && forMs === undefined
+      ? {
+          outcome: 'refused',
+          text: `${cutLine(duration ?? '')} is no account and no duration such as 30m.\n${HELP}`,
+        }
+      : { outcome: 'refused', text: HELP };
+  }
+  if (forMs < 1000 || forMs > LONGEST_PAUSE_MS)
+    return { outcome: 'refused', text: 'A pause lasts from 1s to 7d.' };
+  const expiresAtMs = parts.clock.nowMs() + forMs;
+  const accountId = named ?? null;
+  const { author } = speaker;
+  await parts.controls.put({ kind: 'pause', accountId, expiresAtMs, author, reason: 'by Telegram' });
+  const where = named ?? 'all accounts';
+  const end = `breakwater resume${named === undefined ? '' : ` --account ${named}`} --reason TEXT`;
+  return {
+    outcome: 'done',
+    text: `Paused: ${where}, until ${timeWords(expiresAtMs)}.\nTo end it before: ${end}`,
+  };
+}
+
+async function acknowledge(
+  parts: BotDeskParts,
+  [named]: readonly string[],
+  speaker: Speaker,
+): Promise<BotReply> {
+  if (!speaker.mayControl) return NO_CONTROL;
+  if (named !== undefined && !parts.accountIds().includes(named)) return noAccount(named);
+  const open = openIn(await parts.views(named === undefined ? undefined : [named]));
+  const by = { author: speaker.author, reason: 'by Telegram' };
+  const done = await acknowledgeAll(parts.controls, open, { by, nowMs: parts.clock.nowMs() });
+  if (done.length === 0) return { outcome: 'nothing', text: 'Nothing is open.' };
+  const lines = done
+    .slice(0, MOST_ACCOUNTS)
+    .map(({ acknowledgement: { ruleId, subject, accountId, author }, isOlder }) => {
+      const what = `${ruleId} for ${subject} of ${accountId ?? 'no account'}`;
+      return isOlder ? `${what}: before, by ${author}` : `${what}: acknowledged`;
+    });
+  if (done.length > lines.length) lines.push(`and ${done.length - lines.length} more`);
+  return { outcome: 'done', text: lines.map(cutLine).join('\n') };
+}
+
+type Open = OpenNotice & AccountView['notices'][number];
+
+function openIn(views: readonly AccountView[]): readonly Open[] {
+  return views.flatMap(({ accountId, notices }) => notices.map((notice) => ({ ...notice, accountId })));
+}
+
+const GONE: BotReply = { outcome: 'nothing', text: 'It is over: there is nothing to do.' };
+
+async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promise<BotReply> {
+  if (!speaker.mayControl) return NO_CONTROL;
+  const open = openIn(await parts.views());
+  const target = readButton(data, { accountIds: parts.accountIds(), open });
+  if (target === undefined) return { outcome: 'refused', text: 'This button is not known.' };
+  if (target === 'gone') return GONE;
+  const actions = linkActions({ ...parts, reason: 'by Telegram' });
+  const use: (own: never, author: string) => ReturnType<typeof actions.acknowledge.use> =
+    actions[target.kind].use;
+  const { kind, title, lines } = await use(target as never, speaker.author);
+  return { outcome: kind, text: [title, ...lines].join('. ') };
+}

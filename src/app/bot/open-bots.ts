@@ -1,0 +1,134 @@
+import type { CompiledConfig } from '../../config/compiled-config.ts';
+import type { Secret } from '../../config/secret.ts';
+import { degradedWords } from '../../core/lines/process-troubles.ts';
+import type { RunningWorker } from '../../queues/worker.ts';
+import {
+  createMemoryUpdateCursors,
+  createRedisUpdateCursors,
+  type UpdateCursors,
+} from '../../state/bot/update-cursor.ts';
+import type { Base } from '../open-base.ts';
+import { createViewSource } from '../web/view-source.ts';
+import { type BotDesk, createBotDesk } from './bot-desk.ts';
+import type { ListedChat } from './run-bot.ts';
+
+const LOOK_EVERY_MS = 1_000;
+
+/** Listens to the bots of the config as it is, until `signal`. */
+export function startBots(base: Base, config: () => CompiledConfig, signal: AbortSignal): RunningWorker {
+  const desk = deskOf(base);
+  const cursors = cursorsOf(base);
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const current = config();
+      const over = new AbortController();
+      const either = AbortSignal.any([signal, over.signal]);
+      const running = startThem(base, botsOf(current), { desk, cursors }, either);
+      while (!signal.aborted && config() === current) {
+        await base.clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
+      }
+      over.abort(new Error('the config has changed'));
+      await running;
+    }
+  };
+  const ended = run();
+  return { close: () => ended };
+}
+
+interface Parts {
+  readonly desk: BotDesk;
+  readonly cursors: UpdateCursors;
+}
+
+/** What listens is loaded by processes that do. */
+async function startThem(
+  base: Base,
+  bots: readonly WantedBot[],
+  parts: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  if (bots.length === 0) return;
+  const [{ createTelegramBot }, { runBot }, { shortId }] = await Promise.all([
+    import('../../notify/telegram-bot.ts'),
+    import('./run-bot.ts'),
+    import('../../notify/short-id.ts'),
+  ]);
+  const { clock, telemetry, instance: owner } = base;
+  const running = bots.map(({ apiUrl, token, proxy, channel, chats }) => {
+    const revealed = token?.reveal() ?? '';
+    const bot = createTelegramBot({
+      apiUrl,
+      token: revealed,
+      proxy: typeof proxy === 'string' ? proxy : proxy?.reveal(),
+      nowMs: () => clock.nowMs(),
+    });
+    const id = shortId(`bot ${apiUrl} ${revealed}`);
+    return runBot({ id, channel, chats, bot, owner, clock, telemetry, ...parts }, signal);
+  });
+  await Promise.all(running);
+}
+
+type TelegramChannel = Extract<CompiledConfig['channels'][number], { readonly type: 'telegram' }>;
+
+interface WantedBot extends Pick<TelegramChannel, 'apiUrl' | 'token' | 'proxy'> {
+  readonly token?: Secret;
+  readonly channel: string;
+  readonly chats: ReadonlyMap<string, ListedChat>;
+}
+
+/** Channels of one bot are listened to together: it is told everything once. */
+function botsOf({ channels }: CompiledConfig): readonly WantedBot[] {
+  const bots = new Map<string, WantedBot & { readonly chats: Map<string, ListedChat> }>();
+  for (const channel of channels) {
+    if (channel.type !== 'telegram' || channel.commands === undefined) continue;
+    const key = JSON.stringify([channel.apiUrl, channel.token?.reveal()]);
+    const bot = bots.get(key) ?? { ...channel, channel: channel.name, chats: new Map<string, ListedChat>() };
+    bots.set(key, bot);
+    for (const { chat, name, scopes } of channel.commands) {
+      const mayControl = scopes.includes('control') || bot.chats.get(chat)?.mayControl === true;
+      bot.chats.set(chat, { name: name ?? bot.chats.get(chat)?.name, mayControl });
+    }
+  }
+  return [...bots.values()];
+}
+
+function deskOf({ state, accounts, clock, process }: Base): BotDesk {
+  const views = createViewSource({ store: state.store, accounts, clock });
+  return createBotDesk({
+    controls: state.controls,
+    views: async (ids) => (await views.read(ids)).map(({ view }) => view),
+    accountIds: () => views.ids(),
+    troubles: () => process.metrics.degraded().map(degradedWords),
+    clock,
+  });
+}
+
+/** Without the store nothing settles who listens: the first of all processes does. It goes on from where it was. */
+function cursorsOf({ state, redis, prefix, ordinal }: Base): UpdateCursors {
+  const shared = createRedisUpdateCursors({ redis, prefix });
+  const own = createMemoryUpdateCursors();
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  return {
+    async take(bot, owner, leaseMs) {
+      if (isAlone() && ordinal !== 0) return undefined;
+      const [mine, theirs] = [
+        await own.take(bot, owner, leaseMs),
+        isAlone() ? undefined : await shared.take(bot, owner, leaseMs),
+      ];
+      if (isAlone() || mine === undefined) return mine;
+      return (
+        theirs && {
+          offset: Math.max(mine.offset, theirs.offset),
+          caughtUpMs: Math.max(mine.caughtUpMs, theirs.caughtUpMs),
+        }
+      );
+    },
+    async advance(bot, owner, cursor) {
+      await own.advance(bot, owner, cursor);
+      return isAlone() || (await shared.advance(bot, owner, cursor));
+    },
+    async leave(bot, owner) {
+      if (!isAlone()) await shared.leave(bot, owner);
+    },
+  };
+}

@@ -1,0 +1,198 @@
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Telemetry } from '../../core/ports/telemetry.ts';
+import {
+  type BotUpdate,
+  LONGEST_WAIT_SECONDS,
+  MOST_UPDATES,
+  type TelegramBot,
+} from '../../notify/telegram-bot.ts';
+import type { Cursor, UpdateCursors } from '../../state/bot/update-cursor.ts';
+import type { BotDesk, BotReply, Speaker } from './bot-desk.ts';
+
+/** A chat whose commands are obeyed, by its number. */
+export interface ListedChat {
+  readonly name?: string | undefined;
+  readonly mayControl: boolean;
+}
+
+export interface BotParts {
+  /** Names it among the bots; no secret. */
+  readonly id: string;
+  /** The channel that it belongs to, or the first of them. */
+  readonly channel: string;
+  readonly chats: ReadonlyMap<string, ListedChat>;
+  readonly bot: TelegramBot;
+  readonly desk: BotDesk;
+  readonly cursors: UpdateCursors;
+  /** Of this process, unique among all. */
+  readonly owner: string;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** Longer than the other side waits for an update and one is carried out. */
+const TURN_MS = 90_000;
+/** Until who has not the turn asks again. */
+const OTHERS_MS = 5_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** A new process may begin to listen while the last request of an old one still waits. */
+const TROUBLE_AFTER_MS = 40_000;
+/** What was said longer ago is not done: who said it may not want it any more. */
+const TOO_OLD_MS = 300_000;
+
+interface State {
+  /** By which commands are addressed; undefined: not known yet. */
+  botName: string | undefined;
+  failedSinceMs: number | undefined;
+  failures: number;
+  isTold: boolean;
+}
+
+/** Listens until `signal`, whenever it has the turn. Does not reject. */
+export async function runBot(parts: BotParts, signal: AbortSignal): Promise<void> {
+  const { cursors, id, owner, clock, telemetry, bot, channel } = parts;
+  const state: State = { botName: undefined, failedSinceMs: undefined, failures: 0, isTold: false };
+  while (!signal.aborted) {
+    let pauseMs: number;
+    try {
+      const cursor = await cursors.take(id, owner, TURN_MS);
+      if (cursor === undefined) hear(parts, state);
+      pauseMs = cursor === undefined ? OTHERS_MS : await listen(parts, state, cursor, signal);
+    } catch (error) {
+      if (!signal.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
+      pauseMs = OTHERS_MS;
+    }
+    if (pauseMs > 0) await clock.sleep(pauseMs, signal).catch(() => undefined);
+  }
+  if (state.isTold) telemetry.emit({ kind: 'botListens', channel });
+  await cursors.leave(id, owner).catch(() => undefined);
+  await bot.close();
+}
+
+/** One look for what was said, and all of it carried out. Resolves to how long to wait before the next one. */
+async function listen(parts: BotParts, state: State, cursor: Cursor, signal: AbortSignal): Promise<number> {
+  const { bot, cursors, id, owner, clock } = parts;
+  if (state.botName === undefined) {
+    const named = await bot.name(signal);
+    if (named.kind === 'failed') return failedFor(parts, state, named);
+    state.botName = named.value;
+  }
+  // What waits since it last listened is told apart from what is said now.
+  const isFresh = clock.nowMs() - cursor.caughtUpMs <= TOO_OLD_MS;
+  const found = await bot.updates(cursor.offset, isFresh ? LONGEST_WAIT_SECONDS : 0, signal);
+  if (found.kind === 'failed') return failedFor(parts, state, found);
+  hear(parts, state);
+  let { offset } = cursor;
+  for (const update of found.value.toSorted((a, b) => a.updateId - b.updateId)) {
+    // Carried out before: the other side repeats what was not confirmed.
+    if (update.updateId < offset) continue;
+    if ((await cursors.take(id, owner, TURN_MS)) === undefined) return OTHERS_MS;
+    await handle(parts, update, { isFresh, botName: state.botName }, signal);
+    offset = update.updateId + 1;
+    if (!(await cursors.advance(id, owner, { ...cursor, offset }))) return OTHERS_MS;
+  }
+  if (found.value.length < MOST_UPDATES)
+    await cursors.advance(id, owner, { offset, caughtUpMs: clock.nowMs() });
+  return 0;
+}
+
+function hear({ channel, telemetry }: BotParts, state: State): void {
+  if (state.isTold) telemetry.emit({ kind: 'botListens', channel });
+  Object.assign(state, { failedSinceMs: undefined, failures: 0, isTold: false });
+}
+
+type Failure = Extract<Awaited<ReturnType<TelegramBot['updates']>>, { readonly kind: 'failed' }>;
+
+function failedFor(
+  { channel, clock, telemetry }: BotParts,
+  state: State,
+  { words, retryAfterMs = 0, reason }: Failure,
+): number {
+  const nowMs = clock.monotonicMs();
+  state.failedSinceMs ??= nowMs;
+  state.failures += 1;
+  const isLasting =
+    nowMs - state.failedSinceMs >= TROUBLE_AFTER_MS || reason === 'unauthorized' || reason === 'notFound';
+  if (isLasting && !state.isTold) {
+    state.isTold = true;
+    telemetry.emit({ kind: 'botListens', channel, trouble: words });
+  }
+  return Math.max(
+    retryAfterMs,
+    Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(10, state.failures - 1)),
+  );
+}
+
+interface Hearing {
+  /** Presses have no time of their own: it has listened all the while, so they are new. */
+  readonly isFresh: boolean;
+  readonly botName: string;
+}
+
+/** Does not reject but when aborted: what could not be done is said, and not done later. */
+async function handle(
+  parts: BotParts,
+  update: BotUpdate,
+  hearing: Hearing,
+  signal: AbortSignal,
+): Promise<void> {
+  const { channel, telemetry, chats, bot } = parts;
+  const note = (
+    outcome: BotReply['outcome'] | 'tooOld' | 'unknownChat' | 'ignored' | 'failed',
+    words: string,
+    author?: string,
+  ) =>
+    telemetry.emit({
+      kind: 'botTold',
+      channel,
+      what: update.kind,
+      outcome,
+      words,
+      ...(author === undefined ? {} : { author }),
+    });
+  if (update.kind === 'other') return note('ignored', 'something that is no command');
+  const chat = chats.get(update.chatId);
+  if (chat === undefined) return note('unknownChat', 'a chat that is not listed');
+  if (update.kind === 'command' && (update.addressee ?? hearing.botName) !== hearing.botName)
+    return note('ignored', 'a command for another bot');
+  const speaker = speakerOf(update, chat);
+  const said =
+    update.kind === 'command'
+      ? ['/', update.name, ...update.words.map((word) => ` ${word}`)].join('')
+      : 'a button';
+  const reply = await replyTo(parts, update, { ...hearing, speaker }).catch((): Reply => NOT_DONE);
+  signal.throwIfAborted();
+  note(reply.outcome, said, speaker.author);
+  if (update.kind === 'command') await bot.say(update.chatId, reply.text, signal);
+  else await bot.answerPress(update.pressId, reply.text, reply.outcome !== 'done', signal);
+}
+
+type Reply = Omit<BotReply, 'outcome'> & { readonly outcome: BotReply['outcome'] | 'tooOld' | 'failed' };
+
+const NOT_DONE: Reply = {
+  outcome: 'failed',
+  text: 'Not known whether it was done: Redis did not answer. Look with /status, and repeat it.',
+};
+const TOO_OLD: Reply = {
+  outcome: 'tooOld',
+  text: 'Not done: nobody listened for more than 5 min, and this may have been said before that. Say it again.',
+};
+
+async function replyTo(
+  { desk, clock }: BotParts,
+  update: Exclude<BotUpdate, { readonly kind: 'other' }>,
+  { isFresh, speaker }: Hearing & { readonly speaker: Speaker },
+): Promise<Reply> {
+  if (update.kind === 'press') return isFresh ? await desk.press(update.data, speaker) : TOO_OLD;
+  if (clock.nowMs() - update.atMs > TOO_OLD_MS) return TOO_OLD;
+  return await desk.command(update.name, update.words, speaker);
+}
+
+function speakerOf(
+  { chatId, userId }: { readonly chatId: string; readonly userId: string },
+  { name, mayControl }: ListedChat,
+): Speaker {
+  const place = `telegram:${chatId === userId ? chatId : `${chatId}/${userId}`}`;
+  return { author: name === undefined ? place : `${name} (${place})`, mayControl };
+}

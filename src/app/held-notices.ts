@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { HeldNotice, HeldNotices } from '../core/ports/delivery.ts';
+import { asUnproven } from '../core/ports/notifier.ts';
+import type { OperatorTrust } from '../core/ports/operator-trust.ts';
+import type { Telemetry } from '../core/ports/telemetry.ts';
+import { notifyJobSchema } from '../queues/payloads.ts';
+import type { HeldStore, WaitingText } from '../state/held/held-store.ts';
+
+interface HeldParts {
+  readonly store: HeldStore;
+  readonly operators: Pick<OperatorTrust, 'noticeSeal' | 'noticeFault'>;
+  readonly telemetry: Telemetry;
+}
+
+const schema = z.object({
+  held: z.object({
+    channel: z.string(),
+    notice: notifyJobSchema.shape.notice,
+    insteadOf: z.array(z.object({ channel: z.string(), words: z.string() })),
+  }),
+  seal: notifyJobSchema.shape.seal,
+});
+
+/** Notices as texts, sealed like those in the queue: somebody else's is told as such. */
+export function heldNotices({ store, operators, telemetry }: HeldParts): HeldNotices {
+  const readHeld = ({ name, atMs, text, count }: WaitingText): readonly HeldNotice[] => {
+    const written = parsed(text);
+    const read = schema.safeParse(written);
+    // Another version may know how to read it.
+    if (!read.success) return [];
+    const { held, seal } = read.data;
+    if (nameOf(held) !== name || timeOf(held) !== atMs || !hasTimes(held)) return [];
+    const fault = operators.noticeFault((written as { readonly held: unknown }).held, seal);
+    if (fault === undefined) return [{ ...held, count }];
+    telemetry.emit({ kind: 'noticeUnproven', queue: 'notify', words: fault });
+    return [{ ...held, notice: asUnproven(held.notice, fault), count }];
+  };
+  return {
+    async keep({ channel, notice, insteadOf }) {
+      const held = { channel, notice, insteadOf };
+      const seal = operators.noticeSeal(held);
+      const text = JSON.stringify({ held, ...(seal === undefined ? {} : { seal }) });
+      return await store.put(nameOf(held), timeOf(held), text);
+    },
+    all: async () => (await store.all()).flatMap(readHeld),
+    async drop(told) {
+      await store.drop(told.map((one) => ({ name: nameOf(one), atMs: timeOf(one) })));
+    },
+  };
+}
+
+type Named = Pick<HeldNotice, 'channel' | 'notice'>;
+
+function nameOf({ channel, notice: { key } }: Named): string {
+  return JSON.stringify([channel, key]);
+}
+
+/** Others cannot be written as dates, and one notice must not keep the others from being told. */
+function hasTimes({ notice: { atMs, sinceMs } }: Named): boolean {
+  return [atMs, sinceMs].every((unixMs) => unixMs >= 0 && unixMs <= LATEST_MS);
+}
+
+const LATEST_MS = 8.64e15;
+
+function timeOf({ notice: { atMs } }: Named): number {
+  return Math.max(0, Math.floor(atMs));
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

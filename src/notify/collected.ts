@@ -1,0 +1,96 @@
+import type { Clock } from '../core/ports/clock.ts';
+import type { HeldNotice, Message } from '../core/ports/delivery.ts';
+import { RESOLVED } from '../core/ports/notifier.ts';
+import { capital, cut, inert, sentence, timeWords, titleOf } from './message-layout.ts';
+import { shortId } from './short-id.ts';
+
+/** What every channel takes, as for a digest: Discord has 2,500 characters with its escapes. */
+const MOST_CHARS = 2_000;
+const MOST_OF_ONE = 300;
+
+/** As many in one message as every channel takes; in the same order in every process, so that none waits for another. */
+export function partsOf(held: readonly HeldNotice[]): readonly (readonly HeldNotice[])[] {
+  const parts: HeldNotice[][] = [];
+  let room = 0;
+  for (const one of held.toSorted((a, b) => (a.notice.key < b.notice.key ? -1 : 1))) {
+    const length = lineOf(one.notice, one.count).length + 1;
+    if (length > room) {
+      parts.push([]);
+      room = MOST_CHARS;
+    }
+    parts.at(-1)?.push(one);
+    room -= length;
+  }
+  return parts;
+}
+
+/** Makes one message of those among `held` that are still to be told. */
+export function collecting(
+  held: readonly HeldNotice[],
+  clock: Pick<Clock, 'nowMs'>,
+): (messages: readonly Message[]) => Message {
+  const counts = new Map(held.map(({ notice, count }) => [notice.id, count]));
+  return (messages) => collectedMessage(messages, counts, clock.nowMs());
+}
+
+/** What goes on first, then what is over, the oldest first. */
+function collectedMessage(
+  messages: readonly Message[],
+  counts: ReadonlyMap<string, number>,
+  nowMs: number,
+): Message {
+  const shown = messages.toSorted(
+    (a, b) => Number(isEnded(a)) - Number(isEnded(b)) || a.sinceMs - b.sinceMs || (a.key < b.key ? -1 : 1),
+  );
+  const over = shown.filter(isEnded).length;
+  const isUrgent = shown.some((one) => !isEnded(one) && one.severity !== 'info');
+  const id = `collected/${shortId(JSON.stringify(shown.map((one) => one.id)))}`;
+  return {
+    version: 1,
+    id,
+    key: id,
+    kind: 'collected',
+    accountId: '',
+    ruleId: '',
+    subject: 'account',
+    episode: 0,
+    stage: 0,
+    severity: isUrgent ? 'warning' : 'info',
+    mode: 'enforce',
+    labels: {},
+    words: headline(shown.length, over),
+    lines: shown.map((one) => lineOf(one, counts.get(one.id) ?? 1)),
+    sinceMs: Math.min(...shown.map(({ atMs }) => atMs)),
+    atMs: nowMs,
+    channels: [],
+    cures: [],
+  };
+}
+
+function headline(all: number, over: number): string {
+  const notices = `${all} ${all === 1 ? 'notice' : 'notices'}`;
+  if (over === 0) return `held back in quiet hours: ${notices}`;
+  return `held back in quiet hours: ${notices}, ${over === all ? 'all' : over} over by now`;
+}
+
+function isEnded({ kind }: Message): boolean {
+  return kind === 'resolved';
+}
+
+/** `Warning firing: desk-1 BTC_PERP long, 6 % from liquidation (near), since 2026-01-31 02:10:00 UTC. Distance is ...` */
+function lineOf(message: Message, count: number): string {
+  const { kind, words, sinceMs, atMs } = message;
+  const title = titleOf(message);
+  if (kind === 'resolved') {
+    const said = words === RESOLVED ? '' : ` ${capital(sentence(inert(words)))}`;
+    return cut(
+      `${title}. It began at ${timeWords(sinceMs)} and ended at ${timeWords(atMs)}.${said}`,
+      MOST_OF_ONE,
+    );
+  }
+  const when =
+    kind === 'alarm'
+      ? `at ${timeWords(atMs)}${count > 1 ? `, the last of ${count}` : ''}`
+      : `since ${timeWords(sinceMs)}`;
+  return cut(`${title}, ${when}. ${capital(sentence(inert(words)))}`, MOST_OF_ONE);
+}

@@ -1,0 +1,192 @@
+import type { DeliveryAttempt } from './channel.ts';
+import {
+  createHttpSender,
+  failed,
+  type HttpReply,
+  type HttpSender,
+  httpFailure,
+  jsonObject,
+  safeWords,
+} from './http-sender.ts';
+
+/** What people say to a bot, as far as it concerns it. Everything in it comes from whoever writes to the bot. */
+export type BotUpdate = { readonly updateId: number } & (
+  | {
+      readonly kind: 'command';
+      readonly chatId: string;
+      readonly userId: string;
+      readonly atMs: number;
+      /** Without the slash, small. */
+      readonly name: string;
+      /** The bot that it is for; absent: whoever reads it. */
+      readonly addressee?: string;
+      readonly words: readonly string[];
+    }
+  | {
+      readonly kind: 'press';
+      readonly chatId: string;
+      readonly userId: string;
+      readonly pressId: string;
+      readonly data: string;
+    }
+  /** Something else, or not as documented. */
+  | { readonly kind: 'other' }
+);
+
+type Failure = DeliveryAttempt & { kind: 'failed' };
+/** `words` of a failure: of another one who reads the same updates, too. */
+export type BotResult<T> = { readonly kind: 'ok'; readonly value: T } | Failure;
+
+/** The Bot API as far as a bot listens and answers. Never throws for what the other side does. */
+export interface TelegramBot {
+  /** The name by which commands are addressed to it. */
+  name(signal: AbortSignal): Promise<BotResult<string>>;
+  /** Those after the ones before `offset`, which are then forgotten; waits for one for as long as `waitSeconds`. */
+  updates(offset: number, waitSeconds: number, signal: AbortSignal): Promise<BotResult<readonly BotUpdate[]>>;
+  say(chatId: string, text: string, signal: AbortSignal): Promise<BotResult<null>>;
+  /** Shown to who pressed; `asAlert`: until it is closed. */
+  answerPress(pressId: string, text: string, asAlert: boolean, signal: AbortSignal): Promise<BotResult<null>>;
+  close(): Promise<void>;
+}
+
+/** Updates in one reply. */
+export const MOST_UPDATES = 10;
+/** Of all of them: anybody can write to a bot, 4,096 characters at a time, and quote as many. */
+const MAX_REPLY_BYTES = 4_194_304;
+const TIMEOUT_MS = 10_000;
+const MAX_TEXT = 4_000;
+const MAX_PRESS_TEXT = 200;
+const MAX_WORDS = 6;
+const MAX_WORD = 64;
+
+export interface BotOptions {
+  readonly apiUrl: string;
+  readonly token: string;
+  readonly proxy?: string | undefined;
+  readonly nowMs: () => number;
+}
+
+export function createTelegramBot(options: BotOptions, http: HttpSender = senderOf(options)): TelegramBot {
+  const { apiUrl, token } = options;
+  const call = async (method: string, body: object, signal: AbortSignal): Promise<BotResult<unknown>> => {
+    const url = `${apiUrl}/bot${token}/${method}`;
+    const result = await http.post({ url, headers: {}, body: JSON.stringify(body) }, signal);
+    return result.kind === 'failed' ? result : judge(result.reply, token);
+  };
+  const done = (result: BotResult<unknown>): BotResult<null> =>
+    result.kind === 'ok' ? { kind: 'ok', value: null } : result;
+  return {
+    async name(signal) {
+      const result = await call('getMe', {}, signal);
+      if (result.kind === 'failed') return result;
+      const name = objectOf(result.value)['username'];
+      return typeof name === 'string' ? { kind: 'ok', value: name.toLowerCase() } : NO_JSON;
+    },
+    async updates(offset, waitSeconds, signal) {
+      const asked = {
+        offset,
+        timeout: waitSeconds,
+        limit: MOST_UPDATES,
+        allowed_updates: ['message', 'callback_query'],
+      };
+      const result = await call('getUpdates', asked, signal);
+      if (result.kind === 'failed') return result;
+      return Array.isArray(result.value)
+        ? { kind: 'ok', value: result.value.slice(0, MOST_UPDATES).flatMap(updateOf) }
+        : NO_JSON;
+    },
+    async say(chatId, text, signal) {
+      const body = {
+        chat_id: Number(chatId),
+        text: text.slice(0, MAX_TEXT),
+        link_preview_options: { is_disabled: true },
+      };
+      return done(await call('sendMessage', body, signal));
+    },
+    async answerPress(pressId, text, asAlert, signal) {
+      const body = { callback_query_id: pressId, text: text.slice(0, MAX_PRESS_TEXT), show_alert: asAlert };
+      return done(await call('answerCallbackQuery', body, signal));
+    },
+    close: () => http.close(),
+  };
+}
+
+/** So long the other side may wait for an update, and a little more. */
+export const LONGEST_WAIT_SECONDS = 25;
+
+function senderOf({ proxy, nowMs }: BotOptions): HttpSender {
+  return createHttpSender({
+    timeoutMs: LONGEST_WAIT_SECONDS * 1000 + TIMEOUT_MS,
+    maxReplyBytes: MAX_REPLY_BYTES,
+    nowMs,
+    ...(proxy === undefined ? {} : { proxy }),
+  });
+}
+
+const NO_JSON = failed('badReply', 'a reply without what the Bot API documents', false);
+
+function judge(reply: HttpReply, token: string): BotResult<unknown> {
+  const body = jsonObject(reply.body);
+  if (body?.['ok'] === true) return { kind: 'ok', value: body['result'] };
+  if (body === undefined && reply.status >= 200 && reply.status < 300) return NO_JSON;
+  const { description } = body ?? {};
+  const said = typeof description === 'string' ? safeWords(description, [token]) : '';
+  const { retry_after: seconds } = objectOf(body?.['parameters']);
+  const waitMs = typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : reply.retryAfterMs;
+  return httpFailure({ ...reply, retryAfterMs: waitMs }, said);
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
+/** What has no number cannot be confirmed, and is left out. */
+function updateOf(value: unknown): readonly BotUpdate[] {
+  const { update_id: updateId, message, callback_query: press } = objectOf(value);
+  if (!isNumber(updateId) || updateId < 0) return [];
+  if (message !== undefined) return [{ updateId, ...commandOf(objectOf(message)) }];
+  return [{ updateId, ...(press === undefined ? OTHER : pressOf(objectOf(press))) }];
+}
+
+type Read<K extends BotUpdate['kind']> = Omit<Extract<BotUpdate, { kind: K }>, 'updateId'>;
+const OTHER: Read<'other'> = { kind: 'other' };
+
+function commandOf({
+  chat,
+  from,
+  date,
+  text,
+}: Readonly<Record<string, unknown>>): Read<'command'> | Read<'other'> {
+  const [chatId, userId] = [objectOf(chat)['id'], objectOf(from)['id']];
+  if (!isNumber(chatId) || !isNumber(userId) || !isNumber(date) || typeof text !== 'string') return OTHER;
+  const [head = '', ...words] = text.slice(0, MAX_TEXT).trim().split(/\s+/, MAX_WORDS);
+  const [, name = '', addressee] = /^\/([A-Za-z0-9_]{1,32})(?:@(\w{1,40}))?$/.exec(head) ?? [];
+  if (name === '') return OTHER;
+  return {
+    kind: 'command',
+    chatId: String(chatId),
+    userId: String(userId),
+    atMs: date * 1000,
+    name: name.toLowerCase(),
+    ...(addressee === undefined ? {} : { addressee: addressee.toLowerCase() }),
+    words: words.map((word) => word.slice(0, MAX_WORD)),
+  };
+}
+
+function pressOf({
+  id,
+  from,
+  message,
+  data,
+}: Readonly<Record<string, unknown>>): Read<'press'> | Read<'other'> {
+  const [chatId, userId] = [objectOf(objectOf(message)['chat'])['id'], objectOf(from)['id']];
+  if (!isNumber(chatId) || !isNumber(userId) || typeof id !== 'string' || typeof data !== 'string')
+    return OTHER;
+  const [pressId, own] = [id.slice(0, MAX_WORD), data.slice(0, MAX_WORD)];
+  return { kind: 'press', chatId: String(chatId), userId: String(userId), pressId, data: own };
+}
+
+/** Numbers of chats have at most 52 bits. */
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}

@@ -1,0 +1,85 @@
+import { readReference, referenceOf } from '../core/approvals/question.ts';
+import type { EpisodeStage } from '../core/controls/controls.ts';
+import type { LinkTarget } from '../core/controls/signed-link.ts';
+import { shortId } from './short-id.ts';
+
+/** What the Bot API takes, bytes of `callback_data`. */
+const MOST_BYTES = 64;
+const ACCOUNT_DIGITS = 12;
+const EPISODE_DIGITS = 20;
+
+/**
+ * What a button stands for, in as many bytes as it may have: accounts, rules and subjects by hashes, as their names can be
+ * longer. It proves nothing: a client can send any. Who presses it may do what it names by a command as well.
+ * undefined: it does not fit.
+ */
+export function buttonData(target: LinkTarget): string | undefined {
+  const data = textOf(target);
+  return data.length <= MOST_BYTES ? data : undefined;
+}
+
+function textOf(target: LinkTarget): string {
+  switch (target.kind) {
+    case 'acknowledge':
+      return `k:${accountMark(target.accountId)}:${episodeMark(target)}:${target.stage}`;
+    case 'acknowledgeAll':
+      return `g:${ruleMark(target)}:${Math.floor(target.saidAtMs)}`;
+    default: {
+      const reference = referenceOf({ id: target.questionId }, target.revision);
+      return `${target.decision === 'approve' ? 'y' : 'n'}:${accountMark(target.accountId)}:${reference}`;
+    }
+  }
+}
+
+/** A notice that is not over, as it is looked for by a button. */
+export type OpenNotice = EpisodeStage & { readonly accountId: string; readonly sinceMs: number };
+
+/** What it stands for among the accounts and open notices that there are; `gone`: none of them. undefined: no button. */
+export function readButton(
+  data: string,
+  { accountIds, open }: { readonly accountIds: readonly string[]; readonly open: readonly OpenNotice[] },
+): LinkTarget | 'gone' | undefined {
+  const [, kind = '', mark = '', rest = ''] =
+    /^([kgyn]):([0-9a-f]{1,20}):([0-9a-z:-]{1,50})$/.exec(data) ?? [];
+  if (kind === 'g' && /^\d{1,15}$/.test(rest)) {
+    const found = open.find((one) => ruleMark(one) === mark);
+    if (found === undefined) return 'gone';
+    const { ruleId, subject } = found;
+    return { kind: 'acknowledgeAll', ruleId, subject, saidAtMs: Number(rest) };
+  }
+  const accountId = accountIds.find((id) => accountMark(id) === mark);
+  if (kind === 'k' && /^[0-9a-f]{20}:\d{1,6}$/.test(rest)) {
+    const [episode, stage] = rest.split(':');
+    const found = open.find((one) => one.accountId === accountId && episodeMark(one) === episode);
+    if (found === undefined) return 'gone';
+    const { ruleId, subject } = found;
+    return {
+      kind: 'acknowledge',
+      accountId: found.accountId,
+      ruleId,
+      subject,
+      episode: found.episode,
+      stage: Number(stage),
+    };
+  }
+  const named = kind === 'y' || kind === 'n' ? readReference(rest) : undefined;
+  if (named === undefined) return undefined;
+  if (accountId === undefined) return 'gone';
+  return { kind: 'answer', accountId, decision: kind === 'y' ? 'approve' : 'veto', ...named };
+}
+
+function accountMark(accountId: string): string {
+  return shortId(accountId).slice(0, ACCOUNT_DIGITS);
+}
+
+function ruleMark({ ruleId, subject }: Pick<EpisodeStage, 'ruleId' | 'subject'>): string {
+  return shortId(JSON.stringify([ruleId, subject])).slice(0, EPISODE_DIGITS);
+}
+
+function episodeMark({
+  ruleId,
+  subject,
+  episode,
+}: Pick<EpisodeStage, 'ruleId' | 'subject' | 'episode'>): string {
+  return shortId(JSON.stringify([ruleId, subject, episode])).slice(0, EPISODE_DIGITS);
+}

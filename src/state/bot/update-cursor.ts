@@ -1,0 +1,97 @@
+import type { Redis } from 'ioredis';
+import { prepareScripts, type RedisScript } from '../redis-scripts.ts';
+
+/** How far what people say to a bot has been carried out. */
+export interface Cursor {
+  /** Updates below are done. */
+  readonly offset: number;
+  /** When nothing was left to do for the last time, Unix milliseconds; 0: never. */
+  readonly caughtUpMs: number;
+}
+
+/** Settles which of several processes listens, and remembers how far it came. Rejects when the store is lost. */
+export interface UpdateCursors {
+  /** Takes or keeps the turn for so long. undefined: it is another one's. */
+  take(bot: string, owner: string, leaseMs: number): Promise<Cursor | undefined>;
+  /** Of who has the turn; false: it was lost. */
+  advance(bot: string, owner: string, cursor: Cursor): Promise<boolean>;
+  /** Lets another one listen. */
+  leave(bot: string, owner: string): Promise<void>;
+}
+
+/** As long as the other side keeps updates, and more. */
+const KEEP_MS = 7 * 86_400_000;
+
+/** KEYS: the turn, the cursor `offset|caughtUpMs`. ARGV: owner, lease. */
+const TAKE: RedisScript = {
+  name: 'bwBotTake',
+  numberOfKeys: 2,
+  lua: `
+local owner = redis.call('GET', KEYS[1])
+if owner and owner ~= ARGV[1] then return { 0 } end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return { 1, redis.call('GET', KEYS[2]) or '' }`,
+};
+
+/** ARGV: owner, cursor, how long it is kept. */
+const ADVANCE: RedisScript = {
+  name: 'bwBotAdvance',
+  numberOfKeys: 2,
+  lua: `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return 1`,
+};
+
+const LEAVE: RedisScript = {
+  name: 'bwBotLeave',
+  numberOfKeys: 1,
+  lua: `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`,
+};
+
+/** Shared by all processes with the same prefix. */
+export function createRedisUpdateCursors({
+  redis,
+  prefix,
+}: {
+  readonly redis: Redis;
+  readonly prefix: string;
+}): UpdateCursors {
+  const run = prepareScripts(redis, [TAKE, ADVANCE, LEAVE]);
+  const keysOf = (bot: string) => [`${prefix}:{bot/${bot}}:turn`, `${prefix}:{bot/${bot}}:cursor`] as const;
+  return {
+    async take(bot, owner, leaseMs) {
+      const [code, text] = (await run(TAKE, ...keysOf(bot), owner, leaseMs)) as [number, unknown];
+      return code === 1 ? cursorOf(String(text)) : undefined;
+    },
+    async advance(bot, owner, { offset, caughtUpMs }) {
+      return (
+        (await run(ADVANCE, ...keysOf(bot), owner, `${offset}|${Math.floor(caughtUpMs)}`, KEEP_MS)) === 1
+      );
+    },
+    async leave(bot, owner) {
+      await run(LEAVE, keysOf(bot)[0], owner);
+    },
+  };
+}
+
+const NOTHING_DONE: Cursor = { offset: 0, caughtUpMs: 0 };
+
+/** What is none counts as absent: what is said again then is too old, or harmless. */
+function cursorOf(text: string): Cursor {
+  const [, offset, caughtUpMs] = /^(\d{1,15})\|(\d{1,15})$/.exec(text) ?? [];
+  return offset === undefined ? NOTHING_DONE : { offset: Number(offset), caughtUpMs: Number(caughtUpMs) };
+}
+
+/** Of a process that goes on alone. */
+export function createMemoryUpdateCursors(): UpdateCursors {
+  const cursors = new Map<string, Cursor>();
+  return {
+    take: async (bot) => cursors.get(bot) ?? NOTHING_DONE,
+    async advance(bot, _owner, cursor) {
+      cursors.set(bot, cursor);
+      return true;
+    },
+    leave: async () => undefined,
+  };
+}

@@ -1,0 +1,241 @@
+import { expect, test } from 'vitest';
+import { type OperatorWorld, openOperatorWorld } from '../cli/operator.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import {
+  BOT_TOKEN,
+  type SentMessage,
+  startTelegram,
+  type TelegramService,
+} from '../notify/telegram-service.ts';
+import { hasFilled, move, ours, polls, sizeOf } from './scene.ts';
+import { eventually, troubles } from './world.ts';
+
+/** What people say in chats, by what Telegram gets, the controls, and the ledger of the exchange. */
+
+const GROUP = -1001;
+const ANN = 77;
+const READER = 88;
+const STRANGER = 99;
+
+const RULES = `  - id: halve
+    on: position
+    severity: critical
+    when: { amount: { above: 0.3 } }
+    keepFiringFor: 10m
+    do: [{ notify: { channels: [chat] } }, { reduce: { by: 50%, slippage: 1% } }]
+`;
+
+interface Setup {
+  readonly mode?: 'approve' | 'enforce';
+  readonly within?: string;
+  /** Lines of the channel. */
+  readonly commands?: string;
+}
+
+const COMMANDS = `[{ chat: "${GROUP}", scopes: [control] }, { chat: "${ANN}", name: ann, scopes: [read, control] }, { chat: "${READER}" }]`;
+
+async function open({ mode = 'enforce', within = '30s', commands = COMMANDS }: Setup = {}) {
+  const telegram = await startTelegram();
+  closeAfterTest(() => telegram.close());
+  const world = await openOperatorWorld({
+    mode,
+    accounts: { long: { rules: ['halve'] } },
+    rules: RULES,
+    more: `approval: { within: ${within} }
+notify: { remindEvery: 1h }
+channels:
+  chat: { type: telegram, api: "${telegram.url}", token: { env: BOT_TOKEN }, chat: "${GROUP}"${commands === '' ? '' : `, commands: ${commands}`} }
+`,
+  });
+  Object.assign(world.env, { BOT_TOKEN });
+  const wait = (holds: () => boolean | Promise<boolean>, what: string) =>
+    eventually(holds, what, () => [telegram.sent.map(({ text }) => text), troubles(world.events)]);
+  return { telegram, world, wait };
+}
+
+/** Until the daemon has listened once: what is said then is new. */
+async function listens(telegram: TelegramService, wait: Awaited<ReturnType<typeof open>>['wait']) {
+  await wait(
+    () => telegram.calls.some(({ method, body }) => method === 'getUpdates' && Number(body['timeout']) > 0),
+    'a bot that listens',
+  );
+}
+
+const buttonsOf = (message: SentMessage | undefined) => (message?.reply_markup?.inline_keyboard ?? []).flat();
+const buttonIn = (telegram: TelegramService, title: string): string =>
+  telegram.sent.flatMap(buttonsOf).findLast(({ text }) => text === title)?.callback_data ??
+  expect.fail(`no ${title}`);
+const told = ({ events }: OperatorWorld) =>
+  events.flatMap((event) => (event.kind === 'botTold' ? [[event.what, event.outcome, event.author]] : []));
+const repliesTo = ({ sent }: TelegramService, chat: number) =>
+  sent.filter(({ chat_id: id }) => id === chat).map(({ text }) => text);
+
+test('listed chats look and pause, in the audit by who it was; who may only look does not pause, and strangers hear nothing', async () => {
+  const { telegram, world, wait } = await open();
+  const daemon = await world.start();
+  await listens(telegram, wait);
+  telegram.say(STRANGER, STRANGER, '/pause');
+  telegram.say(READER, READER, '/pause long 30m');
+  telegram.say(READER, READER, '/status');
+  await wait(() => repliesTo(telegram, READER).length === 2, 'two replies');
+  const [refused, status] = repliesTo(telegram, READER);
+  expect(refused).toContain('may only look');
+  expect(status).toMatch(/^long /m);
+  expect(await daemon.state.controls.list()).toEqual([]);
+  telegram.say(GROUP, ANN, '/pause@another_bot');
+  telegram.say(GROUP, ANN, '/pause@our_bot long 30m');
+  telegram.say(ANN, ANN, '/pause');
+  telegram.say(ANN, ANN, '/pause nobody 1h');
+  telegram.say(ANN, ANN, '/pause long 1y');
+  await wait(() => repliesTo(telegram, ANN).length === 3, 'three replies');
+  const controls = await daemon.state.controls.list();
+  expect(
+    controls.map(({ kind, accountId, author, reason }) => [kind, accountId, author, reason]).toSorted(),
+  ).toEqual(
+    [
+      ['pause', null, `ann (telegram:${ANN})`, 'by Telegram'],
+      ['pause', 'long', `telegram:${GROUP}/${ANN}`, 'by Telegram'],
+    ].toSorted(),
+  );
+  for (const { expiresAtMs } of controls) expect((expiresAtMs ?? 0) - Date.now()).toBeLessThan(3_600_001);
+  const trail = await daemon.state.audit.tail('long', 500);
+  const records = trail.map(({ record }) => record.content).filter(({ kind }) => kind === 'control');
+  expect(records).toMatchObject([{ control: { author: `telegram:${GROUP}/${ANN}` } }]);
+  expect(repliesTo(telegram, STRANGER)).toEqual([]);
+  expect(told(world)).toContainEqual(['command', 'unknownChat', undefined]);
+  expect(await (await fetch(`${daemon.webUrl()}/metrics`)).text()).toMatch(
+    /breakwater_bot_updates_total\{channel="chat",what="command",outcome="unknownChat"[^}]*\} 1/,
+  );
+  await wait(() => telegram.pending() === 0, 'all confirmed');
+});
+
+test('without commands the bot does not listen, and its messages have no buttons', async () => {
+  const { telegram, world, wait } = await open({ commands: '' });
+  await world.start();
+  telegram.say(GROUP, ANN, '/pause');
+  await wait(() => telegram.sent.length > 0, 'a notice');
+  await polls(world, 'long', 5);
+  expect(new Set(telegram.calls.map(({ method }) => method))).toEqual(new Set(['sendMessage']));
+  expect(telegram.sent.flatMap(buttonsOf)).toEqual([]);
+});
+
+test('what was said while nobody listened is not done, but answered', async () => {
+  const { telegram, world, wait } = await open();
+  telegram.say(ANN, ANN, '/pause', Date.now() - 6 * 60_000);
+  const press = telegram.press(GROUP, ANN, 'y:0123456789ab:0-1');
+  const daemon = await world.start();
+  await wait(() => telegram.shown.has(press) && repliesTo(telegram, ANN).length > 0, 'both answers');
+  expect(telegram.shown.get(press)).toContain('Not done');
+  expect(repliesTo(telegram, ANN)).toEqual([expect.stringContaining('Not done')]);
+  expect(await daemon.state.controls.list()).toEqual([]);
+  expect(told(world).map(([, outcome]) => outcome)).toEqual(['tooOld', 'tooOld']);
+});
+
+test('two people press Acknowledge, one twice, and a stranger: it is acknowledged once, and told no more', async () => {
+  const { telegram, world, wait } = await open();
+  const daemon = await world.start();
+  await listens(telegram, wait);
+  await wait(() => telegram.sent.some((message) => buttonsOf(message).length > 0), 'a notice with a button');
+  const data = buttonIn(telegram, 'Acknowledge');
+  const stranger = telegram.press(STRANGER, STRANGER, data);
+  const presses = [ANN, READER, ANN].map((user) => telegram.press(GROUP, user, data));
+  const unlisted = telegram.press(READER, READER, data);
+  await wait(() => [...presses, unlisted].every((id) => telegram.shown.has(id)), 'all answered');
+  expect(presses.map((id) => telegram.shown.get(id)?.split('.')[0])).toEqual([
+    'Acknowledged',
+    'Somebody has acknowledged it before',
+    'Somebody has acknowledged it before',
+  ]);
+  expect(telegram.shown.get(unlisted)).toContain('may only look');
+  expect(telegram.shown.has(stranger)).toBe(false);
+  const controls = await daemon.state.controls.list();
+  expect(controls.map(({ kind, author }) => [kind, author])).toEqual([
+    ['acknowledgement', `telegram:${GROUP}/${ANN}`],
+  ]);
+  const other = telegram.press(GROUP, ANN, 'k:nonsense');
+  const none = telegram.press(GROUP, ANN, `k:000000000000:${'0'.repeat(20)}:0`);
+  await wait(() => telegram.shown.has(other) && telegram.shown.has(none), 'both answers');
+  expect([telegram.shown.get(other), telegram.shown.get(none)]).toEqual([
+    'This button is not known.',
+    'It is over: there is nothing to do.',
+  ]);
+});
+
+test('/ack acknowledges what is open', async () => {
+  const { telegram, world, wait } = await open();
+  const daemon = await world.start();
+  await listens(telegram, wait);
+  await wait(() => telegram.sent.length > 0, 'a notice');
+  telegram.say(ANN, ANN, '/ack long');
+  await wait(() => repliesTo(telegram, ANN).length > 0, 'a reply');
+  expect(repliesTo(telegram, ANN)[0]).toMatch(/^halve for position:\d+ of long: acknowledged$/);
+  expect((await daemon.state.controls.list()).map(({ author }) => author)).toEqual([`ann (telegram:${ANN})`]);
+});
+
+const asks = (telegram: TelegramService) =>
+  telegram.sent.some((message) => buttonsOf(message).some(({ text }) => text === 'Approve'));
+
+test('approved by a button it acts, by the ledger; a second person comes too late', async () => {
+  const { telegram, world, wait } = await open({ mode: 'approve' });
+  await world.start();
+  await listens(telegram, wait);
+  await wait(() => asks(telegram), 'a question');
+  expect(ours(world.simulator, 'long')).toEqual([]);
+  const [stranger, approve] = [
+    telegram.press(STRANGER, STRANGER, buttonIn(telegram, 'Approve')),
+    telegram.press(GROUP, ANN, buttonIn(telegram, 'Approve')),
+  ];
+  const veto = telegram.press(GROUP, READER, buttonIn(telegram, 'Veto'));
+  await wait(() => [approve, veto].every((id) => telegram.shown.has(id)), 'both answers');
+  expect(telegram.shown.get(approve)).toMatch(/^Approved\./);
+  expect(telegram.shown.get(veto)).toMatch(/^It was approved before\. By telegram:-1001\/77/);
+  expect(telegram.shown.has(stranger)).toBe(false);
+  await wait(() => ours(world.simulator, 'long').length > 0, 'an order');
+  move(world.simulator, -0.01);
+  await wait(() => hasFilled(world.simulator, 'long', 0.3), 'half of it closed');
+  const again = telegram.press(GROUP, ANN, buttonIn(telegram, 'Approve'));
+  await wait(() => telegram.shown.has(again), 'an answer');
+  expect(telegram.shown.get(again)).not.toMatch(/^Approved\./);
+});
+
+test('vetoed by a button it sends nothing, past its deadline', async () => {
+  const { telegram, world, wait } = await open({ mode: 'approve', within: '8s' });
+  await world.start();
+  await listens(telegram, wait);
+  await wait(() => asks(telegram), 'a question');
+  const veto = telegram.press(GROUP, ANN, buttonIn(telegram, 'Veto'));
+  await wait(() => telegram.shown.has(veto), 'an answer');
+  expect(telegram.shown.get(veto)).toMatch(/^Vetoed\./);
+  const startMs = Date.now();
+  await wait(() => Date.now() - startMs > 9_000, 'the deadline');
+  await polls(world, 'long', 3);
+  expect(ours(world.simulator, 'long')).toEqual([]);
+  expect(sizeOf(world.simulator, 'long')).toBe(0.5);
+});
+
+test('a press after the deadline changes nothing: it has acted by then', async () => {
+  const { telegram, world, wait } = await open({ mode: 'approve', within: '6s' });
+  await world.start();
+  await listens(telegram, wait);
+  await wait(() => asks(telegram), 'a question');
+  await wait(() => ours(world.simulator, 'long').length > 0, 'an order without an answer');
+  const late = telegram.press(GROUP, ANN, buttonIn(telegram, 'Veto'));
+  await wait(() => telegram.shown.has(late), 'an answer');
+  expect(telegram.shown.get(late)).toContain('It is not waited for any longer');
+  move(world.simulator, -0.01);
+  await wait(() => hasFilled(world.simulator, 'long', 0.3), 'half of it closed');
+});
+
+test('of two processes one listens, and the other one goes on from where that ended', async () => {
+  const { telegram, world, wait } = await open();
+  const first = await world.start();
+  await listens(telegram, wait);
+  const second = await world.start({ ordinal: 1 });
+  telegram.say(ANN, ANN, '/status');
+  await wait(() => repliesTo(telegram, ANN).length === 1, 'one reply');
+  await first.stop('it moves', 10_000);
+  telegram.say(ANN, ANN, '/pause long 5m');
+  await wait(() => repliesTo(telegram, ANN).length === 2, 'a second reply');
+  expect((await second.state.controls.list()).map(({ kind }) => kind)).toEqual(['pause']);
+  expect(world.events.filter(({ kind }) => kind === 'botListens')).toEqual([]);
+});
