@@ -270,9 +270,13 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
 
 const SECOND_PAUSE_MS = 10_000;
 
-/** An exchange that takes activations on one side of the market only: that teaches nothing about the other stop. */
+/**
+ * An exchange that takes activations on one side of the market only: that teaches nothing about the other stop. It may
+ * as well refuse all orders, so it is no proof that what a cancel takes down can be put up again.
+ */
 function withoutSecond(state: LaneState, nowMs: number): LaneState {
-  return { ...state, retryAtMs: { ...state.retryAtMs, inFavour: nowMs + SECOND_PAUSE_MS } };
+  const retryAtMs = { ...state.retryAtMs, inFavour: nowMs + SECOND_PAUSE_MS };
+  return { ...state, retryAtMs, orderRefusedMs: nowMs };
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */

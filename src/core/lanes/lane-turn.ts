@@ -89,6 +89,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ...(want.isTrial === true ? { trial: true } : {}),
     ...(want.resend?.status === 'open' ? { wasOpen: true } : {}),
     ...(want.resend?.behindCancel === true ? { behindCancel: true } : {}),
+    ...(want.resend?.unwantedSinceMs === undefined ? {} : { unwantedSinceMs: want.resend.unwantedSinceMs }),
     coverBasis: want.coverBasis,
     ...(want.resend?.mayHaveVanished === true ? { mayHaveVanished: true } : {}),
     ...(want.part === undefined ? {} : { part: want.part }),

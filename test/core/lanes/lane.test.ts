@@ -443,6 +443,28 @@ describe('protect', () => {
     expect(driver.place().request.activationPrice).toBe('940');
   });
 
+  test('looser, and its cancel is refused: said at once and told only when it still stands a minute later', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ liquidation: '900' }));
+    driver.refuseCancel({ name: 'rateLimited', retryAfterMs: 4_000 });
+    const said = () =>
+      driver.events.flatMap(({ kind, alarm, words }) => (kind === 'standingOrder' ? [{ alarm, words }] : []));
+    driver.next();
+    expect(said()).toEqual([
+      { alarm: false, words: expect.stringMatching(/not yet: the last cancel .*; tried again in 1 s/) },
+    ]);
+    driver.later(59_000).read(at({ liquidation: '900' }));
+    driver.next();
+    expect(said()).toHaveLength(1);
+    driver.later(2_000).read(at({ liquidation: '900' }));
+    // The order that would show that orders are taken is refused, too.
+    driver.refuse({ name: 'rateLimited' });
+    driver.next();
+    driver.next();
+    expect(said().map(({ alarm }) => alarm)).toEqual([false, true]);
+  });
+
   test('a grown position gets a stop for its new size', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
