@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FaultSpec } from '../../src/simulator/http/faults.ts';
+import { troublesIn } from '../../src/core/digest/troubles.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
@@ -17,13 +18,13 @@ accounts:
 const FALLS_MS = 75_000;
 
 /** A long of the first hour: cut below 4 % from liquidation, which moves liquidation and so its standing stop. */
-async function played(faults: WorldSpec['faults'] = [], durationMs = 300_000): Promise<World> {
+async function played(faults: WorldSpec['faults'] = [], to = '54700'): Promise<World> {
   const price = (atMs: number, to: string): TimedEvent => {
     return { atMs, kind: 'setPrice', market: 'BTC_USDT', price: to };
   };
   const world = openWorld({
     seed: 11,
-    durationMs,
+    durationMs: 300_000,
     exchange: {
       accounts: [
         {
@@ -34,7 +35,7 @@ async function played(faults: WorldSpec['faults'] = [], durationMs = 300_000): P
       ],
     },
     daemons: [{ name: 'north', config: CONFIG }],
-    events: [price(60_000, '55700'), price(FALLS_MS, '54700')],
+    events: [price(60_000, '55700'), price(FALLS_MS, to)],
     faults,
   });
   await world.run();
@@ -52,13 +53,13 @@ function ledgerOf({ exchange, startMs }: World) {
   };
 }
 
-async function saidOfStanding({ audit, startMs }: World) {
+async function eventsOf({ audit }: World) {
   const records = await audit.tail('desk-1', 10_000);
-  return records.flatMap(({ record: { content } }) => {
-    if (content.kind !== 'action' || content.event.kind !== 'standingOrder') return [];
-    const { atMs, alarm, words } = content.event;
-    return [{ atMs: atMs - startMs, alarm, words }];
-  });
+  return records.flatMap(({ record: { content } }) => (content.kind === 'action' ? [content.event] : []));
+}
+
+async function saidOfStanding(world: World) {
+  return (await eventsOf(world)).filter(({ kind }) => kind === 'standingOrder');
 }
 
 test('a stop that a cut left 0.24 % from the market is taken down with the read that shows the cut, without an alarm', async () => {
@@ -82,4 +83,22 @@ test('a stop whose cancels fail is taken down when one arrives, and alarms once 
   expect(cancelledMs[0]).toBeGreaterThanOrEqual(180_000);
   expect(cancelledMs[0]).toBeLessThan(190_000);
   expect(stops.at(-1)?.[0]).toBe('0.104');
+});
+
+test('asking whether an order still stands was told as placing it again, and the answer as a refusal', async () => {
+  // Not filled within half a minute, the cut is to be placed anew, and a cancel needs proof that orders are taken.
+  const world = await played([], '55600');
+  const events = await eventsOf(world);
+  const asked = events.find(({ kind, reason }) => kind === 'placing' && reason === 'resend');
+  const id = asked?.order?.clientOrderId;
+  expect(asked?.words).toMatch(
+    new RegExp(`^asks whether order ${id} still stands, by sending it again under its id: sell`),
+  );
+  const answer = events.find(({ kind, reason }) => kind === 'rejected' && reason === 'duplicateId');
+  expect(answer?.words).toMatch(/^it was accepted and counts as standing, as its id is taken/);
+  expect(troublesIn(events).filter(({ kind }) => kind === 'orderRefused')).toEqual([]);
+  // By the ledger it was accepted once.
+  const { model } = world.exchange;
+  const placed = model.ledger({ accountId: 'desk-1', kinds: ['order_placed'] });
+  expect(placed.filter(({ clientOrderId }) => clientOrderId === id)).toHaveLength(1);
 });
