@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { troublesIn } from '../../src/core/digest/troubles.ts';
+import type { FaultSpec } from '../../src/simulator/http/faults.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
