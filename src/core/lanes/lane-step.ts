@@ -79,7 +79,7 @@ export function beginCancel(
     cancel: step.request,
   });
   // An activation that was never reached lay too far away: the gap is as configured again.
-  const { measuredBasis: _, ...unmeasured } = state;
+  const { measuredBasis: _, learnedInFavour: __, ...unmeasured } = state;
   const known = step.why === 'marketMovedAway' ? { ...unmeasured, learnedBasis: 0 } : state;
   const { startedMs, admitted, rounds } = state.change ?? {
     startedMs: nowMs,
