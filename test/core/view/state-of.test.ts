@@ -149,7 +149,12 @@ describe('the truth about an account', () => {
       'an urgent close, whose upper stop was not named',
       busy(
         [intent()],
-        [order(), order({ request: { ...order().request, activationPrice: '60060', inFavour: true } })],
+        [
+          order(),
+          order({
+            request: { ...REQUEST, activationPrice: text('60060'), inFavour: true },
+          }),
+        ],
       ),
       'waiting',
       'orderWaits',
