@@ -187,19 +187,26 @@ export function recordObserved(state: LaneState, scene: LaneScene): LaneState {
   const keys = new Set(
     groups.flatMap(({ intents, covers }) => [...intents, ...covers]).map(({ key }) => key),
   );
-  const observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
+  let observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
   for (const group of groups) {
     const place = heldOrders(state, group, scene);
     if (place === undefined) return cancelled;
-    for (const want of place) {
+    // Of what would be sent in several orders, the first.
+    const firsts = new Map(place.toReversed().map((want) => [want.key, want]));
+    const own = new Set([...group.intents, ...group.covers].map(({ key }) => key));
+    observed = observed.filter(({ key }) => !own.has(key) || firsts.has(key));
+    for (const want of firsts.values()) {
       const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
-      if (reported.includes(mark)) continue;
-      reported.push(mark);
+      const isSaid = reported.includes(mark);
       const request = requestOf(state, want);
       const { key, role } = want;
+      // The position may have shrunk since it was said.
+      const known = observed.find((one) => one.key === key);
+      if (isSaid && known?.request.amount === request.amount) continue;
       const { positionId } = want.position;
-      const others = observed.filter((one) => one.key !== key);
-      observed.splice(0, observed.length, ...others, { key, role, positionId, request });
+      observed = [...observed.filter((one) => one !== known), { key, role, positionId, request }];
+      if (isSaid) continue;
+      reported.push(mark);
       audit.emit({
         kind: 'wouldPlace',
         key,

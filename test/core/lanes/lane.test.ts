@@ -1093,6 +1093,19 @@ describe('the gate', () => {
     expect(said).toHaveLength(1);
     expect(said[0]?.order).toEqual(real);
   });
+
+  test('observe mode went on saying it would send 0.4 after the position had shrunk to 0.32', () => {
+    const driver = new Driver({}, { modeOf: () => 'observe' })
+      .read(at({ size: '0.4' }))
+      .ask(action(all, { mode: 'observe' }));
+    driver.next();
+    const amounts = () => driver.state.observed?.map(({ request }) => request.amount);
+    expect(amounts()).toEqual(['0.4']);
+    driver.later(1_000).read(at({ size: '0.32' }));
+    driver.next();
+    expect(amounts()).toEqual(['0.32']);
+    expect(driver.reasons('wouldPlace')).toHaveLength(1);
+  });
 });
 
 describe('reads', () => {
