@@ -140,14 +140,18 @@ async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<S
 /** Newest audit records that are looked through for actions. */
 const RECORDS = 50;
 const EVENTS = 5;
+/** For so long an alarm stands in the first lines. */
+const ALARMS_FOR_MS = 10 * 60_000;
 
 async function statusAccount(desk: Desk, accountId: string, withEvents: boolean): Promise<StatusAccount> {
   const calmMs = desk.accounts?.find(({ id }) => id === accountId)?.calmMs ?? null;
   const view = await desk.view(accountId);
-  if (view.refused !== null || !withEvents) return { ...view, calmMs, events: [] };
+  if (view.refused !== null) return { ...view, calmMs, events: [], alarms: [] };
   const records = await desk.records(accountId, RECORDS);
-  const events = records.flatMap(({ record }) => eventOf(record)).slice(-EVENTS);
-  return { ...view, calmMs, events };
+  const all = records.flatMap(({ record }) => eventOf(record));
+  const fromMs = Date.now() - ALARMS_FOR_MS;
+  const alarms = all.filter(({ alarm, atMs }) => alarm && atMs >= fromMs);
+  return { ...view, calmMs, events: withEvents ? all.slice(-EVENTS) : [], alarms };
 }
 
 function eventOf({ seq, content }: AuditRecord): readonly StatusEvent[] {

@@ -55,6 +55,7 @@ function many(count: number, state?: StateLine): StatusAccount[] {
     ...account(`desk-${at}`, state === undefined ? {} : { state }),
     calmMs: null,
     events: [],
+    alarms: [],
   }));
 }
 
@@ -82,6 +83,29 @@ test('the worst account stands first, the nearest to harm before others in the s
   const rows = lines.filter((line) => /^desk-\d +\d/.test(line));
   expect(rows.map((line) => line.slice(0, 6))).toEqual(['desk-2', 'desk-3', 'desk-1', 'desk-0']);
   expect(rows[2]).toMatch(/^desk-1 +5\.1 % +44\.3K PERP +calm: /);
+});
+
+test('an alarm of a minute ago stood below rules and orders of one account; status began with "watching closely"', () => {
+  const alarm = (ago: number, reason: string) => ({
+    seq: 1,
+    atMs: Date.now() - ago,
+    kind: 'operatorOrderRefused',
+    market: null,
+    reason,
+    words: 'the config has no operators.key',
+    alarm: true,
+  });
+  const alarms = [500_000, 120_000, 90_000, 60_000].map((ago, index) => alarm(ago, `n${index}`));
+  const [first, ...others] = many(2, FIRING);
+  if (first === undefined) throw new Error('no account');
+  const lines = shown([{ ...first, alarms }, ...others]);
+  const table = lines.findIndex((line) => line.startsWith('ACCOUNT'));
+  const told = lines.slice(0, table).filter((line) => line.startsWith('ALARM'));
+  expect(told[0]).toBe(
+    `ALARM 1 min ago, ${first.accountId}: operatorOrderRefused (n3): the config has no operators.key`,
+  );
+  expect(told).toHaveLength(4);
+  expect(told[3]).toBe('ALARM: 1 more in the last minutes; see audit tail.');
 });
 
 test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
@@ -167,6 +191,9 @@ test('an account that observes, with a rule that asks and then acts, was shown a
     { ...asks, subject: 'position:2' as const },
     { ...rule('late', 'position:1'), mode: 'observe' as const },
   ];
-  const lines = shown([{ ...account('desk-1', { mode: 'observe', rules }), calmMs: null, events: [] }], 120);
+  const lines = shown(
+    [{ ...account('desk-1', { mode: 'observe', rules }), calmMs: null, events: [], alarms: [] }],
+    120,
+  );
   expect(lines.find((line) => line.startsWith('desk-1  '))).toMatch(/^desk-1 +observe, 1 rule approve +/);
 });

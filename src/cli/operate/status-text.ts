@@ -27,6 +27,8 @@ export interface StatusAccount extends AccountView {
   readonly calmMs: number | null;
   /** The newest actions and outcomes in the audit, oldest first. */
   readonly events: readonly StatusEvent[];
+  /** The alarms of the last minutes among its newest records, oldest first. */
+  readonly alarms: readonly StatusEvent[];
 }
 
 export interface StatusEvent {
@@ -63,6 +65,9 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
     if (accounts.every(isObserving)) say('bold', ALL_OBSERVE);
     lines.push('');
   }
+  const alarms = alarmLines(accounts, atMs);
+  for (const text of alarms) say('red', text);
+  if (alarms.length > 0) lines.push('');
   const { refusedControls } = report;
   for (const words of refusedControls.slice(0, MOST_REFUSED)) say('yellow', `Not obeyed: ${words}.`);
   const others = refusedControls.length - MOST_REFUSED;
@@ -77,6 +82,21 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
   if (everything) for (const account of accounts) lines.push(...accountLines(io, account, atMs));
   return lines;
 }
+
+/** The newest alarms of all accounts: the state of an account says what is, not what went wrong a minute ago. */
+function alarmLines(accounts: readonly StatusAccount[], nowMs: number): readonly string[] {
+  const all = accounts
+    .flatMap(({ accountId, alarms }) => alarms.map((alarm) => ({ ...alarm, accountId })))
+    .toSorted((a, b) => b.atMs - a.atMs);
+  const lines = all.slice(0, MOST_ALARMS).map(({ accountId, atMs, kind, market, reason, words }) => {
+    const where = market === null ? '' : ` ${market}`;
+    return `ALARM ${roughly(nowMs - atMs)} ago, ${accountId}${where}: ${kind} (${reason}): ${words}`;
+  });
+  const others = all.length - lines.length;
+  return others > 0 ? [...lines, `ALARM: ${others} more in the last minutes; see audit tail.`] : lines;
+}
+
+const MOST_ALARMS = 3;
 
 const ALL_OBSERVE = 'All accounts are in observe mode: orders are recorded, not sent.';
 

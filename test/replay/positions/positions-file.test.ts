@@ -202,6 +202,7 @@ function statusText(...positions: readonly PositionLine[]): string {
         judgedAtMs: 1_700_000_000_000,
         calmMs: 10_000,
         events: [],
+        alarms: [],
         positions,
       },
     ],
@@ -242,7 +243,7 @@ describe('the output of status --json', () => {
     JSON.stringify({
       atMs: 1_700_000_000_000,
       controls: [],
-      accounts: [{ ...emptyView('desk-1', CALM), calmMs: 10_000, events: [], ...changed }],
+      accounts: [{ ...emptyView('desk-1', CALM), calmMs: 10_000, events: [], alarms: [], ...changed }],
     });
 
   test.each<[string, Partial<AccountView>, string]>([
