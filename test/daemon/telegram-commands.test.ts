@@ -80,7 +80,7 @@ test('listed chats look and pause, in the audit by who it was; who may only look
   await wait(() => repliesTo(telegram, READER).length === 2, 'two replies');
   const [refused, status] = repliesTo(telegram, READER);
   expect(refused).toContain('may only look');
-  expect(status).toMatch(/^long /m);
+  expect(status).toMatch(/^long: /m);
   expect(await daemon.state.controls.list()).toEqual([]);
   telegram.say(GROUP, ANN, '/pause@another_bot');
   telegram.say(GROUP, ANN, '/pause@our_bot long 30m');

@@ -82,7 +82,7 @@ async function status(parts: BotDeskParts, [named]: readonly string[]): Promise<
   const shown = views.toSorted((a, b) => worseFirst(a.state, b.state)).slice(0, MOST_ACCOUNTS);
   const lines = [
     ...parts.troubles(),
-    headlineOf(views).words,
+    ...(views.length === 1 ? [] : [headlineOf(views).words]),
     ...shown.map(({ accountId, state }) => `${accountId}: ${state.words}`),
     ...(views.length > shown.length ? [`and ${views.length - shown.length} more accounts`] : []),
   ];
