@@ -329,6 +329,7 @@ async function adopt(
   const next = await openDeliverer(base, config);
   accounts.adopt(config);
   await deliverer.replace(next);
+  base.quiet.adopt(config.notify.quietHours);
   process.adopt(config);
   await stress?.adopt(config.stress);
   await digest?.adopt(config.digest);

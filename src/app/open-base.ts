@@ -31,6 +31,7 @@ import { showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
 import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
+import { QuietSource } from './quiet-source.ts';
 import { redisTarget } from './redis-target.ts';
 
 export interface Surroundings {
@@ -66,6 +67,7 @@ export interface Base extends Surroundings {
   readonly receipts: StandbyReceipts;
   /** What quiet hours hold back. */
   readonly held: HeldNotices;
+  readonly quiet: QuietSource;
   /** Absent: `operators.key` is not set. */
   readonly links: LinkSigner | undefined;
   readonly nonces: RedisNonceStore;
@@ -129,6 +131,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     );
     const store = createStandbyHeldStore(createRedisHeldStore({ redis, prefix }), isAlone);
     const held = heldNotices({ store, operators, telemetry });
+    const quiet = new QuietSource(held, clock, config.notify.quietHours);
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
     const accounts = new ConfiguredAccounts({
@@ -157,8 +160,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       isGuarded = await checkRedis(redis, config, { ...surroundings, strictRedis: false }, true);
       await followClock(redis, clock, time);
     };
-    const parts = { instance, target, prefix, redis, state, receipts, held, nonces, accounts, queues, time };
-    return { ...surroundings, ...trust, ...parts, memory: new ReadMemory(), lost, join, close };
+    const parts = { instance, target, prefix, redis, state, receipts, held, quiet };
+    const rest = { nonces, accounts, queues, time };
+    return { ...surroundings, ...trust, ...parts, ...rest, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();
     throw error;

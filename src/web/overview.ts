@@ -1,6 +1,7 @@
 import type { Control } from '../core/controls/controls.ts';
 import { exchangeLinkOf } from '../core/lines/exchange-link.ts';
 import { degradedWords } from '../core/lines/process-troubles.ts';
+import { quietHoursWords } from '../core/lines/quiet-hours.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { headlineOf } from '../core/view/state-line.ts';
 import type { Scope } from './access.ts';
@@ -28,13 +29,15 @@ export function createOverview(
 ): OverviewSource {
   const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues(), ANSWER_MS));
   const health = kept(HEALTH_MS, sources.nowMs, () => inTime(sources.process.readiness(), ANSWER_MS));
+  const quietHours = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.quietHours(), ANSWER_MS));
   const controls = kept(0, sources.nowMs, () => inTime(sources.controls.list(), ANSWER_MS));
   return {
     async now() {
       const { process, deposits } = sources;
-      const [accounts, lines, found, listed] = await Promise.all([
+      const [accounts, lines, quiet, found, listed] = await Promise.all([
         views(),
         queues().catch(() => []),
+        quietHours().catch(() => null),
         health().catch((): Readiness => UNKNOWN_HEALTH),
         controls().catch(() => undefined),
       ]);
@@ -56,6 +59,7 @@ export function createOverview(
         health: found,
         degraded,
         degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
+        quietHours: quiet && { ...quiet, words: quietHoursWords(quiet) },
         exchange: exchangeLinkOf(accounts),
         oldestJudgedAtMs: oldestOf(accounts),
         queues: lines,

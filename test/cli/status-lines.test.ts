@@ -45,7 +45,7 @@ function place(columns?: number) {
 function shown(accounts: readonly StatusAccount[], columns?: number): readonly string[] {
   return statusLines(
     place(columns),
-    { atMs: Date.now(), controls: [], pausedQueues: [], troubles: [], accounts },
+    { atMs: Date.now(), controls: [], pausedQueues: [], troubles: [], quietHours: null, accounts },
     false,
   );
 }
@@ -91,6 +91,7 @@ test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
     controls: [],
     pausedQueues: [],
     troubles: [],
+    quietHours: null,
     accounts: many(2, FIRING),
   };
   const bounded = statusLines({ ...place(), env: { COLUMNS: '80' } }, report, false);

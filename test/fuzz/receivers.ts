@@ -136,6 +136,7 @@ function deskForNobody(): BotDesk {
     views: async () => [],
     accountIds: () => ['desk-1'],
     troubles: () => [],
+    quietHours: async () => null,
     clock: { nowMs: () => 1_700_000_000_000 },
   });
 }

@@ -224,7 +224,7 @@ describe('never held back:', () => {
     };
     const { deliverer } = setUp({
       channels: [slack('chat', chat)],
-      notices: held({ put: lost, all: lost, drop: lost }),
+      notices: held({ put: lost, all: lost, names: lost, drop: lost }),
     });
     await deliverer.deliver(warning());
     expect(chat.received).toHaveLength(1);

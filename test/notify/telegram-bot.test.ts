@@ -58,6 +58,7 @@ async function start({ token = BOT_TOKEN, lost = false, after, keeping = (kept) 
     views: async () => (lost ? await fail() : []),
     accountIds: () => ['long'],
     troubles: () => [],
+    quietHours: async () => null,
     clock,
   };
   const die = () => over.abort(new Error('killed'));

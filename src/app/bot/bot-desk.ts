@@ -1,5 +1,6 @@
 import { parseDuration } from '../../config/shape/units.ts';
 import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
+import { type QuietHoursNow, quietHoursWords } from '../../core/lines/quiet-hours.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { ControlError, type OperatorControls } from '../../core/ports/operator-controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
@@ -14,6 +15,7 @@ export interface BotDeskParts {
   readonly accountIds: () => readonly string[];
   /** What of this process does not work, in words. */
   readonly troubles: () => readonly string[];
+  readonly quietHours: () => Promise<QuietHoursNow | null>;
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
@@ -80,8 +82,10 @@ async function status(parts: BotDeskParts, [named]: readonly string[]): Promise<
   if (named !== undefined && !parts.accountIds().includes(named)) return noAccount(named);
   const views = await parts.views(named === undefined ? undefined : [named]);
   const shown = views.toSorted((a, b) => worseFirst(a.state, b.state)).slice(0, MOST_ACCOUNTS);
+  const quiet = await parts.quietHours();
   const lines = [
     ...parts.troubles(),
+    ...(quiet === null ? [] : [quietHoursWords(quiet)]),
     ...(views.length === 1 ? [] : [headlineOf(views).words]),
     ...shown.map(({ accountId, state }) => `${accountId}: ${state.words}`),
     ...(views.length > shown.length ? [`and ${views.length - shown.length} more accounts`] : []),

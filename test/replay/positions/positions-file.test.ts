@@ -195,6 +195,7 @@ function statusText(...positions: readonly PositionLine[]): string {
     controls: [],
     pausedQueues: [],
     troubles: [],
+    quietHours: null,
     accounts: [
       {
         ...emptyView('desk-1', CALM),
