@@ -264,14 +264,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   standby?.start(pipeline.context, base.lost);
   await digest?.adopt(config.digest);
   const conceal = currentConcealer(() => base.process.secrets.current);
-  const heartbeat = roles.includes('poll')
-    ? startHeartbeat({
-        ...base,
-        settings: () => watch.config.heartbeat,
-        readiness: readinessIn(base),
-        conceal,
-      })
-    : undefined;
+  const heartbeat = heartbeatOf(parts, () => watch.config.heartbeat, conceal);
   const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby, heartbeat };
   let stopping: Promise<boolean> | undefined;
   return {
@@ -288,6 +281,15 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };
+}
+
+function heartbeatOf(
+  { base, roles }: Parts,
+  settings: () => CompiledConfig['heartbeat'],
+  conceal: Daemon['conceal'],
+): Heartbeat | undefined {
+  if (!roles.includes('poll')) return undefined;
+  return startHeartbeat({ ...base, settings, readiness: readinessIn(base), conceal });
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {

@@ -7,7 +7,7 @@ import type { ChainedRecord } from '../core/audit/audit-record.ts';
 import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
-import type { QuietHoursNow } from '../core/lines/quiet-hours.ts';
+import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -64,7 +64,7 @@ export interface Desk {
   /** What of the daemon that runs here does not work, as it says itself; none where no daemon answers. */
   troubles(): Promise<readonly string[]>;
   /** null: they are not on and nothing waits, or there is no config here. */
-  quietHours(): Promise<QuietHoursNow | null>;
+  quietHours(): Promise<QuietHoursLine | null>;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   /** The newest audit records of an account, as far as they can be had. */

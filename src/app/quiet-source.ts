@@ -1,4 +1,4 @@
-import type { QuietHoursNow } from '../core/lines/quiet-hours.ts';
+import { type QuietHoursLine, quietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { HeldNotices } from '../core/ports/delivery.ts';
 import { compileActiveWindow, endOfWindow, type WindowJudge } from '../core/rules/active-window.ts';
@@ -28,10 +28,10 @@ export class QuietSource {
   }
 
   /** null: they are not on, and nothing waits. */
-  async now(): Promise<QuietHoursNow | null> {
+  async now(): Promise<QuietHoursLine | null> {
     const untilMs = this.#untilMs() ?? null;
     const held = await this.#held.count().catch(() => null);
-    return untilMs === null && (held === null || held === 0) ? null : { untilMs, held };
+    return quietHoursLine({ untilMs, held }, timeWords);
   }
 
   #untilMs(): number | undefined {
@@ -42,4 +42,9 @@ export class QuietSource {
     this.#found = untilMs === undefined ? undefined : { atMs: nowMs, untilMs };
     return untilMs;
   }
+}
+
+/** To the minute, in UTC. */
+function timeWords(atMs: number): string {
+  return `${new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

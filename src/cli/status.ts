@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Desk } from '../app.ts';
 import type { AuditRecord } from '../core/audit/audit-record.ts';
-import { quietHoursWords } from '../core/lines/quiet-hours.ts';
 import { causeWords } from '../core/view/state-line.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
@@ -128,15 +127,13 @@ async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<S
   }
   if (wanted !== undefined) for (const id of wanted) await requireAccount(desk, id);
   const atMs = Date.now();
-  const [controls, pausedQueues, troubles, quiet, accounts] = await Promise.all([
+  const [controls, pausedQueues, troubles, quietHours, accounts] = await Promise.all([
     desk.controls.list(),
     desk.pausedQueues(),
     desk.troubles(),
     desk.quietHours(),
     Promise.all(ids.map((id) => statusAccount(desk, id, wanted !== undefined || json === true))),
   ]);
-  const { untilMs = null, held = null } = quiet ?? {};
-  const quietHours = quiet && { untilMs, held, words: quietHoursWords(quiet) };
   return { atMs, controls, pausedQueues, troubles, quietHours, accounts };
 }
 

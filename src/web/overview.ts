@@ -1,7 +1,6 @@
 import type { Control } from '../core/controls/controls.ts';
 import { exchangeLinkOf } from '../core/lines/exchange-link.ts';
 import { degradedWords } from '../core/lines/process-troubles.ts';
-import { quietHoursWords } from '../core/lines/quiet-hours.ts';
 import type { AccountView } from '../core/view/account-view.ts';
 import { headlineOf } from '../core/view/state-line.ts';
 import type { Scope } from './access.ts';
@@ -59,7 +58,7 @@ export function createOverview(
         health: found,
         degraded,
         degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
-        quietHours: quiet && { ...quiet, words: quietHoursWords(quiet) },
+        quietHours: quiet,
         exchange: exchangeLinkOf(accounts),
         oldestJudgedAtMs: oldestOf(accounts),
         queues: lines,

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { OrderProof } from '../core/controls/order-plan.ts';
-import type { QuietHoursNow } from '../core/lines/quiet-hours.ts';
+import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -52,7 +52,7 @@ export interface ProcessSource {
   readonly degraded: () => readonly string[];
   readonly queues: () => Promise<readonly QueueLine[]>;
   /** null: there are none now. */
-  readonly quietHours: () => Promise<QuietHoursNow | null>;
+  readonly quietHours: () => Promise<QuietHoursLine | null>;
 }
 
 /** Its checks: `redis`, `firstEvaluation`, `dataFresh`. */

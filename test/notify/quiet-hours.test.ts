@@ -96,7 +96,8 @@ const warning = (changes: Partial<Message> = {}): Message =>
   });
 
 const textOf = (received: Received | undefined): string => {
-  const { text, attachments } = received?.json as { text: string; attachments: readonly { text: string }[] };
+  const { json } = received ?? expect.fail('nothing was received');
+  const { text, attachments } = json as { text: string; attachments: readonly { text: string }[] };
   return `${text}\n${attachments[0]?.text ?? ''}`;
 };
 

@@ -1,11 +1,12 @@
 import { parseDuration } from '../../config/shape/units.ts';
 import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
-import { type QuietHoursNow, quietHoursWords } from '../../core/lines/quiet-hours.ts';
+import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { ControlError, type OperatorControls } from '../../core/ports/operator-controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
 import { type OpenNotice, readButton } from '../../notify/telegram-buttons.ts';
+import type { LinkResult } from '../web/answer-links.ts';
 import { linkActions, timeWords } from '../web/link-actions.ts';
 
 export interface BotDeskParts {
@@ -15,7 +16,7 @@ export interface BotDeskParts {
   readonly accountIds: () => readonly string[];
   /** What of this process does not work, in words. */
   readonly troubles: () => readonly string[];
-  readonly quietHours: () => Promise<QuietHoursNow | null>;
+  readonly quietHours: () => Promise<QuietHoursLine | null>;
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
@@ -85,7 +86,7 @@ async function status(parts: BotDeskParts, [named]: readonly string[]): Promise<
   const quiet = await parts.quietHours();
   const lines = [
     ...parts.troubles(),
-    ...(quiet === null ? [] : [quietHoursWords(quiet)]),
+    ...(quiet === null ? [] : [quiet.words]),
     ...(views.length === 1 ? [] : [headlineOf(views).words]),
     ...shown.map(({ accountId, state }) => `${accountId}: ${state.words}`),
     ...(views.length > shown.length ? [`and ${views.length - shown.length} more accounts`] : []),
@@ -166,8 +167,7 @@ async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promi
   if (target === undefined) return { outcome: 'refused', text: 'This button is not known.' };
   if (target === 'gone') return GONE;
   const actions = linkActions({ ...parts, reason: 'by Telegram' });
-  const use: (own: never, author: string) => ReturnType<typeof actions.acknowledge.use> =
-    actions[target.kind].use;
-  const { kind, title, lines } = await use(target as never, speaker.author);
-  return { outcome: kind, text: [title, ...lines].join('. ') };
+  const action: { use(own: never, author: string): Promise<LinkResult> } = actions[target.kind];
+  const { changed, title, lines } = await action.use(target as never, speaker.author);
+  return { outcome: changed ? 'done' : 'nothing', text: [title, ...lines].join('. ') };
 }

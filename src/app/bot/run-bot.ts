@@ -166,8 +166,9 @@ function hearingOf(
   update: BotUpdate,
   { isFresh, botName }: Hearing,
 ): Heard | undefined {
-  const ignore = (outcome: 'unknownChat' | 'ignored', words: string): undefined =>
-    void telemetry.emit({ kind: 'botTold', channel, what: update.kind, outcome, words });
+  const ignore = (outcome: 'unknownChat' | 'ignored', words: string): undefined => {
+    telemetry.emit({ kind: 'botTold', channel, what: update.kind, outcome, words });
+  };
   if (update.kind === 'other') return ignore('ignored', 'something that is no command');
   const chat = chats.get(update.chatId);
   if (chat === undefined) return ignore('unknownChat', 'a chat that is not listed');

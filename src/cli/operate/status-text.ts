@@ -1,5 +1,5 @@
 import type { Control } from '../../core/controls/controls.ts';
-import type { QuietHoursNow } from '../../core/lines/quiet-hours.ts';
+import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import { creditLineWords, jointWords, positionWords } from '../../core/lines/position-words.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
@@ -19,7 +19,7 @@ export interface StatusReport {
   /** What of the daemon that runs here does not work, as it says itself. */
   readonly troubles: readonly string[];
   /** null: they are not on and nothing waits, or the config is not known. */
-  readonly quietHours: (QuietHoursNow & { readonly words: string }) | null;
+  readonly quietHours: QuietHoursLine | null;
   readonly accounts: readonly StatusAccount[];
 }
 
