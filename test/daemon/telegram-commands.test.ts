@@ -173,8 +173,10 @@ test('/ack acknowledges what is open', async () => {
   const daemon = await world.start();
   await listens(telegram, wait);
   await wait(() => telegram.sent.length > 0, 'a notice');
+  telegram.say(READER, READER, '/ack');
   telegram.say(ANN, ANN, '/ack long');
   await wait(() => repliesTo(telegram, ANN).length > 0, 'a reply');
+  expect(repliesTo(telegram, READER)).toEqual([expect.stringContaining('may only look')]);
   expect(repliesTo(telegram, ANN)[0]).toMatch(/^halve for position:\d+ of long: acknowledged$/);
   expect((await daemon.state.controls.list()).map(({ author }) => author)).toEqual([`ann (telegram:${ANN})`]);
 });

@@ -255,6 +255,16 @@ test('what Telegram does not confirm is not done, now or later', async () => {
   expect(telegram.sent[0]?.text).toMatch(/^Not known whether the last thing/);
 });
 
+test('an update that is handed out again is not done again, and not asked for without a pause', async () => {
+  const { telegram, put, waits, until } = await start();
+  telegram.forgetful = true;
+  telegram.say(77, 77, '/pause long 5m');
+  const asked = () => telegram.calls.filter(({ method }) => method === 'getUpdates').length;
+  await until(() => put.length > 0 && asked() > 10, 'the same again and again');
+  expect(put).toHaveLength(1);
+  expect(waits.slice(-3)).toEqual([1_000, 1_000, 1_000]);
+});
+
 test('a chat that hears nothing more does not keep the bot from hearing others', async () => {
   const { telegram, put, until } = await start();
   telegram.answer('sendMessage', 403, {

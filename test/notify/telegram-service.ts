@@ -37,6 +37,8 @@ export interface TelegramService {
   /** How often somebody began to wait while another one did. */
   conflicts(): number;
   webhook: boolean;
+  /** What was confirmed is handed out again and again. */
+  forgetful: boolean;
   /** The next call of the method is answered so. */
   answer(method: string, status: number, body: object | string): void;
   close(): Promise<void>;
@@ -82,7 +84,7 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
     } = body as Record<string, number> & {
       allowed_updates?: readonly string[];
     };
-    updates = updates.filter(({ update_id: id }) => id >= offset);
+    if (!service.forgetful) updates = updates.filter(({ update_id: id }) => id >= offset);
     const found = (): readonly object[] =>
       updates.filter((update) => allowed?.some((kind) => kind in update) !== false).slice(0, limit);
     if (found().length > 0 || timeout === 0) return fine(response, found());
@@ -175,6 +177,7 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
     sent,
     shown,
     webhook: false,
+    forgetful: false,
     push,
     pending: () => updates.length,
     isHeard: () => waiting !== undefined,

@@ -89,6 +89,9 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
   if (found.kind === 'failed') return failedFor(parts, state, found);
   hear(parts, state);
   let { offset } = cursor;
+  // Another server at `api` than Telegram's may never forget: it must not be asked without a pause.
+  const isRepeated = found.value.length > 0 && found.value.every(({ updateId }) => updateId < cursor.offset);
+  if (isRepeated) return FIRST_PAUSE_MS;
   for (const update of found.value.toSorted((a, b) => a.updateId - b.updateId)) {
     // Begun before: the other side repeats what was not confirmed.
     if (update.updateId < offset) continue;
