@@ -20,8 +20,13 @@ export function channelKeys(type: ChannelType): Readonly<Record<string, ChannelK
 /** By what `secretRef`, `urlOrRef` and numbers say of themselves to editors. */
 function kindOf(json: z.core.JSONSchema._JSONSchema): ChannelKey['kind'] {
   if (typeof json !== 'object') return 'text';
-  if (json.type === 'array') return 'list';
+  if (isListOfMappings(json)) return 'list';
   if (json.oneOf !== undefined) return 'secret';
   if (json.anyOf !== undefined) return 'address';
   return json.type === 'integer' || json.type === 'number' ? 'number' : 'text';
+}
+
+/** A list of texts may be written as one text. */
+function isListOfMappings({ items }: z.core.JSONSchema.JSONSchema): boolean {
+  return typeof items === 'object' && !Array.isArray(items) && items.type === 'object';
 }

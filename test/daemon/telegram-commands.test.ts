@@ -279,11 +279,9 @@ test('a reload that lists chats, other ones or none takes effect without a resta
   expect(telegram.pending()).toBe(before + 1);
 });
 
-test('a webhook that is set shows in log, metric and on the page, with what to do, until it is removed', async () => {
+test('a webhook that is set shows in log, metric and API, with what to do, until it is removed', async () => {
   const { telegram, world, wait } = await open();
   telegram.webhook = true;
-  // What counts as lasting.
-  telegram.answer('getUpdates', 401, { ok: false, error_code: 401, description: 'Unauthorized' });
   const daemon = await world.start();
   const seen = async () => {
     const [page = '', metrics = ''] = await Promise.all(
@@ -297,6 +295,13 @@ test('a webhook that is set shows in log, metric and on the page, with what to d
     expect.stringContaining('commands and buttons of a chat are not heard'),
     '1',
   ]);
+  expect(world.events).toContainEqual({
+    kind: 'botListens',
+    channel: 'chat',
+    trouble: expect.stringMatching(
+      /^HTTP 409: .*; another program listens with this token, or a webhook is set: end it/,
+    ),
+  });
   telegram.webhook = false;
   await wait(async () => (await seen())[1] === '0', 'its end');
   expect((await seen())[0]).toBeUndefined();

@@ -137,8 +137,12 @@ function failedFor(
   const nowMs = clock.monotonicMs();
   state.failedSinceMs ??= nowMs;
   state.failures += 1;
+  // Of these nothing is over by waiting; Telegram calls a webhook so.
   const isLasting =
-    nowMs - state.failedSinceMs >= TROUBLE_AFTER_MS || reason === 'unauthorized' || reason === 'notFound';
+    nowMs - state.failedSinceMs >= TROUBLE_AFTER_MS ||
+    reason === 'unauthorized' ||
+    reason === 'notFound' ||
+    words.includes('webhook is active');
   if (isLasting && !state.isTold) {
     state.isTold = true;
     telemetry.emit({ kind: 'botListens', channel, trouble: words });
