@@ -362,6 +362,20 @@ test('what somebody wrote into the store is told as not proven, and what is no n
   expect(await store.all()).toHaveLength(3);
 });
 
+test('a notice that waits on two channels counts once, and what is no notice not at all', async () => {
+  const store = createMemoryHeldStore();
+  const notices = held(store);
+  for (const channel of ['chat', 'other'])
+    for (const key of ['a', 'b']) {
+      const { kind: _kind, ...notice } = warning({ id: key, key });
+      expect(await notices.keep({ channel, notice: { ...notice, kind: 'firing' }, insteadOf: [] })).toBe(
+        true,
+      );
+    }
+  await store.put('nonsense', 1, 'x');
+  expect(await notices.count()).toBe(2);
+});
+
 describe('clock changes in London', () => {
   const judge = (fromMinute: number, toMinute: number) =>
     compileActiveWindow({ ...WINDOW, fromMinute, toMinute });
