@@ -246,6 +246,8 @@ test('of two processes one listens, and the other one goes on from where that en
   await first.stop('it moves', 10_000);
   telegram.say(ANN, ANN, '/pause long 5m');
   await wait(() => repliesTo(telegram, ANN).length === 2, 'a second reply');
+  // Nothing was interrupted: it has ended in order.
+  expect(repliesTo(telegram, ANN)[1]).toMatch(/^Paused: long/);
   expect((await second.state.controls.list()).map(({ kind }) => kind)).toEqual(['pause']);
   expect(world.events.filter(({ kind }) => kind === 'botListens')).toEqual([]);
 });
