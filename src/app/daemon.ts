@@ -264,14 +264,9 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   standby?.start(pipeline.context, base.lost);
   await digest?.adopt(config.digest);
   const conceal = currentConcealer(() => base.process.secrets.current);
-  const heartbeat = roles.includes('poll')
-    ? startHeartbeat({
-        ...base,
-        settings: () => watch.config.heartbeat,
-        readiness: readinessIn(base),
-        conceal,
-      })
-    : undefined;
+  const settings = () => watch.config.heartbeat;
+  const beating = { ...base, settings, readiness: readinessIn(base), conceal };
+  const heartbeat = roles.includes('poll') ? startHeartbeat(beating) : undefined;
   const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby, heartbeat };
   let stopping: Promise<boolean> | undefined;
   return {

@@ -122,11 +122,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       }),
     );
     const isAlone = (): boolean => state.standby?.isAlone === true;
-    const receipts = createStandbyReceipts(
-      createRedisReceiptStore({ redis, prefix }),
-      createMemoryReceiptStore(clock),
-      isAlone,
-    );
+    const shared = createRedisReceiptStore({ redis, prefix });
+    const receipts = createStandbyReceipts(shared, createMemoryReceiptStore(clock), isAlone);
     const store = createStandbyHeldStore(createRedisHeldStore({ redis, prefix }), isAlone);
     const held = heldNotices({ store, operators, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });

@@ -89,13 +89,13 @@ test('listed chats look and pause, in the audit by who it was; who may only look
   telegram.say(ANN, ANN, '/pause long 1y');
   await wait(() => repliesTo(telegram, ANN).length === 3, 'three replies');
   const controls = await daemon.state.controls.list();
-  expect(
-    controls.map(({ kind, accountId, author, reason }) => [kind, accountId, author, reason]).toSorted(),
-  ).toEqual(
-    [
+  const put = controls.map(({ kind, accountId, author, reason }) => [kind, accountId, author, reason]);
+  expect(put).toHaveLength(2);
+  expect(put).toEqual(
+    expect.arrayContaining([
       ['pause', null, `ann (telegram:${ANN})`, 'by Telegram'],
       ['pause', 'long', `telegram:${GROUP}/${ANN}`, 'by Telegram'],
-    ].toSorted(),
+    ]),
   );
   for (const { expiresAtMs } of controls) expect((expiresAtMs ?? 0) - Date.now()).toBeLessThan(3_600_001);
   const trail = await daemon.state.audit.tail('long', 500);

@@ -96,8 +96,11 @@ const warning = (changes: Partial<Message> = {}): Message =>
   });
 
 const textOf = (received: Received | undefined): string => {
-  const { text, attachments } = received?.json as { text: string; attachments: readonly { text: string }[] };
-  return `${text}\n${attachments[0]?.text ?? ''}`;
+  const { text, attachments } = (received?.json ?? {}) as {
+    text?: string;
+    attachments?: readonly { text: string }[];
+  };
+  return `${text ?? ''}\n${attachments?.[0]?.text ?? ''}`;
 };
 
 test('at night nothing but what is critical, in the morning one message with everything', async () => {

@@ -161,9 +161,7 @@ async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promi
   const target = readButton(data, { accountIds: parts.accountIds(), open });
   if (target === undefined) return { outcome: 'refused', text: 'This button is not known.' };
   if (target === 'gone') return GONE;
-  const actions = linkActions({ ...parts, reason: 'by Telegram' });
-  const use: (own: never, author: string) => ReturnType<typeof actions.acknowledge.use> =
-    actions[target.kind].use;
-  const { kind, title, lines } = await use(target as never, speaker.author);
+  const action = linkActions({ ...parts, reason: 'by Telegram' })(target);
+  const { kind, title, lines } = await action.use(target, speaker.author);
   return { outcome: kind, text: [title, ...lines].join('. ') };
 }
