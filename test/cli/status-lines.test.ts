@@ -45,7 +45,7 @@ function place(columns?: number) {
 function shown(accounts: readonly StatusAccount[], columns?: number): readonly string[] {
   return statusLines(
     place(columns),
-    { atMs: Date.now(), controls: [], pausedQueues: [], troubles: [], accounts },
+    { atMs: Date.now(), controls: [], watchers: 1, pausedQueues: [], troubles: [], accounts },
     false,
   );
 }
@@ -89,6 +89,7 @@ test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
   const report = {
     atMs: Date.now(),
     controls: [],
+    watchers: 1,
     pausedQueues: [],
     troubles: [],
     accounts: many(2, FIRING),

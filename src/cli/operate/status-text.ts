@@ -13,6 +13,8 @@ export interface StatusReport {
   /** Unix milliseconds. */
   readonly atMs: number;
   readonly controls: readonly Control[];
+  /** Daemons that say that they run and poll. */
+  readonly watchers: number;
   /** Queues that somebody has paused as a whole. */
   readonly pausedQueues: readonly string[];
   /** What of the daemon that runs here does not work, as it says itself. */
@@ -40,10 +42,14 @@ export interface StatusEvent {
 /** The report for people: how all are, a line of each account, the worst first, and with `everything` what there is to say of each. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
-  const { accounts, controls, pausedQueues, troubles, atMs } = report;
+  const { accounts, controls, watchers, pausedQueues, troubles, atMs } = report;
   const say = (style: Style, text: string): void => {
     for (const line of wrapped(io, text)) lines.push(paint(io, 'stdout', style, line));
   };
+  if (watchers === 0) {
+    say('red', 'No daemon says that it runs: nobody watches these accounts. Below is what the last one saw.');
+    lines.push('');
+  }
   if (pausedQueues.length > 0) {
     say(
       'red',
