@@ -62,6 +62,7 @@ export async function openDaemonDesk(config: CompiledConfig, url?: string): Prom
     watchers: async () => 1,
     records: async () => [],
     troubles: async () => processTroubles(await ask('overview', overview)),
+    quietHours: async () => (await ask('overview', overview)).quietHours,
     wasWatched: async (accountId) => accounts.some(({ id }) => id === accountId),
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,

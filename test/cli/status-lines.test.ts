@@ -45,7 +45,15 @@ function place(columns?: number) {
 function shown(accounts: readonly StatusAccount[], columns?: number): readonly string[] {
   return statusLines(
     place(columns),
-    { atMs: Date.now(), controls: [], watchers: 1, pausedQueues: [], troubles: [], accounts },
+    {
+      atMs: Date.now(),
+      controls: [],
+      watchers: 1,
+      pausedQueues: [],
+      troubles: [],
+      quietHours: null,
+      accounts,
+    },
     false,
   );
 }
@@ -92,6 +100,7 @@ test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
     watchers: 1,
     pausedQueues: [],
     troubles: [],
+    quietHours: null,
     accounts: many(2, FIRING),
   };
   const bounded = statusLines({ ...place(), env: { COLUMNS: '80' } }, report, false);

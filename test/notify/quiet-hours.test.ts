@@ -96,11 +96,9 @@ const warning = (changes: Partial<Message> = {}): Message =>
   });
 
 const textOf = (received: Received | undefined): string => {
-  const { text, attachments } = (received?.json ?? {}) as {
-    text?: string;
-    attachments?: readonly { text: string }[];
-  };
-  return `${text ?? ''}\n${attachments?.[0]?.text ?? ''}`;
+  const { json } = received ?? expect.fail('nothing was received');
+  const { text, attachments } = json as { text: string; attachments: readonly { text: string }[] };
+  return `${text}\n${attachments[0]?.text ?? ''}`;
 };
 
 test('at night nothing but what is critical, in the morning one message with everything', async () => {
@@ -227,7 +225,7 @@ describe('never held back:', () => {
     };
     const { deliverer } = setUp({
       channels: [slack('chat', chat)],
-      notices: held({ put: lost, all: lost, drop: lost }),
+      notices: held({ put: lost, all: lost, names: lost, drop: lost }),
     });
     await deliverer.deliver(warning());
     expect(chat.received).toHaveLength(1);

@@ -32,6 +32,10 @@ export interface TelegramService {
   push(update: object): number;
   /** Updates that the bot has not confirmed. */
   pending(): number;
+  /** Somebody waits for updates now. */
+  isHeard(): boolean;
+  /** How often somebody began to wait while another one did. */
+  conflicts(): number;
   webhook: boolean;
   /** The next call of the method is answered so. */
   answer(method: string, status: number, body: object | string): void;
@@ -42,6 +46,7 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
   let updates: { readonly update_id: number }[] = [];
   let nextUpdate = 1000;
   let nextMessage = 1;
+  let conflicts = 0;
   const calls: TelegramService['calls'] = [];
   const sent: SentMessage[] = [];
   const shown = new Map<string, string>();
@@ -67,6 +72,7 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
         "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
       );
     }
+    if (waiting !== undefined) conflicts += 1;
     waiting?.end(true);
     const {
       offset = 0,
@@ -171,6 +177,8 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
     webhook: false,
     push,
     pending: () => updates.length,
+    isHeard: () => waiting !== undefined,
+    conflicts: () => conflicts,
     say: (chat, user, text, atMs = Date.now()) =>
       push({
         message: {

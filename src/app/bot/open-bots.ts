@@ -92,13 +92,14 @@ function botsOf({ channels }: CompiledConfig): readonly WantedBot[] {
   return [...bots.values()];
 }
 
-function deskOf({ state, accounts, clock, process }: Base): BotDesk {
+function deskOf({ state, accounts, clock, process, quiet }: Base): BotDesk {
   const views = createViewSource({ store: state.store, accounts, clock });
   return createBotDesk({
     controls: state.controls,
     views: async (ids) => (await views.read(ids)).map(({ view }) => view),
     accountIds: () => views.ids(),
     troubles: () => process.metrics.degraded().map(degradedWords),
+    quietHours: () => quiet.now(),
     clock,
   });
 }
@@ -116,16 +117,16 @@ function cursorsOf({ state, redis, prefix, ordinal }: Base): UpdateCursors {
         isAlone() ? undefined : await shared.take(bot, owner, leaseMs),
       ];
       if (isAlone() || mine === undefined) return mine;
-      return (
-        theirs && {
-          offset: Math.max(mine.offset, theirs.offset),
-          caughtUpMs: Math.max(mine.caughtUpMs, theirs.caughtUpMs),
-        }
-      );
+      if (theirs === undefined) return undefined;
+      const newer = mine.offset >= theirs.offset ? mine : theirs;
+      return { ...newer, caughtUpMs: Math.max(mine.caughtUpMs, theirs.caughtUpMs) };
     },
     async advance(bot, owner, cursor) {
-      await own.advance(bot, owner, cursor);
-      return isAlone() || (await shared.advance(bot, owner, cursor));
+      // What has ended is known here even where Redis does not hear of it.
+      if (cursor.underWay === undefined) await own.advance(bot, owner, cursor);
+      const isKept = isAlone() || (await shared.advance(bot, owner, cursor));
+      if (isKept) await own.advance(bot, owner, cursor);
+      return isKept;
     },
     async leave(bot, owner) {
       if (!isAlone()) await shared.leave(bot, owner);

@@ -3,10 +3,12 @@ import { prepareScripts, type RedisScript } from '../redis-scripts.ts';
 
 /** How far what people say to a bot has been carried out. */
 export interface Cursor {
-  /** Updates below are done. */
+  /** Updates below are done, or have begun: they are not done again. */
   readonly offset: number;
   /** When nothing was left to do for the last time, Unix milliseconds; 0: never. */
   readonly caughtUpMs: number;
+  /** The chat that said what has begun and is not known to have ended. */
+  readonly underWay?: string;
 }
 
 /** Settles which of several processes listens, and remembers how far it came. Rejects when the store is lost. */
@@ -22,7 +24,7 @@ export interface UpdateCursors {
 /** As long as the other side keeps updates, and more. */
 const KEEP_MS = 7 * 86_400_000;
 
-/** KEYS: the turn, the cursor `offset|caughtUpMs`. ARGV: owner, lease. */
+/** KEYS: the turn, the cursor `offset|caughtUpMs`, or `offset|caughtUpMs|underWay`. ARGV: owner, lease. */
 const TAKE: RedisScript = {
   name: 'bwBotTake',
   numberOfKeys: 2,
@@ -64,10 +66,9 @@ export function createRedisUpdateCursors({
       const [code, text] = (await run(TAKE, ...keysOf(bot), owner, leaseMs)) as [number, unknown];
       return code === 1 ? cursorOf(String(text)) : undefined;
     },
-    async advance(bot, owner, { offset, caughtUpMs }) {
-      return (
-        (await run(ADVANCE, ...keysOf(bot), owner, `${offset}|${Math.floor(caughtUpMs)}`, KEEP_MS)) === 1
-      );
+    async advance(bot, owner, { offset, caughtUpMs, underWay }) {
+      const text = [offset, Math.floor(caughtUpMs), ...(underWay === undefined ? [] : [underWay])].join('|');
+      return (await run(ADVANCE, ...keysOf(bot), owner, text, KEEP_MS)) === 1;
     },
     async leave(bot, owner) {
       await run(LEAVE, keysOf(bot)[0], owner);
@@ -79,8 +80,10 @@ const NOTHING_DONE: Cursor = { offset: 0, caughtUpMs: 0 };
 
 /** What is none counts as absent: what is said again then is too old, or harmless. */
 function cursorOf(text: string): Cursor {
-  const [, offset, caughtUpMs] = /^(\d{1,15})\|(\d{1,15})$/.exec(text) ?? [];
-  return offset === undefined ? NOTHING_DONE : { offset: Number(offset), caughtUpMs: Number(caughtUpMs) };
+  const [, offset, caughtUpMs, underWay] = /^(\d{1,15})\|(\d{1,15})(?:\|(-?\d{1,16}))?$/.exec(text) ?? [];
+  if (offset === undefined) return NOTHING_DONE;
+  const cursor = { offset: Number(offset), caughtUpMs: Number(caughtUpMs) };
+  return underWay === undefined ? cursor : { ...cursor, underWay };
 }
 
 /** Of a process that goes on alone. */

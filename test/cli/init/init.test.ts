@@ -202,7 +202,7 @@ describe('what init offers is what the config knows', () => {
       giveUpAfter: '1m',
     };
     for (const type of Object.keys(CHANNELS) as ChannelType[]) {
-      const keys = Object.entries(channelKeys(type));
+      const keys = Object.entries(channelKeys(type)).filter(([, { kind }]) => kind !== 'list');
       for (const chosen of [keys.filter(([, { isNeeded }]) => isNeeded), keys]) {
         const settings = chosen.map(
           ([key]) => `${key}=${examples[`${type}.${key}`] ?? examples[key] ?? `env:${key.toUpperCase()}`}`,
@@ -241,6 +241,13 @@ describe('breakwater init refuses', () => {
     await writeFile(config(), 'mine');
     expect(await refused(args)).toMatchObject({ exitCode: EXIT.failed, code: 'file-exists' });
     expect(await readFile(config(), 'utf8')).toBe('mine');
+  });
+
+  test('what it does not write, and check would refuse for want of operators.key', async () => {
+    const channel = 'telegram,token=env:TOKEN,chat=1,commands=[{chat: "1"}]';
+    const { exitCode, message } = await refused([...(await optionsFor(0)), '--channel', channel]);
+    expect(exitCode).toBe(EXIT.usage);
+    expect(message).toContain('--channel telegram: commands is a list, which init does not write.');
   });
 
   test('a script that says too little, and names all of it', async () => {

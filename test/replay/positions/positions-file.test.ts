@@ -196,6 +196,7 @@ function statusText(...positions: readonly PositionLine[]): string {
     watchers: 1,
     pausedQueues: [],
     troubles: [],
+    quietHours: null,
     accounts: [
       {
         ...emptyView('desk-1', CALM),
