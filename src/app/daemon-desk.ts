@@ -59,6 +59,7 @@ export async function openDaemonDesk(config: CompiledConfig, url?: string): Prom
     controls: controlsOver(ask),
     // Queues and the newest records are in Redis; the daemon goes on without queues.
     pausedQueues: async () => [],
+    watchers: async () => 1,
     records: async () => [],
     troubles: async () => processTroubles(await ask('overview', overview)),
     quietHours: async () => (await ask('overview', overview)).quietHours,

@@ -61,6 +61,8 @@ export interface Desk {
   readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
   /** The queues that somebody has paused as a whole: what goes through them stands still. */
   pausedQueues(): Promise<readonly QueueName[]>;
+  /** How many daemons say that they run and poll. */
+  watchers(): Promise<number>;
   /** What of the daemon that runs here does not work, as it says itself; none where no daemon answers. */
   troubles(): Promise<readonly string[]>;
   /** null: they are not on and nothing waits, or there is no config here. */
@@ -132,6 +134,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),
+    watchers: async () => (await daemons()).filter(({ takesOrders }) => takesOrders).length,
     troubles: async () =>
       config === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(config),
     async quietHours() {

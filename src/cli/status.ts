@@ -127,14 +127,15 @@ async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<S
   }
   if (wanted !== undefined) for (const id of wanted) await requireAccount(desk, id);
   const atMs = Date.now();
-  const [controls, pausedQueues, troubles, quietHours, accounts] = await Promise.all([
+  const [controls, watchers, pausedQueues, troubles, quietHours, accounts] = await Promise.all([
     desk.controls.list(),
+    desk.watchers(),
     desk.pausedQueues(),
     desk.troubles(),
     desk.quietHours(),
     Promise.all(ids.map((id) => statusAccount(desk, id, wanted !== undefined || json === true))),
   ]);
-  return { atMs, controls, pausedQueues, troubles, quietHours, accounts };
+  return { atMs, controls, watchers, pausedQueues, troubles, quietHours, accounts };
 }
 
 /** Newest audit records that are looked through for actions. */

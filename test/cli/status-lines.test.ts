@@ -45,7 +45,15 @@ function place(columns?: number) {
 function shown(accounts: readonly StatusAccount[], columns?: number): readonly string[] {
   return statusLines(
     place(columns),
-    { atMs: Date.now(), controls: [], pausedQueues: [], troubles: [], quietHours: null, accounts },
+    {
+      atMs: Date.now(),
+      controls: [],
+      watchers: 1,
+      pausedQueues: [],
+      troubles: [],
+      quietHours: null,
+      accounts,
+    },
     false,
   );
 }
@@ -89,6 +97,7 @@ test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
   const report = {
     atMs: Date.now(),
     controls: [],
+    watchers: 1,
     pausedQueues: [],
     troubles: [],
     quietHours: null,

@@ -184,7 +184,7 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'webRefused', why: 'wrongToken', client: '192.0.2.7' },
   { kind: 'jobChanged', queue: 'act', job: 'j', change: 'removed', author: 'ann (192.0.2.7)' },
   { kind: 'webError', error: new Error('a slow reader') },
-  { kind: 'configReloaded', accounts: 8, changed: true, warnings: ['w'] },
+  { kind: 'configReloaded', accounts: 8, result: 'changed', warnings: ['w'] },
   { kind: 'configRefused', problems: ['p'] },
   { kind: 'redisChecked', warnings: ['hz'] },
   { kind: 'redis', available: false, error: new Error('gone') },

@@ -6,7 +6,6 @@ import { ControlError, type OperatorControls } from '../../core/ports/operator-c
 import type { AccountView } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
 import { type OpenNotice, readButton } from '../../notify/telegram-buttons.ts';
-import type { LinkResult } from '../web/answer-links.ts';
 import { linkActions, timeWords } from '../web/link-actions.ts';
 
 export interface BotDeskParts {
@@ -166,8 +165,7 @@ async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promi
   const target = readButton(data, { accountIds: parts.accountIds(), open });
   if (target === undefined) return { outcome: 'refused', text: 'This button is not known.' };
   if (target === 'gone') return GONE;
-  const actions = linkActions({ ...parts, reason: 'by Telegram' });
-  const action: { use(own: never, author: string): Promise<LinkResult> } = actions[target.kind];
-  const { changed, title, lines } = await action.use(target as never, speaker.author);
+  const action = linkActions({ ...parts, reason: 'by Telegram' })(target);
+  const { changed, title, lines } = await action.use(target, speaker.author);
   return { outcome: changed ? 'done' : 'nothing', text: [title, ...lines].join('. ') };
 }

@@ -25,8 +25,9 @@ type LinkActions = {
   readonly [K in LinkTarget['kind']]: LinkAction<Extract<LinkTarget, { readonly kind: K }>>;
 };
 
-export function linkActions(parts: LinkParts): LinkActions {
-  return {
+/** What the link of any kind shows and does. */
+export function linkActions(parts: LinkParts): (target: LinkTarget) => LinkAction<LinkTarget> {
+  const actions: LinkActions = {
     acknowledge: {
       look: async (target) => lookAt(await episodesOf(parts, target), target),
       use: async (target, author) => await acknowledge(parts, await episodesOf(parts, target), author),
@@ -37,6 +38,7 @@ export function linkActions(parts: LinkParts): LinkActions {
     },
     answer: answerLinks(parts),
   };
+  return ({ kind }) => actions[kind];
 }
 
 type Acknowledge = Extract<LinkTarget, { readonly kind: 'acknowledge' | 'acknowledgeAll' }>;

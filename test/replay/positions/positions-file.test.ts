@@ -193,6 +193,7 @@ function statusText(...positions: readonly PositionLine[]): string {
   const report: StatusReport = {
     atMs: 1_700_000_000_000,
     controls: [],
+    watchers: 1,
     pausedQueues: [],
     troubles: [],
     quietHours: null,
