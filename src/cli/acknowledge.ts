@@ -8,6 +8,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import type { ControlFlags } from './operate/controls.ts';
+import { requireObeyed } from './operate/obeyed.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 import { tableLines } from './table.ts';
@@ -62,6 +63,7 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
   await withDesk(io, flags, async (desk) => {
     const open = (await openIn(desk, account)).filter((one) => isMeant(one, { ruleId: rule, subject }));
     if (!isChosen || flags.list === true) return list(io, flags, open);
+    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was changed' });
     if (flags.lift === true) return await lift(io, flags, desk, open);
     const author = authorOf(flags.author, io);
     const by = { author, reason: flags.reason ?? 'acknowledged' };
@@ -72,7 +74,7 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
 
 async function openIn(desk: Desk, account: string | undefined): Promise<readonly Open[]> {
   if (account !== undefined) await requireAccount(desk, account);
-  const ids = account === undefined ? desk.accounts?.map(({ id }) => id) : [account];
+  const ids = account === undefined ? desk.accountIds : [account];
   if (ids === undefined) {
     throw new UsageError(
       'without a config nobody knows which accounts there are.',

@@ -364,6 +364,8 @@ test('`flatten` said "Ordered" with 0 to a daemon that was started before operat
   const redis = new Redis(world.redisUrl);
   const silent = setInterval(() => void redis.del(`${world.prefix}:{daemons}:until`), 5);
   const late = await world.cli(flatten);
+  const withdraw = ['reduce', '--account', 'long', '--withdraw', 'abc', ...BY, '--yes'];
+  expect(await world.cli(withdraw)).toMatchObject({ exitCode: EXIT.failed, stdout: '' });
   clearInterval(silent);
   redis.disconnect();
   expect([late.exitCode, late.stdout]).toEqual([EXIT.failed, '']);

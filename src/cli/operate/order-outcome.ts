@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Operations } from '../../app.ts';
 import type { AuditContent } from '../../core/audit/audit-record.ts';
-import { type Expectation, expectationOf } from '../../core/controls/daemon-sign.ts';
+import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import { CliError } from '../errors.ts';
 
 /** What became of an order by hand in the first seconds. */
 export type HandOrderOutcome =
@@ -16,18 +15,6 @@ export type HandOrderOutcome =
   | { readonly kind: 'waiting'; readonly why: string }
   /** Nobody looked. */
   | { readonly kind: 'ordered' };
-
-/** @throws CliError where every daemon that runs would refuse the order: nothing is ordered then */
-export async function requireTaker(
-  { daemons, keyMark }: Operations,
-  slippageSteps: readonly number[],
-): Promise<Expectation> {
-  const expected = expectationOf(await daemons(), { keyMark, slippageSteps });
-  if (expected.kind !== 'refused') return expected;
-  throw new CliError('order-refused', `nothing was ordered: ${expected.why}.`, {
-    cure: 'Give daemons and commands the same config with operators.key, and restart the daemons. To be flat now use the exchange.',
-  });
-}
 
 const WAIT_MS = 5_000;
 const LOOK_MS = 200;
