@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Desk } from '../app.ts';
 import { type Acknowledged, acknowledgeAll, isMeant } from '../core/controls/acknowledge.ts';
 import { roughly } from '../core/quantities/roughly.ts';
+import { OWN_RULES } from '../core/rules/own-rules.ts';
 import type { NoticeLine } from '../core/view/account-view.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
@@ -63,6 +64,7 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
   await withDesk(io, flags, async (desk) => {
     const open = (await openIn(desk, account)).filter((one) => isMeant(one, { ruleId: rule, subject }));
     if (!isChosen || flags.list === true) return list(io, flags, open);
+    if (open.length === 0 && rule !== undefined) await requireKnown(desk, rule);
     await requireObeyed(io, desk, { accountId: account, undone: 'nothing was changed' });
     if (flags.lift === true) return await lift(io, flags, desk, open);
     const author = authorOf(flags.author, io);
@@ -70,6 +72,15 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
     const done = await acknowledgeAll(desk.controls, open, { by, nowMs: Date.now(), forMs: flags.for });
     report(io, done, flags.json === true);
   });
+}
+
+/** A rule that exists may have nothing open. @throws UsageError naming those that have */
+async function requireKnown(desk: Desk, ruleId: string): Promise<void> {
+  const rules = (desk.accounts ?? []).flatMap((account) => account.rules.map(({ id }) => id));
+  if ([...rules, ...Object.values(OWN_RULES)].includes(ruleId)) return;
+  const ids = [...new Set((await openIn(desk, undefined)).map((one) => one.ruleId))];
+  const cure = ids.length === 0 ? 'Nothing is open.' : `Rules with something open: ${ids.join(', ')}.`;
+  throw new UsageError(`nothing is open of a rule ${JSON.stringify(ruleId)}.`, cure);
 }
 
 async function openIn(desk: Desk, account: string | undefined): Promise<readonly Open[]> {

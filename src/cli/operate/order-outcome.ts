@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Operations } from '../../app.ts';
 import type { AuditContent } from '../../core/audit/audit-record.ts';
+import { NOTHING_MEANT } from '../../core/controls/controls.ts';
 import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 
@@ -8,6 +9,8 @@ import type { AccountView } from '../../core/view/account-view.ts';
 export type HandOrderOutcome =
   /** A daemon carries it out. */
   | { readonly kind: 'taken' }
+  /** A daemon has looked, and no position is meant. */
+  | { readonly kind: 'nothing' }
   /** A daemon has it, and sends nothing for now. */
   | { readonly kind: 'held'; readonly why: string }
   | { readonly kind: 'refused'; readonly why: string }
@@ -56,6 +59,7 @@ async function endOf({ audit }: Operations, view: AccountView, orderId: string):
   const note = records.findLast(
     (content) => content.kind === 'note' && content.detail?.['orderId'] === orderId,
   );
+  if (note?.kind === 'note' && note.words === NOTHING_MEANT) return { kind: 'nothing' };
   if (note?.kind === 'note' && !isBegun)
     return { kind: 'refused', why: note.words.replace(/^refused: /, '') };
   if (view.pause !== null) return { kind: 'held', why: 'it is paused: nothing is sent before it is resumed' };

@@ -184,6 +184,7 @@ function report(
   if (outcome.kind === 'refused') throw refusedBy(outcome, order.id);
   const place = flags.config === undefined ? '' : ` --config ${flags.config}`;
   printLine(io, outcomeWords(outcome, order.id));
+  if (outcome.kind === 'nothing') return;
   printLine(io, `Follow it:   breakwater audit tail --account ${flags.account} --follow${place}`);
   printLine(
     io,
@@ -201,6 +202,8 @@ function outcomeWords(outcome: Exclude<HandOrderOutcome, { kind: 'refused' }>, o
       return `Ordered: ${orderId}. Whether a daemon takes it was not waited for.`;
     case 'taken':
       return `Ordered: ${orderId}. A daemon has taken it.`;
+    case 'nothing':
+      return `Nothing to close: ${orderId}. A daemon has looked, and no open position is meant. Orders at the exchange stay.`;
     case 'held':
       return `Held: ${orderId}. A daemon has taken it; ${outcome.why}.`;
     case 'waiting':
