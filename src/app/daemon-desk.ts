@@ -57,7 +57,8 @@ export async function openDaemonDesk(
     const read = isOk ? reply.safeParse(json) : undefined;
     if (read?.success === true) return read.data;
     if (isOk) {
-      const words = `${lost}what the daemon at ${base} says cannot be read here`;
+      const at = read?.error?.issues[0]?.path.join('.') ?? '';
+      const words = `${lost}what the daemon at ${base} says cannot be read here (${path}${at === '' ? '' : `: ${at}`})`;
       throw problem('daemon-differs', words, 'Use the breakwater that the daemon runs, or look at its page.');
     }
     const said = REFUSAL.safeParse(json).data?.error.message ?? `HTTP ${status}`;
