@@ -23,7 +23,9 @@ export function startBots(base: Base, config: () => CompiledConfig, signal: Abor
       const current = config();
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
-      const running = startThem(base, botsOf(current), { desk, cursors }, either);
+      // A key that a reload brings counts from the next start on, and so do commands.
+      const bots = base.links === undefined ? [] : botsOf(current);
+      const running = startThem(base, bots, { desk, cursors }, either);
       while (!signal.aborted && config() === current) {
         await base.clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
       }
