@@ -262,6 +262,17 @@ test('a process that ends in order answers what it has done, and leaves the rest
   ]);
 });
 
+test('after a week without a word Telegram counts from a lower number: the bot is not deaf then', async () => {
+  const { telegram, until } = await start();
+  telegram.say(77, 77, '/help');
+  await until(() => telegram.sent.length === 1 && telegram.isHeard(), 'an answer');
+  telegram.tellNothing();
+  await until(() => telegram.isHeard(), 'a bot that listens');
+  telegram.countFrom(5);
+  telegram.say(77, 77, '/help');
+  await until(() => telegram.sent.length === 2, 'another answer');
+});
+
 test('what Telegram does not confirm is not done, now or later', async () => {
   const { telegram, put, told, until } = await start();
   await until(() => telegram.calls.some(({ body }) => Number(body['timeout']) > 0), 'a bot that listens');
