@@ -24,7 +24,7 @@ import { type Base, openBase } from './open-base.ts';
 import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
-import { ProcessNotices } from './process-notices.ts';
+import { noticeScene, ProcessNotices } from './process-notices.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
@@ -233,13 +233,13 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     config,
   );
   const over = new AbortController();
-  const channels = (): readonly string[] => watch.config.channels.map(({ name }) => name);
-  parts.notices.start(instance, notifier, channels, (error) =>
+  const scene = noticeScene(() => watch.config);
+  parts.notices.start(instance, notifier, scene, (error) =>
     telemetry.emit({ kind: 'workerError', queue: 'notify', error }),
   );
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, notifier, channels),
+      ...pipelineParts(base, standby, notifier, scene.channels),
       notify: () => watch.config.notify,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },

@@ -114,15 +114,8 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       const held = { redis, prefix, instance, lost, mirror: config.redis.mirror };
       closers.push(...(await openAlone(surroundings, { ...held, state, operators, time })));
     }
-    closers.push(
-      await showSign({
-        redis,
-        prefix,
-        instance,
-        timers: systemTimers,
-        sign: signOf(config, roles, () => isGuarded),
-      }),
-    );
+    const sign = signOf(config, roles, () => isGuarded);
+    closers.push(await showSign({ redis, prefix, instance, timers: systemTimers, sign }));
     const notices = noticeStores(config, { redis, prefix, state, operators, clock, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());

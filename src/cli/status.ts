@@ -118,7 +118,7 @@ async function linesOf(io: CliIo, flags: Flags): Promise<readonly string[]> {
 }
 
 async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<StatusReport> {
-  const ids = wanted ?? desk.accounts?.map(({ id }) => id);
+  const ids = wanted ?? desk.accountIds;
   if (ids === undefined) {
     throw new UsageError(
       'without a config nobody knows which accounts there are.',

@@ -58,6 +58,8 @@ export class Health {
     else if (event.kind === 'logLost') this.#logLostMs = this.#clock.monotonicMs();
     else if (event.kind === 'delivered') {
       const { channel, delivery } = event.report;
+      // One that the config does not have any more is nothing to mend.
+      if (delivery.kind === 'failed' && delivery.reason === 'noSuchChannel') return;
       if (delivery.kind === 'failed') this.#failedChannels.add(channel);
       else if (delivery.kind === 'delivered') this.#failedChannels.delete(channel);
     } else if (event.kind === 'botListens') {

@@ -9,7 +9,7 @@ export interface SecretSource {
   readonly written: WrittenReference;
   /** Empty: it is not at hand. */
   readonly value: string;
-  /** Typed in: the file that is still to be made for it. */
+  /** Typed in or made up: the file that is still to be made for it. */
   readonly newFile?: string;
 }
 
@@ -45,6 +45,8 @@ export interface InitDecisions {
   readonly apiKey: SecretSource;
   readonly apiSecret: SecretSource;
   readonly redis: string | WrittenReference;
+  /** Seals what people say to daemons. */
+  readonly operatorsKey: SecretSource;
   readonly leverage: number;
   readonly seen: ShownAccount | undefined;
   readonly markets: readonly ProposedMarket[];

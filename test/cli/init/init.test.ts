@@ -95,6 +95,29 @@ describe('breakwater init, for a script', () => {
     expect(problems.map(({ code }) => code)).toEqual(watched);
   });
 
+  test('in the setup that init made approve and flatten were refused: nothing sealed what people say', async () => {
+    const decided = await initJson(await optionsFor(0, { '--redis': 'redis://127.0.0.1:1' }));
+    const key = path.join(folder, 'operators.key');
+    expect(decided).toMatchObject({ operators: { key: { file: 'operators.key' } }, files: [key, config()] });
+    expect((await stat(key)).mode & 0o777).toBe(0o600);
+    const secret = (await readFile(key, 'utf8')).trim();
+    expect(secret).toMatch(/^[0-9a-f]{64}$/);
+    expect(await readFile(config(), 'utf8')).toMatch(/\noperators:\n {2}key: \{ file: operators\.key \}\n/);
+    const doctor = await runCommandLine(['doctor', '--config', config(), '--json']);
+    const { checks } = JSON.parse(doctor.stdout) as { checks: { name: string; status: string }[] };
+    expect(checks).toContainEqual(expect.objectContaining({ name: 'operators', status: 'passed' }));
+    // The daemons of a second config have the same key, or what is said to one is not obeyed by the other.
+    const again = await initJson(await optionsFor(0, { '--out': path.join(folder, 'second.yaml') }));
+    expect(again).toMatchObject({ files: [path.join(folder, 'second.yaml')] });
+    expect((await readFile(key, 'utf8')).trim()).toBe(secret);
+    await writeFile(key, 'too short', { mode: 0o600 });
+    const short = await runCommandLine([
+      'init',
+      ...(await optionsFor(0, { '--out': path.join(folder, 'third.yaml') })),
+    ]);
+    expect([short.exitCode, short.stderr]).toEqual([EXIT.failed, expect.stringContaining('operators.key')]);
+  });
+
   test('doctor finds nothing wrong but a Redis that is not there', async () => {
     await initJson(await optionsFor(0, { '--redis': 'redis://127.0.0.1:1' }));
     const { stdout } = await runCommandLine(['doctor', '--config', config(), '--json']);
@@ -163,7 +186,7 @@ describe('breakwater init, for a script', () => {
         account: { apiKey: { env: 'KEY_1' }, apiSecret: { env: 'SECRET_1' } },
         channel: { type: 'slack', url: { file: '../hook' } },
         cancel: 'never',
-        check: { problems: [expect.stringContaining('(only BTC_PERP)')] },
+        check: { problems: [expect.stringContaining('got only BTC_PERP')] },
       },
     });
     expect(await readFile(out, 'utf8')).not.toContain(apiKey);
