@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import {
@@ -279,6 +280,21 @@ test('a reload that lists chats, other ones or none takes effect without a resta
   telegram.say(READER, READER, '/status');
   await polls(world, 'long', 3);
   expect(telegram.pending()).toBe(before + 1);
+});
+
+test('commands that a reload brings together with operators.key wait for the restart that this takes', async () => {
+  const { telegram, world, wait, partsWith } = await open({ commands: '' });
+  const text = await readFile(world.configFile, 'utf8');
+  await world.write(text.replace(/^operators:.*\n/m, ''));
+  const daemon = await world.start();
+  await world.write(partsWith(COMMANDS));
+  expect(await daemon.reload()).toMatchObject({ kind: 'adopted', change: { needsRestart: ['operators'] } });
+  // As long as a reload takes to be seen, and more.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect(telegram.calls.filter(({ method }) => method === 'getUpdates')).toEqual([]);
+  await daemon.stop('restart', 10_000);
+  await world.start();
+  await listens(telegram, wait);
 });
 
 test('a webhook that is set shows in log, metric and API, with what to do, until it is removed', async () => {

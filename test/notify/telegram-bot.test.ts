@@ -22,11 +22,14 @@ interface Setup {
   readonly lost?: boolean;
   /** Of another process: it goes on with that one's service and cursors. */
   readonly after?: { readonly telegram: TelegramService; readonly cursors: UpdateCursors };
+  /** Is ended in order when it pauses something. */
+  readonly endsAtPause?: boolean;
   /** Wraps what is kept of how far it came. */
   readonly keeping?: (cursors: UpdateCursors, die: () => void) => UpdateCursors;
 }
 
-async function start({ token = BOT_TOKEN, lost = false, after, keeping = (kept) => kept }: Setup = {}) {
+async function start(setup: Setup = {}) {
+  const { token = BOT_TOKEN, lost = false, after, endsAtPause = false, keeping = (kept) => kept } = setup;
   const telegram = after?.telegram ?? (await startTelegram());
   const cursors = after?.cursors ?? createMemoryUpdateCursors();
   const events: DaemonEvent[] = [];
@@ -52,6 +55,7 @@ async function start({ token = BOT_TOKEN, lost = false, after, keeping = (kept) 
       async put(draft: ControlDraft) {
         if (lost) await fail();
         put.push(draft);
+        if (endsAtPause) die();
         return { ...draft, id: 'c', atMs: clock.nowMs() };
       },
     },
@@ -241,6 +245,34 @@ describe('a process that is killed while it carries out /pause', () => {
   });
 });
 
+test('a process that ends in order answers what it has done, and leaves the rest to the next one', async () => {
+  const telegram = await startTelegram();
+  closers.push(() => telegram.close());
+  telegram.say(77, 77, '/pause long 5m');
+  telegram.say(77, 77, '/pause 5m');
+  const first = await start({ endsAtPause: true, after: { telegram, cursors: createMemoryUpdateCursors() } });
+  await first.ended();
+  expect(telegram.sent.map(({ text }) => text.split(',')[0])).toEqual(['Paused: long']);
+  const second = await start({ after: first });
+  await second.until(() => telegram.sent.length > 1, 'another answer');
+  expect([...first.put, ...second.put].map(({ accountId }) => accountId)).toEqual(['long', null]);
+  expect(telegram.sent.map(({ text }) => text.split(',')[0])).toEqual([
+    'Paused: long',
+    'Paused: all accounts',
+  ]);
+});
+
+test('after a week without a word Telegram counts from a lower number: the bot is not deaf then', async () => {
+  const { telegram, until } = await start();
+  telegram.say(77, 77, '/help');
+  await until(() => telegram.sent.length === 1 && telegram.isHeard(), 'an answer');
+  telegram.tellNothing();
+  await until(() => telegram.isHeard(), 'a bot that listens');
+  telegram.countFrom(5);
+  telegram.say(77, 77, '/help');
+  await until(() => telegram.sent.length === 2, 'another answer');
+});
+
 test('what Telegram does not confirm is not done, now or later', async () => {
   const { telegram, put, told, until } = await start();
   await until(() => telegram.calls.some(({ body }) => Number(body['timeout']) > 0), 'a bot that listens');
@@ -263,6 +295,9 @@ test('an update that is handed out again is not done again, and not asked for wi
   await until(() => put.length > 0 && asked() > 10, 'the same again and again');
   expect(put).toHaveLength(1);
   expect(waits.slice(-3)).toEqual([1_000, 1_000, 1_000]);
+  telegram.say(77, 77, '/pause 5m');
+  await until(() => put.some(({ accountId }) => accountId === null), 'what is new');
+  expect(put.map(({ accountId }) => accountId)).toEqual(['long', null]);
 });
 
 test('a chat that hears nothing more does not keep the bot from hearing others', async () => {

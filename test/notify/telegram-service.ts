@@ -32,6 +32,10 @@ export interface TelegramService {
   push(update: object): number;
   /** Updates that the bot has not confirmed. */
   pending(): number;
+  /** Who waits for updates is told that there are none. */
+  tellNothing(): void;
+  /** As after a week without updates: the next one has any number. */
+  countFrom(updateId: number): void;
   /** Somebody waits for updates now. */
   isHeard(): boolean;
   /** How often somebody began to wait while another one did. */
@@ -180,6 +184,10 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
     forgetful: false,
     push,
     pending: () => updates.length,
+    tellNothing: () => waiting?.end(false),
+    countFrom(updateId) {
+      nextUpdate = updateId;
+    },
     isHeard: () => waiting !== undefined,
     conflicts: () => conflicts,
     say: (chat, user, text, atMs = Date.now()) =>

@@ -3,8 +3,8 @@ import type { Secret } from '../../config/secret.ts';
 import { degradedWords } from '../../core/lines/process-troubles.ts';
 import type { RunningWorker } from '../../queues/worker.ts';
 import {
-  createMemoryUpdateCursors,
   createRedisUpdateCursors,
+  createStandbyUpdateCursors,
   type UpdateCursors,
 } from '../../state/bot/update-cursor.ts';
 import type { Base } from '../open-base.ts';
@@ -17,13 +17,17 @@ const LOOK_EVERY_MS = 1_000;
 /** Listens to the bots of the config as it is, until `signal`. */
 export function startBots(base: Base, config: () => CompiledConfig, signal: AbortSignal): RunningWorker {
   const desk = deskOf(base);
-  const cursors = cursorsOf(base);
+  const { redis, prefix, state, ordinal } = base;
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  const cursors = createStandbyUpdateCursors(createRedisUpdateCursors({ redis, prefix }), isAlone, ordinal);
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       const current = config();
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
-      const running = startThem(base, botsOf(current), { desk, cursors }, either);
+      // A key that a reload brings counts from the next start on, and so do commands.
+      const bots = base.links === undefined ? [] : botsOf(current);
+      const running = startThem(base, bots, { desk, cursors }, either);
       while (!signal.aborted && config() === current) {
         await base.clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
       }
@@ -102,34 +106,4 @@ function deskOf({ state, accounts, clock, process, quiet }: Base): BotDesk {
     quietHours: () => quiet.now(),
     clock,
   });
-}
-
-/** Without the store nothing settles who listens: the first of all processes does. It goes on from where it was. */
-function cursorsOf({ state, redis, prefix, ordinal }: Base): UpdateCursors {
-  const shared = createRedisUpdateCursors({ redis, prefix });
-  const own = createMemoryUpdateCursors();
-  const isAlone = (): boolean => state.standby?.isAlone === true;
-  return {
-    async take(bot, owner, leaseMs) {
-      if (isAlone() && ordinal !== 0) return undefined;
-      const [mine, theirs] = [
-        await own.take(bot, owner, leaseMs),
-        isAlone() ? undefined : await shared.take(bot, owner, leaseMs),
-      ];
-      if (isAlone() || mine === undefined) return mine;
-      if (theirs === undefined) return undefined;
-      const newer = mine.offset >= theirs.offset ? mine : theirs;
-      return { ...newer, caughtUpMs: Math.max(mine.caughtUpMs, theirs.caughtUpMs) };
-    },
-    async advance(bot, owner, cursor) {
-      // What has ended is known here even where Redis does not hear of it.
-      if (cursor.underWay === undefined) await own.advance(bot, owner, cursor);
-      const isKept = isAlone() || (await shared.advance(bot, owner, cursor));
-      if (isKept) await own.advance(bot, owner, cursor);
-      return isKept;
-    },
-    async leave(bot, owner) {
-      if (!isAlone()) await shared.leave(bot, owner);
-    },
-  };
 }

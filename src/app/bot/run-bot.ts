@@ -95,6 +95,8 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
   for (const update of found.value.toSorted((a, b) => a.updateId - b.updateId)) {
     // Begun before: the other side repeats what was not confirmed.
     if (update.updateId < offset) continue;
+    // The next process carries it out, as nothing of it has begun.
+    if (signal.aborted) return 0;
     offset = update.updateId + 1;
     const heard = hearingOf(parts, update, { isFresh, botName: state.botName });
     if (heard === undefined) continue;
@@ -108,7 +110,8 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
     if (!(await cursors.advance(id, owner, { ...cursor, offset }))) return OTHERS_MS;
   }
   const caughtUpMs = found.value.length < MOST_UPDATES ? clock.nowMs() : cursor.caughtUpMs;
-  await cursors.advance(id, owner, { offset, caughtUpMs });
+  // After a quiet week Telegram counts from any number, which may be a lower one. All before is confirmed by now.
+  await cursors.advance(id, owner, { offset: found.value.length === 0 ? 0 : offset, caughtUpMs });
   return 0;
 }
 

@@ -3,7 +3,7 @@ import { prepareScripts, type RedisScript } from '../redis-scripts.ts';
 
 /** How far what people say to a bot has been carried out. */
 export interface Cursor {
-  /** Updates below are done, or have begun: they are not done again. */
+  /** Updates below are done, or have begun: they are not done again. 0: the other side has nothing from before. */
   readonly offset: number;
   /** When nothing was left to do for the last time, Unix milliseconds; 0: never. */
   readonly caughtUpMs: number;
@@ -97,4 +97,38 @@ export function createMemoryUpdateCursors(): UpdateCursors {
     },
     leave: async () => undefined,
   };
+}
+
+/** Shared. While that is lost nothing settles who listens: the first of all processes (`ordinal` 0) does, from where it was. */
+export function createStandbyUpdateCursors(
+  shared: UpdateCursors,
+  isAlone: () => boolean,
+  ordinal: number,
+): UpdateCursors {
+  const own = createMemoryUpdateCursors();
+  return {
+    async take(bot, owner, leaseMs) {
+      if (isAlone() && ordinal !== 0) return undefined;
+      const mine = await own.take(bot, owner, leaseMs);
+      if (isAlone()) return mine;
+      const theirs = await shared.take(bot, owner, leaseMs);
+      return mine === undefined || theirs === undefined ? undefined : newerOf(mine, theirs);
+    },
+    async advance(bot, owner, cursor) {
+      // What has ended is known here even where the others do not hear of it.
+      if (cursor.underWay === undefined) await own.advance(bot, owner, cursor);
+      const isKept = isAlone() || (await shared.advance(bot, owner, cursor));
+      if (isKept) await own.advance(bot, owner, cursor);
+      return isKept;
+    },
+    async leave(bot, owner) {
+      if (!isAlone()) await shared.leave(bot, owner);
+    },
+  };
+}
+
+/** Of two that are the same but for what is under way, the own one knows that it has ended. */
+function newerOf(mine: Cursor, theirs: Cursor): Cursor {
+  const byTime = theirs.caughtUpMs - Math.floor(mine.caughtUpMs);
+  return (byTime === 0 ? theirs.offset - mine.offset : byTime) > 0 ? theirs : mine;
 }
