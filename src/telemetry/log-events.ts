@@ -186,7 +186,8 @@ const WRITERS: Writers = {
       author,
     });
   },
-  controlRefused: ({ words }, { rarely }) => rarely('control refused')('error', 'controlRefused', words, {}),
+  controlRefused: ({ words }, { rarely }) =>
+    rarely(`control refused ${words}`)('error', 'controlRefused', words, {}),
   noticeUnproven: ({ words }, { rarely }) =>
     rarely('notice unproven')('error', 'noticeUnproven', `a notice may be somebody else's: ${words}`, {}),
   queueResumed: ({ queue }, { line }) =>

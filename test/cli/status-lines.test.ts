@@ -48,6 +48,7 @@ function shown(accounts: readonly StatusAccount[], columns?: number): readonly s
     {
       atMs: Date.now(),
       controls: [],
+      refusedControls: [],
       watchers: 1,
       pausedQueues: [],
       troubles: [],
@@ -98,6 +99,7 @@ test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
     atMs: Date.now(),
     controls: [],
     watchers: 1,
+    refusedControls: [],
     pausedQueues: [],
     troubles: [],
     quietHours: null,

@@ -16,6 +16,8 @@ export interface StatusReport {
   readonly controls: readonly Control[];
   /** Daemons that say that they run and poll. */
   readonly watchers: number;
+  /** Pauses, silences and acknowledgements that do not hold, each with why. */
+  readonly refusedControls: readonly string[];
   /** Queues that somebody has paused as a whole. */
   readonly pausedQueues: readonly string[];
   /** What of the daemon that runs here does not work, as it says itself. */
@@ -70,6 +72,11 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
     if (accounts.every(isObserving)) say('bold', ALL_OBSERVE);
     lines.push('');
   }
+  const { refusedControls } = report;
+  for (const words of refusedControls.slice(0, MOST_REFUSED)) say('yellow', `Not obeyed: ${words}.`);
+  const others = refusedControls.length - MOST_REFUSED;
+  if (others > 0) say('yellow', `Not obeyed: ${others} more.`);
+  if (refusedControls.length > 0) lines.push('');
   const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
   const told = controlLines(heldBack, atMs, everything);
   for (const text of told) say('yellow', text);
@@ -90,6 +97,7 @@ function isObserving({ mode, rules }: StatusAccount): boolean {
 
 const COLOURS = { critical: 'red', warning: 'yellow', info: 'bold', calm: 'bold' } as const;
 const MOST_CONTROLS = 2;
+const MOST_REFUSED = 3;
 const INDENT = '  ';
 
 /** Of many only how many: each is in the line of its account. */

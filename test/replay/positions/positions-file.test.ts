@@ -194,6 +194,7 @@ function statusText(...positions: readonly PositionLine[]): string {
     atMs: 1_700_000_000_000,
     controls: [],
     watchers: 1,
+    refusedControls: [],
     pausedQueues: [],
     troubles: [],
     quietHours: null,
