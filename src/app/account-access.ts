@@ -3,7 +3,7 @@ import type { RedisSettings } from '../config/redis.ts';
 import { suggest } from '../config/suggest.ts';
 import type { ExchangeClientOptions } from '../exchange/client.ts';
 import { cardProvidersOf, clientAccess, limitsFor } from './configured-accounts.ts';
-import { problem, readConfig } from './operations.ts';
+import { problem, readConfig } from './place-config.ts';
 
 /** How one account of a config reaches the exchange, for single calls by a person; keys in the clear: do not keep. */
 export interface ConfiguredAccess

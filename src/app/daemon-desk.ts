@@ -1,14 +1,17 @@
 import { isIPv6 } from 'node:net';
 import { z } from 'zod';
-import type { CompiledConfig } from '../config/compiled-config.ts';
+import type { WebSettings } from '../config/web.ts';
 import type { Control } from '../core/controls/controls.ts';
 import { processTroubles } from '../core/lines/process-troubles.ts';
 import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
 import { account } from '../web/api/account-schema.ts';
 import { acknowledgedReply, liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
-import { type Desk, knownAccount, problem } from './operations.ts';
+import { type Desk, type DeskReason, idsOf, knownAccount } from './operations.ts';
+import { type PlaceConfig, problem } from './place-config.ts';
 
 const TIMEOUT_MS = 5000;
+/** It seals by itself what it is told over its port. */
+const TAKEN = { kind: 'taken' } as const;
 
 interface Asking {
   readonly method?: 'POST' | 'DELETE';
@@ -21,9 +24,14 @@ type Ask = <S extends z.ZodType>(path: string, reply: S, asking?: Asking) => Pro
  * The desk of a daemon that runs here, over its own port: for when Redis does not answer. A pause made here holds back
  * the daemon that was asked, and goes to Redis with what it did alone. undefined: nobody answers there.
  */
-export async function openDaemonDesk(config: CompiledConfig, url?: string): Promise<Desk | undefined> {
-  const { token, controlToken } = config.web;
-  const base = url ?? addressOf(config);
+export async function openDaemonDesk(
+  found: PlaceConfig,
+  { url, why }: { readonly url?: string | undefined; readonly why: DeskReason },
+): Promise<Desk | undefined> {
+  const { web, config, fault } = found;
+  const { token, controlToken } = web ?? {};
+  const lost = why === 'redis-lost' ? 'Redis does not answer, and ' : '';
+  const base = url ?? addressOf(web);
   if (base === undefined) return undefined;
   const ask: Ask = async (path, reply, { method = 'GET', body } = {}) => {
     const bearer = method === 'GET' ? (token ?? controlToken) : controlToken;
@@ -37,31 +45,43 @@ export async function openDaemonDesk(config: CompiledConfig, url?: string): Prom
     });
     if (answered === undefined) {
       const cure = 'Nobody knows whether it was done: look with status, then repeat it.';
-      throw problem('daemon-silent', `Redis does not answer, and neither does the daemon at ${base}`, cure);
+      throw problem(
+        'daemon-silent',
+        why === 'redis-lost'
+          ? `Redis does not answer, and neither does the daemon at ${base}`
+          : `the daemon at ${base} does not answer`,
+        cure,
+      );
     }
     const { isOk, status, json } = answered;
     const read = isOk ? reply.safeParse(json) : undefined;
     if (read?.success === true) return read.data;
     if (isOk) {
-      const words = `Redis does not answer, and what the daemon at ${base} says cannot be read here`;
+      const at = read?.error?.issues[0]?.path.join('.') ?? '';
+      const words = `${lost}what the daemon at ${base} says cannot be read here (${path}${at === '' ? '' : `: ${at}`})`;
       throw problem('daemon-differs', words, 'Use the breakwater that the daemon runs, or look at its page.');
     }
     const said = REFUSAL.safeParse(json).data?.error.message ?? `HTTP ${status}`;
-    const words = `Redis does not answer, and the daemon at ${base} refused: ${said}`;
-    throw problem('daemon-refused', words, `${tokenCure(config)} ${HOW_TO_END}`);
+    const words = `${lost}the daemon at ${base} refused: ${said}`;
+    throw problem('daemon-refused', words, `${tokenCure(web)} ${HOW_TO_END}`);
   };
   // Tokens go to what at least says that it is alive.
   if (!(await isAlive(base))) return undefined;
-  const accounts = config.accounts.map(knownAccount);
   return {
-    accounts,
-    through: base,
+    accounts: config?.accounts.map(knownAccount),
+    accountIds: idsOf(found),
+    ...(fault === undefined ? {} : { fault }),
+    through: { base, why },
     controls: controlsOver(ask),
     // Queues and the newest records are in Redis; the daemon goes on without queues.
     pausedQueues: async () => [],
+    watchers: async () => 1,
     records: async () => [],
     troubles: async () => processTroubles(await ask('overview', overview)),
-    wasWatched: async (accountId) => accounts.some(({ id }) => id === accountId),
+    quietHours: async () => (await ask('overview', overview)).quietHours,
+    // Where it is not known here, the daemon says so.
+    wasWatched: async (accountId) => idsOf(found)?.includes(accountId) ?? true,
+    obedience: async () => TAKEN,
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,
   };
@@ -71,27 +91,29 @@ export async function openDaemonDesk(config: CompiledConfig, url?: string): Prom
 const HOW_TO_END =
   'To hold it back without that, end its process (SIGTERM, or systemctl stop breakwater): orders at the exchange stay.';
 
-function tokenCure({ web: { controlToken } }: CompiledConfig): string {
-  return controlToken === undefined
+/** undefined, here and below: what the config says of the web server is not known. */
+function tokenCure(web: WebSettings | undefined): string {
+  return web?.controlToken === undefined
     ? 'It takes web.token for reading and web.controlToken for changes, and the config has no web.controlToken.'
     : 'It takes web.token for reading, web.controlToken for changes.';
 }
 
 /** What to do where Redis does not answer, and no daemon where one was looked for. */
-export function noDeskCure(config: CompiledConfig, url?: string): string {
-  const base = url ?? addressOf(config);
+export function noDeskCure(web: WebSettings | undefined, url?: string): string {
+  const base = url ?? addressOf(web);
   const from = url === undefined ? 'web.host and web.port of the config' : '--url';
   const looked =
     base === undefined
-      ? 'Where a daemon listens that goes on without Redis is not known here, as web.port is 0'
+      ? `Where a daemon listens that goes on without Redis is not known here, as ${web === undefined ? 'the web section of the config has a mistake' : 'web.port is 0'}`
       : `No daemon that goes on without Redis answers at ${base} (${from})`;
   const named = url === undefined ? ': name it with --url' : '';
-  return `Start Redis, or name the right one with --redis. ${looked}${named}. ${tokenCure(config)} ${HOW_TO_END}`;
+  return `Start Redis, or name the right one with --redis. ${looked}${named}. ${tokenCure(web)} ${HOW_TO_END}`;
 }
 
 /** undefined: it listens where it cannot be found. */
-function addressOf({ web: { host, port } }: CompiledConfig): string | undefined {
-  if (port === 0) return undefined;
+function addressOf(web: WebSettings | undefined): string | undefined {
+  if (web === undefined || web.port === 0) return undefined;
+  const { host, port } = web;
   const base = `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   return base.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
 }
@@ -99,11 +121,11 @@ function addressOf({ web: { host, port } }: CompiledConfig): string | undefined 
 const TROUBLES_TIMEOUT_MS = 1500;
 
 /** What of the daemon that runs here does not work, as it says itself; nothing where none answers, or is silent. */
-export async function troublesOf(config: CompiledConfig): Promise<readonly string[]> {
-  const base = addressOf(config);
+export async function troublesOf(web: WebSettings): Promise<readonly string[]> {
+  const base = addressOf(web);
   // Tokens go to what at least says that it is alive.
   if (base === undefined || !(await isAlive(base, TROUBLES_TIMEOUT_MS))) return [];
-  const bearer = config.web.token ?? config.web.controlToken;
+  const bearer = web.token ?? web.controlToken;
   const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` };
   const answered = await answerOf(`${base}/api/v1/overview`, { headers }, TROUBLES_TIMEOUT_MS);
   const read = answered?.isOk === true ? overview.safeParse(answered.json) : undefined;

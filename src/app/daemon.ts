@@ -24,7 +24,7 @@ import { type Base, openBase } from './open-base.ts';
 import { delivererOf, notifierOf } from './open-deliverer.ts';
 import { openStandby } from './open-standby.ts';
 import { makeChangedDue, openPipeline, type Pipeline, type PipelineParts, schedulesOf } from './pipeline.ts';
-import { ProcessNotices } from './process-notices.ts';
+import { noticeScene, ProcessNotices } from './process-notices.ts';
 import { type LogOutput, openTelemetry } from './process-telemetry.ts';
 import { Replaceable } from './replaceable.ts';
 import { StressSchedule } from './scheduled-stress/stress-schedule.ts';
@@ -110,7 +110,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const closers = [() => base.close()];
   try {
     const warnings = loaded.warnings.map(problemWords);
-    telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, changed: true, warnings });
+    telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, result: 'first', warnings });
     if (base.state.standby?.isAlone !== true) {
       await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
     }
@@ -233,13 +233,13 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     config,
   );
   const over = new AbortController();
-  const channels = (): readonly string[] => watch.config.channels.map(({ name }) => name);
-  parts.notices.start(instance, notifier, channels, (error) =>
+  const scene = noticeScene(() => watch.config);
+  parts.notices.start(instance, notifier, scene, (error) =>
     telemetry.emit({ kind: 'workerError', queue: 'notify', error }),
   );
   const pipeline: Pipeline = openPipeline(
     {
-      ...pipelineParts(base, standby, notifier, channels),
+      ...pipelineParts(base, standby, notifier, scene.channels),
       notify: () => watch.config.notify,
       attemptTimeoutMs: () => watch.config.exchange.attemptTimeoutMs,
     },
@@ -264,14 +264,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   standby?.start(pipeline.context, base.lost);
   await digest?.adopt(config.digest);
   const conceal = currentConcealer(() => base.process.secrets.current);
-  const heartbeat = roles.includes('poll')
-    ? startHeartbeat({
-        ...base,
-        settings: () => watch.config.heartbeat,
-        readiness: readinessIn(base),
-        conceal,
-      })
-    : undefined;
+  const heartbeat = heartbeatOf(parts, () => watch.config.heartbeat, conceal);
   const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby, heartbeat };
   let stopping: Promise<boolean> | undefined;
   return {
@@ -288,6 +281,15 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };
+}
+
+function heartbeatOf(
+  { base, roles }: Parts,
+  settings: () => CompiledConfig['heartbeat'],
+  conceal: Daemon['conceal'],
+): Heartbeat | undefined {
+  if (!roles.includes('poll')) return undefined;
+  return startHeartbeat({ ...base, settings, readiness: readinessIn(base), conceal });
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
@@ -329,6 +331,7 @@ async function adopt(
   const next = await openDeliverer(base, config);
   accounts.adopt(config);
   await deliverer.replace(next);
+  base.quiet.adopt(config.notify.quietHours);
   process.adopt(config);
   await stress?.adopt(config.stress);
   await digest?.adopt(config.digest);

@@ -9,7 +9,7 @@ export class InstanceTakenError extends Error {
   readonly code = 'instance-taken';
   constructor(ordinal: number, holder: string) {
     super(
-      `--instance ${ordinal} is taken by a process that runs (${shown(holder)}): give each process a number of its own, 0 to 9`,
+      `--instance ${ordinal} is taken by a process that runs (${shown(holder)}): give each process a number of its own, 0 to 8`,
     );
     this.name = 'InstanceTakenError';
   }

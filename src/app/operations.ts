@@ -1,12 +1,15 @@
 import type { CompiledAccount, CompiledConfig } from '../config/compiled-config.ts';
-import { loadWithoutSecrets } from '../config/load-config.ts';
-import { nodeSurroundings } from '../config/node-files.ts';
-import { formatProblem } from '../config/problem.ts';
-import { Secret, secretValues } from '../config/secret.ts';
-import type { ChainedRecord } from '../core/audit/audit-record.ts';
-import type { DaemonSign } from '../core/controls/daemon-sign.ts';
+import { Secret } from '../config/secret.ts';
+import { type ChainedRecord, OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
+import {
+  type Expectation,
+  expectationOf,
+  type OrderClaim,
+  obedienceOf,
+} from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
+import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -21,9 +24,13 @@ import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
+import { createRedisHeldStore } from '../state/held/held-store.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 import { readSigns } from './daemon-signs.ts';
+import { countHeld } from './held-notices.ts';
+import { type PlaceConfig, problem, readConfig, readPlaceConfig } from './place-config.ts';
+import { QuietSource } from './quiet-source.ts';
 import { redisTarget } from './redis-target.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
@@ -48,22 +55,35 @@ interface KnownAccount {
   readonly moneyOf: (market: string) => string;
 }
 
+/** Redis does not answer, or the config does not say where it is. */
+export type DeskReason = 'redis-lost' | 'config';
+
 /** What a person can look at and hold back from a shell. Rejections are a lost Redis. */
 export interface Desk {
-  /** In the order of the config; absent without one. */
+  /** In the order of the config; absent without one, or where it has a mistake. */
   readonly accounts: readonly KnownAccount[] | undefined;
-  /** Who is asked in place of Redis. */
-  readonly through?: string;
+  /** The same by id alone, also of a config with a mistake elsewhere; absent without one. */
+  readonly accountIds: readonly string[] | undefined;
+  /** Why the config cannot be used as a whole, for people; absent: it can, or none was named. */
+  readonly fault?: string;
+  /** Who is asked in place of Redis, and why. */
+  readonly through?: { readonly base: string; readonly why: DeskReason };
   readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
   /** The queues that somebody has paused as a whole: what goes through them stands still. */
   pausedQueues(): Promise<readonly QueueName[]>;
+  /** How many daemons say that they run and poll. */
+  watchers(): Promise<number>;
   /** What of the daemon that runs here does not work, as it says itself; none where no daemon answers. */
   troubles(): Promise<readonly string[]>;
+  /** null: they are not on and nothing waits, or there is no config here. */
+  quietHours(): Promise<QuietHoursLine | null>;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   /** The newest audit records of an account, as far as they can be had. */
   records(accountId: string, count: number): Promise<readonly ChainedRecord[]>;
   wasWatched(accountId: string): Promise<boolean>;
+  /** What the daemons will do with a pause, a silence or an acknowledgement that is made here. */
+  obedience(accountId: string | null): Promise<Expectation>;
   close(): Promise<void>;
 }
 
@@ -76,28 +96,33 @@ export interface Operations extends Desk {
   /** All accounts within a time; absent without a config. */
   readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
   readonly orderProof: OrderProof;
-  /** What the daemons that run now say of themselves. */
-  readonly daemons: () => Promise<readonly DaemonSign[]>;
-  /** Of the key of this config, as in `DaemonSign`. */
-  readonly keyMark: string | null;
+  /** What the daemons will do with an order by hand that is made here. */
+  expected(accountId: string, claim: Omit<OrderClaim, 'keyMark'>): Promise<Expectation>;
   /** `operators.maxSlippage`; absent without a config. */
   readonly maxSlippage?: number;
 }
 
 const DEFAULT_PREFIX = 'breakwater';
+/** Without a daemon that says what it takes, the audit tells what the last one took. */
+const SEALED_BEFORE = {
+  kind: 'refused',
+  why: 'what was said before bears seals of an operators.key, so daemons take only what does, and this command has no key',
+} as const;
 
 /** Opens the shared state. @throws an Error with a `cure`: `config-refused`, `redis-unknown` or `redis-unreachable` */
 export async function openOperations(place: OperationsPlace): Promise<Operations> {
-  const config = place.config === undefined ? undefined : readConfig(place.config, place.env);
-  const url = place.redisUrl === undefined ? config?.redis.url : new Secret(place.redisUrl);
+  const needsRedis = place.redisUrl === undefined;
+  const found = place.config === undefined ? undefined : readPlaceConfig(place.config, place.env, needsRedis);
+  const { config, redis: server, operators: { key: ownKey, maxSlippage } = {}, fault } = found ?? {};
+  const url = place.redisUrl === undefined ? server?.url : new Secret(place.redisUrl);
   if (url === undefined || url.reveal() === '') {
     throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
   }
-  const prefix = place.redisPrefix ?? config?.redis.prefix ?? DEFAULT_PREFIX;
-  const redis = await connectRedisOnce(redisTarget({ ...config?.redis, url }));
+  const prefix = place.redisPrefix ?? server?.prefix ?? DEFAULT_PREFIX;
+  const redis = await connectRedisOnce(redisTarget({ ...server, url }));
   // What an operator types must not carry a secret into the audit.
-  const secrets = config === undefined ? [] : secretValues(config);
-  const key = config?.operators.key?.reveal();
+  const secrets = found?.secrets ?? [];
+  const key = ownKey?.reveal();
   const isGuarded = key === undefined && (await isRedisGuarded(redis));
   const operators = createOperatorTrust({ key: () => key, isGuarded });
   const keyMark = keyMarkOf(key) ?? null;
@@ -114,22 +139,37 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
       return (isEmpty || running.length > 0) && running.every((daemon) => daemon.keyMark === keyMark);
     },
   });
+  const orSeals = async (accountId: string | null, expected: Expectation): Promise<Expectation> => {
+    if (expected.kind !== 'nobody' || key !== undefined) return expected;
+    const [newest] = await state.audit.tail(accountId ?? OPERATOR_CHAIN, 1);
+    return newest?.record.seal === undefined ? expected : SEALED_BEFORE;
+  };
   return {
     accounts: config?.accounts.map(knownAccount),
+    accountIds: found && idsOf(found),
+    ...(fault === undefined ? {} : { fault }),
     prefix,
     audit: state.audit,
     controls: state.controls,
     orderProof: orderProofOf(key !== undefined, isGuarded),
-    daemons,
-    keyMark,
-    ...(config === undefined ? {} : { maxSlippage: config.operators.maxSlippage }),
+    ...(maxSlippage === undefined ? {} : { maxSlippage }),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),
+    watchers: async () => (await daemons()).filter(({ takesOrders }) => takesOrders).length,
     troubles: async () =>
-      config === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(config),
+      found?.web === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(found.web),
+    async quietHours() {
+      if (config === undefined) return null;
+      const held = createRedisHeldStore({ redis, prefix });
+      const count = async () => countHeld(await held.names());
+      return await new QuietSource({ count }, systemClock, config.notify.quietHours).now();
+    },
     view: (accountId) => viewOf(state.store, config, accountId),
     records: (accountId, count) => state.audit.tail(accountId, count),
+    obedience: async (accountId) => await orSeals(accountId, obedienceOf(await daemons(), keyMark)),
+    expected: async (accountId, claim) =>
+      await orSeals(accountId, expectationOf(await daemons(), { ...claim, keyMark })),
     async wasWatched(accountId) {
       const { load } = await state.store.read(accountId);
       return load.kind === 'refused' || load.account.version > 0;
@@ -141,18 +181,28 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   };
 }
 
-/** The same for looking and holding back alone; where Redis does not answer, by a daemon that runs here without it. */
+/** Of a broken file that names none, it is not known which there are. */
+export function idsOf({ accountIds, fault }: PlaceConfig): readonly string[] | undefined {
+  return accountIds.length === 0 && fault !== undefined ? undefined : accountIds;
+}
+
+/**
+ * The same for looking and holding back alone; where Redis does not answer, or a broken config does not say where it is,
+ * by a daemon that runs here.
+ */
 export async function openDesk(place: OperationsPlace): Promise<Desk> {
   try {
     return await openOperations(place);
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
-    if (code !== 'redis-unreachable' || place.config === undefined) throw error;
+    const isLost = code === 'redis-unreachable';
+    const isNamed = code === 'config-refused' && place.daemonUrl !== undefined;
+    if (place.config === undefined || !(isLost || isNamed)) throw error;
     const { noDeskCure, openDaemonDesk } = await import('./daemon-desk.ts');
-    const config = readConfig(place.config, place.env);
-    const desk = await openDaemonDesk(config, place.daemonUrl);
+    const found = readPlaceConfig(place.config, place.env, false);
+    const desk = await openDaemonDesk(found, { url: place.daemonUrl, why: isLost ? 'redis-lost' : 'config' });
     if (desk !== undefined) return desk;
-    throw problem(code, (error as Error).message, noDeskCure(config, place.daemonUrl));
+    throw problem(code, (error as Error).message, noDeskCure(found.web, place.daemonUrl));
   }
 }
 
@@ -187,19 +237,6 @@ async function viewOf(
   });
 }
 
-/** As far as it can be used without secrets. @throws an Error with a `cure`: `config-refused` */
-export function readConfig(file: string, env: OperationsPlace['env']): CompiledConfig {
-  const result = loadWithoutSecrets(file, nodeSurroundings(env));
-  if (result.kind === 'usable') return result.config;
-  const first = result.problems.find(({ severity }) => severity === 'error');
-  const words = first === undefined ? `${file} cannot be used` : formatProblem(first);
-  throw problem(
-    'config-refused',
-    words,
-    `Name another with --config, or only Redis with --redis; all that is wrong: breakwater check ${file}`,
-  );
-}
-
 export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAccount {
   return {
     id,
@@ -209,10 +246,6 @@ export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAcc
     gapOf: (market) => settings.marketSettings(market)?.basisAllowance,
     moneyOf: (market) => moneyOf(market, settings),
   };
-}
-
-export function problem(code: string, message: string, cure: string): Error {
-  return Object.assign(new Error(message), { code, cure });
 }
 
 /** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */

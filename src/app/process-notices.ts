@@ -1,3 +1,4 @@
+import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { ChannelReport } from '../core/ports/delivery.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
@@ -5,7 +6,7 @@ import { RESOLVED } from '../core/ports/notifier.ts';
 import type { RefusedAccount } from '../core/ports/state-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { OWN_RULES, type OwnRule } from '../core/rules/own-rules.ts';
-import type { Severity } from '../core/rules/rule.ts';
+import type { Mode, Severity } from '../core/rules/rule.ts';
 
 interface Said {
   readonly rule: OwnRule;
@@ -15,6 +16,21 @@ interface Said {
   readonly accountId?: string;
   /** Absent: all. */
   readonly channels?: readonly string[];
+}
+
+/** Of the config in force. */
+export interface NoticeScene {
+  readonly channels: () => readonly string[];
+  /** Of an account, else of the whole. */
+  readonly modeOf: (accountId: string) => Mode;
+}
+
+export function noticeScene(config: () => CompiledConfig): NoticeScene {
+  return {
+    channels: () => config().channels.map(({ name }) => name),
+    modeOf: (accountId) =>
+      config().accounts.find(({ id }) => id === accountId)?.settings.mode ?? config().mode,
+  };
 }
 
 interface Open {
@@ -30,7 +46,7 @@ export class ProcessNotices implements Telemetry {
   readonly #clock: Clock;
   readonly #open = new Map<string, Open>();
   #notifier: Notifier | undefined;
-  #channels: () => readonly string[] = () => [];
+  #scene: NoticeScene = { channels: () => [], modeOf: () => 'observe' };
   #instance = '';
   #count = 0;
   #onError: (error: unknown) => void = () => undefined;
@@ -40,15 +56,10 @@ export class ProcessNotices implements Telemetry {
   }
 
   /** Nothing is told before: who starts the process sees what happens. */
-  start(
-    instance: string,
-    notifier: Notifier,
-    channels: () => readonly string[],
-    onError: (error: unknown) => void,
-  ): void {
+  start(instance: string, notifier: Notifier, scene: NoticeScene, onError: (error: unknown) => void): void {
     this.#instance = instance;
     this.#notifier = notifier;
-    this.#channels = channels;
+    this.#scene = scene;
     this.#onError = onError;
   }
 
@@ -83,8 +94,9 @@ export class ProcessNotices implements Telemetry {
   #noteDelivery({ channel, delivery }: ChannelReport): void {
     const place = `channel ${channel}`;
     if (delivery.kind === 'delivered') return this.#end(place);
-    if (delivery.kind !== 'failed' || this.#open.has(place)) return;
-    const others = this.#channels().filter((name) => name !== channel);
+    const isGone = delivery.kind === 'failed' && delivery.reason === 'noSuchChannel';
+    if (delivery.kind !== 'failed' || isGone || this.#open.has(place)) return;
+    const others = this.#scene.channels().filter((name) => name !== channel);
     if (others.length === 0) return;
     const words = `the channel ${channel} does not deliver (${delivery.reason}): ${delivery.words}`;
     this.#begin(place, { rule: OWN_RULES.channelFailed, severity: 'warning', words, channels: others });
@@ -123,7 +135,7 @@ export class ProcessNotices implements Telemetry {
       episode: 0,
       stage: 0,
       severity,
-      mode: 'enforce',
+      mode: this.#scene.modeOf(accountId),
       labels: { instance: this.#instance },
       words,
       sinceMs,

@@ -2,12 +2,14 @@ import type { Command } from 'commander';
 import type { Desk } from '../app.ts';
 import { type Acknowledged, acknowledgeAll, isMeant } from '../core/controls/acknowledge.ts';
 import { roughly } from '../core/quantities/roughly.ts';
+import { OWN_RULES } from '../core/rules/own-rules.ts';
 import type { NoticeLine } from '../core/view/account-view.ts';
 import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import type { ControlFlags } from './operate/controls.ts';
+import { requireObeyed } from './operate/obeyed.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 import { tableLines } from './table.ts';
@@ -62,6 +64,8 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
   await withDesk(io, flags, async (desk) => {
     const open = (await openIn(desk, account)).filter((one) => isMeant(one, { ruleId: rule, subject }));
     if (!isChosen || flags.list === true) return list(io, flags, open);
+    if (open.length === 0 && rule !== undefined) await requireKnown(desk, rule);
+    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was changed' });
     if (flags.lift === true) return await lift(io, flags, desk, open);
     const author = authorOf(flags.author, io);
     const by = { author, reason: flags.reason ?? 'acknowledged' };
@@ -70,9 +74,18 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
   });
 }
 
+/** A rule that exists may have nothing open. @throws UsageError naming those that have */
+async function requireKnown(desk: Desk, ruleId: string): Promise<void> {
+  const rules = (desk.accounts ?? []).flatMap((account) => account.rules.map(({ id }) => id));
+  if ([...rules, ...Object.values(OWN_RULES)].includes(ruleId)) return;
+  const ids = [...new Set((await openIn(desk, undefined)).map((one) => one.ruleId))];
+  const cure = ids.length === 0 ? 'Nothing is open.' : `Rules with something open: ${ids.join(', ')}.`;
+  throw new UsageError(`nothing is open of a rule ${JSON.stringify(ruleId)}.`, cure);
+}
+
 async function openIn(desk: Desk, account: string | undefined): Promise<readonly Open[]> {
   if (account !== undefined) await requireAccount(desk, account);
-  const ids = account === undefined ? desk.accounts?.map(({ id }) => id) : [account];
+  const ids = account === undefined ? desk.accountIds : [account];
   if (ids === undefined) {
     throw new UsageError(
       'without a config nobody knows which accounts there are.',

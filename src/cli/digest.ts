@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { UsageError } from './errors.ts';
+import { CliError, UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import { type PlaceFlags, withOperations, withPlace } from './operate/place.ts';
@@ -50,7 +50,10 @@ async function digest(io: CliIo, flags: Flags): Promise<void> {
   const toMs = momentOf(parseMoment, '--to', flags.to) ?? Date.now();
   const fromMs = momentOf(parseMoment, '--from', flags.from) ?? toMs - DAY_MS;
   if (toMs <= fromMs) throw new UsageError('--to: expected a time after --from.');
-  await withOperations(io, flags, async ({ digest: gather }) => {
+  await withOperations(io, flags, async ({ digest: gather, fault }) => {
+    if (gather === undefined && fault !== undefined) {
+      throw new CliError('config-refused', 'a digest needs the whole config, which cannot be used.');
+    }
     if (gather === undefined) {
       throw new UsageError('without a config nobody knows which accounts there are.', 'Add --config FILE.');
     }

@@ -18,7 +18,7 @@ export const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   failed: 'what was asked for failed; the message says why',
   usage: 'the command line is wrong; nothing was done',
   unknownOutcome: 'the outcome of a request is unknown: read before you repeat it',
-  held: 'the order is kept, and nothing is sent now: no daemon takes it, or mode or pause hold it back',
+  held: 'order kept, nothing is sent now: no daemon, a pause, or observe mode',
   bug: 'a defect in Breakwater; please report it with the output of --debug',
   hangup: 'stopped because its terminal went away (SIGHUP)',
   interrupted: 'stopped by Ctrl-C (SIGINT)',

@@ -4,10 +4,9 @@ import type { Command } from 'commander';
 export function withExamples(command: Command, examples: Readonly<Record<string, string>>): Command {
   return command.addHelpText('after', () => {
     const width = helpWidthOf(command);
-    const lines = Object.entries(examples).flatMap(([does, line]) => [
-      ...brokenLine(`  ${does}`, width),
-      ...shellLines(`breakwater ${line}`, width),
-    ]);
+    const lines = Object.entries(examples).flatMap(([does, line]) =>
+      brokenLine(`  ${does}`, width).concat(shellLines(`breakwater ${line}`, width)),
+    );
     return `\nExamples:\n${lines.join('\n')}`;
   });
 }

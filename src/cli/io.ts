@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { Conceal } from '../core/redaction/conceal.ts';
 import { CliError, UsageError } from './errors.ts';
-import type { ExitCode } from './exit-codes.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
 
 /** Everything a command may touch of the process it runs in; tests hand in their own. */
 export interface CliIo {
@@ -74,17 +74,23 @@ export function printWarning(io: Outputs, text: string): void {
 
 /**
  * Asks on standard error; anything but y or yes is a no, and `undone` (`nothing was sent`) then says what that means.
- * @throws CliError when the answer is no, UsageError where standard input is no terminal
+ * @throws CliError when the answer is no or Ctrl-C, UsageError where standard input is no terminal
  */
 export async function confirm(io: CliIo, question: string, undone: string): Promise<void> {
   if (!io.isTty.stdin) {
     throw new UsageError('this needs a confirmation, and standard input is not a terminal.', 'Add --yes.');
   }
-  const prompt = createInterface({ input: io.stdin, output: io.stderr });
+  const prompt = createInterface({ input: io.stdin, output: io.stderr, terminal: io.isTty.stderr });
   try {
+    // A terminal in the hands of the line editor sends Ctrl-C as a key, not as a signal.
+    const stopped = once(prompt, 'SIGINT').then(() => {
+      const exitCode = EXIT.interrupted;
+      throw new CliError('interrupted', `stopped by Ctrl-C: ${undone}.`, { exitCode });
+    });
     // The end of the input (Ctrl-D) answers nothing, and `question` would wait for ever.
     const ended = once(prompt, 'close').then(() => '');
-    const answer = await Promise.race([prompt.question(`${question} [y/N] `, { signal: io.signal }), ended]);
+    const asked = prompt.question(`${question} [y/N] `, { signal: io.signal });
+    const answer = await Promise.race([asked, ended, stopped]);
     if (/^y(es)?$/i.test(answer.trim())) return;
     io.signal.throwIfAborted();
     throw new CliError('not-confirmed', `not confirmed: ${undone}.`);

@@ -4,6 +4,7 @@ import { CliError, UsageError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from './io.ts';
+import { DEFAULT_CONFIG } from './operate/place.ts';
 
 interface Flags {
   readonly config: string;
@@ -24,11 +25,11 @@ export function registerNotify(program: Command, io: CliIo): void {
         'named BreakwaterTest of severity info, which ends by itself. At PagerDuty the alert is acknowledged at once;\n' +
         'end it there by hand, and that of Opsgenie.',
     )
-    .requiredOption('--config <file>', 'the config file')
+    .option('-c, --config <file>', 'the config file', DEFAULT_CONFIG)
     .option('--channel <name>', 'only this one');
   withJson(command);
   withExamples(command, {
-    'every channel': 'notify test --config config/breakwater.yaml',
+    'every channel': 'notify test',
     'one of them': 'notify test --config config/breakwater.yaml --channel ops',
   });
   withRemarks(command, '\nEnds with 0 when every message was taken, with 1 when one was not.\n');

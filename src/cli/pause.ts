@@ -5,6 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
+import { requireObeyed } from './operate/obeyed.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
@@ -45,6 +46,7 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
   const author = authorOf(flags.author, io);
   await withDesk(io, flags, async (desk) => {
     if (account !== undefined) await requireAccount(desk, account);
+    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was paused' });
     const expiresAtMs = flags.for === undefined ? null : Date.now() + flags.for;
     const put = await desk.controls.put({
       kind: 'pause',
@@ -53,7 +55,7 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
       reason,
       expiresAtMs,
     });
-    const ids = account === undefined ? (desk.accounts ?? []).map(({ id }) => id) : [account];
+    const ids = account === undefined ? (desk.accountIds ?? []) : [account];
     const views = await Promise.all(ids.map((id) => desk.view(id)));
     const orders = views.flatMap((view) => view.orders.filter(({ status }) => status === 'open'));
     if (orders.length > 0) {

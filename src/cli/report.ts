@@ -86,7 +86,7 @@ async function accountsOf(
   operations: Operations,
   wanted: readonly string[] | undefined,
 ): Promise<readonly string[]> {
-  const ids = wanted ?? operations.accounts?.map(({ id }) => id);
+  const ids = wanted ?? operations.accountIds;
   if (ids === undefined) {
     throw new UsageError(
       'without a config nobody knows which accounts there are.',

@@ -5,6 +5,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, controlWords } from './operate/controls.ts';
+import { requireObeyed } from './operate/obeyed.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
@@ -42,6 +43,7 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
   const author = authorOf(flags.author, io);
   await withDesk(io, flags, async (desk) => {
     if (account !== undefined) await requireAccount(desk, account);
+    await requireObeyed(io, desk, { accountId: account, undone: 'nothing was lifted' });
     const selector = id === undefined ? pauseOf(account) : ({ kind: 'id', id } as const);
     const lifted = await desk.controls.lift(selector, { author, reason });
     const nowMs = Date.now();

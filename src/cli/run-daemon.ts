@@ -40,7 +40,7 @@ export function registerRun(program: Command, io: CliIo): void {
     )
     .option('-c, --config <file>', 'config file', 'breakwater.yaml')
     .option('--roles <roles>', `what this process does, some of ${ROLES.join(',')}`, readRoles, ROLES)
-    .option('--instance <number>', 'which of several processes this is, 0 to 9, each its own', whole(0, 9), 0)
+    .option('--instance <number>', 'which of several processes this is, 0 to 8, each its own', whole(0, 8), 0)
     .option('--strict-redis', 'refuse to start when the settings of Redis only give cause for a warning')
     .option(
       '--port <port>',

@@ -6,6 +6,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
+import { requireObeyed } from './operate/obeyed.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
@@ -76,6 +77,7 @@ async function silence(io: CliIo, flags: Flags): Promise<void> {
   await withDesk(io, flags, async (desk) => {
     if (flags.account !== undefined) await requireAccount(desk, flags.account);
     await requireRule(desk, ruleId, flags.account);
+    await requireObeyed(io, desk, { accountId: flags.account, undone: 'nothing was silenced' });
     const put = await desk.controls.put({
       kind: 'silence',
       accountId: flags.account ?? null,
@@ -86,7 +88,7 @@ async function silence(io: CliIo, flags: Flags): Promise<void> {
       expiresAtMs: Date.now() + forMs,
     });
     if (desk.accounts === undefined) {
-      printNote(io, `Without a config nobody can tell here whether there is a rule ${ruleId}.`);
+      printNote(io, `Nobody can tell here whether there is a rule ${ruleId}: the config is not known.`);
     }
     if (flags.json === true) printJson(io, put);
     else printLine(io, `Silenced: ${scopeWords(put)}, until ${timeOf(put.expiresAtMs ?? 0)} (${put.id}).`);
@@ -98,9 +100,10 @@ async function lift(io: CliIo, flags: Flags): Promise<void> {
   if (flags.for !== undefined) throw new UsageError('--lift ends a silence at once.', 'Leave out --for.');
   const subject = subjectOf(flags.subject);
   const author = authorOf(flags.author, io);
-  await withDesk(io, flags, async ({ controls }) => {
+  await withDesk(io, flags, async (desk) => {
+    await requireObeyed(io, desk, { accountId: flags.account, undone: 'nothing was lifted' });
     const selector = { kind: 'silence', accountId: flags.account ?? null, ruleId, subject } as const;
-    const lifted = await controls.lift(selector, { author, reason });
+    const lifted = await desk.controls.lift(selector, { author, reason });
     if (flags.json === true) printJson(io, { lifted });
     else if (lifted.length === 0) printLine(io, 'There was no such silence.');
     else for (const control of lifted) printLine(io, `Lifted: silence of ${scopeWords(control)}.`);

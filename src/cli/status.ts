@@ -118,7 +118,7 @@ async function linesOf(io: CliIo, flags: Flags): Promise<readonly string[]> {
 }
 
 async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<StatusReport> {
-  const ids = wanted ?? desk.accounts?.map(({ id }) => id);
+  const ids = wanted ?? desk.accountIds;
   if (ids === undefined) {
     throw new UsageError(
       'without a config nobody knows which accounts there are.',
@@ -128,13 +128,15 @@ async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<S
   if (wanted !== undefined) for (const id of wanted) await requireAccount(desk, id);
   const atMs = Date.now();
   const refusedControls: string[] = [];
-  const [controls, pausedQueues, troubles, accounts] = await Promise.all([
+  const [controls, watchers, pausedQueues, troubles, quietHours, accounts] = await Promise.all([
     desk.controls.list((words) => refusedControls.push(words)),
+    desk.watchers(),
     desk.pausedQueues(),
     desk.troubles(),
+    desk.quietHours(),
     Promise.all(ids.map((id) => statusAccount(desk, id, wanted !== undefined || json === true))),
   ]);
-  return { atMs, controls, refusedControls, pausedQueues, troubles, accounts };
+  return { atMs, controls, refusedControls, watchers, pausedQueues, troubles, quietHours, accounts };
 }
 
 /** Newest audit records that are looked through for actions. */

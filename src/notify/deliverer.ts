@@ -115,7 +115,13 @@ const NO_SUCH_CHANNEL: Delivery = {
 async function targetsOf(message: Message, options: DelivererOptions): Promise<readonly string[]> {
   const { opened, receipts } = options;
   const all = takersOf(message, opened);
-  const named = new Set(message.channels.length === 0 ? all : message.channels);
+  const wanted = message.channels.length === 0 ? all : message.channels;
+  // Where a channel is not configured any more nothing can be ended.
+  const named = new Set(
+    message.kind === 'resolved'
+      ? wanted.filter((name) => opened.some(({ channel }) => channel.name === name))
+      : wanted,
+  );
   if (message.kind !== 'resolved' && message.kind !== 'reminder') return [...named];
   const others = all.filter((name) => !named.has(name));
   const known = await receipts.peek(others.map((name) => threadOf(message, name)));

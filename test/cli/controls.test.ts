@@ -71,6 +71,18 @@ test('a silence holds back one rule for one subject, replaces one of its scope, 
   expect((await inForce(world, 'long')).silences).toEqual([]);
 });
 
+test('`acknowledge --rule nosuch` said that nothing of it is open, with 0', async () => {
+  const world = await openOperatorWorld();
+  const typo = await world.cli(['acknowledge', '--rule', 'nosuch', ...BY]);
+  expect([typo.exitCode, typo.stdout]).toEqual([EXIT.usage, '']);
+  expect(typo.stderr).toMatch(/nothing is open of a rule "nosuch"\. Nothing is open\./);
+  // A rule that exists may be over by the time that somebody sees to it.
+  for (const rule of ['far', 'built-in/blind']) {
+    const over = await world.cli(['acknowledge', '--rule', rule, ...BY]);
+    expect([over.exitCode, over.stdout]).toEqual([EXIT.ok, 'Nothing of it is open.\n']);
+  }
+});
+
 test('the author is the user of the system unless said otherwise', async () => {
   const world = await openOperatorWorld();
   const reason = ['--reason', 'test'];
@@ -126,4 +138,9 @@ test('needs neither the secrets of the exchange nor a config, and says when Redi
   const problem = JSON.parse(broken.stderr) as { error: Record<string, string> };
   expect(problem.error['code']).toBe('config-refused');
   expect(problem.error['cure']).toMatch(/--redis/);
+});
+
+test('`run --instance 9` took the number that doctor takes for itself', async () => {
+  const run = await runCommandLine(['run', '--instance', '9', '--config', '/nonexistent.yaml']);
+  expect([run.exitCode, run.stderr]).toEqual([EXIT.usage, expect.stringContaining('0 to 8')]);
 });

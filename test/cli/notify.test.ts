@@ -77,6 +77,13 @@ describe('notify test', () => {
     const broken = await runCommandLine(['notify', 'test', '--config', file], { env: {} });
     expect(broken.exitCode).toBe(1);
     expect(broken.stderr).toContain('channels.ops.url: expected a value in the environment variable SLACK');
-    expect((await runCommandLine(['notify', 'test'])).exitCode).toBe(2);
+  });
+
+  test('as the guide has it, without --config, it ended with 2; it takes the config of the folder', async () => {
+    const here = await runCommandLine(['notify', 'test']);
+    expect([here.exitCode, here.stderr]).toEqual([
+      1,
+      expect.stringContaining('breakwater.yaml cannot be used. See: breakwater check breakwater.yaml'),
+    ]);
   });
 });

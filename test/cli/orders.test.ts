@@ -113,6 +113,21 @@ test('`flatten --urgent` says that two stops close it whichever way the market m
   );
   const open = () => world.simulator.model.openPositions('long').length;
   await drift(world.simulator, 0.001, () => open() === 0, 'the position closed', world);
+  const isSeen = async () =>
+    /^ {2}position /m.test((await world.cli(['status', '--account', 'long'])).stdout);
+  await eventually(
+    async () => !(await isSeen()),
+    'it is seen to be closed',
+    () => troubles(world.events),
+  );
+  // It was "Ordered" for an account that holds nothing.
+  const nothing = await world.cli(['flatten', '--account', 'long', ...BY, '--yes']);
+  expect([nothing.exitCode, nothing.stdout]).toEqual([
+    EXIT.ok,
+    expect.stringMatching(
+      /^Nothing to close: \w+\. A daemon has looked, .* Orders at the exchange stay\.\n$/,
+    ),
+  ]);
   const refused = await world.cli(['reduce', '--account', 'long', '--position', '1', '--urgent', ...BY]);
   expect([refused.exitCode, refused.stderr]).toEqual([EXIT.usage, expect.stringContaining('--urgent')]);
   const wide = await world.cli([
@@ -180,6 +195,10 @@ test('asks first: a no, and nobody there to answer, order nothing', async () => 
   expect(no.exitCode).toBe(EXIT.failed);
   expect(no.stderr).toMatch(/not confirmed: nothing was ordered/);
   expect((await world.cli(args)).exitCode).toBe(EXIT.usage);
+  // At a terminal Ctrl-C is a key: it ended with 1, "Aborted with Ctrl+C".
+  const stopped = await world.cli(args, { tty: true, input: '\u0003' });
+  expect(stopped.exitCode).toBe(EXIT.interrupted);
+  expect(stopped.stderr).toMatch(/stopped by Ctrl-C: nothing was ordered/);
   expect(await inbox(world, 'long')).toEqual([]);
   const yes = await world.cli(args, { tty: true, input: 'y\n' });
   expectEnd(yes, EXIT.held);
@@ -364,6 +383,8 @@ test('`flatten` said "Ordered" with 0 to a daemon that was started before operat
   const redis = new Redis(world.redisUrl);
   const silent = setInterval(() => void redis.del(`${world.prefix}:{daemons}:until`), 5);
   const late = await world.cli(flatten);
+  const withdraw = ['reduce', '--account', 'long', '--withdraw', 'abc', ...BY, '--yes'];
+  expect(await world.cli(withdraw)).toMatchObject({ exitCode: EXIT.failed, stdout: '' });
   clearInterval(silent);
   redis.disconnect();
   expect([late.exitCode, late.stdout]).toEqual([EXIT.failed, '']);

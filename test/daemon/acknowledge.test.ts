@@ -70,6 +70,11 @@ test('a link in a message: previews change nothing, two people at once are one, 
   const { simulator, world, told, until } = await openWorld();
   const daemon = await world.start();
   await until((all) => reminders(all) > 0, 'a reminder');
+  const typo = ['ack', '--rule', 'half', '--config', world.configFile];
+  expect(await runCommandLine(typo, { env: world.env })).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('Rules with something open: halve.'),
+  });
   const web = portOf(daemon.webUrl());
   const link = linkIn(told()[0]);
   // Chat and mail look at what they show.

@@ -144,3 +144,21 @@ test('a link of a message shows what it would do; its button approves once, and 
   const late = await (await fetch(`${daemon.webUrl()}${new URL(veto.url).pathname}`)).text();
   expect(late).toContain('It is not waited for any longer');
 });
+
+test('with more time to answer than there is it acted at once, and nobody heard that nobody had been asked', async () => {
+  const { world, told } = await openAsking('10m');
+  await world.start();
+  await eventually(
+    () => ours(world.simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+  await eventually(() => told().length > 0, 'a message');
+  const [first] = told();
+  expect([first?.kind, first?.title]).toEqual(['alarm', expect.stringMatching(/^CRITICAL alarm: long/)]);
+  expect(first?.text).toMatch(
+    /it acts at once and nobody is asked: liquidation may come before an answer would \(people have 10 min for one\)/,
+  );
+  expect(told().filter(({ text }) => text.includes('nobody is asked'))).toHaveLength(1);
+  expect((await world.cli(['approve'])).stdout).toBe('Nobody is asked anything.\n');
+});

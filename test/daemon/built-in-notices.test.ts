@@ -5,7 +5,7 @@ import { closeAfterTest, holding } from '../contract/support/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { ask } from '../web/fixture.ts';
-import { openScene, polls } from './scene.ts';
+import { move, openScene, polls } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 /** What people are told without any rule, by a receiver's own count. */
@@ -103,4 +103,65 @@ describe.runIf(hasRedisServer())('without a rule people are told', () => {
     await server.start();
     await told('Resolved: built-in/without-redis');
   });
+});
+
+async function openTold(more: string) {
+  const simulator = await openScene();
+  const chat = await openChat();
+  const parts = (channels: string) => ({
+    mode: 'observe' as const,
+    accounts: { long: { rules: ['falls'] } },
+    rules: `  - id: falls
+    on: position
+    when: { markPrice: { below: 59500 } }
+    do: [{ notify: {} }]
+`,
+    more: channels,
+  });
+  const world = await openDaemonWorld(simulator, parts(more.replace('CHAT', chat.url)));
+  return { simulator, chat, world, parts };
+}
+
+const CHANNELS = 'channels: { chat: { type: webhook, url: "CHAT" } }\n';
+
+test('a refused config of a daemon that observes was said to be in mode enforce', async () => {
+  const { chat, world } = await openTold(CHANNELS);
+  await world.start();
+  await polls(world, 'long', 2);
+  await writeFile(world.configFile, 'mode: everything\n');
+  await eventually(
+    () => chat.received.length > 0,
+    'a message',
+    () => troubles(world.events),
+  );
+  expect(chat.received.map(({ json }) => json)).toMatchObject([
+    { rule: 'built-in/config-refused', mode: 'observe' },
+  ]);
+});
+
+test('a channel that was taken out of the config became "notifications are not delivered"', async () => {
+  const { simulator, chat, world, parts } = await openTold(CHANNELS);
+  const daemon = await world.start();
+  await polls(world, 'long', 2);
+  move(simulator, -0.02);
+  await eventually(
+    () => textsOf(chat).some((text) => text.includes('falls')),
+    'a message',
+    () => troubles(world.events),
+  );
+  await world.write(parts('channels: {}\n'));
+  await daemon.reload();
+  move(simulator, 0.04);
+  const ends = () =>
+    world.events.flatMap((event) =>
+      event.kind === 'delivered' && event.message.kind === 'resolved' ? [event.report] : [],
+    );
+  await eventually(
+    () => ends().length > 0,
+    'its end',
+    () => troubles(world.events),
+  );
+  expect(ends()).toMatchObject([{ channel: 'log', delivery: { kind: 'delivered' } }]);
+  const overview = await ask({ port: Number(new URL(daemon.webUrl() ?? '').port) }, '/api/v1/overview');
+  expect(JSON.parse(overview.body)).toMatchObject({ degraded: [] });
 });

@@ -105,8 +105,8 @@ test('from a checkout there was no output in an empty folder, and keys landed in
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  expect(printed).toContain('Wrote alias.yaml');
-  expect(await readdir(folder)).toEqual(['alias.yaml', 'npm.yaml']);
+  expect(printed).toContain('Wrote operators.key, alias.yaml.');
+  expect((await readdir(folder)).sort()).toEqual(['alias.yaml', 'npm.yaml', 'operators.key']);
 });
 
 test.runIf(hasTools && serverProgram() !== undefined)(

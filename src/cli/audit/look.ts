@@ -190,7 +190,7 @@ function headOf(text: string): ChainHead {
 
 async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
   await withOperations(io, flags, async (operations) => {
-    const known = operations.accounts?.map(({ id }) => id);
+    const known = operations.accountIds;
     const ids = flags.account ?? (known === undefined ? undefined : [...known, OPERATOR_CHAIN]);
     if (ids === undefined) {
       throw new UsageError('without a config nobody knows which chains there are.', 'Add --account ID.');

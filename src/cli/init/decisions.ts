@@ -1,5 +1,5 @@
 import type { ChannelType, ProposedSet } from '../../app.ts';
-import type { HeldPosition } from './account-figures.ts';
+import type { HeldCreditLine, HeldPosition } from './account-figures.ts';
 import type { ProposedMarket } from './propose-markets.ts';
 
 /** Where a secret comes from, as a config writes it. */
@@ -9,7 +9,7 @@ export interface SecretSource {
   readonly written: WrittenReference;
   /** Empty: it is not at hand. */
   readonly value: string;
-  /** Typed in: the file that is still to be made for it. */
+  /** Typed in or made up: the file that is still to be made for it. */
   readonly newFile?: string;
 }
 
@@ -30,7 +30,7 @@ export interface ShownAccount {
   readonly positions: readonly HeldPosition[];
   /** What they are worth by what secures them; null: the exchange does not say. */
   readonly leverage: number | null;
-  readonly hasCreditLine: boolean;
+  readonly creditLines: readonly HeldCreditLine[];
   /** In whole sentences. */
   readonly notes: readonly string[];
 }
@@ -45,6 +45,8 @@ export interface InitDecisions {
   readonly apiKey: SecretSource;
   readonly apiSecret: SecretSource;
   readonly redis: string | WrittenReference;
+  /** Seals what people say to daemons. */
+  readonly operatorsKey: SecretSource;
   readonly leverage: number;
   readonly seen: ShownAccount | undefined;
   readonly markets: readonly ProposedMarket[];

@@ -9,6 +9,7 @@ export function renderConfig(decisions: InitDecisions): string {
     MODE,
     exchangeSection(decisions),
     redisSection(decisions),
+    operatorsSection(decisions),
     marketsSection(decisions),
     channelsSection(decisions.channel),
     actingSection(decisions.cancel),
@@ -66,6 +67,17 @@ function redisSection({ redis }: InitDecisions): readonly string[] {
     ),
     'redis:',
     `  url: ${typeof redis === 'string' ? JSON.stringify(redis) : reference(redis)}`,
+  ];
+}
+
+function operatorsSection({ operatorsKey }: InitDecisions): readonly string[] {
+  return [
+    ...note(
+      'Seals what people say to the daemon (`pause`, `approve`, `flatten`) and its audit trail: what lacks the seal is not ' +
+        'obeyed. Every daemon and everybody who gives orders needs this file; keep a copy of it.',
+    ),
+    'operators:',
+    `  key: ${reference(operatorsKey.written)}`,
   ];
 }
 

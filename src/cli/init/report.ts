@@ -20,7 +20,7 @@ export function report(io: CliIo, { json }: InitFlags, decisions: InitDecisions,
     for (const line of [...lines, ...setLines(io, decisions)]) printLine(io, line);
   }
   for (const warning of warnings) printNote(io, paint(io, 'stderr', 'yellow', warning));
-  printLine(io, `Wrote ${written.files.join(', ')}: it observes, and sends nothing to the exchange.`);
+  printLine(io, `Wrote ${written.files.join(', ')}. The config observes, and sends nothing to the exchange.`);
   printLine(io, '');
   printLine(io, paint(io, 'stdout', 'bold', 'Next'));
   printLine(io, `  breakwater check ${file} --print`);
@@ -81,7 +81,8 @@ function coarseWords(
 }
 
 function jsonOf(decisions: InitDecisions): object {
-  const { file, baseUrls, nonce, account, apiKey, apiSecret, redis, leverage, seen } = decisions;
+  const { file, baseUrls, nonce, account, apiKey, apiSecret, redis, operatorsKey, leverage, seen } =
+    decisions;
   const { markets, isConfirmed, ruleSet, rules, cancel, channel } = decisions;
   return {
     event: 'init',
@@ -90,10 +91,11 @@ function jsonOf(decisions: InitDecisions): object {
     exchange: { baseUrls, nonce },
     account: { id: account, apiKey: apiKey.written, apiSecret: apiSecret.written, rules },
     redis,
+    operators: { key: operatorsKey.written },
     leverage,
     positions: seen?.positions ?? null,
     leverageNow: seen?.leverage ?? null,
-    hasCreditLine: seen?.hasCreditLine ?? null,
+    creditLines: seen?.creditLines ?? null,
     markets: Object.fromEntries(markets.map((market) => [market.market, marketJson(market)])),
     marketsConfirmed: isConfirmed,
     ruleSet,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CliError, UsageError } from '../errors.ts';
@@ -45,6 +46,16 @@ export async function secretSource(
   await requireAbsent(newFile, `Move it away, or name it with ${fileFlag}.`);
   const value = await prompter.askHidden(name);
   return { written: { file: wanted.newFile }, value, newFile };
+}
+
+const OPERATORS_KEY = 'operators.key';
+
+/** A new `operators.key` beside the config, or the one that is there: of one daemon and its commands all have the same. */
+export async function operatorsKey(configFile: string): Promise<SecretSource> {
+  const newFile = path.join(path.dirname(configFile), OPERATORS_KEY);
+  const written = { file: OPERATORS_KEY };
+  if ((await stat(newFile).catch(() => undefined)) !== undefined) return { written, value: '' };
+  return { written, value: randomBytes(32).toString('hex'), newFile };
 }
 
 async function fromFile(

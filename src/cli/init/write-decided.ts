@@ -14,7 +14,7 @@ export interface Written {
 /** Only the owner reads a secret; a config that others may write is refused once it enforces. */
 const MODES = { secret: 0o600, config: 0o644 };
 
-/** Writes typed secrets and the config, or nothing. @throws CliError */
+/** Writes new secrets and the config, or nothing. @throws CliError */
 export async function writeDecided(io: CliIo, decisions: InitDecisions): Promise<Written> {
   const { file } = decisions;
   const text = renderConfig(decisions);
@@ -53,12 +53,13 @@ async function requireUsable(io: CliIo, file: string, text: string): Promise<voi
 function newSecrets({
   apiKey,
   apiSecret,
+  operatorsKey,
   channel,
 }: InitDecisions): readonly { path: string; value: string }[] {
   const ofChannel = (channel?.keys ?? []).flatMap(([, value]): readonly SecretSource[] =>
     typeof value === 'object' ? [value] : [],
   );
-  return [apiKey, apiSecret, ...ofChannel].flatMap(({ newFile, value }) =>
+  return [apiKey, apiSecret, operatorsKey, ...ofChannel].flatMap(({ newFile, value }) =>
     newFile === undefined ? [] : [{ path: newFile, value }],
   );
 }

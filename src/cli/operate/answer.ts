@@ -7,8 +7,9 @@ import type { AccountView, QuestionLine } from '../../core/view/account-view.ts'
 import { orderWords } from '../../core/view/state-of.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { withExamples, withJson } from '../help.ts';
-import { type CliIo, confirm, printJson, printLine, printNote } from '../io.ts';
+import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines, tableLines } from '../table.ts';
+import { requireNot } from './obeyed.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, nonEmpty, timeOf } from './values.ts';
 
@@ -52,7 +53,7 @@ export function registerAnswer(
 
 async function list(io: CliIo, flags: AnswerFlags, account: string | undefined): Promise<void> {
   await withOperations(io, flags, async (operations) => {
-    const ids = account === undefined ? operations.accounts?.map(({ id }) => id) : [account];
+    const ids = account === undefined ? operations.accountIds : [account];
     if (ids === undefined) throw new UsageError('which account is meant is not known.', 'Name it.');
     for (const id of ids) await requireAccount(operations, id);
     const views = await Promise.all(ids.map((id) => operations.view(id)));
@@ -106,6 +107,14 @@ async function answer(io: CliIo, flags: AnswerFlags, given: Given): Promise<void
   }
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, account);
+    const expected = await operations.expected(account, {
+      slippageSteps: [],
+      holdsBack: decision === 'veto',
+    });
+    requireNot(expected, `not ${decision === 'approve' ? 'approved' : 'vetoed'}`);
+    if (expected.kind === 'unsure') {
+      printWarning(io, `One of several daemons would not take it: ${expected.why}.`);
+    }
     if (decision === 'approve') await show(io, flags, await operations.view(account), reference);
     const author = authorOf(flags.author, io);
     const reply = await operations.controls.answer(account, {
@@ -115,7 +124,7 @@ async function answer(io: CliIo, flags: AnswerFlags, given: Given): Promise<void
       reason: flags.reason,
     });
     report(io, flags, given, reply);
-    warnUnsealed(io, operations);
+    if (expected.kind === 'nobody') warnUnsealed(io, operations);
   });
 }
 

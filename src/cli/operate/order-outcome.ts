@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Operations } from '../../app.ts';
 import type { AuditContent } from '../../core/audit/audit-record.ts';
-import { type Expectation, expectationOf } from '../../core/controls/daemon-sign.ts';
+import { NOTHING_MEANT } from '../../core/controls/controls.ts';
+import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
-import { CliError } from '../errors.ts';
 
 /** What became of an order by hand in the first seconds. */
 export type HandOrderOutcome =
   /** A daemon carries it out. */
   | { readonly kind: 'taken' }
+  /** A daemon has looked, and no position is meant. */
+  | { readonly kind: 'nothing' }
   /** A daemon has it, and sends nothing for now. */
   | { readonly kind: 'held'; readonly why: string }
   | { readonly kind: 'refused'; readonly why: string }
@@ -16,18 +18,6 @@ export type HandOrderOutcome =
   | { readonly kind: 'waiting'; readonly why: string }
   /** Nobody looked. */
   | { readonly kind: 'ordered' };
-
-/** @throws CliError where every daemon that runs would refuse the order: nothing is ordered then */
-export async function requireTaker(
-  { daemons, keyMark }: Operations,
-  slippageSteps: readonly number[],
-): Promise<Expectation> {
-  const expected = expectationOf(await daemons(), { keyMark, slippageSteps });
-  if (expected.kind !== 'refused') return expected;
-  throw new CliError('order-refused', `nothing was ordered: ${expected.why}.`, {
-    cure: 'Give daemons and commands the same config with operators.key, and restart the daemons. To be flat now use the exchange.',
-  });
-}
 
 const WAIT_MS = 5_000;
 const LOOK_MS = 200;
@@ -69,6 +59,7 @@ async function endOf({ audit }: Operations, view: AccountView, orderId: string):
   const note = records.findLast(
     (content) => content.kind === 'note' && content.detail?.['orderId'] === orderId,
   );
+  if (note?.kind === 'note' && note.words === NOTHING_MEANT) return { kind: 'nothing' };
   if (note?.kind === 'note' && !isBegun)
     return { kind: 'refused', why: note.words.replace(/^refused: /, '') };
   if (view.pause !== null) return { kind: 'held', why: 'it is paused: nothing is sent before it is resumed' };

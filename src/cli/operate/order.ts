@@ -18,7 +18,8 @@ import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
-import { type HandOrderOutcome, outcomeOf, requireTaker } from './order-outcome.ts';
+import { requireNot } from './obeyed.ts';
+import { type HandOrderOutcome, outcomeOf } from './order-outcome.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
@@ -84,7 +85,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const gaps = operations.accounts?.find(({ id }) => id === flags.account)?.gapOf;
     const lines = planLines(meant, view, (market) => gaps?.(market));
     showPlan(io, flags, { lines, key, unless: closesWhen(meant) });
-    const expected = await requireTaker(operations, flags.slippage);
+    const expected = await requireTaker(operations, flags.account, flags.slippage);
     const proof = expected.kind === 'nobody' ? operations.orderProof : undefined;
     const obstacles = [
       ...(expected.kind === 'unsure' ? [`One of several daemons would refuse it: ${expected.why}.`] : []),
@@ -103,6 +104,17 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     const outcome = await awaited(io, operations, flags, { orderId: order.id, expected });
     report(io, flags, order, { key, obstacles, outcome });
   });
+}
+
+/** @throws CliError where every daemon would refuse the order: nothing is ordered then */
+async function requireTaker(
+  operations: Operations,
+  accountId: string,
+  slippageSteps: readonly number[],
+): Promise<Expectation> {
+  const expected = await operations.expected(accountId, { slippageSteps });
+  requireNot(expected, 'nothing was ordered', 'To be flat now use the exchange.');
+  return expected;
 }
 
 interface ShownPlan {
@@ -172,6 +184,7 @@ function report(
   if (outcome.kind === 'refused') throw refusedBy(outcome, order.id);
   const place = flags.config === undefined ? '' : ` --config ${flags.config}`;
   printLine(io, outcomeWords(outcome, order.id));
+  if (outcome.kind === 'nothing') return;
   printLine(io, `Follow it:   breakwater audit tail --account ${flags.account} --follow${place}`);
   printLine(
     io,
@@ -189,6 +202,8 @@ function outcomeWords(outcome: Exclude<HandOrderOutcome, { kind: 'refused' }>, o
       return `Ordered: ${orderId}. Whether a daemon takes it was not waited for.`;
     case 'taken':
       return `Ordered: ${orderId}. A daemon has taken it.`;
+    case 'nothing':
+      return `Nothing to close: ${orderId}. A daemon has looked, and no open position is meant. Orders at the exchange stay.`;
     case 'held':
       return `Held: ${orderId}. A daemon has taken it; ${outcome.why}.`;
     case 'waiting':
@@ -204,7 +219,7 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
   const author = authorOf(flags.author, io);
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, flags.account);
-    const expected = await requireTaker(operations, []);
+    const expected = await requireTaker(operations, flags.account, []);
     if (flags.yes !== true) {
       printNote(
         io,

@@ -106,7 +106,7 @@ export async function withOperations<T>(
   work: (operations: Operations) => Promise<T>,
 ): Promise<T> {
   const { openOperations } = await import('../../app.ts');
-  return await explaining(() => openOperations(placeOf(flags, io)), work);
+  return await explaining(() => openOperations(placeOf(flags, io)), warning(io, work));
 }
 
 /** The same for what a daemon that runs here can do while Redis does not answer; says so where it is asked. */
@@ -116,15 +116,20 @@ export async function withDesk<T>(
   work: (desk: Desk) => Promise<T>,
 ): Promise<T> {
   const { openDesk } = await import('../../app.ts');
-  return await explaining(
-    () => openDesk(placeOf(flags, io)),
-    async (desk) => {
-      if (desk.through !== undefined) {
-        printWarning(io, `Redis does not answer: the daemon at ${desk.through} is asked.`);
-      }
-      return await work(desk);
-    },
-  );
+  return await explaining(() => openDesk(placeOf(flags, io)), warning(io, work));
+}
+
+/** Says first what is not as usual. */
+function warning<D extends Desk, T>(io: CliIo, work: (desk: D) => Promise<T>): (desk: D) => Promise<T> {
+  return async (desk) => {
+    if (desk.fault !== undefined) printWarning(io, desk.fault);
+    if (desk.through !== undefined) {
+      const { base, why } = desk.through;
+      const lost = why === 'redis-lost' ? 'Redis does not answer: the' : 'The';
+      printWarning(io, `${lost} daemon at ${base} is asked.`);
+    }
+    return await work(desk);
+  };
 }
 
 async function explaining<D extends Desk, T>(
@@ -164,14 +169,13 @@ export function explained(error: unknown): unknown {
 
 /** An account of the config, else one that was ever watched. @throws UsageError naming what was probably meant */
 export async function requireAccount(desk: Desk, accountId: string): Promise<void> {
-  const { accounts } = desk;
-  if (accountId === OPERATOR_CHAIN || accounts?.some(({ id }) => id === accountId) === true) return;
+  const { accountIds: ids } = desk;
+  if (accountId === OPERATOR_CHAIN || ids?.includes(accountId) === true) return;
   if (await desk.wasWatched(accountId)) return;
-  if (accounts === undefined) {
+  if (ids === undefined) {
     throw new UsageError(`no account ${JSON.stringify(accountId)} was ever watched with this Redis.`);
   }
   const { suggest } = await import('../../app.ts');
-  const ids = accounts.map(({ id }) => id);
   const meant = suggest(accountId, ids);
   const cure = meant === undefined ? `Accounts: ${ids.join(', ')}.` : `Did you mean ${meant}?`;
   throw new UsageError(`there is no account ${JSON.stringify(accountId)}.`, cure);

@@ -1,5 +1,6 @@
 import type { Control } from '../../core/controls/controls.ts';
 import { creditLineWords, jointWords, positionWords } from '../../core/lines/position-words.ts';
+import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
@@ -13,12 +14,16 @@ export interface StatusReport {
   /** Unix milliseconds. */
   readonly atMs: number;
   readonly controls: readonly Control[];
+  /** Daemons that say that they run and poll. */
+  readonly watchers: number;
   /** Pauses, silences and acknowledgements that do not hold, each with why. */
   readonly refusedControls: readonly string[];
   /** Queues that somebody has paused as a whole. */
   readonly pausedQueues: readonly string[];
   /** What of the daemon that runs here does not work, as it says itself. */
   readonly troubles: readonly string[];
+  /** null: they are not on and nothing waits, or the config is not known. */
+  readonly quietHours: QuietHoursLine | null;
   readonly accounts: readonly StatusAccount[];
 }
 
@@ -44,10 +49,14 @@ export interface StatusEvent {
 /** The report for people: how all are, a line of each account, the worst first, and with `everything` what there is to say of each. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
-  const { accounts, controls, pausedQueues, troubles, atMs } = report;
+  const { accounts, controls, watchers, pausedQueues, troubles, quietHours, atMs } = report;
   const say = (style: Style, text: string): void => {
     for (const line of wrapped(io, text)) lines.push(paint(io, 'stdout', style, line));
   };
+  if (watchers === 0) {
+    say('red', 'No daemon says that it runs: nobody watches these accounts. Below is what the last one saw.');
+    lines.push('');
+  }
   if (pausedQueues.length > 0) {
     say(
       'red',
@@ -76,7 +85,8 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
   const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
   const told = controlLines(heldBack, atMs, everything);
   for (const text of told) say('yellow', text);
-  if (told.length > 0) lines.push('');
+  if (quietHours !== null) say('bold', quietHours.words);
+  if (told.length > 0 || quietHours !== null) lines.push('');
   if (accounts.length === 0) lines.push('No accounts.');
   else lines.push(...tableLines(io, accountTable(report)));
   if (everything) for (const account of accounts) lines.push(...accountLines(io, account, atMs));

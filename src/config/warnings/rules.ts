@@ -180,7 +180,7 @@ function neverWaits(
     warn(
       paths[index] ?? ['when'],
       'never-waits',
-      `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / 60_000)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it does not wait for an answer`,
+      `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / 60_000)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it acts without asking`,
     );
   }
 }

@@ -171,6 +171,9 @@ export type OperatorOrder = Authored & {
       }
   );
 
+/** What the audit notes of an order by hand that means no position which is open now. */
+export const NOTHING_MEANT = 'no open position is meant by the order';
+
 /** Why an order by hand is refused for its slippage; undefined: it is within the bound, or none is known. */
 export function slippageFault(steps: readonly number[], maxSlippage: number | undefined): string | undefined {
   const largest = Math.max(0, ...steps);

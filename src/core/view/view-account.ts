@@ -60,7 +60,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
     labels: scene.rules.settings.labels,
     silences: scene.inForce.silences,
     epoch: stored.version === 0 ? null : stored.epoch,
-    nextDueAtMs: passage === undefined ? null : passage.at.wallMs + passage.plannedMs,
+    nextDueAtMs: passage === undefined ? null : Math.round(passage.at.wallMs + passage.plannedMs),
     figuresAtMs: figures?.at.wallMs ?? null,
     worst: worstOf(shared.rules),
     positions,

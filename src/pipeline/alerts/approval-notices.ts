@@ -12,6 +12,7 @@ import {
 import { settledWords } from '../../core/approvals/words.ts';
 import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
 import type { Notice } from '../../core/ports/notifier.ts';
+import { roughly } from '../../core/quantities/roughly.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
@@ -32,10 +33,15 @@ export interface ApprovalScene {
 
 /** What people are asked, and what became of what they had been asked. */
 export function approvalNotices(scene: ApprovalScene): readonly Notice[] {
-  const told = scene.settled.filter(({ question }) => question.askedMs !== undefined);
+  const { settled, asked } = scene;
+  const told = settled.filter(({ question }) => question.askedMs !== undefined);
+  const unasked = settled.filter(
+    ({ question, by }) => question.askedMs === undefined && by === 'timeTooShort',
+  );
   return [
-    ...scene.asked.map((asked) => askingNotice(asked, scene)),
-    ...told.map((settled) => settledNotice(settled, scene)),
+    ...asked.map((one) => askingNotice(one, scene)),
+    ...told.map((one) => settledNotice(one, scene)),
+    ...unasked.map((one) => unaskedNotice(one, scene)),
   ].filter(({ ruleId, subject }) => !isSilenced(scene.inForce, ruleId, subject));
 }
 
@@ -58,6 +64,17 @@ function settledNotice({ question, by }: Settled, scene: ApprovalScene): Notice 
   const revision = latestOf(question)?.revision ?? 0;
   const id = JSON.stringify([noticeKeyOf(scene.account.id, question), revision, by]);
   return { ...about(question, scene), id, words: settledWords(question, by) };
+}
+
+/** People expect to be asked. Nothing of it is open: an alarm, which ends nothing that a receiver holds open. */
+function unaskedNotice(settled: Settled, scene: ApprovalScene): Notice {
+  const { question } = settled;
+  const within = roughly(scene.account.rules.settings.approval?.withinMs ?? 0);
+  return {
+    ...settledNotice(settled, scene),
+    kind: 'alarm',
+    words: `${becauseOf(question, scene)}; it acts at once and nobody is asked: liquidation may come before an answer would (people have ${within} for one)`,
+  };
 }
 
 function requestsOf(question: ApprovalQuestion, { active }: ApprovalScene): readonly ActionRequest[] {

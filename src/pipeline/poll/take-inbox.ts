@@ -1,6 +1,6 @@
 import type { GivenAnswer } from '../../core/approvals/judge.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
-import type { Inbox, OperatorOrder } from '../../core/controls/controls.ts';
+import { type Inbox, NOTHING_MEANT, type OperatorOrder } from '../../core/controls/controls.ts';
 import type { OperatorRequest } from '../../core/intents/intent.ts';
 import { compileGlobs } from '../../core/rules/filter.ts';
 import type { PositionView } from '../../core/rules/subject.ts';
@@ -82,7 +82,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
     if (!scene.complete && order.positionId === undefined) {
       note('records of the list were not valid: begun for the others');
     }
-    if (meant.length === 0) note('no open position is meant by the order');
+    if (meant.length === 0) note(NOTHING_MEANT);
     if (!withdrawn.has(order.id)) operatorOrders.push(...meant.map((view) => laneOrderOf(order, view)));
   }
   return {

@@ -13,6 +13,7 @@ import type { ConditionSpec } from '../../../src/core/rules/rule.ts';
 import { marketForecasts, subjectsOf } from '../../../src/core/rules/subjects.ts';
 import { FIGURES_EVERY_MS, figuresDue, figuresOf } from '../../../src/core/view/stored-figures.ts';
 import { viewAccount } from '../../../src/core/view/view-account.ts';
+import { account } from '../../../src/web/api/account-schema.ts';
 import {
   above,
   at,
@@ -424,6 +425,21 @@ describe('what stands besides', () => {
     ]);
     expect(shown(0)[0]?.acknowledged).toBeNull();
     expect(shown(1, SERVER_MS + 10)[0]?.acknowledged).toBeNull();
+  });
+
+  test('a poll due within a fraction of a millisecond made what the daemon says unreadable for `status`', () => {
+    const { rules, stored } = poll([NEAR], [positionsSnapshot([position()])]);
+    const { evaluation } = stored.documents;
+    const passage = { ...evaluation!.passage!, plannedMs: 1_234.5678 };
+    const documents = { ...stored.documents, evaluation: { ...evaluation!, passage } };
+    const shown = viewAccount({
+      load: { kind: 'loaded', account: storedWith(documents) },
+      rules,
+      controls: NO_CONTROLS,
+      nowMs: SERVER_MS,
+    });
+    expect(shown.nextDueAtMs).toBe(passage.at.wallMs + 1_235);
+    expect(account.safeParse(JSON.parse(JSON.stringify(shown))).error?.issues).toBeUndefined();
   });
 
   test('an account that was never judged, and one whose state is refused', () => {

@@ -1,0 +1,63 @@
+import type { CompiledConfig } from '../config/compiled-config.ts';
+import { type ConfigHandles, loadHandles } from '../config/handles.ts';
+import { loadWithoutSecrets } from '../config/load-config.ts';
+import { nodeSurroundings } from '../config/node-files.ts';
+import { formatProblem, type Problem } from '../config/problem.ts';
+import { secretValues } from '../config/secret.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What a command for people takes from a config file. */
+export interface PlaceConfig extends ConfigHandles {
+  /** Absent: the file has a mistake, and only what stands here could be read. */
+  readonly config?: CompiledConfig;
+  /** The mistake and what follows from it, for people. */
+  readonly fault?: string;
+}
+
+/** As far as it can be used without secrets. @throws an Error with a `cure`: `config-refused` */
+export function readConfig(file: string, env: Env): CompiledConfig {
+  const result = loadWithoutSecrets(file, nodeSurroundings(env));
+  if (result.kind === 'usable') return result.config;
+  throw refusal(file, result.problems);
+}
+
+/**
+ * The same for holding daemons back, which a mistake must not prevent: of a file that cannot be used what could be read.
+ * @throws an Error with a `cure`: `config-refused`, where that is not even where Redis is
+ */
+export function readPlaceConfig(file: string, env: Env, needsRedis: boolean): PlaceConfig {
+  const surroundings = nodeSurroundings(env);
+  const result = loadWithoutSecrets(file, surroundings);
+  if (result.kind === 'usable') {
+    const { config } = result;
+    const accountIds = config.accounts.map(({ id }) => id);
+    return { ...config, accountIds, secrets: secretValues(config), config };
+  }
+  const handles = loadHandles(file, surroundings);
+  if (handles === undefined || (needsRedis && handles.redis === undefined))
+    throw refusal(file, result.problems);
+  return { ...handles, fault: faultWords(handles, firstError(file, result.problems)) };
+}
+
+function faultWords({ operators }: ConfigHandles, problem: string): string {
+  const key = operators === undefined ? ', not even operators.key' : '';
+  return `${problem}. Of this file only what says how daemons are reached is used${key}; a running daemon goes on with the one before.`;
+}
+
+function firstError(file: string, problems: readonly Problem[]): string {
+  const first = problems.find(({ severity }) => severity === 'error');
+  return first === undefined ? `${file} cannot be used` : formatProblem(first);
+}
+
+function refusal(file: string, problems: readonly Problem[]): Error {
+  return problem(
+    'config-refused',
+    firstError(file, problems),
+    `Name another with --config, only Redis with --redis, or (pause, resume, silence, acknowledge, status) a daemon with --url; all that is wrong: breakwater check ${file}`,
+  );
+}
+
+export function problem(code: string, message: string, cure: string): Error {
+  return Object.assign(new Error(message), { code, cure });
+}

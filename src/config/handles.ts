@@ -1,0 +1,94 @@
+import type { z } from 'zod';
+import { compileOperators, type OperatorSettings } from './operators.ts';
+import type { Problem } from './problem.ts';
+import { compileRedis, type RedisSettings } from './redis.ts';
+import { ROOT_KEYS, sectionsSchema } from './root.ts';
+import { type Secret, secretValues } from './secret.ts';
+import { resolveSecret, type SecretContext } from './secrets.ts';
+import { readShape, withMeantKeys } from './shape/read.ts';
+import { secretRef } from './shape/references.ts';
+import type { ConfigSurroundings } from './surroundings.ts';
+import { compileWeb, type WebSettings } from './web.ts';
+import { isMapping, nodeAt, type YamlDocument, type YamlNode } from './yaml/document.ts';
+import { parseYaml } from './yaml/parse.ts';
+
+/** What a person needs to reach daemons and to be obeyed. Absent: that part of the file has a mistake itself. */
+export interface ConfigHandles {
+  readonly redis?: RedisSettings;
+  readonly web?: WebSettings;
+  readonly operators?: OperatorSettings;
+  /** As far as they can be read. */
+  readonly accountIds: readonly string[];
+  /** Every secret that the file refers to, as far as it is at hand, in the clear: for hiding them. */
+  readonly secrets: readonly string[];
+}
+
+const SECTIONS = ['redis', 'web', 'operators', 'accounts'] as const;
+
+/**
+ * The handles of a file that cannot be used as a whole: a mistake elsewhere must not stand between a person and a pause.
+ * undefined: the file itself cannot be read. Says nothing of what is wrong: `loadConfig` does.
+ */
+export function loadHandles(file: string, surroundings: ConfigSurroundings): ConfigHandles | undefined {
+  const reading = surroundings.readFile(file);
+  if (reading.kind === 'failed') return undefined;
+  const parsed = parseYaml(reading.text, file);
+  const whole = parsed.document && withMeantKeys(sectionsSchema, parsed.document, () => undefined);
+  const document = whole ?? sectionsAlone(reading.text, file);
+  if (!isMapping(document.root)) return { accountIds: [], secrets: [] };
+  const read = <W, T>(
+    section: (typeof SECTIONS)[number],
+    schema: z.ZodType<W>,
+    compile: (written: W, context: SecretContext) => T,
+  ): T | undefined => {
+    // What is not there has its defaults, unless a slip of the file may have swallowed it.
+    if (whole === undefined && nodeAt(document.root, [section]) === undefined) return undefined;
+    const problems = parsed.problems.filter(({ path }) => path === section || path.startsWith(`${section}.`));
+    const report = (problem: Problem): void => void problems.push(problem);
+    const context = { document, surroundings, missing: 'warning', report } as const;
+    const written = readShape(schema, document, [section], report);
+    const compiled = written && compile(written, context);
+    return problems.some(({ severity }) => severity === 'error') ? undefined : compiled;
+  };
+  const redis = read('redis', ROOT_KEYS.redis, compileRedis);
+  const web = read('web', ROOT_KEYS.web, compileWeb);
+  const operators = read('operators', ROOT_KEYS.operators, compileOperators);
+  const silent: SecretContext = { document, surroundings, missing: 'warning', report: () => undefined };
+  return {
+    ...(redis === undefined ? {} : { redis }),
+    ...(web === undefined ? {} : { web }),
+    ...(operators === undefined ? {} : { operators }),
+    accountIds: accountIds(document),
+    secrets: secretValues({ redis, web, operators, others: secretsIn(document.root, silent) }),
+  };
+}
+
+/** Sections that begin at the margin, each by itself, where the whole file is no YAML: a slip in one spoils no other. */
+function sectionsAlone(text: string, file: string): YamlDocument {
+  const children = new Map<string | number, YamlNode>();
+  for (const section of SECTIONS) {
+    const written = [...text.matchAll(new RegExp(`^${section}:.*(?:\\r?\\n(?:[ \\t#-].*)?$)*`, 'gm'))];
+    const [only, ...more] = written;
+    if (only === undefined || more.length > 0) continue;
+    const { document, problems } = parseYaml(only[0], file);
+    const node = document && nodeAt(document.root, [section]);
+    if (node !== undefined && problems.length === 0) children.set(section, node);
+  }
+  const value = Object.fromEntries([...children].map(([key, node]) => [key, node.value]));
+  return { file, root: { value, place: { file, line: 1, column: 1 }, children } };
+}
+
+function accountIds({ root }: YamlDocument): readonly string[] {
+  const accounts = nodeAt(root, ['accounts'])?.children.values() ?? [];
+  return [...accounts].flatMap((account) => {
+    const id = account.children.get('id')?.value;
+    return typeof id === 'string' && id !== '' ? [id] : [];
+  });
+}
+
+function secretsIn(node: YamlNode, context: SecretContext): readonly Secret[] {
+  const reference = isMapping(node) ? secretRef().safeParse(node.value).data : undefined;
+  const secret = reference && resolveSecret(reference, [], context);
+  if (secret !== undefined) return [secret];
+  return [...node.children.values()].flatMap((child) => secretsIn(child, context));
+}

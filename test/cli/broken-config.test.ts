@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { drift, move, ours, polls } from '../daemon/scene.ts';
+import { eventually, troubles } from '../daemon/world.ts';
+import { freePort } from '../support/redis.ts';
+import { expectOk, FAR, type OperatorWorld, openOperatorWorld } from './operator.ts';
+
+/** A running daemon goes on with the file of before; the commands of people have to go on as well. */
+
+const BY = ['--author', 'ann', '--reason', 'typo at night'];
+const FALLS = `${FAR}  - id: falls
+    on: position
+    when: { liquidationDistance: { below: 30% } }
+    keepFiringFor: 10m
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+const SLIPS: readonly (readonly [string, (text: string) => string])[] = [
+  ['a mode that is none', (text) => text.replace('mode: enforce', 'mode: enforse')],
+  ['a tab in the rules', (text) => `${text}\n\t- id: more\n`],
+];
+
+async function openBroken(slip: (text: string) => string, web?: string) {
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['falls'] } },
+    rules: FALLS,
+    ...(web === undefined ? {} : { web }),
+  });
+  await world.start();
+  await polls(world, 'long');
+  await world.write(slip(await readFile(world.configFile, 'utf8')));
+  return world;
+}
+
+async function refusedNothing(world: OperatorWorld, args: readonly string[]) {
+  const run = await world.cli(args);
+  expectOk(run);
+  expect(run.stderr).toMatch(/breakwater\.yaml:\d+:\d+.*Of this file only what says how daemons are reached/);
+  return run;
+}
+
+test.each(SLIPS)('with a typo in the config nobody could pause: %s', async (_slip, slip) => {
+  const world = await openBroken(slip);
+  expect((await refusedNothing(world, ['pause', ...BY])).stdout).toMatch(/^Paused: every account/);
+  await eventually(
+    async () => {
+      if ((await world.cli(['status'])).stdout.includes('rules fire, and nothing is done')) return true;
+      move(world.simulator, -0.004);
+      return false;
+    },
+    'the rule fires',
+    () => troubles(world.events),
+  );
+  expect(ours(world.simulator, 'long')).toEqual([]);
+  expect((await refusedNothing(world, ['status', '--account', 'long'])).stdout).toContain('paused by ann');
+  expect((await refusedNothing(world, ['pause', '--list'])).stdout).toContain('typo at night');
+  await refusedNothing(world, ['silence', '--rule', 'falls', '--for', '1h', ...BY]);
+  await refusedNothing(world, ['silence', '--rule', 'falls', '--lift', ...BY]);
+  await refusedNothing(world, ['acknowledge', '--all', ...BY]);
+  expect((await refusedNothing(world, ['resume', ...BY])).stdout).toBe('Lifted: pause of every account.\n');
+  await eventually(
+    () => ours(world.simulator, 'long').length > 0,
+    'an order',
+    () => troubles(world.events),
+  );
+  const verified = await world.cli(['audit', 'verify']);
+  expect([verified.exitCode, verified.stdout]).toEqual([
+    EXIT.ok,
+    expect.stringContaining('@operators: intact'),
+  ]);
+});
+
+test.each(SLIPS)('with a typo in the config nobody could flatten: %s', async (_slip, slip) => {
+  const world = await openBroken(slip);
+  const run = await refusedNothing(world, ['flatten', '--account', 'long', '--urgent', '--yes', ...BY]);
+  expect(run.stdout).toContain('A daemon has taken it');
+  const open = () => world.simulator.model.openPositions('long').length;
+  await drift(world.simulator, 0.001, () => open() === 0, 'the position closed', world);
+  expect((await world.cli(['flatten', '--account', 'lnog', '--yes', ...BY])).stderr).toContain(
+    'Did you mean long?',
+  );
+});
+
+test('where not even the address of Redis can be read it is said how else, and by --url the daemon is asked', async () => {
+  const port = await freePort();
+  const world = await openBroken(
+    (text) => text.replace(/^redis:/m, 'redis: [').replace(/^web:.*$/m, ''),
+    `{ port: ${port} }`,
+  );
+  const lost = await world.cli(['pause', ...BY]);
+  expect([lost.exitCode, lost.stdout]).toEqual([EXIT.failed, '']);
+  expect(lost.stderr).toMatch(/--redis.*--url.*breakwater check/);
+  const url = ['--url', `http://127.0.0.1:${port}`];
+  const asked = await world.cli(['status', ...url]);
+  expect([asked.exitCode, asked.stdout]).toEqual([EXIT.ok, expect.stringContaining('long')]);
+  expect(asked.stderr).toContain(`The daemon at http://127.0.0.1:${port} is asked.`);
+  const refused = await world.cli(['pause', ...BY, ...url]);
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    EXIT.failed,
+    expect.stringContaining('web.controlToken'),
+  ]);
+  const byRedis = await world.cli(['status', '--redis', world.redisUrl, '--redis-prefix', world.prefix]);
+  expect([byRedis.exitCode, byRedis.stdout]).toEqual([EXIT.ok, expect.stringContaining('long')]);
+  // The key is still read from the file, so it is obeyed.
+  const byBoth = await world.cli(['pause', ...BY, '--redis', world.redisUrl, '--redis-prefix', world.prefix]);
+  expect([byBoth.exitCode, byBoth.stdout]).toEqual([EXIT.ok, expect.stringContaining('Paused')]);
+  expect((await world.cli(['status', ...url])).stdout).toContain('paused by ann');
+});

@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { drift, ours, polls } from '../daemon/scene.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { expectOk, type OperatorWorld, openOperatorWorld } from './operator.ts';
+
+/** What is said without the key of the daemons, who then do not obey. */
+
+const BY = ['--author', 'ann', '--reason', 'typo at night'];
+const FALLS = `  - id: falls
+    on: position
+    when: { liquidationDistance: { below: 30% } }
+    keepFiringFor: 10m
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+
+async function openFalling() {
+  const world = await openOperatorWorld({ accounts: { long: { rules: ['falls'] } }, rules: FALLS });
+  await world.start();
+  await polls(world, 'long');
+  const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];
+  return { world, keyless: (...args: readonly string[]) => runCommandLine([...args, ...place]) };
+}
+
+async function verdict(world: OperatorWorld) {
+  return await world.cli(['audit', 'verify']);
+}
+
+test('`pause --redis` said "Paused" with 0, the daemon went on placing orders, and the audit was called broken', async () => {
+  const { world, keyless } = await openFalling();
+  expectOk(await world.cli(['pause', '--account', 'long', '--for', '1s', ...BY]));
+  const run = await keyless('pause', ...BY);
+  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+  expect(run.stderr).toMatch(
+    /nothing was paused: the daemon takes only what is sealed .* this command has no key/,
+  );
+  expect(run.stderr).toMatch(/--config/);
+  await drift(world.simulator, -0.004, () => ours(world.simulator, 'long').length > 0, 'an order', world);
+  expect(await world.state.controls.list()).toEqual([]);
+  expect(await verdict(world)).toMatchObject({ exitCode: EXIT.ok });
+});
+
+test.each([
+  ['silence', ['--rule', 'falls', '--for', '1h', ...BY], /nothing was silenced/],
+  ['silence', ['--rule', 'falls', '--lift', ...BY], /nothing was lifted/],
+  ['resume', ['--account', 'long', ...BY], /nothing was lifted/],
+  ['acknowledge', ['--account', 'long', ...BY], /nothing was changed/],
+  ['flatten', ['--account', 'long', '--yes', ...BY], /nothing was ordered.*use the exchange/],
+  ['reduce', ['--account', 'long', '--withdraw', 'abc', '--yes', ...BY], /nothing was ordered/],
+  ['approve', ['long', '12345678-1', '--yes', ...BY], /not approved/],
+  ['veto', ['long', '12345678-1', ...BY], /not vetoed/],
+])(
+  '`%s %j` without the key of the daemon changes nothing, and does not end with 0',
+  async (command, args, words) => {
+    const { world, keyless } = await openFalling();
+    expectOk(await world.cli(['pause', '--account', 'long', '--reason', 'first']));
+    const before = (await world.state.audit.tail('long', 1))[0]?.record.seq;
+    const run = await keyless(command, ...args);
+    expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+    expect(run.stderr).toMatch(words);
+    expect(await world.state.controls.list()).toHaveLength(1);
+    expect((await world.state.audit.tail('long', 1))[0]?.record.seq).toBe(before);
+    expect(await verdict(world)).toMatchObject({ exitCode: EXIT.ok });
+  },
+);
+
+test('of two daemons one obeyed a pause, and it was simply "Paused" with 0', async () => {
+  const { world, keyless } = await openFalling();
+  const text = await readFile(world.configFile, 'utf8');
+  await world.write(text.replace(/^operators: .*$/m, ''));
+  const other = await world.start({ ordinal: 1 });
+  const mixed = await keyless('pause', '--account', 'long', ...BY);
+  expect([mixed.exitCode, mixed.stdout]).toEqual([
+    EXIT.failed,
+    expect.stringContaining('Paused: account long'),
+  ]);
+  expect(mixed.stderr).toMatch(/Not obeyed by one of several daemons/);
+  await other.stop('seen enough', 5_000);
+});
+
+test('with no daemon running a pause without the key went beside those that bear seals', async () => {
+  const world = await openOperatorWorld();
+  const keyless = (...args: readonly string[]) =>
+    runCommandLine([...args, '--redis', world.redisUrl, '--redis-prefix', world.prefix]);
+  const daemon = await world.start();
+  await polls(world, 'long');
+  expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
+  await daemon.stop('a night without a daemon', 5_000);
+  const run = await keyless('pause', '--account', 'long', ...BY);
+  expect([run.exitCode, run.stdout]).toEqual([EXIT.failed, '']);
+  expect(run.stderr).toMatch(/bears seals of an operators\.key/);
+  expectOk(await world.cli(['pause', '--account', 'long', ...BY]));
+});

@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { readSigns, showSign } from '../../src/app/daemon-signs.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { startPrivateRedis } from '../support/redis.ts';
+import { eventually } from './world.ts';
+
+const SIGN = { takesOrders: true, keyMark: null, isGuarded: true, maxSlippage: 0.05 };
+
+async function openSigns() {
+  const server = await startPrivateRedis();
+  const redis = new Redis(server.url);
+  await once(redis, 'ready');
+  closeAfterTest(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  const show = async (instance: string, isRenewed: boolean) => {
+    const after = (ms: number, work: () => void) => {
+      const timer = isRenewed ? setTimeout(work, ms) : undefined;
+      return () => clearTimeout(timer);
+    };
+    return await showSign({
+      redis,
+      prefix: server.prefix,
+      instance,
+      timers: { after },
+      sign: () => SIGN,
+    });
+  };
+  return { redis, prefix: server.prefix, show, signs: () => readSigns(redis, server.prefix) };
+}
+
+test('a daemon that has ended is no taker any more, and one that was killed is none for long', async () => {
+  const { show, signs } = await openSigns();
+  const end = await show('i0-a', true);
+  await show('i1-killed', false);
+  expect(await signs()).toEqual([SIGN, SIGN]);
+  await eventually(async () => (await signs()).length === 1, 'the killed one is forgotten');
+  await end();
+  expect(await signs()).toEqual([]);
+});
+
+test('what somebody else wrote in the place of signs is passed over', async () => {
+  const { redis, prefix, show, signs } = await openSigns();
+  const end = await show('i0-a', true);
+  await redis.hset(`${prefix}:{daemons}:signs`, 'i2', '{"takesOrders":"yes"}');
+  await redis.zadd(`${prefix}:{daemons}:until`, Date.now() + 60_000, 'i2');
+  expect(await signs()).toEqual([SIGN]);
+  await end();
+});
