@@ -181,7 +181,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
   costs: ['action-cost', 'cost-report', 'cost-words', 'follow-costs', 'note-fills', 'would-have'],
   digest: ['account-digest', 'digest', 'digest-words', 'sighting'],
   controls: ['acknowledge', 'controls', 'daemon-sign', 'order-plan', 'signed-link'],
-  lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles'],
+  lines: ['account-row', 'exchange-link', 'position-words', 'process-troubles', 'quiet-hours'],
   view: [
     'account-view',
     'action-log',

@@ -74,7 +74,7 @@ export class ConfigWatch {
     const change = compareConfigs(this.#config, loaded.config);
     const accounts = loaded.config.accounts.length;
     if (isUnchanged(change)) {
-      telemetry.emit({ kind: 'configReloaded', accounts, changed: false, warnings: [] });
+      telemetry.emit({ kind: 'configReloaded', accounts, result: 'unchanged', warnings: [] });
       return { kind: 'unchanged' };
     }
     try {
@@ -87,7 +87,7 @@ export class ConfigWatch {
       ...loaded.warnings.map(problemWords),
       ...change.needsRestart.map((section) => `a restart is needed for what changed in ${section}`),
     ];
-    telemetry.emit({ kind: 'configReloaded', accounts, changed: true, warnings });
+    telemetry.emit({ kind: 'configReloaded', accounts, result: 'changed', warnings });
     return { kind: 'adopted', change };
   }
 

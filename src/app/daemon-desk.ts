@@ -75,8 +75,10 @@ export async function openDaemonDesk(
     controls: controlsOver(ask),
     // Queues and the newest records are in Redis; the daemon goes on without queues.
     pausedQueues: async () => [],
+    watchers: async () => 1,
     records: async () => [],
     troubles: async () => processTroubles(await ask('overview', overview)),
+    quietHours: async () => (await ask('overview', overview)).quietHours,
     // Where it is not known here, the daemon says so.
     wasWatched: async (accountId) => idsOf(found)?.includes(accountId) ?? true,
     obedience: async () => TAKEN,

@@ -110,7 +110,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const closers = [() => base.close()];
   try {
     const warnings = loaded.warnings.map(problemWords);
-    telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, changed: true, warnings });
+    telemetry.emit({ kind: 'configReloaded', accounts: config.accounts.length, result: 'first', warnings });
     if (base.state.standby?.isAlone !== true) {
       await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
     }
@@ -264,8 +264,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   standby?.start(pipeline.context, base.lost);
   await digest?.adopt(config.digest);
   const conceal = currentConcealer(() => base.process.secrets.current);
-  const pings = { ...base, settings: () => watch.config.heartbeat, readiness: readinessIn(base), conceal };
-  const heartbeat = roles.includes('poll') ? startHeartbeat(pings) : undefined;
+  const heartbeat = heartbeatOf(parts, () => watch.config.heartbeat, conceal);
   const running: Running = { ...adopting, pipeline, workers, watchdog, watch, over, standby, heartbeat };
   let stopping: Promise<boolean> | undefined;
   return {
@@ -282,6 +281,15 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     reload: () => watch.reload(),
     stop: (why, withinMs) => (stopping ??= stop(running, why, withinMs)),
   };
+}
+
+function heartbeatOf(
+  { base, roles }: Parts,
+  settings: () => CompiledConfig['heartbeat'],
+  conceal: Daemon['conceal'],
+): Heartbeat | undefined {
+  if (!roles.includes('poll')) return undefined;
+  return startHeartbeat({ ...base, settings, readiness: readinessIn(base), conceal });
 }
 
 function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
@@ -323,6 +331,7 @@ async function adopt(
   const next = await openDeliverer(base, config);
   accounts.adopt(config);
   await deliverer.replace(next);
+  base.quiet.adopt(config.notify.quietHours);
   process.adopt(config);
   await stress?.adopt(config.stress);
   await digest?.adopt(config.digest);

@@ -43,6 +43,7 @@ export function heldNotices({ store, operators, telemetry }: HeldParts): HeldNot
       return await store.put(nameOf(held), timeOf(held), text);
     },
     all: async () => (await store.all()).flatMap(readHeld),
+    count: async () => countHeld(await store.names()),
     async drop(told) {
       await store.drop(told.map((one) => ({ name: nameOf(one), atMs: timeOf(one) })));
     },
@@ -50,6 +51,15 @@ export function heldNotices({ store, operators, telemetry }: HeldParts): HeldNot
 }
 
 type Named = Pick<HeldNotice, 'channel' | 'notice'>;
+
+/** Of names as they are stored: of a channel and a notice. */
+export function countHeld(names: readonly string[]): number {
+  const keys = names.flatMap((name) => {
+    const named = parsed(name);
+    return Array.isArray(named) && named.length === 2 ? [String(named[1])] : [];
+  });
+  return new Set(keys).size;
+}
 
 function nameOf({ channel, notice: { key } }: Named): string {
   return JSON.stringify([channel, key]);

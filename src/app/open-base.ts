@@ -31,6 +31,7 @@ import { showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
 import { openAlone } from './open-alone.ts';
 import type { ProcessTelemetry } from './process-telemetry.ts';
+import { QuietSource } from './quiet-source.ts';
 import { redisTarget } from './redis-target.ts';
 
 export interface Surroundings {
@@ -66,6 +67,7 @@ export interface Base extends Surroundings {
   readonly receipts: StandbyReceipts;
   /** What quiet hours hold back. */
   readonly held: HeldNotices;
+  readonly quiet: QuietSource;
   /** Absent: `operators.key` is not set. */
   readonly links: LinkSigner | undefined;
   readonly nonces: RedisNonceStore;
@@ -114,14 +116,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     }
     const sign = signOf(config, roles, () => isGuarded);
     closers.push(await showSign({ redis, prefix, instance, timers: systemTimers, sign }));
-    const isAlone = (): boolean => state.standby?.isAlone === true;
-    const receipts = createStandbyReceipts(
-      createRedisReceiptStore({ redis, prefix }),
-      createMemoryReceiptStore(clock),
-      isAlone,
-    );
-    const store = createStandbyHeldStore(createRedisHeldStore({ redis, prefix }), isAlone);
-    const held = heldNotices({ store, operators, telemetry });
+    const notices = noticeStores(config, { redis, prefix, state, operators, clock, telemetry });
     const nonces = createRedisNonceStore({ redis, prefix });
     closers.push(() => nonces.close());
     const accounts = new ConfiguredAccounts({
@@ -150,12 +145,30 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
       isGuarded = await checkRedis(redis, config, { ...surroundings, strictRedis: false }, true);
       await followClock(redis, clock, time);
     };
-    const parts = { instance, target, prefix, redis, state, receipts, held, nonces, accounts, queues, time };
-    return { ...surroundings, ...trust, ...parts, memory: new ReadMemory(), lost, join, close };
+    const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time };
+    return { ...surroundings, ...trust, ...notices, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+type NoticeParts = Pick<Base, 'redis' | 'prefix' | 'state' | 'operators' | 'clock' | 'telemetry'>;
+
+/** What is remembered of notices: which were told, and which wait. */
+function noticeStores(
+  { notify }: CompiledConfig,
+  { redis, prefix, state, operators, clock, telemetry }: NoticeParts,
+): Pick<Base, 'receipts' | 'held' | 'quiet'> {
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  const receipts = createStandbyReceipts(
+    createRedisReceiptStore({ redis, prefix }),
+    createMemoryReceiptStore(clock),
+    isAlone,
+  );
+  const store = createStandbyHeldStore(createRedisHeldStore({ redis, prefix }), isAlone);
+  const held = heldNotices({ store, operators, telemetry });
+  return { receipts, held, quiet: new QuietSource(held, clock, notify.quietHours) };
 }
 
 function trustOf({ operators }: CompiledConfig, isGuarded: () => boolean) {

@@ -9,6 +9,7 @@ import {
 } from '../core/controls/daemon-sign.ts';
 import { type OrderProof, orderProofOf } from '../core/controls/order-plan.ts';
 import type { Digest, Period } from '../core/digest/digest.ts';
+import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -23,10 +24,13 @@ import { viewAccount } from '../core/view/view-account.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { isRedisGuarded, pausedQueues } from '../queues/redis-sanity.ts';
 import { createOperatorTrust, keyMarkOf } from '../state/controls/operator-seal.ts';
+import { createRedisHeldStore } from '../state/held/held-store.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 import { readSigns } from './daemon-signs.ts';
+import { countHeld } from './held-notices.ts';
 import { type PlaceConfig, problem, readConfig, readPlaceConfig } from './place-config.ts';
+import { QuietSource } from './quiet-source.ts';
 import { redisTarget } from './redis-target.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
@@ -67,8 +71,12 @@ export interface Desk {
   readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
   /** The queues that somebody has paused as a whole: what goes through them stands still. */
   pausedQueues(): Promise<readonly QueueName[]>;
+  /** How many daemons say that they run and poll. */
+  watchers(): Promise<number>;
   /** What of the daemon that runs here does not work, as it says itself; none where no daemon answers. */
   troubles(): Promise<readonly string[]>;
+  /** null: they are not on and nothing waits, or there is no config here. */
+  quietHours(): Promise<QuietHoursLine | null>;
   /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
   view(accountId: string): Promise<AccountView>;
   /** The newest audit records of an account, as far as they can be had. */
@@ -148,8 +156,15 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
     pausedQueues: () => pausedQueues(redis, prefix),
+    watchers: async () => (await daemons()).filter(({ takesOrders }) => takesOrders).length,
     troubles: async () =>
       found?.web === undefined ? [] : await (await import('./daemon-desk.ts')).troublesOf(found.web),
+    async quietHours() {
+      if (config === undefined) return null;
+      const held = createRedisHeldStore({ redis, prefix });
+      const count = async () => countHeld(await held.names());
+      return await new QuietSource({ count }, systemClock, config.notify.quietHours).now();
+    },
     view: (accountId) => viewOf(state.store, config, accountId),
     records: (accountId, count) => state.audit.tail(accountId, count),
     obedience: async (accountId) => await orSeals(accountId, obedienceOf(await daemons(), keyMark)),

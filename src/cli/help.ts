@@ -5,7 +5,7 @@ export function withExamples(command: Command, examples: Readonly<Record<string,
   return command.addHelpText('after', () => {
     const width = helpWidthOf(command);
     const lines = Object.entries(examples).flatMap(([does, line]) =>
-      [brokenLine(`  ${does}`, width), shellLines(`breakwater ${line}`, width)].flat(),
+      brokenLine(`  ${does}`, width).concat(shellLines(`breakwater ${line}`, width)),
     );
     return `\nExamples:\n${lines.join('\n')}`;
   });

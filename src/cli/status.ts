@@ -127,13 +127,16 @@ async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<S
   }
   if (wanted !== undefined) for (const id of wanted) await requireAccount(desk, id);
   const atMs = Date.now();
-  const [controls, pausedQueues, troubles, accounts] = await Promise.all([
-    desk.controls.list(),
+  const refusedControls: string[] = [];
+  const [controls, watchers, pausedQueues, troubles, quietHours, accounts] = await Promise.all([
+    desk.controls.list((words) => refusedControls.push(words)),
+    desk.watchers(),
     desk.pausedQueues(),
     desk.troubles(),
+    desk.quietHours(),
     Promise.all(ids.map((id) => statusAccount(desk, id, wanted !== undefined || json === true))),
   ]);
-  return { atMs, controls, pausedQueues, troubles, accounts };
+  return { atMs, controls, refusedControls, watchers, pausedQueues, troubles, quietHours, accounts };
 }
 
 /** Newest audit records that are looked through for actions. */

@@ -12,6 +12,7 @@ import type {
   RecordList,
 } from '../core/ports/exchange.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
+import { toDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { countSetAside } from '../core/quantities/snapshot.ts';
 import { createExchangeClient } from '../exchange/client.ts';
 import { systemClock } from '../exchange/system-clock.ts';
@@ -214,7 +215,15 @@ async function examineSource(
   const outcome = await readSource(source, exchange, signal);
   const name = `read.${source}`;
   if (outcome.kind === 'failed') return failedRead(name, about, outcome.error);
-  return { name, status: 'passed', about, why: 'it can be read' };
+  if (source !== 'creditLine') return { name, status: 'passed', about, why: 'it can be read' };
+  return { name, status: 'passed', about, why: creditLineWords(outcome.value as RecordList<unknown>) };
+}
+
+/** Specification 4.6b shows one object: where the exchange answers so, it shows one credit line of several. */
+function creditLineWords({ records }: RecordList<unknown>): string {
+  if (records.length === 0) return 'there is none';
+  if (records.length > 1) return `${records.length} are open`;
+  return 'one is open; if you have more of them at the exchange, it does not show them to programs';
 }
 
 function readSource(
@@ -287,6 +296,17 @@ function examineMarkets({ id, settings }: CompiledAccount, { value }: Positions)
   if (missing.length > 0) {
     const why = `positions are open in markets without an entry in the config: ${missing.join(', ')}`;
     const cure = 'Add them under `markets`: without one, positions there are watched but never reduced.';
+    return { ...base, status: 'failed', why, cure };
+  }
+  const odd = value.records.find(({ market, amount }) => {
+    const step = settings.marketSettings(market)?.amountStep;
+    return step !== undefined && !toDecimal(amount).mod(toDecimal(step)).eq(ZERO);
+  });
+  if (odd !== undefined) {
+    const step = settings.marketSettings(odd.market)?.amountStep ?? '';
+    const why = `a position of ${odd.amount} is open in ${odd.market}, which is no multiple of its amountStep of ${step}`;
+    const cure =
+      'Correct the step under `markets`: with one too coarse it reduces by too much, or not at all.';
     return { ...base, status: 'failed', why, cure };
   }
   const why = open.length === 0 ? 'no position is open' : `every open position has one (${open.join(', ')})`;

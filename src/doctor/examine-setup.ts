@@ -12,6 +12,7 @@ import { examineRedis, pausedQueues, type RedisFinding } from '../queues/redis-s
 import { createRedisState } from '../state/state.ts';
 import type { DoctorCheck, DoctorReport } from './doctor-report.ts';
 import { examineExchange, type SharedStores } from './examine-exchange.ts';
+import { examinePeople } from './examine-people.ts';
 
 export interface DoctorOptions {
   readonly config: string;
@@ -30,7 +31,7 @@ export async function examineSetup(options: DoctorOptions): Promise<DoctorReport
   const checks: DoctorCheck[] = [...examineConfig(options.config, problems)];
   if (result.kind === 'usable') {
     const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.timeoutMs)]);
-    checks.push(...(await examineServices(result.config, signal)));
+    checks.push(...examinePeople(result.config), ...(await examineServices(result.config, signal)));
     options.signal.throwIfAborted();
   } else {
     const why = 'the config cannot be read';
@@ -161,7 +162,8 @@ function examineOperators({ operators }: CompiledConfig, isGuarded?: boolean): D
     const why = 'without operators.key whoever knows the password of Redis can order reductions';
     return { name, status: 'warning', why, cure: `${cure}.` };
   }
-  const why = 'no order by hand is carried out: Redis asks for no password, and there is no operators.key';
+  const why =
+    'no order by hand is carried out, as anybody could give it: no operators.key, and no password of Redis';
   return { name, status: 'warning', why, cure: `${cure}, or a password for Redis.` };
 }
 

@@ -65,15 +65,18 @@ const MOST_HOURS = 48;
 function timeLeft(minutes: Figure): string {
   if (minutes === null) return 'unknown';
   if (minutes === 'none' || minutes > MOST_HOURS * MINUTES_PER_HOUR)
-    return `more than ${MOST_HOURS} h at the present speed`;
+    return `more than ${MOST_HOURS} h, ${BASIS}`;
   const about =
     minutes < 1
       ? `${Math.floor(minutes * 60)} s`
       : minutes < 2 * MINUTES_PER_HOUR
         ? `${Math.floor(minutes)} min`
         : `${Math.floor(minutes / MINUTES_PER_HOUR)} h`;
-  return `about ${about} at the present speed`;
+  return `as likely as not within about ${about}, ${BASIS}`;
 }
+
+/** Not a speed: a price that stands now, or moves away, has such a time as long as it swung a short while ago. */
+const BASIS = 'if prices go on swinging as of late, up or down';
 
 export interface Commands {
   readonly status: string;

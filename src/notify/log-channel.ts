@@ -19,7 +19,8 @@ export function createLogChannel(write: WriteLog): Channel {
     audience: 'machine',
     async send(outgoing) {
       const { message, insteadOf } = outgoing;
-      const text = plainText(wordingOf(outgoing, [])).replaceAll('\n', ' ');
+      // What keeps receivers from making links of names has no use in a log, where people search for them.
+      const text = plainText(wordingOf(outgoing, [])).replaceAll('\u200b', '').replaceAll('\n', ' ');
       write({ message, text, insteadOf: insteadOf.map(({ channel }) => channel) });
       return { kind: 'delivered' };
     },

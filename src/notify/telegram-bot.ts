@@ -43,9 +43,10 @@ export interface TelegramBot {
   name(signal: AbortSignal): Promise<BotResult<string>>;
   /** Those after the ones before `offset`, which are then forgotten; waits for one for as long as `waitSeconds`. */
   updates(offset: number, waitSeconds: number, signal: AbortSignal): Promise<BotResult<readonly BotUpdate[]>>;
-  say(chatId: string, text: string, signal: AbortSignal): Promise<BotResult<null>>;
-  /** Shown to who pressed; `asAlert`: until it is closed. */
-  answerPress(pressId: string, text: string, asAlert: boolean, signal: AbortSignal): Promise<BotResult<null>>;
+  /** Within a few seconds, also while the process ends: who was obeyed must hear it. */
+  say(chatId: string, text: string): Promise<BotResult<null>>;
+  /** Shown to who pressed; `asAlert`: until it is closed. As `say`. */
+  answerPress(pressId: string, text: string, asAlert: boolean): Promise<BotResult<null>>;
   close(): Promise<void>;
 }
 
@@ -54,6 +55,7 @@ export const MOST_UPDATES = 10;
 /** Of all of them: anybody can write to a bot, 4,096 characters at a time, and quote as many. */
 const MAX_REPLY_BYTES = 4_194_304;
 const TIMEOUT_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 5_000;
 const MAX_TEXT = 4_000;
 const MAX_PRESS_TEXT = 200;
 const MAX_WORDS = 6;
@@ -66,15 +68,24 @@ export interface BotOptions {
   readonly nowMs: () => number;
 }
 
-export function createTelegramBot(options: BotOptions, http: HttpSender = senderOf(options)): TelegramBot {
+export function createTelegramBot(options: BotOptions, http: BotSenders = sendersOf(options)): TelegramBot {
   const { apiUrl, token } = options;
-  const call = async (method: string, body: object, signal: AbortSignal): Promise<BotResult<unknown>> => {
+  const ask = async (
+    sender: HttpSender,
+    method: string,
+    body: object,
+    signal?: AbortSignal,
+  ): Promise<BotResult<unknown>> => {
     const url = `${apiUrl}/bot${token}/${method}`;
-    const result = await http.post({ url, headers: {}, body: JSON.stringify(body) }, signal);
+    const result = await sender.post({ url, headers: {}, body: JSON.stringify(body) }, signal);
     return result.kind === 'failed' ? result : judge(result.reply, token);
   };
-  const done = (result: BotResult<unknown>): BotResult<null> =>
-    result.kind === 'ok' ? { kind: 'ok', value: null } : result;
+  const call = (method: string, body: object, signal: AbortSignal) =>
+    ask(http.listening, method, body, signal);
+  const answer = async (method: string, body: object): Promise<BotResult<null>> => {
+    const result = await ask(http.answering, method, body);
+    return result.kind === 'ok' ? { kind: 'ok', value: null } : result;
+  };
   return {
     async name(signal) {
       const result = await call('getMe', {}, signal);
@@ -95,35 +106,50 @@ export function createTelegramBot(options: BotOptions, http: HttpSender = sender
         ? { kind: 'ok', value: result.value.slice(0, MOST_UPDATES).flatMap(updateOf) }
         : NO_JSON;
     },
-    async say(chatId, text, signal) {
+    async say(chatId, text) {
       const body = {
         chat_id: Number(chatId),
         text: text.slice(0, MAX_TEXT),
         link_preview_options: { is_disabled: true },
       };
-      return done(await call('sendMessage', body, signal));
+      return await answer('sendMessage', body);
     },
-    async answerPress(pressId, text, asAlert, signal) {
+    async answerPress(pressId, text, asAlert) {
       const body = { callback_query_id: pressId, text: text.slice(0, MAX_PRESS_TEXT), show_alert: asAlert };
-      return done(await call('answerCallbackQuery', body, signal));
+      return await answer('answerCallbackQuery', body);
     },
-    close: () => http.close(),
+    async close() {
+      await Promise.all([http.listening.close(), http.answering.close()]);
+    },
   };
 }
 
 /** So long the other side may wait for an update, and a little more. */
 export const LONGEST_WAIT_SECONDS = 25;
 
-function senderOf({ proxy, nowMs }: BotOptions): HttpSender {
-  return createHttpSender({
-    timeoutMs: LONGEST_WAIT_SECONDS * 1000 + TIMEOUT_MS,
-    maxReplyBytes: MAX_REPLY_BYTES,
-    nowMs,
-    ...(proxy === undefined ? {} : { proxy }),
-  });
+/** What waits for updates takes long; an answer is quick, or is not given. */
+export interface BotSenders {
+  readonly listening: HttpSender;
+  readonly answering: HttpSender;
+}
+
+function sendersOf({ proxy, nowMs }: BotOptions): BotSenders {
+  const options = { nowMs, ...(proxy === undefined ? {} : { proxy }) };
+  const timeoutMs = LONGEST_WAIT_SECONDS * 1000 + TIMEOUT_MS;
+  return {
+    listening: createHttpSender({ ...options, timeoutMs, maxReplyBytes: MAX_REPLY_BYTES }),
+    answering: createHttpSender({ ...options, timeoutMs: ANSWER_TIMEOUT_MS }),
+  };
 }
 
 const NO_JSON = failed('badReply', 'a reply without what the Bot API documents', false);
+
+/** What a person has to do, by the status of the reply. */
+const CURES: Readonly<Record<number, string>> = {
+  401: 'set the token that @BotFather shows',
+  404: 'set the token that @BotFather shows',
+  409: 'another program listens with this token, or a webhook is set: end it, remove that, or use a bot of its own',
+};
 
 function judge(reply: HttpReply, token: string): BotResult<unknown> {
   const body = jsonObject(reply.body);
@@ -133,7 +159,9 @@ function judge(reply: HttpReply, token: string): BotResult<unknown> {
   const said = typeof description === 'string' ? safeWords(description, [token]) : '';
   const { retry_after: seconds } = objectOf(body?.['parameters']);
   const waitMs = typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : reply.retryAfterMs;
-  return httpFailure({ ...reply, retryAfterMs: waitMs }, said);
+  const failure = httpFailure({ ...reply, retryAfterMs: waitMs }, said);
+  const cure = CURES[reply.status];
+  return cure === undefined ? failure : { ...failure, words: `${failure.words}; ${cure}` };
 }
 
 function objectOf(value: unknown): Readonly<Record<string, unknown>> {

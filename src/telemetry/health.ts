@@ -2,7 +2,15 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 
 /** Ways in which a process works, but not as it should; also values of a label. */
-export const DEGRADED_REASONS = ['redis', 'exchange_store', 'schedule', 'notify', 'log', 'config'] as const;
+export const DEGRADED_REASONS = [
+  'redis',
+  'exchange_store',
+  'schedule',
+  'notify',
+  'commands',
+  'log',
+  'config',
+] as const;
 export type DegradedReason = (typeof DEGRADED_REASONS)[number];
 
 /** Ticks that begin later than this are a disturbance, not a busy moment. */
@@ -27,6 +35,8 @@ export class Health {
   #logLostMs = Number.NEGATIVE_INFINITY;
   /** Channels whose last message could not be delivered. */
   readonly #failedChannels = new Set<string>();
+  /** Channels whose commands are not heard. */
+  readonly #deafChannels = new Set<string>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -52,6 +62,9 @@ export class Health {
       if (delivery.kind === 'failed' && delivery.reason === 'noSuchChannel') return;
       if (delivery.kind === 'failed') this.#failedChannels.add(channel);
       else if (delivery.kind === 'delivered') this.#failedChannels.delete(channel);
+    } else if (event.kind === 'botListens') {
+      if (event.trouble === undefined) this.#deafChannels.delete(event.channel);
+      else this.#deafChannels.add(event.channel);
     }
   }
 
@@ -68,8 +81,8 @@ export class Health {
     for (const [key, { accountId }] of this.#lostStores) {
       if (!accountIds.has(accountId)) this.#lostStores.delete(key);
     }
-    for (const channel of this.#failedChannels) {
-      if (!channels.has(channel)) this.#failedChannels.delete(channel);
+    for (const kept of [this.#failedChannels, this.#deafChannels]) {
+      for (const channel of kept) if (!channels.has(channel)) kept.delete(channel);
     }
   }
 
@@ -80,6 +93,7 @@ export class Health {
     if (reason === 'exchange_store')
       return [...this.#lostStores.values()].some(({ sinceMs }) => nowMs - sinceMs >= STORE_LOST_MS);
     if (reason === 'notify') return this.#failedChannels.size > 0;
+    if (reason === 'commands') return this.#deafChannels.size > 0;
     const troubleMs = { schedule: this.#scheduleTroubleMs, log: this.#logLostMs }[reason];
     return nowMs - troubleMs < MEMORY_MS;
   }

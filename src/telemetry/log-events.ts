@@ -186,7 +186,8 @@ const WRITERS: Writers = {
       author,
     });
   },
-  controlRefused: ({ words }, { rarely }) => rarely('control refused')('error', 'controlRefused', words, {}),
+  controlRefused: ({ words }, { rarely }) =>
+    rarely(`control refused ${words}`)('error', 'controlRefused', words, {}),
   noticeUnproven: ({ words }, { rarely }) =>
     rarely('notice unproven')('error', 'noticeUnproven', `a notice may be somebody else's: ${words}`, {}),
   queueResumed: ({ queue }, { line }) =>
@@ -203,8 +204,12 @@ const WRITERS: Writers = {
       : `serving ${counted} as ${roles.join(', ')}`;
     line('info', 'started', words, { roles: roles.join(','), instance });
   },
-  configReloaded({ accounts, changed, warnings }, { line }) {
-    const words = changed ? `a changed config is in force: ${accounts} accounts` : 'the config is unchanged';
+  configReloaded({ accounts, result, warnings }, { line }) {
+    const words = {
+      first: `the config is in force: ${countedAccounts(accounts)}`,
+      changed: `a changed config is in force: ${countedAccounts(accounts)}`,
+      unchanged: 'the config is unchanged',
+    }[result];
     line('info', 'configReloaded', words);
     for (const warning of warnings) line('warn', 'configWarning', warning);
   },

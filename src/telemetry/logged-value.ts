@@ -64,6 +64,11 @@ function copyEntries(entries: readonly Item[], context: Copying): object {
   return Object.fromEntries(shown) as object;
 }
 
+/** Where a call of the operating system was refused (ECONNREFUSED) says nothing; it comes back for as long as it lasts. */
+function isOfSystem(error: Error): boolean {
+  return 'syscall' in error && 'errno' in error;
+}
+
 function copyError(error: Error, context: Copying): unknown {
   const { name, message, stack, cause, ...rest } = error;
   const errors = error instanceof AggregateError ? { errors: copy(error.errors, context) } : {};
@@ -74,6 +79,6 @@ function copyError(error: Error, context: Copying): unknown {
     ...copyEntries(own, context),
     ...errors,
     ...(cause === undefined ? {} : { cause: copy(cause, context) }),
-    ...(stack === undefined ? {} : { stack: context.text(stack) }),
+    ...(stack === undefined || isOfSystem(error) ? {} : { stack: context.text(stack) }),
   };
 }

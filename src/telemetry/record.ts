@@ -261,9 +261,9 @@ const HANDLERS: Handlers = {
   },
   mirror: ({ state }, { metrics }) => metrics.mirror_failing.set(state === 'failing' ? 1 : 0),
   started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
-  configReloaded({ accounts, changed }, { metrics }) {
+  configReloaded({ accounts, result }, { metrics }) {
     metrics.accounts.set(accounts);
-    metrics.config_reloads_total.inc({ result: changed ? 'changed' : 'unchanged' });
+    if (result !== 'first') metrics.config_reloads_total.inc({ result });
   },
   configRefused: (_event, { metrics }) => metrics.config_reloads_total.inc({ result: 'refused' }),
   heartbeat({ signal, refused, atMs }, { metrics }) {

@@ -28,13 +28,15 @@ export function createOverview(
 ): OverviewSource {
   const queues = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.queues(), ANSWER_MS));
   const health = kept(HEALTH_MS, sources.nowMs, () => inTime(sources.process.readiness(), ANSWER_MS));
+  const quietHours = kept(QUEUES_MS, sources.nowMs, () => inTime(sources.process.quietHours(), ANSWER_MS));
   const controls = kept(0, sources.nowMs, () => inTime(sources.controls.list(), ANSWER_MS));
   return {
     async now() {
       const { process, deposits } = sources;
-      const [accounts, lines, found, listed] = await Promise.all([
+      const [accounts, lines, quiet, found, listed] = await Promise.all([
         views(),
         queues().catch(() => []),
+        quietHours().catch(() => null),
         health().catch((): Readiness => UNKNOWN_HEALTH),
         controls().catch(() => undefined),
       ]);
@@ -56,6 +58,7 @@ export function createOverview(
         health: found,
         degraded,
         degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
+        quietHours: quiet,
         exchange: exchangeLinkOf(accounts),
         oldestJudgedAtMs: oldestOf(accounts),
         queues: lines,

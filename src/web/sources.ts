@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { OrderProof } from '../core/controls/order-plan.ts';
+import type { QuietHoursLine } from '../core/lines/quiet-hours.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { HistoryReader } from '../core/ports/history-reader.ts';
 import type { OperatorControls } from '../core/ports/operator-controls.ts';
@@ -47,9 +48,11 @@ export interface ProcessSource {
   readonly instance: string;
   readonly startedAtMs: number;
   readonly readiness: () => Promise<Readiness>;
-  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`, `log`, `config`. */
+  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`, `commands`, `log`, `config`. */
   readonly degraded: () => readonly string[];
   readonly queues: () => Promise<readonly QueueLine[]>;
+  /** null: there are none now. */
+  readonly quietHours: () => Promise<QuietHoursLine | null>;
 }
 
 /** Its checks: `redis`, `firstEvaluation`, `dataFresh`. */

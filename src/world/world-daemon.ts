@@ -209,7 +209,8 @@ export class WorldDaemon {
         ticks.assert(schedulesOf(accounts));
         makeChangedDue(state.store, change).catch((error: unknown) => errors.push(error));
       }
-      this.#telemetry.emit({ kind: 'configReloaded', accounts: accounts.size, changed, warnings: [] });
+      const result = changed ? 'changed' : 'unchanged';
+      this.#telemetry.emit({ kind: 'configReloaded', accounts: accounts.size, result, warnings: [] });
     } catch (error) {
       if (!(error instanceof WorldConfigError)) throw error;
       this.#telemetry.emit({ kind: 'configRefused', problems: [error.message] });

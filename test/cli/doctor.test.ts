@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { openQueues } from '../../src/queues/producers.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { polls } from '../daemon/scene.ts';
+import { d, polls } from '../daemon/scene.ts';
 import { freePort, hasRedisServer, startRedisServer, targetOf } from '../support/redis.ts';
 import { json, type OperatorWorld, openOperatorWorld } from './operator.ts';
 
@@ -41,6 +41,8 @@ test('passes where everything is right, names every check, and changes nothing a
     [
       'config',
       'secrets',
+      'channels',
+      'brake',
       'redis',
       'redis.access',
       'redis.version',
@@ -144,6 +146,48 @@ test('a market without an entry, and a budget that does not allow the cadence, f
   expect([...new Set(failed)].sort()).toEqual(['budget', 'markets']);
   expect(of('markets')[0]?.why).toMatch(/without an entry in the config: BTC_PERP$/);
   expect(of('budget')[0]?.why).toMatch(/allows a poll every .* less often than the calm cadence of 300 ms/);
+});
+
+test('a step that the open position is no multiple of fails: a slip of the hand, and no order could be right', async () => {
+  const world = await openOperatorWorld();
+  const text = await readFile(world.configFile, 'utf8');
+  await world.write(text.replace(/(BTC_PERP: .*amountStep: )[^,]+/, (_, before: string) => `${before}"7"`));
+  const { failed, of } = await examine(world);
+  expect([...new Set(failed)]).toEqual(['markets']);
+  expect(of('markets')[0]?.why).toMatch(
+    /^a position of .* in BTC_PERP.* no multiple of its amountStep of 7$/,
+  );
+});
+
+test('nobody is told, and nobody could pause it without Redis: both are warned of until they are set', async () => {
+  const world = await openOperatorWorld();
+  const bare = await examine(world);
+  expect(bare.of('channels')).toMatchObject([{ status: 'warning' }]);
+  expect(bare.of('brake')).toMatchObject([
+    { status: 'warning', cure: expect.stringContaining('controlToken') as string },
+  ]);
+  const text = await readFile(world.configFile, 'utf8');
+  const web = text.replace('web: { port: 0 }', 'web: { port: 0, controlToken: { env: CONTROL } }');
+  await world.write(`${web}channels: { ops: { type: webhook, url: "http://127.0.0.1:1/" } }\n`);
+  const set = await examine(world, [], { ...world.env, CONTROL: 'a-control-token-long-enough' });
+  expect(set.of('channels')).toMatchObject([{ status: 'passed' }]);
+  expect(set.of('brake')).toMatchObject([{ status: 'passed' }]);
+});
+
+test('one credit line in the reply: that the exchange may not show a second one is said', async () => {
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['far'], more: '    watch: { creditLine: true }' } },
+  });
+  const loan = { asset: 'USDT', amount: d('5000'), collateralAsset: 'BTC', collateralAmount: d('0.2') };
+  const words = async () => (await examine(world)).of('read.creditLine').map(({ why }) => why);
+  expect(await words()).toEqual(['there is none']);
+  expect(world.simulator.model.openLoan('long', loan).ok).toBe(true);
+  expect(await words()).toEqual([
+    expect.stringMatching(/^one is open; if you have more .* does not show them/),
+  ]);
+  expect(world.simulator.model.openLoan('long', loan).ok).toBe(true);
+  world.simulator.setReadings({ loanReply: 'array' });
+  expect(await words()).toEqual(['2 are open']);
 });
 
 test('each address by itself: one that is dead fails, and accounts are read over the other', async () => {

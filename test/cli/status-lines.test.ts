@@ -45,7 +45,16 @@ function place(columns?: number) {
 function shown(accounts: readonly StatusAccount[], columns?: number): readonly string[] {
   return statusLines(
     place(columns),
-    { atMs: Date.now(), controls: [], pausedQueues: [], troubles: [], accounts },
+    {
+      atMs: Date.now(),
+      controls: [],
+      refusedControls: [],
+      watchers: 1,
+      pausedQueues: [],
+      troubles: [],
+      quietHours: null,
+      accounts,
+    },
     false,
   );
 }
@@ -89,8 +98,11 @@ test('a file gets the whole of every line, unless COLUMNS bounds it', () => {
   const report = {
     atMs: Date.now(),
     controls: [],
+    watchers: 1,
+    refusedControls: [],
     pausedQueues: [],
     troubles: [],
+    quietHours: null,
     accounts: many(2, FIRING),
   };
   const bounded = statusLines({ ...place(), env: { COLUMNS: '80' } }, report, false);

@@ -201,17 +201,31 @@ describe('markets', () => {
     `{ amountStep: 1, priceStep: ${step}, minAmount: 1, maintenanceMargin: 3%${more} }`;
 
   test.each([
-    ['{}', 'BTC_PERP', 'no `markets` entry covers "BTC_PERP": positions there are watched, never reduced'],
-    [`{ BTC_PERP: ${entry('0.1')} }`, '"*_PERP"', 'covers "*_PERP" (only BTC_PERP): positions elsewhere are'],
-    [`{ BTC_PERP: ${entry('0.1')} }`, 'ETH_PERP', 'covers "ETH_PERP": positions there are'],
+    [
+      '{}',
+      'BTC_PERP',
+      'expected a `markets` entry for "BTC_PERP", got none: positions there are watched, never reduced',
+    ],
+    [`{ BTC_PERP: ${entry('0.1')} }`, '"*_PERP"', 'for "*_PERP", got only BTC_PERP: positions elsewhere are'],
+    [`{ BTC_PERP: ${entry('0.1')} }`, 'ETH_PERP', 'for "ETH_PERP", got none: positions there are'],
     [`{ "*_PERP": ${entry('0.1')} }`, 'ETH_PERP', undefined],
     [`{ "*_PERP": ${entry('0.1')} }`, '"B*_PERP"', undefined],
-    [`{ "??_PERP": ${entry('0.1')} }`, '"B*_PERP"', 'covers "B*_PERP" (only ??_PERP): positions elsewhere'],
+    [`{ "??_PERP": ${entry('0.1')} }`, '"B*_PERP"', 'for "B*_PERP", got only ??_PERP: positions elsewhere'],
     [`{ "*": ${entry('0.1')} }`, '"*"', undefined],
   ])('%s for %s', (entries, where, message) => {
     expect(warnings(markets(entries, where))).toEqual(
       message === undefined ? [] : [['market-without-entry', expect.stringContaining(message)]],
     );
+  });
+
+  test('of many accounts and rules one warning says how many there are', () => {
+    const text = markets('{}', 'BTC_PERP');
+    const first = text.slice(text.indexOf('  - id: desk-1'), text.indexOf('rules:\n'));
+    const crowd = Array.from({ length: 200 }, (_, index) => first.replace('desk-1', `desk-${index}`));
+    const found = problemsOf(text.replace(first, crowd.join('')));
+    expect(found.filter(({ code }) => code === 'market-without-entry')).toMatchObject([
+      { message: expect.stringMatching(/ \(r of 200 accounts\)$/) as string },
+    ]);
   });
 
   test('are not needed by rules that only watch or cancel', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
+import { expectOk, json, openOperatorWorld } from '../cli/operator.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { move, openScene, polls } from './scene.ts';
@@ -84,4 +85,42 @@ channels: { chat: { type: slack, url: { env: CHAT } } }
   expect(text).toMatch(/Resolved: long BTC_PERP long, .* \(early\)\. It began at .* and ended at /);
   await polls(world, 'long', 5);
   expect(collected()).toHaveLength(1);
+});
+
+test('page, status and API say until when it is quiet and how much waits, until a reload ends it', async () => {
+  const chat = await startReceiver();
+  closeAfterTest(() => chat.close());
+  const parts = (quiet: string) => ({
+    accounts: { long: { rules: ['stays'] } },
+    rules: RULES,
+    more: `notify: { remindEvery: 1h${quiet} }
+channels: { chat: { type: slack, url: { env: CHAT } } }
+`,
+  });
+  const world = await openOperatorWorld(parts(`, quietHours: ${quietNow()}`));
+  Object.assign(world.env, { CHAT: chat.url });
+  const daemon = await world.start();
+  const overview = async () => {
+    const reply = await fetch(`${daemon.webUrl()}/api/v1/overview`);
+    return (await reply.json()) as { quietHours: { words: string; held: number; untilMs: number } | null };
+  };
+  const wait = (holds: () => boolean | Promise<boolean>, what: string) =>
+    eventually(holds, what, () => [textsOf(chat), troubles(world.events)]);
+  await wait(() => held(world, 'stays', 'firing'), 'a notice held back');
+  await wait(async () => (await overview()).quietHours?.held === 1, 'it counted');
+  const { quietHours } = await overview();
+  const { words, untilMs } = quietHours ?? expect.fail('not quiet');
+  expect(words).toMatch(/^quiet hours until \d{4}-\d\d-\d\d \d\d:\d\d UTC: 1 notice is held back$/);
+  expect(new Date(untilMs).toISOString().slice(11, 16)).toBe(words.slice(29, 34));
+  const shown = await world.cli(['status']);
+  expectOk(shown);
+  expect(shown.stdout.split('\n')).toContain(words);
+  expect(json(await world.cli(['status', '--json']))).toMatchObject({ quietHours });
+  expect(chat.received).toEqual([]);
+  await world.write(parts(''));
+  expect((await daemon.reload()).kind).toBe('adopted');
+  await wait(() => chat.received.length > 0, 'what was held back');
+  await wait(async () => (await overview()).quietHours === null, 'no quiet hours');
+  expect(json(await world.cli(['status', '--json']))).toMatchObject({ quietHours: null });
+  expect((await world.cli(['status'])).stdout).not.toContain('quiet hours');
 });

@@ -89,6 +89,28 @@ test.each([
   expect(checks.find(({ ok, name }) => !ok && name === 'dataFresh')?.why).toBe(stale);
 });
 
+test('one revoked key of several does not take the readiness of all; it is named, and alone it counts', async () => {
+  const revoked = judged('b', 1_000, { positions: 500_000 }, 'notRead');
+  const failures = [
+    { source: 'positions', error: 'unauthenticated', httpStatus: 401, words: '', sinceMs: NOW },
+  ];
+  Object.assign(
+    (revoked.load as unknown as { account: { documents: { figures: object } } }).account.documents.figures,
+    {
+      failures,
+    },
+  );
+  const [a, b] = [watched('a', 2_000), watched('b', 2_000)];
+  const { ready, checks } = await ask([a, b], [judged('a', 1_000, { positions: 900 }), revoked]);
+  expect(ready).toBe(true);
+  expect(checks[2]?.why).toBe('the data of 1 of 2 accounts are fresh; the exchange refuses the key of b');
+  expect((await ask([b], [revoked])).ready).toBe(false);
+  const stale = await ask([a, b], [judged('a', 100_000, { positions: 900 }), revoked]);
+  expect(stale.checks[2]).toMatchObject({ ok: false, why: 'a was last judged 100 s ago, 10 s at most' });
+  failures.splice(0, 1, { ...failures[0]!, error: 'timeout' });
+  expect((await ask([a, b], [judged('a', 1_000, { positions: 900 }), revoked])).ready).toBe(false);
+});
+
 test('many accounts in trouble are counted, not all named', async () => {
   const ids = Array.from({ length: 8 }, (_, index) => `a${index}`);
   const { checks } = await ask(

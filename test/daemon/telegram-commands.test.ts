@@ -1,14 +1,16 @@
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type OperatorWorld, openOperatorWorld } from '../cli/operator.ts';
-import { closeAfterTest } from '../contract/support/world.ts';
+import { closeAfterTest, openExchange } from '../contract/support/world.ts';
 import {
   BOT_TOKEN,
   type SentMessage,
   startTelegram,
   type TelegramService,
 } from '../notify/telegram-service.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import type { ConfigParts } from './config.ts';
 import { hasFilled, move, ours, polls, sizeOf } from './scene.ts';
-import { eventually, troubles } from './world.ts';
+import { type DaemonWorld, type DaemonWorldOptions, eventually, openDaemonWorld, troubles } from './world.ts';
 
 /** What people say in chats, by what Telegram gets, the controls, and the ledger of the exchange. */
 
@@ -30,27 +32,30 @@ interface Setup {
   readonly within?: string;
   /** Lines of the channel. */
   readonly commands?: string;
+  readonly world?: DaemonWorldOptions;
 }
 
 const COMMANDS = `[{ chat: "${GROUP}", scopes: [control] }, { chat: "${ANN}", name: ann, scopes: [read, control] }, { chat: "${READER}" }]`;
 
-async function open({ mode = 'enforce', within = '30s', commands = COMMANDS }: Setup = {}) {
+async function open({ mode = 'enforce', within = '30s', commands = COMMANDS, world: options }: Setup = {}) {
   const telegram = await startTelegram();
   closeAfterTest(() => telegram.close());
-  const world = await openOperatorWorld({
+  const partsWith = (listed: string): ConfigParts => ({
     mode,
     accounts: { long: { rules: ['halve'] } },
     rules: RULES,
     more: `approval: { within: ${within} }
 notify: { remindEvery: 1h }
 channels:
-  chat: { type: telegram, api: "${telegram.url}", token: { env: BOT_TOKEN }, chat: "${GROUP}"${commands === '' ? '' : `, commands: ${commands}`} }
+  chat: { type: telegram, api: "${telegram.url}", token: { env: BOT_TOKEN }, chat: "${GROUP}"${listed === '' ? '' : `, commands: ${listed}`} }
 `,
   });
+  const simulator = await openExchange({ speed: 1 });
+  const world = await openDaemonWorld(simulator, partsWith(commands), options);
   Object.assign(world.env, { BOT_TOKEN });
   const wait = (holds: () => boolean | Promise<boolean>, what: string) =>
     eventually(holds, what, () => [telegram.sent.map(({ text }) => text), troubles(world.events)]);
-  return { telegram, world, wait };
+  return { telegram, world, wait, partsWith };
 }
 
 /** Until the daemon has listened once: what is said then is new. */
@@ -65,7 +70,7 @@ const buttonsOf = (message: SentMessage | undefined) => (message?.reply_markup?.
 const buttonIn = (telegram: TelegramService, title: string): string =>
   telegram.sent.flatMap(buttonsOf).findLast(({ text }) => text === title)?.callback_data ??
   expect.fail(`no ${title}`);
-const told = ({ events }: OperatorWorld) =>
+const told = ({ events }: DaemonWorld) =>
   events.flatMap((event) => (event.kind === 'botTold' ? [[event.what, event.outcome, event.author]] : []));
 const repliesTo = ({ sent }: TelegramService, chat: number) =>
   sent.filter(({ chat_id: id }) => id === chat).map(({ text }) => text);
@@ -80,7 +85,7 @@ test('listed chats look and pause, in the audit by who it was; who may only look
   await wait(() => repliesTo(telegram, READER).length === 2, 'two replies');
   const [refused, status] = repliesTo(telegram, READER);
   expect(refused).toContain('may only look');
-  expect(status).toMatch(/^long /m);
+  expect(status).toMatch(/^long: /m);
   expect(await daemon.state.controls.list()).toEqual([]);
   telegram.say(GROUP, ANN, '/pause@another_bot');
   telegram.say(GROUP, ANN, '/pause@our_bot long 30m');
@@ -89,14 +94,10 @@ test('listed chats look and pause, in the audit by who it was; who may only look
   telegram.say(ANN, ANN, '/pause long 1y');
   await wait(() => repliesTo(telegram, ANN).length === 3, 'three replies');
   const controls = await daemon.state.controls.list();
-  expect(
-    controls.map(({ kind, accountId, author, reason }) => [kind, accountId, author, reason]).toSorted(),
-  ).toEqual(
-    [
-      ['pause', null, `ann (telegram:${ANN})`, 'by Telegram'],
-      ['pause', 'long', `telegram:${GROUP}/${ANN}`, 'by Telegram'],
-    ].toSorted(),
-  );
+  const shown = controls.map(({ kind, accountId, author, reason }) => [kind, accountId, author, reason]);
+  expect(shown).toHaveLength(2);
+  expect(shown).toContainEqual(['pause', null, `ann (telegram:${ANN})`, 'by Telegram']);
+  expect(shown).toContainEqual(['pause', 'long', `telegram:${GROUP}/${ANN}`, 'by Telegram']);
   for (const { expiresAtMs } of controls) expect((expiresAtMs ?? 0) - Date.now()).toBeLessThan(3_600_001);
   const trail = await daemon.state.audit.tail('long', 500);
   const records = trail.map(({ record }) => record.content).filter(({ kind }) => kind === 'control');
@@ -147,6 +148,13 @@ test('two people press Acknowledge, one twice, and a stranger: it is acknowledge
     'Somebody has acknowledged it before',
   ]);
   expect(telegram.shown.get(unlisted)).toContain('may only look');
+  expect(told(world).map(([, outcome]) => outcome)).toEqual([
+    'unknownChat',
+    'done',
+    'nothing',
+    'nothing',
+    'refused',
+  ]);
   expect(telegram.shown.has(stranger)).toBe(false);
   const controls = await daemon.state.controls.list();
   expect(controls.map(({ kind, author }) => [kind, author])).toEqual([
@@ -166,8 +174,10 @@ test('/ack acknowledges what is open', async () => {
   const daemon = await world.start();
   await listens(telegram, wait);
   await wait(() => telegram.sent.length > 0, 'a notice');
+  telegram.say(READER, READER, '/ack');
   telegram.say(ANN, ANN, '/ack long');
   await wait(() => repliesTo(telegram, ANN).length > 0, 'a reply');
+  expect(repliesTo(telegram, READER)).toEqual([expect.stringContaining('may only look')]);
   expect(repliesTo(telegram, ANN)[0]).toMatch(/^halve for position:\d+ of long: acknowledged$/);
   expect((await daemon.state.controls.list()).map(({ author }) => author)).toEqual([`ann (telegram:${ANN})`]);
 });
@@ -222,6 +232,7 @@ test('a press after the deadline changes nothing: it has acted by then', async (
   const late = telegram.press(GROUP, ANN, buttonIn(telegram, 'Veto'));
   await wait(() => telegram.shown.has(late), 'an answer');
   expect(telegram.shown.get(late)).toContain('It is not waited for any longer');
+  expect(told(world)).toEqual([['press', 'nothing', `telegram:${GROUP}/${ANN}`]]);
   move(world.simulator, -0.01);
   await wait(() => hasFilled(world.simulator, 'long', 0.3), 'half of it closed');
 });
@@ -236,6 +247,117 @@ test('of two processes one listens, and the other one goes on from where that en
   await first.stop('it moves', 10_000);
   telegram.say(ANN, ANN, '/pause long 5m');
   await wait(() => repliesTo(telegram, ANN).length === 2, 'a second reply');
+  // Nothing was interrupted: it has ended in order.
+  expect(repliesTo(telegram, ANN)[1]).toMatch(/^Paused: long/);
   expect((await second.state.controls.list()).map(({ kind }) => kind)).toEqual(['pause']);
   expect(world.events.filter(({ kind }) => kind === 'botListens')).toEqual([]);
 });
+
+test('a reload that lists chats, other ones or none takes effect without a restart', async () => {
+  const { telegram, world, wait, partsWith } = await open({ commands: '' });
+  const daemon = await world.start();
+  const reloadWith = async (commands: string) => {
+    await world.write(partsWith(commands));
+    expect((await daemon.reload()).kind).toBe('adopted');
+  };
+  await reloadWith(`[{ chat: "${ANN}", scopes: [control] }]`);
+  await listens(telegram, wait);
+  telegram.say(READER, READER, '/status');
+  telegram.say(ANN, ANN, '/pause 5m');
+  await wait(() => repliesTo(telegram, ANN).length === 1, 'a reply');
+  await reloadWith(`[{ chat: "${READER}" }]`);
+  await wait(() => {
+    telegram.say(READER, READER, '/status');
+    return repliesTo(telegram, READER).length > 0;
+  }, 'a reply to the other chat');
+  telegram.say(ANN, ANN, '/pause long 5m');
+  await wait(() => telegram.pending() === 0, 'all confirmed');
+  expect(repliesTo(telegram, ANN)).toHaveLength(1);
+  expect((await daemon.state.controls.list()).map(({ accountId }) => accountId)).toEqual([null]);
+  await reloadWith('');
+  await wait(() => !telegram.isHeard(), 'nobody who listens');
+  const before = telegram.pending();
+  telegram.say(READER, READER, '/status');
+  await polls(world, 'long', 3);
+  expect(telegram.pending()).toBe(before + 1);
+});
+
+test('commands that a reload brings together with operators.key wait for the restart that this takes', async () => {
+  const { telegram, world, wait, partsWith } = await open({ commands: '' });
+  const text = await readFile(world.configFile, 'utf8');
+  await world.write(text.replace(/^operators:.*\n/m, ''));
+  const daemon = await world.start();
+  await world.write(partsWith(COMMANDS));
+  expect(await daemon.reload()).toMatchObject({ kind: 'adopted', change: { needsRestart: ['operators'] } });
+  // As long as a reload takes to be seen, and more.
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect(telegram.calls.filter(({ method }) => method === 'getUpdates')).toEqual([]);
+  await daemon.stop('restart', 10_000);
+  await world.start();
+  await listens(telegram, wait);
+});
+
+test('a webhook that is set shows in log, metric and API, with what to do, until it is removed', async () => {
+  const { telegram, world, wait } = await open();
+  telegram.webhook = true;
+  const daemon = await world.start();
+  const seen = async () => {
+    const [page = '', metrics = ''] = await Promise.all(
+      ['/api/v1/overview', '/metrics'].map(async (path) => (await fetch(`${daemon.webUrl()}${path}`)).text()),
+    );
+    const { degradedWords } = JSON.parse(page) as { degradedWords: Record<string, string> };
+    return [degradedWords['commands'], /degraded\{reason="commands"\} (\d)/.exec(metrics)?.[1]];
+  };
+  await wait(async () => (await seen())[1] === '1', 'the trouble');
+  expect(await seen()).toEqual([
+    expect.stringContaining('commands and buttons of a chat are not heard'),
+    '1',
+  ]);
+  expect(world.events).toContainEqual({
+    kind: 'botListens',
+    channel: 'chat',
+    trouble: expect.stringMatching(
+      /^HTTP 409: .*; another program listens with this token, or a webhook is set: end it/,
+    ),
+  });
+  telegram.webhook = false;
+  await wait(async () => (await seen())[1] === '0', 'its end');
+  expect((await seen())[0]).toBeUndefined();
+  telegram.say(ANN, ANN, '/help');
+  await wait(() => repliesTo(telegram, ANN).length > 0, 'a reply');
+});
+
+test.runIf(hasRedisServer())(
+  'while Redis is lost one of two processes listens, and what it did then is not done again when that is back',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const server = await startRedisServer({ persistent: true, args: ['--appendfsync', 'everysec'] });
+    closeAfterTest(() => server.stop());
+    const { telegram, world, wait } = await open({ world: { redis: { url: server.url, prefix: 'bw' } } });
+    const daemon = await world.start();
+    await listens(telegram, wait);
+    await polls(world, 'long', 3);
+    await server.kill();
+    const is = (state: string) =>
+      world.events.some((event) => event.kind === 'standby' && event.state === state);
+    await wait(() => is('alone'), 'the loss noticed');
+    telegram.say(ANN, ANN, '/pause long 30m');
+    await wait(
+      () => repliesTo(telegram, ANN).some((text) => text.startsWith('Paused: long')),
+      'it done alone',
+    );
+    telegram.say(ANN, ANN, '/status');
+    await wait(() => repliesTo(telegram, ANN).some((text) => /Redis is lost/.test(text)), 'a status');
+    await server.start();
+    await wait(() => is('shared'), 'Redis back');
+    const second = await world.start({ ordinal: 1 });
+    await wait(async () => (await second.state.controls.list()).length === 1, 'the pause handed back');
+    const before = repliesTo(telegram, ANN).length;
+    telegram.say(ANN, ANN, '/help');
+    await wait(() => repliesTo(telegram, ANN).length > before, 'a reply');
+    expect(await daemon.state.controls.list()).toMatchObject([{ kind: 'pause', accountId: 'long' }]);
+    expect(told(world).filter(([, outcome]) => outcome === 'done')).toHaveLength(2);
+  },
+);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,8 +10,14 @@ import { closeAfterTest } from '../contract/support/world.ts';
 import { eventually } from '../daemon/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { startPrivateRedis } from '../support/redis.ts';
+import { blocksOf } from './documented-commands.ts';
 
 const EXAMPLE = new URL('../../docs/examples/simulator.yaml', import.meta.url);
+
+const COMMON = `exchange: { baseUrls: [https://api.exchange.example] }
+acting: { cancel: never }
+markets: { "*": { amountStep: 0.001, priceStep: 0.1, minAmount: 0.001, maintenanceMargin: 3% } }
+`;
 
 let folder = '';
 beforeEach(async () => {
@@ -62,4 +69,22 @@ test('docs/examples/simulator.yaml: `check` finds nothing wrong, and a daemon wi
       accounts.every(({ judgedAtMs, positions }) => judgedAtMs !== null && positions.length > 0)
     );
   }, 'every account judged');
+});
+
+test('docs/config.md, many accounts: the commands make a config of 200 that can be used', async () => {
+  const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8');
+  const [block] = blocksOf(page.slice(page.indexOf('## Many accounts')));
+  const [make = '', check = ''] = (block?.script ?? '').split(/^(?=breakwater check)/m);
+  expect(check).toMatch(/^breakwater check breakwater\.next\.yaml && mv \S+ breakwater\.yaml$/m);
+  const ids = Array.from({ length: 200 }, (_, index) => `desk-${index}`);
+  await writeFile(path.join(folder, 'common.yaml'), COMMON);
+  await writeFile(path.join(folder, 'accounts.txt'), `${ids.join('\n')}\n`);
+  await mkdir(path.join(folder, 'keys'));
+  for (const file of ids.flatMap((id) => [`${id}.key`, `${id}.secret`]))
+    await writeFile(path.join(folder, 'keys', file), file, { mode: 0o600 });
+  execFileSync('sh', ['-euc', make], { cwd: folder });
+  const run = await runCommandLine(['check', path.join(folder, 'breakwater.next.yaml'), '--json'], {
+    env: {},
+  });
+  expect(JSON.parse(run.stdout)).toMatchObject({ problems: [] });
 });

@@ -109,6 +109,8 @@ async function listenTo(bot: TelegramBot, desk: BotDesk): Promise<void> {
   const { signal } = new AbortController();
   const named = await bot.name(signal);
   if (named.kind === 'failed') judgeAttempt(named);
+  const told = await bot.say('1', 'text');
+  if (told.kind === 'failed') judgeAttempt(told);
   const heard = await bot.updates(0, 0, signal);
   if (heard.kind === 'failed') return judgeAttempt(heard);
   for (const update of heard.value) {
@@ -134,6 +136,7 @@ function deskForNobody(): BotDesk {
     views: async () => [],
     accountIds: () => ['desk-1'],
     troubles: () => [],
+    quietHours: async () => null,
     clock: { nowMs: () => 1_700_000_000_000 },
   });
 }
@@ -158,7 +161,7 @@ export const RECEIVERS: Boundary = {
     ];
     const bot = createTelegramBot(
       { apiUrl: 'https://api.example', token: '1:SECRETSECRET', nowMs: () => 1_700_000_000_000 },
-      http,
+      { listening: http, answering: http },
     );
     const desk = deskForNobody();
     return {

@@ -839,6 +839,27 @@ test('figures that are not known are called unknown, never 0', () => {
   expect(lines.join(' ').replaceAll(/desk-1|4\.1 %|5 %/g, '')).not.toMatch(/\d/);
 });
 
+test('a price that stood still, or moved away, was said to reach liquidation in 5 minutes at its present speed', () => {
+  const figures = (minutesToLiquidation: number) => ({
+    kind: 'position' as const,
+    market: 'BTC_PERP',
+    direction: 'long' as const,
+    sizeBase: null,
+    notional: null,
+    markPrice: null,
+    liquidationPrice: null,
+    liquidationDistance: null,
+    minutesToLiquidation,
+  });
+  const said = (minutes: number): string =>
+    wordingOf(outgoing({ message: message({ figures: figures(minutes) }) }), []).lines.join(' ');
+  expect(said(5.4)).toContain(
+    'Time to liquidation: as likely as not within about 5 min, if prices go on swinging as of late, up or down.',
+  );
+  expect(said(1e9)).toContain('more than 48 h, if prices go on swinging as of late, up or down.');
+  expect(said(5.4) + said(1e9)).not.toContain('speed');
+});
+
 test('a command can be typed as it stands, whatever the account is called', () => {
   const doing = { state: 'calm', cause: 'nothing', words: 'calm', orders: [], next: 'nothing' };
   const { lines } = wordingOf(outgoing({ message: message({ accountId: "desk.one's; rm", doing }) }), []);

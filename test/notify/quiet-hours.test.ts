@@ -96,7 +96,8 @@ const warning = (changes: Partial<Message> = {}): Message =>
   });
 
 const textOf = (received: Received | undefined): string => {
-  const { text, attachments } = received?.json as { text: string; attachments: readonly { text: string }[] };
+  const { json } = received ?? expect.fail('nothing was received');
+  const { text, attachments } = json as { text: string; attachments: readonly { text: string }[] };
   return `${text}\n${attachments[0]?.text ?? ''}`;
 };
 
@@ -224,7 +225,7 @@ describe('never held back:', () => {
     };
     const { deliverer } = setUp({
       channels: [slack('chat', chat)],
-      notices: held({ put: lost, all: lost, drop: lost }),
+      notices: held({ put: lost, all: lost, names: lost, drop: lost }),
     });
     await deliverer.deliver(warning());
     expect(chat.received).toHaveLength(1);
@@ -359,6 +360,20 @@ test('what somebody wrote into the store is told as not proven, and what is no n
   expect(received?.match(/Not proven to be from Breakwater/g)).toHaveLength(1);
   expect(unproven).toHaveLength(1);
   expect(await store.all()).toHaveLength(3);
+});
+
+test('a notice that waits on two channels counts once, and what is no notice not at all', async () => {
+  const store = createMemoryHeldStore();
+  const notices = held(store);
+  for (const channel of ['chat', 'other'])
+    for (const key of ['a', 'b']) {
+      const { kind: _kind, ...notice } = warning({ id: key, key });
+      expect(await notices.keep({ channel, notice: { ...notice, kind: 'firing' }, insteadOf: [] })).toBe(
+        true,
+      );
+    }
+  await store.put('nonsense', 1, 'x');
+  expect(await notices.count()).toBe(2);
 });
 
 describe('clock changes in London', () => {

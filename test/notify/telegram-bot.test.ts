@@ -1,13 +1,14 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createBotDesk } from '../../src/app/bot/bot-desk.ts';
 import { runBot } from '../../src/app/bot/run-bot.ts';
+import type { ControlDraft } from '../../src/core/ports/operator-controls.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { createTelegramBot } from '../../src/notify/telegram-bot.ts';
 import { buttonData } from '../../src/notify/telegram-buttons.ts';
-import { createMemoryUpdateCursors } from '../../src/state/bot/update-cursor.ts';
+import { createMemoryUpdateCursors, type UpdateCursors } from '../../src/state/bot/update-cursor.ts';
 import { eventually } from '../pipeline/world.ts';
-import { BOT_TOKEN, startTelegram } from './telegram-service.ts';
+import { BOT_TOKEN, startTelegram, type TelegramService } from './telegram-service.ts';
 
 /** A bot at a Bot API that refuses, conflicts and answers nonsense; waits take no time, but count. */
 
@@ -16,10 +17,24 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-async function start({ token = BOT_TOKEN, lost = false } = {}) {
-  const telegram = await startTelegram();
+interface Setup {
+  readonly token?: string;
+  readonly lost?: boolean;
+  /** Of another process: it goes on with that one's service and cursors. */
+  readonly after?: { readonly telegram: TelegramService; readonly cursors: UpdateCursors };
+  /** Is ended in order when it pauses something. */
+  readonly endsAtPause?: boolean;
+  /** Wraps what is kept of how far it came. */
+  readonly keeping?: (cursors: UpdateCursors, die: () => void) => UpdateCursors;
+}
+
+async function start(setup: Setup = {}) {
+  const { token = BOT_TOKEN, lost = false, after, endsAtPause = false, keeping = (kept) => kept } = setup;
+  const telegram = after?.telegram ?? (await startTelegram());
+  const cursors = after?.cursors ?? createMemoryUpdateCursors();
   const events: DaemonEvent[] = [];
   const waits: number[] = [];
+  const put: ControlDraft[] = [];
   let skippedMs = 0;
   const clock = {
     nowMs: () => systemClock.nowMs(),
@@ -30,17 +45,27 @@ async function start({ token = BOT_TOKEN, lost = false } = {}) {
       skippedMs += ms;
     },
   };
-  const put = async (): Promise<never> => {
+  const fail = async (): Promise<never> => {
     throw new Error('the store is lost');
   };
   const over = new AbortController();
   const parts = {
-    controls: { put, answer: put },
-    views: async () => (lost ? await put() : []),
+    controls: {
+      answer: fail,
+      async put(draft: ControlDraft) {
+        if (lost) await fail();
+        put.push(draft);
+        if (endsAtPause) die();
+        return { ...draft, id: 'c', atMs: clock.nowMs() };
+      },
+    },
+    views: async () => (lost ? await fail() : []),
     accountIds: () => ['long'],
     troubles: () => [],
+    quietHours: async () => null,
     clock,
   };
+  const die = () => over.abort(new Error('killed'));
   const running = runBot(
     {
       id: 'b',
@@ -48,34 +73,36 @@ async function start({ token = BOT_TOKEN, lost = false } = {}) {
       chats: new Map([['77', { mayControl: true }]]),
       bot: createTelegramBot({ apiUrl: telegram.url, token, nowMs: () => clock.nowMs() }),
       desk: createBotDesk(parts),
-      cursors: createMemoryUpdateCursors(),
+      cursors: keeping(cursors, die),
       owner: 'i',
       clock,
       telemetry: { emit: (event) => events.push(event) },
     },
     over.signal,
   );
-  closers.push(
-    () => telegram.close(),
-    async () => {
-      over.abort(new Error('the test has ended'));
-      await running;
-      expect(JSON.stringify(events)).not.toContain(BOT_TOKEN.slice(7));
-    },
-  );
+  if (after === undefined) closers.push(() => telegram.close());
+  closers.push(async () => {
+    over.abort(new Error('the test has ended'));
+    await running;
+    expect(JSON.stringify(events)).not.toContain(BOT_TOKEN.slice(7));
+  });
   const listening = () =>
     events.flatMap((event) => (event.kind === 'botListens' ? [event.trouble ?? 'again'] : []));
   const told = () => events.flatMap((event) => (event.kind === 'botTold' ? [event.outcome] : []));
   const until = (holds: () => boolean, what: string) =>
     eventually(holds, what, () => [events, telegram.calls.slice(-3)]);
-  return { telegram, waits, listening, told, until };
+  return { telegram, cursors, waits, put, listening, told, until, ended: () => running };
 }
 
 test('a webhook that is set is said as a trouble once, and that it is over', async () => {
   const { telegram, listening, until } = await start();
   telegram.webhook = true;
   await until(() => listening().length > 0, 'a trouble');
-  expect(listening()).toEqual([expect.stringMatching(/^HTTP 409: Conflict: can't use getUpdates/)]);
+  expect(listening()).toEqual([
+    expect.stringMatching(
+      /^HTTP 409: Conflict: can't use getUpdates .*; another program .* or a webhook is set: end it/,
+    ),
+  ]);
   telegram.webhook = false;
   await until(() => listening().length > 1, 'its end');
   telegram.say(77, 77, '/help');
@@ -102,7 +129,7 @@ test('one conflict, as when a process takes over from another, is no trouble', a
 test('a token that is refused is said at once, and nothing of it', async () => {
   const { listening, until } = await start({ token: `${BOT_TOKEN}-old` });
   await until(() => listening().length > 0, 'a trouble');
-  expect(listening()).toEqual(['HTTP 401: Unauthorized']);
+  expect(listening()).toEqual(['HTTP 401: Unauthorized; set the token that @BotFather shows']);
 });
 
 test('patience that is asked for is had, five minutes at most; nonsense is no end of it', async () => {
@@ -150,6 +177,140 @@ test('what a lost store keeps from being done is said so, and not done later', a
   await until(() => telegram.pending() === 0, 'all confirmed');
   for (const { text } of telegram.sent) expect(text).toContain('Redis did not answer');
   expect(told()).toEqual(['failed', 'failed']);
+});
+
+/** Of a process that does no more from then on: as killed, between two steps of one update. */
+const killedAt =
+  (step: 'begun' | 'done') =>
+  (cursors: UpdateCursors, die: () => void): UpdateCursors => {
+    let begun = false;
+    let isDead = false;
+    const alive = () => {
+      if (isDead) throw new Error('killed');
+    };
+    return {
+      async take(...args) {
+        alive();
+        return await cursors.take(...args);
+      },
+      async advance(bot, owner, cursor) {
+        alive();
+        if (step === 'done' && begun) isDead = true;
+        begun ||= cursor.underWay !== undefined;
+        if (!isDead) await cursors.advance(bot, owner, cursor);
+        if (step === 'begun' && begun) isDead = true;
+        if (isDead) die();
+        alive();
+        return true;
+      },
+      leave: async () => undefined,
+    };
+  };
+
+describe('a process that is killed while it carries out /pause', () => {
+  test.each([
+    ['after it was done', 'done', 1],
+    ['before it was done', 'begun', 0],
+  ] as const)(
+    '%s: the next one does not do it again, and says that it is not known',
+    async (_when, step, times) => {
+      const first = await start({ keeping: killedAt(step) });
+      const { telegram, cursors } = first;
+      telegram.say(77, 77, '/pause long 5m');
+      await first.ended();
+      expect(first.put).toHaveLength(times);
+      telegram.sent.length = 0;
+      const second = await start({ after: { telegram, cursors } });
+      telegram.say(77, 77, '/help');
+      await second.until(() => telegram.sent.length === 2, 'two messages');
+      expect(second.put).toEqual([]);
+      expect(telegram.sent.map(({ text }) => text)).toEqual([
+        expect.stringMatching(/^Not known whether the last thing said here was done/),
+        expect.stringMatching(/^\/status/),
+      ]);
+      expect(second.told()).toEqual(['failed', 'nothing']);
+    },
+  );
+
+  test('is not repeated by one that does not know how far that came', async () => {
+    const first = await start({ keeping: killedAt('done') });
+    first.telegram.say(77, 77, '/pause long 5m');
+    await first.ended();
+    const { telegram } = first;
+    const second = await start({ after: { telegram, cursors: createMemoryUpdateCursors() } });
+    telegram.say(77, 77, '/help');
+    await second.until(() => second.told().length > 0, 'an answer');
+    expect(second.put).toEqual([]);
+    expect(first.put).toHaveLength(1);
+  });
+});
+
+test('a process that ends in order answers what it has done, and leaves the rest to the next one', async () => {
+  const telegram = await startTelegram();
+  closers.push(() => telegram.close());
+  telegram.say(77, 77, '/pause long 5m');
+  telegram.say(77, 77, '/pause 5m');
+  const first = await start({ endsAtPause: true, after: { telegram, cursors: createMemoryUpdateCursors() } });
+  await first.ended();
+  expect(telegram.sent.map(({ text }) => text.split(',')[0])).toEqual(['Paused: long']);
+  const second = await start({ after: first });
+  await second.until(() => telegram.sent.length > 1, 'another answer');
+  expect([...first.put, ...second.put].map(({ accountId }) => accountId)).toEqual(['long', null]);
+  expect(telegram.sent.map(({ text }) => text.split(',')[0])).toEqual([
+    'Paused: long',
+    'Paused: all accounts',
+  ]);
+});
+
+test('after a week without a word Telegram counts from a lower number: the bot is not deaf then', async () => {
+  const { telegram, until } = await start();
+  telegram.say(77, 77, '/help');
+  await until(() => telegram.sent.length === 1 && telegram.isHeard(), 'an answer');
+  telegram.tellNothing();
+  await until(() => telegram.isHeard(), 'a bot that listens');
+  telegram.countFrom(5);
+  telegram.say(77, 77, '/help');
+  await until(() => telegram.sent.length === 2, 'another answer');
+});
+
+test('what Telegram does not confirm is not done, now or later', async () => {
+  const { telegram, put, told, until } = await start();
+  await until(() => telegram.calls.some(({ body }) => Number(body['timeout']) > 0), 'a bot that listens');
+  // The reply to the confirmation.
+  telegram.say(77, 77, '/pause long 5m');
+  telegram.answer('getUpdates', 502, 'Bad gateway');
+  await until(() => telegram.sent.length > 0, 'a message');
+  telegram.say(77, 77, '/pause 5m');
+  await until(() => put.length > 0, 'another pause');
+  expect(put.map(({ accountId }) => accountId)).toEqual([null]);
+  expect(told()).toEqual(['failed', 'done']);
+  expect(telegram.sent[0]?.text).toMatch(/^Not known whether the last thing/);
+});
+
+test('an update that is handed out again is not done again, and not asked for without a pause', async () => {
+  const { telegram, put, waits, until } = await start();
+  telegram.forgetful = true;
+  telegram.say(77, 77, '/pause long 5m');
+  const asked = () => telegram.calls.filter(({ method }) => method === 'getUpdates').length;
+  await until(() => put.length > 0 && asked() > 10, 'the same again and again');
+  expect(put).toHaveLength(1);
+  expect(waits.slice(-3)).toEqual([1_000, 1_000, 1_000]);
+  telegram.say(77, 77, '/pause 5m');
+  await until(() => put.some(({ accountId }) => accountId === null), 'what is new');
+  expect(put.map(({ accountId }) => accountId)).toEqual(['long', null]);
+});
+
+test('a chat that hears nothing more does not keep the bot from hearing others', async () => {
+  const { telegram, put, until } = await start();
+  telegram.answer('sendMessage', 403, {
+    ok: false,
+    error_code: 403,
+    description: 'Forbidden: bot was blocked',
+  });
+  telegram.say(77, 77, '/pause 5m');
+  telegram.say(77, 77, '/pause long 5m');
+  await until(() => telegram.sent.length > 0, 'an answer');
+  expect(put).toHaveLength(2);
 });
 
 test('no button has more bytes than Telegram takes, whatever accounts and rules are called', () => {

@@ -32,7 +32,17 @@ export interface TelegramService {
   push(update: object): number;
   /** Updates that the bot has not confirmed. */
   pending(): number;
+  /** Who waits for updates is told that there are none. */
+  tellNothing(): void;
+  /** As after a week without updates: the next one has any number. */
+  countFrom(updateId: number): void;
+  /** Somebody waits for updates now. */
+  isHeard(): boolean;
+  /** How often somebody began to wait while another one did. */
+  conflicts(): number;
   webhook: boolean;
+  /** What was confirmed is handed out again and again. */
+  forgetful: boolean;
   /** The next call of the method is answered so. */
   answer(method: string, status: number, body: object | string): void;
   close(): Promise<void>;
@@ -42,6 +52,7 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
   let updates: { readonly update_id: number }[] = [];
   let nextUpdate = 1000;
   let nextMessage = 1;
+  let conflicts = 0;
   const calls: TelegramService['calls'] = [];
   const sent: SentMessage[] = [];
   const shown = new Map<string, string>();
@@ -67,6 +78,7 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
         "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first",
       );
     }
+    if (waiting !== undefined) conflicts += 1;
     waiting?.end(true);
     const {
       offset = 0,
@@ -76,7 +88,7 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
     } = body as Record<string, number> & {
       allowed_updates?: readonly string[];
     };
-    updates = updates.filter(({ update_id: id }) => id >= offset);
+    if (!service.forgetful) updates = updates.filter(({ update_id: id }) => id >= offset);
     const found = (): readonly object[] =>
       updates.filter((update) => allowed?.some((kind) => kind in update) !== false).slice(0, limit);
     if (found().length > 0 || timeout === 0) return fine(response, found());
@@ -169,8 +181,15 @@ export async function startTelegram({ token = BOT_TOKEN } = {}): Promise<Telegra
     sent,
     shown,
     webhook: false,
+    forgetful: false,
     push,
     pending: () => updates.length,
+    tellNothing: () => waiting?.end(false),
+    countFrom(updateId) {
+      nextUpdate = updateId;
+    },
+    isHeard: () => waiting !== undefined,
+    conflicts: () => conflicts,
     say: (chat, user, text, atMs = Date.now()) =>
       push({
         message: {

@@ -287,6 +287,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
     },
     degraded: [],
     degradedWords: {},
+    quietHours: null,
     queues: [
       { queue: 'poll', waiting: 0, active: 1, delayed: 4, failed: 0, oldestMs: null, isPaused: false },
     ],

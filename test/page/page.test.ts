@@ -102,6 +102,18 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
+  it('says until when it is quiet and how many notices wait, while they do', async () => {
+    const words = 'quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back';
+    const quietHours = { untilMs: Date.UTC(2026, 0, 31, 7), held: 3, words };
+    const { page, fixture: server } = await open({
+      overview: overview({ quietHours }),
+      accounts: [account('a')],
+    });
+    await sees(page, 'Quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back.');
+    server.changeOverview({ quietHours: null });
+    await becomes(() => page.getByText('Quiet hours').count(), 0);
+  });
+
   it('follows what happens without a reload, in the very same nodes', async () => {
     const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });
     await sees(page, 'desk calm: 15.25 % from liquidation (BTC_PERP).');

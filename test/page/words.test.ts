@@ -291,6 +291,10 @@ describe('the list', () => {
   it('says what is being done', () => {
     expect(doingWords(accountRow(endangered('a')))).toBe('1 order out');
     expect(doingWords(accountRow(account('a')))).toBe('');
+    const row = { ...accountRow(account('a')), doing: { orders: 0, reductions: 1, byHand: 0, stops: 0 } };
+    expect(doingWords(row)).toBe('1 open reduction');
+    // Nobody has approved it yet.
+    expect(doingWords({ ...row, state: { ...CALM, kind: 'asking' } })).toBe('');
   });
 
   it('keeps what it shows apart from what is not there any more', () => {

@@ -149,6 +149,29 @@ test('a pause written to Redis without a seal does not hold, and is told of', as
   await eventually(() => orders(world) > 0, 'an order');
 });
 
+test('what somebody acknowledged before there was a key did not count any more, and status did not say so', async () => {
+  const world = await openOperatorWorld();
+  const before = { accountId: 'long', ruleId: 'near', subject: 'position:1', episode: 1, stage: 0 } as const;
+  await writer(world).controls.put({
+    kind: 'acknowledgement',
+    ...before,
+    ...FORGED,
+    expiresAtMs: Date.now() + 600_000,
+  });
+  await writer(world).controls.put({
+    kind: 'pause',
+    accountId: 'long',
+    ...FORGED,
+    expiresAtMs: Date.now() + 600_000,
+  });
+  const { stdout } = await world.cli(['status']);
+  const said = stdout.replaceAll(/\s+/g, ' ');
+  expect(said).toContain(
+    `Not obeyed: the acknowledgement of near for position:1 by ${FORGED.author} does not hold: it lacks the seal of operators.key`,
+  );
+  expect(said).toContain('Not obeyed: the pause ');
+});
+
 test('a notice put into the queue without a seal is told as not proven, never as critical, and without links to act by; the daemon’s own as ever', async () => {
   const receiver = await startReceiver();
   closeAfterTest(() => receiver.close());

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -103,6 +104,21 @@ describe('a line', () => {
       when: '1970-01-01T00:00:00.000Z',
       many: { a: [1] },
     });
+  });
+
+  test('of a refused connection has no stack, which came back every ten seconds without saying anything', async () => {
+    const { logger, lines } = capture();
+    const refused = await new Promise<Error>((resolve) => {
+      connect({ host: '127.0.0.1', port: 1 }).once('error', resolve);
+    });
+    logger.log('error', 'e', 'w', { error: new Error('lost', { cause: refused }) });
+    const [{ error }] = lines() as [{ error: { stack: string; cause: object } }];
+    expect(error.stack).toContain(' at ');
+    expect(error.cause).toMatchObject({
+      code: 'ECONNREFUSED',
+      message: expect.stringContaining('127.0.0.1:1'),
+    });
+    expect(error.cause).not.toHaveProperty('stack');
   });
 
   test('however long is still JSON', () => {

@@ -184,7 +184,7 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   { kind: 'webRefused', why: 'wrongToken', client: '192.0.2.7' },
   { kind: 'jobChanged', queue: 'act', job: 'j', change: 'removed', author: 'ann (192.0.2.7)' },
   { kind: 'webError', error: new Error('a slow reader') },
-  { kind: 'configReloaded', accounts: 8, changed: true, warnings: ['w'] },
+  { kind: 'configReloaded', accounts: 8, result: 'changed', warnings: ['w'] },
   { kind: 'configRefused', problems: ['p'] },
   { kind: 'redisChecked', warnings: ['hz'] },
   { kind: 'redis', available: false, error: new Error('gone') },
@@ -235,6 +235,7 @@ describe('what happens', () => {
       'breakwater_degraded{reason="exchange_store"}': 1,
       'breakwater_degraded{reason="schedule"}': 1,
       'breakwater_degraded{reason="notify"}': 0,
+      'breakwater_degraded{reason="commands"}': 0,
       'breakwater_rule_transitions_total{to="firing",reason="heldLongEnough"}': 1,
       'breakwater_commits_total{by="poll",result="committed"}': 1,
       'breakwater_accounts_refused_total{document="lane"}': 1,
@@ -427,10 +428,12 @@ describe('what happens', () => {
     store('a', false);
     store('b', false);
     deliver('failed');
+    telemetry.emit({ kind: 'botListens', channel: 'ops', trouble: 'HTTP 409' });
     clock.advance(10_000);
     telemetry.emit({ kind: 'ticked', bucket: 1, lagMs: 6_000, durationMs: 1, due: 1, inFlight: 0 });
-    expect(metrics.degraded()).toEqual(['redis', 'exchange_store', 'schedule', 'notify']);
+    expect(metrics.degraded()).toEqual(['redis', 'exchange_store', 'schedule', 'notify', 'commands']);
     telemetry.emit({ kind: 'redis', available: true });
+    telemetry.emit({ kind: 'botListens', channel: 'ops' });
     store('a', true);
     deliver('delivered');
     expect(metrics.degraded()).toEqual(['exchange_store', 'schedule']);
@@ -438,6 +441,7 @@ describe('what happens', () => {
     clock.advance(61_000);
     expect(metrics.degraded()).toEqual([]);
     deliver('failed');
+    telemetry.emit({ kind: 'botListens', channel: 'ops', trouble: 'HTTP 409' });
     metrics.retain(['a'], []);
     expect(metrics.degraded()).toEqual([]);
   });

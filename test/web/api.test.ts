@@ -74,6 +74,7 @@ describe('what is read', () => {
       health: { ready: true },
       degraded: ['notify'],
       degradedWords: { notify: 'notifications are not delivered' },
+      quietHours: { untilMs: 1_769_842_800_000, held: 3, words: 'quiet hours' },
       queues: [{ queue: 'poll', waiting: 1 }],
       may: { control: true, topUp: false },
     });

@@ -180,6 +180,7 @@ describe('listening', () => {
           startedAtMs: 1,
           readiness: () => never,
           degraded: () => [],
+          quietHours: async () => null,
           queues: () => never,
         },
       },

@@ -28,6 +28,8 @@ interface Scene {
   readonly to?: number;
   readonly side?: 'long' | 'short';
   readonly hedgedBy?: string;
+  /** A position in another market, which stays. */
+  readonly beside?: string;
   readonly urgent?: boolean;
   readonly slippage?: number;
   readonly readings?: object;
@@ -37,7 +39,7 @@ interface Scene {
 }
 
 function open({ to = START, side = 'long', ...scene }: Scene): World {
-  const { hedgedBy, urgent = true, slippage = 0.01, readings = {}, depth = '5', faults = [] } = scene;
+  const { hedgedBy, beside, urgent = true, slippage = 0.01, readings = {}, depth = '5', faults = [] } = scene;
   const other = side === 'long' ? 'short' : 'long';
   return openWorld({
     seed: 11,
@@ -53,6 +55,7 @@ function open({ to = START, side = 'long', ...scene }: Scene): World {
             ...(hedgedBy === undefined
               ? []
               : [{ market: 'BTC_PERP', side: other, amount: hedgedBy } as const]),
+            ...(beside === undefined ? [] : [{ market: 'ETH_PERP', side, amount: beside }]),
           ],
         },
       ],
@@ -77,7 +80,7 @@ function open({ to = START, side = 'long', ...scene }: Scene): World {
         atMs: ORDERED_MS,
         kind: 'reduce',
         account: 'desk-1',
-        markets: ['*'],
+        markets: ['BTC_PERP'],
         target: { kind: 'to', fraction: 0 },
         slippage,
         flatten: true,
@@ -236,6 +239,85 @@ test('killed between the two orders, or after both, and started again: closed on
       expect([killMs, sizes, left]).toEqual([killMs, [], 0]);
     }
   }
+});
+
+test('after an urgent close the stop on the other side stood for three minutes, as if others had closed the position', async () => {
+  const readings = { reduceOnlyAfterClose: 'kept' };
+  const scene = { to: START * 1.005, readings } as const;
+  const world = open({ ...scene, beside: '1' });
+  await world.run();
+  const { fills, open: left } = outcomeOf(world);
+  expect([sumOf(fills), left]).toEqual([0.5, 0]);
+  const { model } = world.exchange;
+  const [fill] = model.ledger({ kinds: ['fill'], accountId: 'desk-1' });
+  const [gone] = model.ledger({ kinds: ['order_cancelled'], accountId: 'desk-1' });
+  // Two lists that show the other position, and the cancel.
+  expect((gone?.atMs ?? 0) - (fill?.atMs ?? 0)).toBeLessThan(4_000);
+  // An empty list proves nothing: what is left stays, and the audit trail says why.
+  const alone = open(scene);
+  await alone.run();
+  expect(outcomeOf(alone).open).toBe(1);
+  const said = async ({ audit }: World) =>
+    (await audit.tail('desk-1', 10_000)).flatMap(({ record: { content } }) =>
+      content.kind === 'action'
+        ? [`${content.event.kind} ${content.event.reason}: ${content.event.words}`]
+        : [],
+    );
+  const words = [...(await said(world)), ...(await said(alone))];
+  expect(words.filter((one) => one.startsWith('ambiguousMove'))).toEqual([]);
+  expect(await said(alone)).toContainEqual(
+    expect.stringMatching(
+      /^positionAbsent explained: .* an order of ours has probably closed it\. .* after 3 minutes$/,
+    ),
+  );
+});
+
+test('after a crash the stop on the other side of an urgent close stood 1.6 % away, for what the crash had taught', async () => {
+  const jump = (atMs: number, price: number): TimedEvent => {
+    return { atMs, kind: 'setPrice', market: 'BTC_USDT', price: String(price) };
+  };
+  const world = openWorld({
+    seed: 11,
+    durationMs: 200_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: '4000' },
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
+        },
+      ],
+    },
+    daemons: [
+      {
+        name: 'north',
+        config: CONFIG.replace('below: 1%', 'below: 4%').replace(
+          'to: 0%, slippage: 1%',
+          'to: 20%, slippage: 2%',
+        ),
+      },
+    ],
+    events: [
+      jump(20_000, 55_700),
+      jump(35_000, 54_700),
+      {
+        atMs: 150_000,
+        kind: 'reduce',
+        account: 'desk-1',
+        markets: ['*'],
+        target: { kind: 'to', fraction: 0 },
+        slippage: 0.01,
+        flatten: true,
+        urgent: true,
+      },
+    ],
+  });
+  await world.run();
+  const { fills, stops } = outcomeOf(world);
+  expect(fills).toHaveLength(1);
+  const urgent = stops.filter(({ atMs }) => atMs > 150_000).map(({ at }) => Math.abs(at / 54_700 - 1));
+  // As the preview of the command says, on both sides.
+  for (const away of urgent.slice(-2)) expect(away).toBeLessThan(0.0013);
 });
 
 test('what the owner opens right after is not reduced by the stop that is left', async () => {

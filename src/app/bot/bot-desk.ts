@@ -1,5 +1,6 @@
 import { parseDuration } from '../../config/shape/units.ts';
 import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
+import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { ControlError, type OperatorControls } from '../../core/ports/operator-controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
@@ -14,6 +15,7 @@ export interface BotDeskParts {
   readonly accountIds: () => readonly string[];
   /** What of this process does not work, in words. */
   readonly troubles: () => readonly string[];
+  readonly quietHours: () => Promise<QuietHoursLine | null>;
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
@@ -80,9 +82,11 @@ async function status(parts: BotDeskParts, [named]: readonly string[]): Promise<
   if (named !== undefined && !parts.accountIds().includes(named)) return noAccount(named);
   const views = await parts.views(named === undefined ? undefined : [named]);
   const shown = views.toSorted((a, b) => worseFirst(a.state, b.state)).slice(0, MOST_ACCOUNTS);
+  const quiet = await parts.quietHours();
   const lines = [
     ...parts.troubles(),
-    headlineOf(views).words,
+    ...(quiet === null ? [] : [quiet.words]),
+    ...(views.length === 1 ? [] : [headlineOf(views).words]),
     ...shown.map(({ accountId, state }) => `${accountId}: ${state.words}`),
     ...(views.length > shown.length ? [`and ${views.length - shown.length} more accounts`] : []),
   ];
@@ -161,9 +165,7 @@ async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promi
   const target = readButton(data, { accountIds: parts.accountIds(), open });
   if (target === undefined) return { outcome: 'refused', text: 'This button is not known.' };
   if (target === 'gone') return GONE;
-  const actions = linkActions({ ...parts, reason: 'by Telegram' });
-  const use: (own: never, author: string) => ReturnType<typeof actions.acknowledge.use> =
-    actions[target.kind].use;
-  const { kind, title, lines } = await use(target as never, speaker.author);
-  return { outcome: kind, text: [title, ...lines].join('. ') };
+  const action = linkActions({ ...parts, reason: 'by Telegram' })(target);
+  const { changed, title, lines } = await action.use(target, speaker.author);
+  return { outcome: changed ? 'done' : 'nothing', text: [title, ...lines].join('. ') };
 }

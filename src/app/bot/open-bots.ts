@@ -3,8 +3,8 @@ import type { Secret } from '../../config/secret.ts';
 import { degradedWords } from '../../core/lines/process-troubles.ts';
 import type { RunningWorker } from '../../queues/worker.ts';
 import {
-  createMemoryUpdateCursors,
   createRedisUpdateCursors,
+  createStandbyUpdateCursors,
   type UpdateCursors,
 } from '../../state/bot/update-cursor.ts';
 import type { Base } from '../open-base.ts';
@@ -17,13 +17,17 @@ const LOOK_EVERY_MS = 1_000;
 /** Listens to the bots of the config as it is, until `signal`. */
 export function startBots(base: Base, config: () => CompiledConfig, signal: AbortSignal): RunningWorker {
   const desk = deskOf(base);
-  const cursors = cursorsOf(base);
+  const { redis, prefix, state, ordinal } = base;
+  const isAlone = (): boolean => state.standby?.isAlone === true;
+  const cursors = createStandbyUpdateCursors(createRedisUpdateCursors({ redis, prefix }), isAlone, ordinal);
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       const current = config();
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
-      const running = startThem(base, botsOf(current), { desk, cursors }, either);
+      // A key that a reload brings counts from the next start on, and so do commands.
+      const bots = base.links === undefined ? [] : botsOf(current);
+      const running = startThem(base, bots, { desk, cursors }, either);
       while (!signal.aborted && config() === current) {
         await base.clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);
       }
@@ -92,43 +96,14 @@ function botsOf({ channels }: CompiledConfig): readonly WantedBot[] {
   return [...bots.values()];
 }
 
-function deskOf({ state, accounts, clock, process }: Base): BotDesk {
+function deskOf({ state, accounts, clock, process, quiet }: Base): BotDesk {
   const views = createViewSource({ store: state.store, accounts, clock });
   return createBotDesk({
     controls: state.controls,
     views: async (ids) => (await views.read(ids)).map(({ view }) => view),
     accountIds: () => views.ids(),
     troubles: () => process.metrics.degraded().map(degradedWords),
+    quietHours: () => quiet.now(),
     clock,
   });
-}
-
-/** Without the store nothing settles who listens: the first of all processes does. It goes on from where it was. */
-function cursorsOf({ state, redis, prefix, ordinal }: Base): UpdateCursors {
-  const shared = createRedisUpdateCursors({ redis, prefix });
-  const own = createMemoryUpdateCursors();
-  const isAlone = (): boolean => state.standby?.isAlone === true;
-  return {
-    async take(bot, owner, leaseMs) {
-      if (isAlone() && ordinal !== 0) return undefined;
-      const [mine, theirs] = [
-        await own.take(bot, owner, leaseMs),
-        isAlone() ? undefined : await shared.take(bot, owner, leaseMs),
-      ];
-      if (isAlone() || mine === undefined) return mine;
-      return (
-        theirs && {
-          offset: Math.max(mine.offset, theirs.offset),
-          caughtUpMs: Math.max(mine.caughtUpMs, theirs.caughtUpMs),
-        }
-      );
-    },
-    async advance(bot, owner, cursor) {
-      await own.advance(bot, owner, cursor);
-      return isAlone() || (await shared.advance(bot, owner, cursor));
-    },
-    async leave(bot, owner) {
-      if (!isAlone()) await shared.leave(bot, owner);
-    },
-  };
 }

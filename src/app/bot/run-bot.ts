@@ -71,12 +71,17 @@ export async function runBot(parts: BotParts, signal: AbortSignal): Promise<void
 }
 
 /** One look for what was said, and all of it carried out. Resolves to how long to wait before the next one. */
-async function listen(parts: BotParts, state: State, cursor: Cursor, signal: AbortSignal): Promise<number> {
+async function listen(parts: BotParts, state: State, before: Cursor, signal: AbortSignal): Promise<number> {
   const { bot, cursors, id, owner, clock } = parts;
   if (state.botName === undefined) {
     const named = await bot.name(signal);
     if (named.kind === 'failed') return failedFor(parts, state, named);
     state.botName = named.value;
+  }
+  const { underWay, ...cursor } = before;
+  if (underWay !== undefined) {
+    await tellInterrupted(parts, underWay);
+    if (!(await cursors.advance(id, owner, cursor))) return OTHERS_MS;
   }
   // What waits since it last listened is told apart from what is said now.
   const isFresh = clock.nowMs() - cursor.caughtUpMs <= TOO_OLD_MS;
@@ -84,18 +89,41 @@ async function listen(parts: BotParts, state: State, cursor: Cursor, signal: Abo
   if (found.kind === 'failed') return failedFor(parts, state, found);
   hear(parts, state);
   let { offset } = cursor;
+  // Another server at `api` than Telegram's may never forget: it must not be asked without a pause.
+  const isRepeated = found.value.length > 0 && found.value.every(({ updateId }) => updateId < cursor.offset);
+  if (isRepeated) return FIRST_PAUSE_MS;
   for (const update of found.value.toSorted((a, b) => a.updateId - b.updateId)) {
-    // Carried out before: the other side repeats what was not confirmed.
+    // Begun before: the other side repeats what was not confirmed.
     if (update.updateId < offset) continue;
-    if ((await cursors.take(id, owner, TURN_MS)) === undefined) return OTHERS_MS;
-    await handle(parts, update, { isFresh, botName: state.botName }, signal);
+    // The next process carries it out, as nothing of it has begun.
+    if (signal.aborted) return 0;
     offset = update.updateId + 1;
+    const heard = hearingOf(parts, update, { isFresh, botName: state.botName });
+    if (heard === undefined) continue;
+    if ((await cursors.take(id, owner, TURN_MS)) === undefined) return OTHERS_MS;
+    // It counts as done, here and at the other side, before it is: whatever happens then, nobody does it again.
+    const begun = { ...cursor, offset, underWay: heard.update.chatId };
+    if (!(await cursors.advance(id, owner, begun))) return OTHERS_MS;
+    const confirmed = await bot.updates(offset, 0, signal);
+    if (confirmed.kind === 'failed') return failedFor(parts, state, confirmed);
+    await carryOut(parts, heard);
     if (!(await cursors.advance(id, owner, { ...cursor, offset }))) return OTHERS_MS;
   }
-  if (found.value.length < MOST_UPDATES)
-    await cursors.advance(id, owner, { offset, caughtUpMs: clock.nowMs() });
+  const caughtUpMs = found.value.length < MOST_UPDATES ? clock.nowMs() : cursor.caughtUpMs;
+  // After a quiet week Telegram counts from any number, which may be a lower one. All before is confirmed by now.
+  await cursors.advance(id, owner, { offset: found.value.length === 0 ? 0 : offset, caughtUpMs });
   return 0;
 }
+
+/** A process ended, or lost Redis or Telegram, after something had begun to count as done. */
+async function tellInterrupted({ bot, chats, channel, telemetry }: BotParts, chatId: string): Promise<void> {
+  const words = 'the last thing that was said may not have been done: it was interrupted';
+  telemetry.emit({ kind: 'botTold', channel, what: 'other', outcome: 'failed', words });
+  if (chats.has(chatId)) await bot.say(chatId, INTERRUPTED);
+}
+
+const INTERRUPTED =
+  'Not known whether the last thing said here was done: Breakwater was interrupted. Look with /status, and say it again if it was not.';
 
 function hear({ channel, telemetry }: BotParts, state: State): void {
   if (state.isTold) telemetry.emit({ kind: 'botListens', channel });
@@ -112,8 +140,12 @@ function failedFor(
   const nowMs = clock.monotonicMs();
   state.failedSinceMs ??= nowMs;
   state.failures += 1;
+  // Of these nothing is over by waiting; Telegram calls a webhook so.
   const isLasting =
-    nowMs - state.failedSinceMs >= TROUBLE_AFTER_MS || reason === 'unauthorized' || reason === 'notFound';
+    nowMs - state.failedSinceMs >= TROUBLE_AFTER_MS ||
+    reason === 'unauthorized' ||
+    reason === 'notFound' ||
+    words.includes('webhook is active');
   if (isLasting && !state.isTold) {
     state.isTold = true;
     telemetry.emit({ kind: 'botListens', channel, trouble: words });
@@ -130,42 +162,44 @@ interface Hearing {
   readonly botName: string;
 }
 
-/** Does not reject but when aborted: what could not be done is said, and not done later. */
-async function handle(
-  parts: BotParts,
+type Said = Exclude<BotUpdate, { readonly kind: 'other' }>;
+
+interface Heard {
+  readonly update: Said;
+  readonly speaker: Speaker;
+  readonly isFresh: boolean;
+}
+
+/** What is said by a chat that is listed, to this bot; everything else is only counted. */
+function hearingOf(
+  { channel, telemetry, chats }: BotParts,
   update: BotUpdate,
-  hearing: Hearing,
-  signal: AbortSignal,
-): Promise<void> {
-  const { channel, telemetry, chats, bot } = parts;
-  const note = (
-    outcome: BotReply['outcome'] | 'tooOld' | 'unknownChat' | 'ignored' | 'failed',
-    words: string,
-    author?: string,
-  ) =>
-    telemetry.emit({
-      kind: 'botTold',
-      channel,
-      what: update.kind,
-      outcome,
-      words,
-      ...(author === undefined ? {} : { author }),
-    });
-  if (update.kind === 'other') return note('ignored', 'something that is no command');
+  { isFresh, botName }: Hearing,
+): Heard | undefined {
+  const ignore = (outcome: 'unknownChat' | 'ignored', words: string): undefined => {
+    telemetry.emit({ kind: 'botTold', channel, what: update.kind, outcome, words });
+  };
+  if (update.kind === 'other') return ignore('ignored', 'something that is no command');
   const chat = chats.get(update.chatId);
-  if (chat === undefined) return note('unknownChat', 'a chat that is not listed');
-  if (update.kind === 'command' && (update.addressee ?? hearing.botName) !== hearing.botName)
-    return note('ignored', 'a command for another bot');
-  const speaker = speakerOf(update, chat);
-  const said =
+  if (chat === undefined) return ignore('unknownChat', 'a chat that is not listed');
+  if (update.kind === 'command' && (update.addressee ?? botName) !== botName)
+    return ignore('ignored', 'a command for another bot');
+  return { update, speaker: speakerOf(update, chat), isFresh };
+}
+
+/** Does not reject: what could not be done is said, and not done later. */
+async function carryOut(parts: BotParts, heard: Heard): Promise<void> {
+  const { channel, telemetry, bot } = parts;
+  const { update, speaker } = heard;
+  const reply = await replyTo(parts, heard).catch((): Reply => NOT_DONE);
+  const words =
     update.kind === 'command'
       ? ['/', update.name, ...update.words.map((word) => ` ${word}`)].join('')
       : 'a button';
-  const reply = await replyTo(parts, update, { ...hearing, speaker }).catch((): Reply => NOT_DONE);
-  signal.throwIfAborted();
-  note(reply.outcome, said, speaker.author);
-  if (update.kind === 'command') await bot.say(update.chatId, reply.text, signal);
-  else await bot.answerPress(update.pressId, reply.text, reply.outcome !== 'done', signal);
+  const { outcome, text } = reply;
+  telemetry.emit({ kind: 'botTold', channel, what: update.kind, outcome, words, author: speaker.author });
+  if (update.kind === 'command') await bot.say(update.chatId, text);
+  else await bot.answerPress(update.pressId, text, outcome !== 'done');
 }
 
 type Reply = Omit<BotReply, 'outcome'> & { readonly outcome: BotReply['outcome'] | 'tooOld' | 'failed' };
@@ -179,11 +213,7 @@ const TOO_OLD: Reply = {
   text: 'Not done: nobody listened for more than 5 min, and this may have been said before that. Say it again.',
 };
 
-async function replyTo(
-  { desk, clock }: BotParts,
-  update: Exclude<BotUpdate, { readonly kind: 'other' }>,
-  { isFresh, speaker }: Hearing & { readonly speaker: Speaker },
-): Promise<Reply> {
+async function replyTo({ desk, clock }: BotParts, { update, speaker, isFresh }: Heard): Promise<Reply> {
   if (update.kind === 'press') return isFresh ? await desk.press(update.data, speaker) : TOO_OLD;
   if (clock.nowMs() - update.atMs > TOO_OLD_MS) return TOO_OLD;
   return await desk.command(update.name, update.words, speaker);

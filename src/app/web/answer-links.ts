@@ -7,6 +7,13 @@ import type { LinkView } from '../../web/links.ts';
 
 type Target = Extract<LinkTarget, { readonly kind: 'answer' }>;
 
+/** `nothing`: the link can be used again. */
+export interface LinkResult extends LinkView {
+  readonly kind: 'done' | 'nothing';
+  /** Whether something is otherwise now: nobody was first, and it was not too late. */
+  readonly changed: boolean;
+}
+
 interface AnswerParts {
   /** For the audit. */
   readonly reason?: string;
@@ -36,13 +43,11 @@ export function answerLinks({ controls, views, reason = 'by a link' }: AnswerPar
       const button = target.decision === 'approve' ? 'Approve' : 'Veto';
       return { title: `${button}?`, lines: linesOf(view, question, target), button };
     },
-    async use(
-      { accountId, decision, questionId, revision }: Target,
-      author: string,
-    ): Promise<LinkView & { readonly kind: 'done' | 'nothing' }> {
+    async use({ accountId, decision, questionId, revision }: Target, author: string): Promise<LinkResult> {
       const draft = { decision, questionId, revision, author, reason };
       const reply = await controls.answer(accountId, draft);
-      return { kind: reply.kind === 'notAsked' ? 'nothing' : 'done', ...outcomeOf(reply, decision) };
+      const kind = reply.kind === 'notAsked' ? 'nothing' : 'done';
+      return { kind, changed: reply.kind === 'taken', ...outcomeOf(reply, decision) };
     },
   };
 }

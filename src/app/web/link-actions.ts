@@ -4,7 +4,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { OperatorControls } from '../../core/ports/operator-controls.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import type { LinkView } from '../../web/links.ts';
-import { answerLinks } from './answer-links.ts';
+import { answerLinks, type LinkResult } from './answer-links.ts';
 
 export interface LinkParts {
   readonly controls: Pick<OperatorControls, 'put' | 'answer'>;
@@ -13,11 +13,6 @@ export interface LinkParts {
   readonly clock: Pick<Clock, 'nowMs'>;
   /** Of an answer, for the audit; default: by a link. */
   readonly reason?: string;
-}
-
-/** `nothing`: the link can be used again. */
-export interface LinkResult extends LinkView {
-  readonly kind: 'done' | 'nothing';
 }
 
 /** What one kind of link shows and does. Doing it twice is harmless. */
@@ -30,8 +25,9 @@ type LinkActions = {
   readonly [K in LinkTarget['kind']]: LinkAction<Extract<LinkTarget, { readonly kind: K }>>;
 };
 
-export function linkActions(parts: LinkParts): LinkActions {
-  return {
+/** What the link of any kind shows and does. */
+export function linkActions(parts: LinkParts): (target: LinkTarget) => LinkAction<LinkTarget> {
+  const actions: LinkActions = {
     acknowledge: {
       look: async (target) => lookAt(await episodesOf(parts, target), target),
       use: async (target, author) => await acknowledge(parts, await episodesOf(parts, target), author),
@@ -42,6 +38,7 @@ export function linkActions(parts: LinkParts): LinkActions {
     },
     answer: answerLinks(parts),
   };
+  return ({ kind }) => actions[kind];
 }
 
 type Acknowledge = Extract<LinkTarget, { readonly kind: 'acknowledge' | 'acknowledgeAll' }>;
@@ -122,7 +119,7 @@ async function acknowledge(
   open: readonly Open[],
   author: string,
 ): Promise<LinkResult> {
-  if (open.length === 0) return { kind: 'nothing', ...OVER };
+  if (open.length === 0) return { kind: 'nothing', changed: false, ...OVER };
   const by = { author, reason: 'acknowledged' };
   const done = await acknowledgeAll(controls, open, { by, nowMs: clock.nowMs() });
   const isNews = done.some(({ isOlder }) => !isOlder);
@@ -130,6 +127,6 @@ async function acknowledge(
   const words = others.map((one) => `Acknowledged by ${one.author} at ${timeWords(one.atMs)}.`);
   const lines = [...new Set(words)].slice(0, MOST_ACCOUNTS);
   return isNews
-    ? { kind: 'done', title: 'Acknowledged', lines: [...lines, MEANING] }
-    : { kind: 'done', title: 'Somebody has acknowledged it before', lines };
+    ? { kind: 'done', changed: true, title: 'Acknowledged', lines: [...lines, MEANING] }
+    : { kind: 'done', changed: false, title: 'Somebody has acknowledged it before', lines };
 }

@@ -1,7 +1,7 @@
-import type { FoundUse, LinkSigner, LinkTarget, LinkUses } from '../../core/controls/signed-link.ts';
+import type { FoundUse, LinkSigner, LinkUses } from '../../core/controls/signed-link.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { LinkDesk, LinkView } from '../../web/links.ts';
-import { type LinkParts, type LinkResult, linkActions, timeWords } from './link-actions.ts';
+import { type LinkParts, linkActions, timeWords } from './link-actions.ts';
 
 export interface LinkDeskParts extends LinkParts {
   readonly signer: LinkSigner;
@@ -16,8 +16,7 @@ const REMEMBERED_MS = 7 * 86_400_000;
 /** Shows and does what links of messages say, each once. */
 export function createLinkDesk({ signer, uses, redact, ...parts }: LinkDeskParts): LinkDesk {
   const { clock } = parts;
-  const actions = linkActions(parts);
-  const actionOf = (target: LinkTarget): AnyAction => actions[target.kind];
+  const actionOf = linkActions(parts);
   return {
     read: (token) => signer.read(token, clock.nowMs()),
     async look(id, { target }) {
@@ -40,11 +39,6 @@ export function createLinkDesk({ signer, uses, redact, ...parts }: LinkDeskParts
       return view;
     },
   };
-}
-
-interface AnyAction {
-  look(target: LinkTarget): Promise<LinkView>;
-  use(target: LinkTarget, author: string): Promise<LinkResult>;
 }
 
 function usedView({ author, atMs, isDone }: FoundUse): LinkView {

@@ -84,7 +84,11 @@ async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]>
   const watched = parts.accounts();
   const nowMs = parts.clock.nowMs();
   const unjudged = watched.flatMap(({ id }) => whyUnjudged(id, found.get(id)));
-  const stale = watched.flatMap((account) => whyStale(account, found.get(account.id), nowMs));
+  // Only a person can give an account another key, and is told so. It must not keep the other accounts from being ready.
+  const able = watched.filter(({ id }) => !isKeyRefused(found.get(id)));
+  const due = able.length === 0 ? watched : able;
+  const stale = due.flatMap((account) => whyStale(account, found.get(account.id), nowMs));
+  const refused = watched.filter((account) => !due.includes(account)).map(({ id }) => id);
   const isOne = watched.length === 1;
   return [
     checkOf(
@@ -95,7 +99,12 @@ async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]>
     checkOf(
       'dataFresh',
       stale,
-      isOne ? 'its data are fresh' : `the data of ${watched.length} accounts are fresh`,
+      isOne
+        ? 'its data are fresh'
+        : [
+            `the data of ${refused.length === 0 ? '' : `${due.length} of `}${watched.length} accounts are fresh`,
+            ...refusedWords(refused),
+          ].join('; '),
     ),
   ];
 }
@@ -105,9 +114,25 @@ const MOST_NAMED = 5;
 
 function checkOf(name: string, problems: readonly string[], fine: string): Check {
   if (problems.length === 0) return { name, ok: true, why: fine };
-  const more = problems.length - MOST_NAMED;
-  const named = problems.slice(0, MOST_NAMED).join('; ');
-  return { name, ok: false, why: more > 0 ? `${named}; and ${more} more` : named };
+  return { name, ok: false, why: someOf(problems, '; ') };
+}
+
+function someOf(all: readonly string[], between: string): string {
+  const more = all.length - MOST_NAMED;
+  const named = all.slice(0, MOST_NAMED).join(between);
+  return more > 0 ? `${named}${between}and ${more} more` : named;
+}
+
+function refusedWords(ids: readonly string[]): readonly string[] {
+  return ids.length === 0 ? [] : [`the exchange refuses the key of ${someOf(ids, ', ')}`];
+}
+
+/** Whatever process and address asks. */
+const OF_THE_KEY: ReadonlySet<string> = new Set(['unauthenticated', 'permissionDenied', 'loansNotAvailable']);
+
+function isKeyRefused(shared: SharedAccount | undefined): boolean {
+  const failures = storedOf(shared)?.documents.figures?.failures ?? [];
+  return failures.some(({ source, error }) => source === 'positions' && OF_THE_KEY.has(error));
 }
 
 function whyUnjudged(id: string, account: SharedAccount | undefined): readonly string[] {

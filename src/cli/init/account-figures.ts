@@ -1,4 +1,5 @@
-import type { PositionRecord } from '../../core/ports/exchange.ts';
+import type { CreditLineRecord, PositionRecord } from '../../core/ports/exchange.ts';
+import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { formatDecimal, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { Quantity } from '../../core/quantities/quantity.ts';
@@ -15,7 +16,7 @@ export interface HeldPosition {
 }
 
 /** No config says yet how records are to be read: as the specification says. */
-const READING = { bothSign: 'signed', marketSettings: () => undefined } as const;
+const READING = { bothSign: 'signed', ltvUnit: 'auto', marketSettings: () => undefined } as const;
 
 export function heldPositions(records: readonly PositionRecord[]): readonly HeldPosition[] {
   return records.map((record) => {
@@ -33,6 +34,26 @@ export function heldPositions(records: readonly PositionRecord[]): readonly Held
 
 function orNull<T>(quantity: Quantity<T>): T | null {
   return quantity.kind === 'value' ? quantity.value : null;
+}
+
+/** A credit line as `init` shows it: LTVs as fractions, null where the exchange did not say. */
+export interface HeldCreditLine {
+  readonly asset: string;
+  readonly amount: string;
+  readonly currentLtv: number | null;
+  readonly marginCallLtv: number | null;
+}
+
+export function heldCreditLines(records: readonly CreditLineRecord[]): readonly HeldCreditLine[] {
+  return records.map((record) => {
+    const quantities = new CreditLineQuantities(record, READING);
+    return {
+      asset: record.asset,
+      amount: record.amount,
+      currentLtv: orNull(quantities.ltv('currentLtv')),
+      marginCallLtv: orNull(quantities.ltv('marginCallLtv')),
+    };
+  });
 }
 
 /** What all positions are worth by what secures them; undefined where a record does not say. */

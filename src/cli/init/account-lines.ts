@@ -1,6 +1,7 @@
 import { percentInWords } from '../../app.ts';
 import { type CliIo, paint } from '../io.ts';
 import { tableLines } from '../table.ts';
+import type { HeldCreditLine } from './account-figures.ts';
 import type { ShownAccount } from './decisions.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 
@@ -28,17 +29,25 @@ export function accountLines(
   markets: readonly ProposedMarket[],
 ): readonly string[] {
   const bold = (text: string): string => paint(io, 'stdout', 'bold', text);
-  const { positions, leverage } = seen;
-  if (positions.length === 0) return [`${account} holds no position.`, ''];
+  const { positions, creditLines, leverage } = seen;
+  const lines = creditLines.map(creditLineWords);
+  if (positions.length === 0) return [`${account} holds no position.`, ...lines, ''];
   const now = leverage === null ? '' : `, at ${leverage.toFixed(1)}x of its margin`;
   return [
     bold(`What ${account} holds${now}`),
     ...tableLines(io, { columns: POSITION_COLUMNS, rows: positions.map(positionCells) }),
+    ...lines,
     '',
     bold('What its figures say of the markets: compare it with the market page of the exchange'),
     ...tableLines(io, { columns: MARKET_COLUMNS, rows: markets.flatMap(marketCells) }),
     '',
   ];
+}
+
+function creditLineWords({ asset, amount, currentLtv, marginCallLtv }: HeldCreditLine): string {
+  const ltv = (value: number | null): string =>
+    value === null ? '?' : percentInWords(Math.round(value * 10_000) / 10_000);
+  return `Credit line: ${amount} ${asset}, LTV ${ltv(currentLtv)}, margin call at ${ltv(marginCallLtv)}`;
 }
 
 function positionCells(position: ShownAccount['positions'][number]): readonly string[] {

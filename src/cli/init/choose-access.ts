@@ -4,10 +4,10 @@ import { UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
 import { configName } from '../option-values.ts';
-import type { InitDecisions, WrittenReference } from './decisions.ts';
+import type { InitDecisions, SecretSource, WrittenReference } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
-import { pathFrom, secretSource } from './secret-sources.ts';
+import { pathFrom, secretSource, type WantedSecret } from './secret-sources.ts';
 
 /** How the exchange and Redis are reached, and by whom. */
 export type ChosenAccess = Pick<
@@ -27,32 +27,52 @@ export async function chooseAccess(
   const baseUrls = urls ?? [await askUrl(prompter)];
   const account = flags.account ?? (await askAccount(prompter));
   const place = { io, configFile: flags.out, isNeeded: flags.offline !== true };
-  const apiKey = await secretSource(
-    {
+  const wanted = wantedKeys(account, flags);
+  const apiKey = await secretSource(wanted.apiKey, place, prompter);
+  const apiSecret = await secretSource(wanted.apiSecret, place, prompter);
+  io.hide?.(concealer([apiKey.value, apiSecret.value]));
+  return { baseUrls, nonce: flags.nonce, account, apiKey, apiSecret, redis };
+}
+
+/** Once more what was typed before; what comes from a file or a variable stays. */
+export async function retypedKeys(
+  io: CliIo,
+  { account, apiKey, apiSecret }: ChosenAccess,
+  prompter: Prompter,
+): Promise<Pick<ChosenAccess, 'apiKey' | 'apiSecret'>> {
+  const names = wantedKeys(account, {});
+  const again = async (source: SecretSource, { name }: WantedSecret): Promise<SecretSource> =>
+    source.newFile === undefined ? source : { ...source, value: await prompter.askHidden(name) };
+  const key = await again(apiKey, names.apiKey);
+  const secret = await again(apiSecret, names.apiSecret);
+  io.hide?.(concealer([key.value, secret.value]));
+  return { apiKey: key, apiSecret: secret };
+}
+
+type KeyFlags = Pick<InitFlags, 'keyFile' | 'keyEnv' | 'secretFile' | 'secretEnv'>;
+
+function wantedKeys(
+  account: string,
+  { keyFile, keyEnv, secretFile, secretEnv }: KeyFlags,
+): Readonly<Record<'apiKey' | 'apiSecret', WantedSecret>> {
+  return {
+    apiKey: {
       name: 'API key',
       fileFlag: '--key-file',
       envFlag: '--key-env',
-      file: flags.keyFile,
-      env: flags.keyEnv,
+      file: keyFile,
+      env: keyEnv,
       newFile: `${account}.key`,
     },
-    place,
-    prompter,
-  );
-  const apiSecret = await secretSource(
-    {
+    apiSecret: {
       name: 'API secret',
       fileFlag: '--secret-file',
       envFlag: '--secret-env',
-      file: flags.secretFile,
-      env: flags.secretEnv,
+      file: secretFile,
+      env: secretEnv,
       newFile: `${account}.secret`,
     },
-    place,
-    prompter,
-  );
-  io.hide?.(concealer([apiKey.value, apiSecret.value]));
-  return { baseUrls, nonce: flags.nonce, account, apiKey, apiSecret, redis };
+  };
 }
 
 /** All at once, so that a script is corrected once. @throws UsageError */

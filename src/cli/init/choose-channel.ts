@@ -37,11 +37,11 @@ export async function chooseChannel(
     throw new UsageError(`--channel ${type}: expected one of ${CHANNEL_TYPES.join(', ')}.`);
   }
   const known = await channelKeys(type);
-  const given = new Map(settings.map((text) => readSetting(type, Object.keys(known), text)));
+  const given = new Map(settings.map((text) => readSetting(type, known, text)));
   const keys: [string, string | number | SecretSource][] = [];
   for (const [key, { isNeeded, kind }] of Object.entries(known)) {
     const value = given.get(key);
-    if (value === undefined && !isNeeded) continue;
+    if ((value === undefined && !isNeeded) || kind === 'list') continue;
     keys.push([key, await valueOf({ type, key, kind, value }, place, prompter)]);
   }
   return { type, keys };
@@ -61,17 +61,29 @@ async function askType(prompter: Prompter | undefined): Promise<string> {
 }
 
 /** No error repeats a value, which may be a secret. @throws UsageError */
-function readSetting(type: string, known: readonly string[], text: string): readonly [string, string] {
+function readSetting(
+  type: string,
+  known: Readonly<Record<string, ChannelKey>>,
+  text: string,
+): readonly [string, string] {
   const equals = text.indexOf('=');
   const key = equals < 1 ? '' : text.slice(0, equals);
-  if (known.includes(key)) return [key, text.slice(equals + 1)];
-  throw new UsageError(`--channel ${type}: expected KEY=VALUE, with one of ${known.join(', ')}.`);
+  const kind = Object.hasOwn(known, key) ? known[key]?.kind : undefined;
+  if (kind === 'list') {
+    const cure = 'Leave it out here, and write it into the config afterwards: docs/notifications.md.';
+    throw new UsageError(`--channel ${type}: ${key} is a list, which init does not write.`, cure);
+  }
+  if (kind !== undefined) return [key, text.slice(equals + 1)];
+  const names = Object.keys(known).filter((name) => known[name]?.kind !== 'list');
+  throw new UsageError(`--channel ${type}: expected KEY=VALUE, with one of ${names.join(', ')}.`);
 }
+
+type WrittenKind = Exclude<ChannelKey['kind'], 'list'>;
 
 interface WantedValue {
   readonly type: string;
   readonly key: string;
-  readonly kind: ChannelKey['kind'];
+  readonly kind: WrittenKind;
   readonly value: string | undefined;
 }
 
@@ -115,11 +127,11 @@ async function valueOf(
 }
 
 /** A text that is no number is left to the check of the config. */
-function written(kind: ChannelKey['kind'], value: string): string | number {
+function written(kind: WrittenKind, value: string): string | number {
   return kind === 'number' && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }
 
-const EXAMPLES: Readonly<Record<ChannelKey['kind'], string>> = {
+const EXAMPLES: Readonly<Record<WrittenKind, string>> = {
   secret: 'file:PATH, or env:NAME instead',
   address: 'https://...',
   number: '...',

@@ -1,9 +1,10 @@
 import { shippedSet } from '../../app.ts';
-import { type CliIo, printNote } from '../io.ts';
+import { CliError } from '../errors.ts';
+import { type CliIo, paint, printNote } from '../io.ts';
 import { wrapped } from '../table.ts';
-import { heldPositions, leverageOf } from './account-figures.ts';
+import { heldCreditLines, heldPositions, leverageOf } from './account-figures.ts';
 import { accountLines } from './account-lines.ts';
-import { type ChosenAccess, chooseAccess } from './choose-access.ts';
+import { type ChosenAccess, chooseAccess, retypedKeys } from './choose-access.ts';
 import { chooseChannel } from './choose-channel.ts';
 import { confirmMarkets } from './confirm-markets.ts';
 import { type ChosenSet, type InitDecisions, type ShownAccount } from './decisions.ts';
@@ -20,8 +21,9 @@ export async function decide(
   flags: InitFlags,
   prompter: Prompter | undefined,
 ): Promise<InitDecisions> {
-  const access = await chooseAccess(io, flags, prompter);
-  const read = flags.offline === true ? undefined : await readThrough(io, access);
+  const chosen = await chooseAccess(io, flags, prompter);
+  const { access, read } =
+    flags.offline === true ? { access: chosen, read: undefined } : await readTyped(io, chosen, prompter);
   const seen = read === undefined ? undefined : seenOf(read);
   const proposed = read === undefined ? [] : proposeMarkets(read.positions, read.orders);
   if (prompter !== undefined && seen !== undefined) {
@@ -47,7 +49,7 @@ export async function decide(
     isConfirmed,
     wasAsked: prompter !== undefined,
     ruleSet,
-    rules: [ruleSet.name, BLIND, ...(seen?.hasCreditLine === true ? ['credit-line'] : [])],
+    rules: [ruleSet.name, BLIND, ...((seen?.creditLines.length ?? 0) > 0 ? ['credit-line'] : [])],
     cancel,
     channel,
   };
@@ -55,6 +57,27 @@ export async function decide(
 
 /** Judges by the age of the data alone, so it needs no further right of the key. */
 const BLIND = 'circuit-breaker/blind';
+
+/** A key that was typed and is refused is asked for again: no other answer is lost by it. */
+async function readTyped(
+  io: CliIo,
+  access: ChosenAccess,
+  prompter: Prompter | undefined,
+): Promise<{ readonly access: ChosenAccess; readonly read: AccountAnswers }> {
+  try {
+    return { access, read: await readThrough(io, access) };
+  } catch (error) {
+    const { apiKey, apiSecret } = access;
+    const isTyped = apiKey.newFile !== undefined || apiSecret.newFile !== undefined;
+    if (prompter === undefined || !isTyped || !isKeyRefused(error)) throw error;
+    printNote(io, paint(io, 'stderr', 'yellow', 'The exchange does not take this key and secret.'));
+    return await readTyped(io, { ...access, ...(await retypedKeys(io, access, prompter)) }, prompter);
+  }
+}
+
+function isKeyRefused(error: unknown): boolean {
+  return error instanceof CliError && error.code === 'unauthenticated';
+}
 
 function readThrough(
   io: CliIo,
@@ -67,11 +90,11 @@ function readThrough(
   });
 }
 
-function seenOf({ positions, hasCreditLine, notes }: AccountAnswers): ShownAccount {
+function seenOf({ positions, creditLines, notes }: AccountAnswers): ShownAccount {
   return {
     positions: heldPositions(positions),
     leverage: leverageOf(positions) ?? null,
-    hasCreditLine,
+    creditLines: heldCreditLines(creditLines),
     notes,
   };
 }
@@ -129,7 +152,6 @@ async function askCancel(prompter: Prompter | undefined): Promise<InitDecisions[
   if (prompter === undefined) return undefined;
   const may = await prompter.confirm(
     'When an order of its own must go, may it cancel all orders of that type in that market, yours too?',
-    true,
   );
   return may ? 'always' : 'never';
 }

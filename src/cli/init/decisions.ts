@@ -1,5 +1,5 @@
 import type { ChannelType, ProposedSet } from '../../app.ts';
-import type { HeldPosition } from './account-figures.ts';
+import type { HeldCreditLine, HeldPosition } from './account-figures.ts';
 import type { ProposedMarket } from './propose-markets.ts';
 
 /** Where a secret comes from, as a config writes it. */
@@ -30,7 +30,7 @@ export interface ShownAccount {
   readonly positions: readonly HeldPosition[];
   /** What they are worth by what secures them; null: the exchange does not say. */
   readonly leverage: number | null;
-  readonly hasCreditLine: boolean;
+  readonly creditLines: readonly HeldCreditLine[];
   /** In whole sentences. */
   readonly notes: readonly string[];
 }

@@ -20,10 +20,10 @@ export interface Question<T> {
 export interface Prompter {
   /** Asks until the answer can be read. @throws CliError when the input ends, the signal's reason when it is aborted */
   ask<T>(question: Question<T>): Promise<T>;
-  /** The same for what must not be seen: nothing that is typed is shown. */
+  /** The same for a secret: nothing that is typed is shown. It has visible ASCII characters only. */
   askHidden(text: string): Promise<string>;
-  /** Yes or no. */
-  confirm(text: string, fallback: boolean): Promise<boolean>;
+  /** Yes or no, in so many words: what is asked like this is not to be agreed to by Enter. */
+  confirm(text: string): Promise<boolean>;
   close(): void;
 }
 
@@ -81,13 +81,15 @@ export function openPrompter(io: CliIo): Prompter {
     });
   };
 
+  const complain = (expected: string): void =>
+    printNote(io, paint(io, 'stderr', 'yellow', `Expected ${expected}.`));
   const ask = async <T>({ text, fallback, read }: Question<T>): Promise<T> => {
     const shown = fallback === undefined ? `${text}: ` : `${text} [${fallback}]: `;
     for (;;) {
       const answer = (await nextLine(shown, true)).trim();
       const reading = read(answer === '' ? (fallback ?? '') : answer);
       if (reading.ok) return reading.value;
-      printNote(io, paint(io, 'stderr', 'yellow', `Expected ${reading.expected}.`));
+      complain(reading.expected);
     }
   };
   return {
@@ -95,14 +97,14 @@ export function openPrompter(io: CliIo): Prompter {
     askHidden: async (text) => {
       for (;;) {
         const answer = (await nextLine(`${text} (not shown): `, false)).trim();
-        if (answer !== '') return answer;
+        if (/^[\x21-\x7e]+$/.test(answer)) return answer;
+        if (answer !== '') complain('visible ASCII characters without blanks');
       }
     },
-    confirm: (text, fallback) =>
+    confirm: (text) =>
       ask({
-        text: `${text} (${fallback ? 'Y/n' : 'y/N'})`,
+        text: `${text} (y/n)`,
         read: (answer): AnswerReading<boolean> => {
-          if (answer === '') return { ok: true, value: fallback };
           if (/^y(es)?$/i.test(answer)) return { ok: true, value: true };
           return /^no?$/i.test(answer) ? { ok: true, value: false } : { ok: false, expected: 'y or n' };
         },

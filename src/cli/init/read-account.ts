@@ -1,5 +1,6 @@
 import type { ExchangeConnectionOptions } from '../../app.ts';
 import type {
+  CreditLineRecord,
   ExchangeError,
   FullExchange,
   PositionRecord,
@@ -15,7 +16,7 @@ export interface AccountAnswers {
   readonly positions: readonly PositionRecord[];
   /** Newest first; empty where the key may not read them. */
   readonly orders: readonly SpotOrderRecord[];
-  readonly hasCreditLine: boolean;
+  readonly creditLines: readonly CreditLineRecord[];
   /** What could not be read, in whole sentences. */
   readonly notes: readonly string[];
 }
@@ -59,7 +60,7 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<A
   return {
     positions: records,
     orders: orders.kind === 'ok' ? orders.value.records : [],
-    hasCreditLine: loans.kind === 'ok' && loans.value.records.length > 0,
+    creditLines: loans.kind === 'ok' ? loans.value.records : [],
     notes: notes.map(printable),
   };
 }

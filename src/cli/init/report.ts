@@ -107,7 +107,7 @@ function jsonOf(decisions: InitDecisions): object {
     leverage,
     positions: seen?.positions ?? null,
     leverageNow: seen?.leverage ?? null,
-    hasCreditLine: seen?.hasCreditLine ?? null,
+    creditLines: seen?.creditLines ?? null,
     markets: Object.fromEntries(markets.map((market) => [market.market, marketJson(market)])),
     marketsConfirmed: isConfirmed,
     ruleSet,

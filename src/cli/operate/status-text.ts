@@ -1,5 +1,6 @@
 import type { Control } from '../../core/controls/controls.ts';
 import { creditLineWords, jointWords, positionWords } from '../../core/lines/position-words.ts';
+import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import type { AccountView, IntentLine, RuleLine } from '../../core/view/account-view.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
@@ -13,10 +14,16 @@ export interface StatusReport {
   /** Unix milliseconds. */
   readonly atMs: number;
   readonly controls: readonly Control[];
+  /** Daemons that say that they run and poll. */
+  readonly watchers: number;
+  /** Pauses, silences and acknowledgements that do not hold, each with why. */
+  readonly refusedControls: readonly string[];
   /** Queues that somebody has paused as a whole. */
   readonly pausedQueues: readonly string[];
   /** What of the daemon that runs here does not work, as it says itself. */
   readonly troubles: readonly string[];
+  /** null: they are not on and nothing waits, or the config is not known. */
+  readonly quietHours: QuietHoursLine | null;
   readonly accounts: readonly StatusAccount[];
 }
 
@@ -40,10 +47,14 @@ export interface StatusEvent {
 /** The report for people: how all are, a line of each account, the worst first, and with `everything` what there is to say of each. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
-  const { accounts, controls, pausedQueues, troubles, atMs } = report;
+  const { accounts, controls, watchers, pausedQueues, troubles, quietHours, atMs } = report;
   const say = (style: Style, text: string): void => {
     for (const line of wrapped(io, text)) lines.push(paint(io, 'stdout', style, line));
   };
+  if (watchers === 0) {
+    say('red', 'No daemon says that it runs: nobody watches these accounts. Below is what the last one saw.');
+    lines.push('');
+  }
   if (pausedQueues.length > 0) {
     say(
       'red',
@@ -61,10 +72,16 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
     if (accounts.every(isObserving)) say('bold', ALL_OBSERVE);
     lines.push('');
   }
+  const { refusedControls } = report;
+  for (const words of refusedControls.slice(0, MOST_REFUSED)) say('yellow', `Not obeyed: ${words}.`);
+  const others = refusedControls.length - MOST_REFUSED;
+  if (others > 0) say('yellow', `Not obeyed: ${others} more.`);
+  if (refusedControls.length > 0) lines.push('');
   const heldBack = controls.filter(({ kind }) => kind !== 'acknowledgement');
   const told = controlLines(heldBack, atMs, everything);
   for (const text of told) say('yellow', text);
-  if (told.length > 0) lines.push('');
+  if (quietHours !== null) say('bold', quietHours.words);
+  if (told.length > 0 || quietHours !== null) lines.push('');
   if (accounts.length === 0) lines.push('No accounts.');
   else lines.push(...tableLines(io, accountTable(report)));
   if (everything) for (const account of accounts) lines.push(...accountLines(io, account, atMs));
@@ -80,6 +97,7 @@ function isObserving({ mode, rules }: StatusAccount): boolean {
 
 const COLOURS = { critical: 'red', warning: 'yellow', info: 'bold', calm: 'bold' } as const;
 const MOST_CONTROLS = 2;
+const MOST_REFUSED = 3;
 const INDENT = '  ';
 
 /** Of many only how many: each is in the line of its account. */

@@ -77,7 +77,7 @@ function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
   // On one machine it matters once orders are sent.
   if (password === undefined && (!isNear || accounts.some(mayAct))) {
     const message =
-      'expected an address with a password (as a reference), got one without: whoever can connect can give orders';
+      'expected an address with a password (as a reference), got one without: whoever can connect can change what it keeps there';
     found.push({ ...shared, message, code: 'redis-without-password' });
   }
   return found;

@@ -9,11 +9,7 @@ import { warningAt } from '../shape/read.ts';
 import { percentInWords } from '../shape/units.ts';
 
 export function marketWarnings(config: UncheckedConfig): readonly Problem[] {
-  return [
-    ...config.accounts.flatMap((account) => withoutEntry(account, config)),
-    ...withoutMoney(config),
-    ...coarseSteps(config),
-  ];
+  return [...withoutEntry(config), ...withoutMoney(config), ...coarseSteps(config)];
 }
 
 /** Markets whose positions a rule may have to reduce: names and patterns. */
@@ -25,26 +21,39 @@ export function actingMarkets(rule: RuleSpec): readonly string[] {
   return [...new Set(markets)];
 }
 
-/** Without steps and margin rate no order can be shaped: such positions are only watched. */
-function withoutEntry(account: UncheckedAccount, { document, markets }: UncheckedConfig): readonly Problem[] {
+/** Without steps and margin rate no order can be shaped: such positions are only watched. Once for all accounts. */
+function withoutEntry({ document, markets, accounts }: UncheckedConfig): readonly Problem[] {
   const entries = Object.keys(markets);
-  const rulesOf = new Map<string, string[]>();
-  for (const rule of account.rules) {
-    for (const market of actingMarkets(rule)) {
-      if (entries.some((entry) => globCovers(entry, market))) continue;
-      rulesOf.set(market, [...(rulesOf.get(market) ?? []), rule.id]);
+  const found = new Map<string, { readonly accounts: Set<UncheckedAccount>; readonly rules: Set<string> }>();
+  for (const account of accounts) {
+    for (const rule of account.rules) {
+      for (const market of actingMarkets(rule)) {
+        if (entries.some((entry) => globCovers(entry, market))) continue;
+        const lacking = found.get(market) ?? { accounts: new Set(), rules: new Set() };
+        found.set(market, { accounts: lacking.accounts.add(account), rules: lacking.rules.add(rule.id) });
+      }
     }
   }
-  return [...rulesOf].map(([market, ids]) => {
+  return [...found].map(([market, lacking]) => {
     const partly = entries.filter((entry) => isGlob(market) && (globMatches(market, entry) || isGlob(entry)));
-    const [only, where] = partly.length === 0 ? ['', 'there'] : [` (only ${partly.join(', ')})`, 'elsewhere'];
+    const [got, where] = partly.length === 0 ? ['none', 'there'] : [`only ${partly.join(', ')}`, 'elsewhere'];
+    const wanted = market === '*' ? 'every market' : JSON.stringify(market);
+    const [first] = lacking.accounts;
+    const rules = fewOr([...lacking.rules], 'rules');
+    const ids = [...lacking.accounts].map(({ id }) => id);
+    const concerned = ids.length === 1 ? '' : ` of ${fewOr(ids, 'accounts')}`;
     return warningAt(
       document,
-      account.path,
+      first?.path ?? ['markets'],
       'market-without-entry',
-      `no \`markets\` entry covers ${JSON.stringify(market)}${only}: positions ${where} are watched, never reduced (${ids.join(', ')})`,
+      `expected a \`markets\` entry for ${wanted}, got ${got}: positions ${where} are watched, never reduced (${rules}${concerned})`,
     );
   });
+}
+
+/** Names, or how many there are. */
+function fewOr(names: readonly string[], what: string): string {
+  return names.length <= 2 ? names.join(', ') : `${names.length} ${what}`;
 }
 
 /** Without a reference price, a step is only called coarse when it would be for prices as high as this. */

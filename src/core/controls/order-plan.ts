@@ -91,7 +91,7 @@ function howWords(position: PositionLine, gap: number, isUrgent: boolean): strin
   const at = priceAt(sign);
   const share = `${Number((gap * 100).toPrecision(3))} %`;
   if (isUrgent)
-    return `${market}: two reduce-only ${side} stops at about ${at} and ${priceAt(-sign)}; it closes when the price moves ${share} from ${markPrice}, whichever way; reduce-only takes the rest of the second one away`;
+    return `${market}: two reduce-only ${side} stops at about ${at} and ${priceAt(-sign)}; it closes when the price moves ${share} from ${markPrice}, whichever way, or a little more while the market is fast; reduce-only takes the rest of the second one away`;
   return `${market}: a reduce-only ${side} stop at about ${at}; it closes only when the price ${way} ${share} from ${markPrice}`;
 }
 

@@ -4,7 +4,7 @@ import { type ActionCost, type ActionFigures, costFigures } from './action-cost.
 export function costWords(cost: ActionCost): string {
   const { amountBase, fill, money, fee, decidedPrice } = cost;
   const figures = costFigures(cost);
-  const at = fill === null ? 'at a price that is not known' : `at ${fill.price}`;
+  const at = fill === null ? 'at a price that no reply tells' : `at ${fill.price}`;
   const decided = decidedPrice === null ? '' : ` (decided at ${decidedPrice})`;
   const feeWords =
     figures.fee === null

@@ -38,6 +38,8 @@ function troubleOf({ kind, reason, alarm }: AuditEvent): TroubleKind | undefined
   if (reason === 'observeMode' || reason.endsWith(':observeMode')) return undefined;
   // That people were asked, or said no, is as it should be.
   if (reason === 'awaitingApproval' || reason.endsWith('vetoed')) return undefined;
+  // The answer to the question whether an order of ours stands.
+  if (kind === 'rejected' && reason === 'duplicateId' && !alarm) return undefined;
   const known = KINDS[kind];
   if (known !== undefined) return known;
   if (!alarm) return undefined;

@@ -54,10 +54,20 @@ export function caseWords(spec: FieldSpec, value: FieldValue): string | undefine
   return value === true ? spec.cases?.whenTrue : spec.cases?.whenFalse;
 }
 
-/** `is 4.1 %`, `is at least 3`, `is unlimited`. */
+/** Whether a field says what may come, from how prices have moved. */
+export function isForecast({ name }: FieldSpec): boolean {
+  return name.endsWith('Probability') || name.startsWith('minutesTo');
+}
+
+const FORECAST_DIGITS = 3;
+
+/** `is 4.1 %`, `is about 35 min` (a forecast), `is at least 3`, `is unlimited`. */
 export function quantityWords(quantity: FieldQuantity, spec: FieldSpec): string {
   if (quantity.kind === 'unknown') return `is unknown: ${UNKNOWN_WORDS[quantity.why]}`;
   if (quantity.kind === 'none') return NONE_WORDS[spec.none];
+  if (isForecast(spec) && typeof quantity.value === 'number') {
+    return `is about ${valueWords(Number(quantity.value.toPrecision(FORECAST_DIGITS)), spec)}`;
+  }
   const text = valueWords(quantity.value, spec);
   if (quantity.kind === 'atMost') return `is at most ${text}`;
   return quantity.kind === 'atLeast' ? `is at least ${text}` : `is ${text}`;

@@ -121,11 +121,28 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
     return { ...next, phase: 'closed' };
   }
   if (before.phase === 'explained' || explainsClosure(state, positionId, settings)) {
-    return { ...next, phase: 'explained' };
+    // What the exchange hides in a crash it hides in an empty list: one that shows others says what is gone.
+    const isCertain = next.reads >= CERTAIN_READS && showsOthers(observation);
+    if (isCertain) tell(state, next, 'closedByOurs', audit);
+    else if (before.phase !== 'explained' && leavesOrders(state, positionId)) {
+      tell(state, next, 'explained', audit);
+    }
+    return { ...next, phase: isCertain ? 'closed' : 'explained' };
   }
   if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
   const isTold = before.told || (forMs >= TELL_AFTER_MS && tellBlind(state, next, audit));
   return { ...next, told: isTold };
+}
+
+function leavesOrders({ orders }: LaneState, positionId: string): boolean {
+  return orders.filter((order) => order.positionId === positionId && !order.presumedFilled).length > 1;
+}
+
+/** So many lists in a row: one may be from before the newest change. */
+const CERTAIN_READS = 2;
+
+function showsOthers({ ofMarket, positions }: ReadObservation): boolean {
+  return ofMarket !== true && positions.length > 0;
 }
 
 /** Another position on its side of the market, which was not there beside it. */
@@ -156,6 +173,10 @@ function explainsClosure(state: LaneState, positionId: string, settings: Account
 const WORDS = {
   presumedClosed:
     'not in the list any more: presumed closed; its targets and stops stay until three reads and 3 minutes agree',
+  explained:
+    'not in the list any more: an order of ours has probably closed it. What is left of its orders can only reduce; it is cancelled once a list shows another position, or after 3 minutes',
+  closedByOurs:
+    'closed by an order of ours: two lists show other positions, not this one; what stands for it is cancelled',
   confirmed: 'closed: no list has shown it for 3 minutes; what stands for it is cancelled',
   newPosition: 'closed: another position is open in its market; what stands for it is cancelled',
   backAgain: 'in the list again: its targets and stops are still there',

@@ -5,6 +5,7 @@ import { endIntent } from '../intents/end-intent.ts';
 import { BLOCK_WORDS, isOpen } from '../intents/intent.ts';
 import { distanceNumber } from '../intents/intent-target.ts';
 import { mayAddUp } from '../orders/beside.ts';
+import { judgeCancel, whyNeverCancelled, whyNotCancelled } from '../orders/cancel-policy.ts';
 import { isHedged } from '../orders/net-exposure.ts';
 import { requestOf } from '../orders/order-request.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
@@ -14,6 +15,7 @@ import { about, type LaneScene } from './lane-change.ts';
 import type { Cover, Intent, LaneState, MarketRead } from './lane-state.ts';
 import type { Turn } from './lane-turn.ts';
 import { findPosition } from './market-read.ts';
+import type { OwnOrder } from './own-order.ts';
 
 export function note(state: LaneState, difference: SetDifference, read: MarketRead, turn: Turn): LaneState {
   const blocked = new Map(difference.blocked.map(({ key, why }) => [key, why]));
@@ -29,7 +31,7 @@ export function note(state: LaneState, difference: SetDifference, read: MarketRe
     return why === null && intent.targetBase === null ? intent : withBlock(intent, why, turn, read);
   });
   const covers = state.covers.map((cover) => withBlock(cover, blocked.get(cover.key) ?? null, turn, read));
-  return noteStanding({ ...state, intents, covers }, difference.standing, turn);
+  return noteStanding({ ...state, intents, covers }, difference, turn);
 }
 
 /** In a market without settings no stop can be shaped; intents there fail when they are settled. */
@@ -96,28 +98,83 @@ export function failPriorOrders(state: LaneState, refused: readonly Want[], turn
   return { ...state, intents };
 }
 
-/** Says once of each order that has to stay that it does. */
-export function noteStanding(state: LaneState, standing: readonly Removal[], turn: Turn): LaneState {
-  const ids = standing.map(({ order }) => `standing:${order.request.clientOrderId}`);
-  for (const { order, why } of standing) {
-    if (state.reported.includes(`standing:${order.request.clientOrderId}`)) continue;
-    // The position moved by just its amount: that the proof is missing needs nobody at night.
-    const hasFilled = why === 'fillUnproven';
-    turn.audit.emit({
-      kind: 'standingOrder',
-      ...about(order),
-      reason: why,
-      words: hasFilled
-        ? 'this order has filled, as the position shows; no cancel can prove it now'
-        : 'this order should go but cannot be cancelled; it stays, as cover, and is counted',
-      alarm: !hasFilled,
-      order: order.request,
-    });
+/** Longer than a fast fall and the pauses between cancels: what still stands then is a person's matter. */
+const TOLD_AFTER_MS = 60_000;
+
+/** Says once of each order that should go and cannot why it stays, and tells people once one has stayed too long. */
+export function noteStanding(
+  state: LaneState,
+  { standing, remove }: Pick<SetDifference, 'standing' | 'remove'>,
+  turn: Turn,
+): LaneState {
+  const unwanted = [...standing, ...remove];
+  const marks = unwanted.flatMap((removal) => {
+    const { order, why } = removal;
+    const said = markOf(order);
+    const { alarm, words } = stayOf(order, why, state, turn);
+    const mark = alarm ? `${said}:alarm` : said;
+    const known = state.reported.filter((entry) => entry.startsWith(said));
+    // What a cancel takes away now needs no word, unless it has been so for long.
+    if (known.includes(mark) || (!alarm && !standing.includes(removal))) return known;
+    const { request } = order;
+    turn.audit.emit({ kind: 'standingOrder', ...about(order), reason: why, words, alarm, order: request });
+    return [...known, mark];
+  });
+  return withUnwanted(state, unwanted, marks, turn);
+}
+
+function markOf({ request }: OwnOrder): string {
+  return `standing:${request.clientOrderId}`;
+}
+
+function stayOf(order: OwnOrder, why: Removal['why'], state: LaneState, turn: Turn) {
+  // The position moved by just its amount: that the proof is missing needs nobody at night.
+  if (why === 'fillUnproven') {
+    return {
+      alarm: false,
+      words: 'this order has filled, as the position shows; no cancel can prove it now',
+    };
   }
-  const others = state.reported.filter((entry) => !entry.startsWith('standing:'));
-  const same =
-    ids.length === state.reported.length - others.length && ids.every((id) => state.reported.includes(id));
-  return same ? state : { ...state, reported: [...others, ...ids] };
+  const never = turn.market === undefined ? NOT_CONFIGURED : whyNeverCancelled(order, turn.settings);
+  if (never !== undefined)
+    return { alarm: true, words: `this order should go and stays, as cover: ${never}` };
+  const because = whyNotCancelled(order, judgeCancel(state, turn.context, turn.nowMs), state, turn);
+  const forMs = turn.nowMs - (order.unwantedSinceMs ?? turn.nowMs);
+  return forMs < TOLD_AFTER_MS
+    ? { alarm: false, words: `this order should go, but not yet: ${because}` }
+    : {
+        alarm: true,
+        words: `this order should have gone ${Math.round(forMs / 1_000)} s ago and still stands: ${because}`,
+      };
+}
+
+const NOT_CONFIGURED =
+  'its market is not in the config, so what else a cancel takes down could not be placed again';
+
+function withUnwanted(
+  state: LaneState,
+  removals: readonly Removal[],
+  marks: readonly string[],
+  { nowMs }: Turn,
+): LaneState {
+  const unwanted = new Set(removals.map(({ order }) => order.request.clientOrderId));
+  const orders = state.orders.map((order): OwnOrder => {
+    if (unwanted.has(order.request.clientOrderId)) return { unwantedSinceMs: nowMs, ...order };
+    // What became of the last cancel is not known yet.
+    if (order.status !== 'open') return order;
+    const { unwantedSinceMs, ...wanted } = order;
+    return unwantedSinceMs === undefined ? order : wanted;
+  });
+  const unsure = orders.filter(({ status }) => status !== 'open').map(markOf);
+  const others = state.reported.filter(
+    (entry) => !entry.startsWith('standing:') || unsure.some((mark) => entry.startsWith(mark)),
+  );
+  const reported = [...new Set([...others, ...marks])];
+  const isSame =
+    reported.length === state.reported.length &&
+    reported.every((mark) => state.reported.includes(mark)) &&
+    orders.every(({ unwantedSinceMs }, index) => unwantedSinceMs === state.orders[index]?.unwantedSinceMs);
+  return isSame ? state : { ...state, orders, reported };
 }
 
 /** Observe mode, and what people are asked about: records the orders and cancels that would be sent now, once per intent and target. */
@@ -130,19 +187,26 @@ export function recordObserved(state: LaneState, scene: LaneScene): LaneState {
   const keys = new Set(
     groups.flatMap(({ intents, covers }) => [...intents, ...covers]).map(({ key }) => key),
   );
-  const observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
+  let observed = (state.observed ?? []).filter(({ key }) => keys.has(key));
   for (const group of groups) {
     const place = heldOrders(state, group, scene);
     if (place === undefined) return cancelled;
-    for (const want of place) {
+    // Of what would be sent in several orders, the first.
+    const firsts = new Map(place.toReversed().map((want) => [want.key, want]));
+    const own = new Set([...group.intents, ...group.covers].map(({ key }) => key));
+    observed = observed.filter(({ key }) => !own.has(key) || firsts.has(key));
+    for (const want of firsts.values()) {
       const mark = `would:${want.key}:${formatDecimal(want.targetBase)}`;
-      if (reported.includes(mark)) continue;
-      reported.push(mark);
+      const isSaid = reported.includes(mark);
       const request = requestOf(state, want);
       const { key, role } = want;
+      // The position may have shrunk since it was said.
+      const known = observed.find((one) => one.key === key);
+      if (isSaid && known?.request.amount === request.amount) continue;
       const { positionId } = want.position;
-      const others = observed.filter((one) => one.key !== key);
-      observed.splice(0, observed.length, ...others, { key, role, positionId, request });
+      observed = [...observed.filter((one) => one !== known), { key, role, positionId, request }];
+      if (isSaid) continue;
+      reported.push(mark);
       audit.emit({
         kind: 'wouldPlace',
         key,

@@ -2,7 +2,15 @@ import { noteFills } from '../costs/note-fills.ts';
 import { coverIntent, isOpen, type LaneRequest, reconcileRequests } from '../intents/intent.ts';
 import { learnMargins } from '../intents/own-margin.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
-import { asLearned, grownBasis, isInverted, MARKS_KEPT_MS, measuredBy } from '../orders/activation-gap.ts';
+import {
+  asLearned,
+  asLearnedInFavour,
+  grownBasis,
+  grownInFavour,
+  isInverted,
+  MARKS_KEPT_MS,
+  measuredBy,
+} from '../orders/activation-gap.ts';
 import { isAfterOutage, suspectStops } from '../orders/after-outage.ts';
 import { leftBy } from '../orders/ladder.ts';
 import { absorbRead, isSentFor, isWellPast, offsetFromActivation } from '../orders/outstanding.ts';
@@ -166,6 +174,8 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
     audit.emit({ ...aboutOrder(order), kind: 'filled', reason: 'positionMoved', words });
   }
   for (const order of absorbed.ambiguous) {
+    // That a position is gone is said, and what stands for it is cancelled.
+    if (findPosition(read, order.positionId) === undefined) continue;
     const words = 'the position fell by something else than the amount of our orders';
     audit.emit({ ...aboutOrder(order), kind: 'ambiguousMove', reason: 'positionMoved', words });
   }
@@ -181,19 +191,24 @@ function absorb(state: LaneState, read: MarketRead, scene: LaneScene): LaneState
 function noteInversions(state: LaneState, read: MarketRead, settings: AccountSettings): LaneState {
   const market = settings.marketSettings(state.market);
   if (market === undefined) return state;
+  const isSecond = ({ request }: OwnOrder): boolean => request.inFavour === true;
   const learned = asLearned(market, state);
   const orders = state.orders.map((order) => {
     const isAfterArrival = read.sentAtMs - settings.readLagMs >= order.arrivedByMs;
     if (order.inverted === true || order.presumedFilled || !isAfterArrival) return order;
     // The farther of two waits for nothing: the nearer one stands for the case that the last price lags.
     const position = findPosition(read, order.positionId);
-    const isLate = isInverted(order, position, order.part === 'far' ? market : learned);
+    const allowed = order.part === 'far' ? market : learned;
+    const isLate = isInverted(order, position, isSecond(order) ? asLearnedInFavour(market, state) : allowed);
     return isLate ? { ...order, inverted: true } : order;
   });
-  const isNews = orders.some((order, index) => order.part !== 'near' && order !== state.orders[index]);
-  if (!isNews) return { ...state, orders };
-  const { measuredBasis: _, ...unmeasured } = state;
-  return { ...unmeasured, orders, learnedBasis: grownBasis(market, state) };
+  const news = orders.filter((order, index) => order.part !== 'near' && order !== state.orders[index]);
+  const taught: LaneState = news.some(isSecond)
+    ? { ...state, orders, learnedInFavour: grownInFavour(market, state) }
+    : { ...state, orders };
+  if (news.every(isSecond)) return taught;
+  const { measuredBasis: _, ...unmeasured } = taught;
+  return { ...unmeasured, learnedBasis: grownBasis(market, state) };
 }
 
 function aboutOrder(order: OwnOrder): { positionId: string; key: string; order: OwnOrder['request'] } {

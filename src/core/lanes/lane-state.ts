@@ -66,6 +66,8 @@ export interface LaneState {
   readonly marks?: readonly MarkSample[];
   /** Raised by inversions: how far mark and last price may be apart here, a fraction; absent: as configured. */
   readonly learnedBasis?: number;
+  /** The same of the second stops of urgent closes, on the other side of the market, by their own inversions. */
+  readonly learnedInFavour?: number;
   /** Coarser than in the config, as refusals have taught; absent: as configured. */
   readonly learnedSteps?: { readonly amountStep?: DecimalString; readonly priceStep?: DecimalString };
   /** Between what mark less last price lay when an order of ours filled, fractions of the mark; absent: never seen. */

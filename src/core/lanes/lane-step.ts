@@ -34,12 +34,15 @@ export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneC
 
 function beginPlace(state: LaneState, step: PlaceStep, audit: Recorder): LaneState {
   const { order } = step;
-  const { side, amount, activationPrice, price } = order.request;
+  const { side, amount, activationPrice, price, clientOrderId } = order.request;
+  const words = `${side} ${amount}, activates at ${activationPrice}, limit ${price}`;
   audit.emit({
     ...aboutOrder(order),
     kind: 'placing',
     reason: step.isResend ? 'resend' : order.role,
-    words: `${side} ${amount}, activates at ${activationPrice}, limit ${price}`,
+    words: step.isResend
+      ? `asks whether order ${clientOrderId} still stands, by sending it again under its id: ${words}`
+      : words,
   });
   const others = state.orders.filter((other) => !isSameId(other, order));
   const covers = state.covers.map((cover) =>
@@ -76,7 +79,7 @@ export function beginCancel(
     cancel: step.request,
   });
   // An activation that was never reached lay too far away: the gap is as configured again.
-  const { measuredBasis: _, ...unmeasured } = state;
+  const { measuredBasis: _, learnedInFavour: __, ...unmeasured } = state;
   const known = step.why === 'marketMovedAway' ? { ...unmeasured, learnedBasis: 0 } : state;
   const { startedMs, admitted, rounds } = state.change ?? {
     startedMs: nowMs,
@@ -245,7 +248,12 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const isExpected =
     isSecond || !isUrgent || reason === 'side' || (reason === 'duplicateId' && step.isResend);
   const aside = isSecond ? 'the stop on the other side of the market stays' : retry?.words;
-  const said = aside === undefined ? error.message : `${error.message} (${aside})`;
+  const said =
+    reason === 'duplicateId' && step.isResend
+      ? duplicateWords(order, error)
+      : aside === undefined
+        ? error.message
+        : `${error.message} (${aside})`;
   audit.emit({ ...aboutOrder(order), kind: 'rejected', reason, words: said, alarm: !isExpected });
   if (reason === 'duplicateId') {
     // Orders are judged, and this one was accepted a moment ago.
@@ -268,11 +276,24 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   return delay(forgetStep(failed, reason), kind, nowMs, error);
 }
 
+/** What the answer to a question is: a duplicate is refused because the order was accepted before. */
+function duplicateWords({ behindCancel, mayHaveVanished }: OwnOrder, { message }: ExchangeError): string {
+  const answer =
+    behindCancel === true || mayHaveVanished === true
+      ? 'its id is taken, so it was accepted; whether it was taken down since, this does not tell'
+      : 'it was accepted and counts as standing, as its id is taken';
+  return `${answer} (${message})`;
+}
+
 const SECOND_PAUSE_MS = 10_000;
 
-/** An exchange that takes activations on one side of the market only: that teaches nothing about the other stop. */
+/**
+ * An exchange that takes activations on one side of the market only: that teaches nothing about the other stop. It may
+ * as well refuse all orders, so it is no proof that what a cancel takes down can be put up again.
+ */
 function withoutSecond(state: LaneState, nowMs: number): LaneState {
-  return { ...state, retryAtMs: { ...state.retryAtMs, inFavour: nowMs + SECOND_PAUSE_MS } };
+  const retryAtMs = { ...state.retryAtMs, inFavour: nowMs + SECOND_PAUSE_MS };
+  return { ...state, retryAtMs, orderRefusedMs: nowMs };
 }
 
 /** What was refused was not sent ahead of the fence: it may be tried again. */

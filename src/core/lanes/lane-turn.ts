@@ -89,6 +89,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ...(want.isTrial === true ? { trial: true } : {}),
     ...(want.resend?.status === 'open' ? { wasOpen: true } : {}),
     ...(want.resend?.behindCancel === true ? { behindCancel: true } : {}),
+    ...(want.resend?.unwantedSinceMs === undefined ? {} : { unwantedSinceMs: want.resend.unwantedSinceMs }),
     coverBasis: want.coverBasis,
     ...(want.resend?.mayHaveVanished === true ? { mayHaveVanished: true } : {}),
     ...(want.part === undefined ? {} : { part: want.part }),
@@ -110,16 +111,28 @@ function hurriedAnswerMs(state: LaneState): number {
 }
 
 function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn): void {
+  const reason = ahead ? 'liquidationLikely' : want.mayAddUp === true ? 'besideOthers' : 'priorOrders';
+  const isQuestion = reason === 'besideOthers' && want.resend !== null;
   turn.audit.emit({
     kind: 'overshoot',
     ...about(order),
-    reason: ahead ? 'liquidationLikely' : want.mayAddUp === true ? 'besideOthers' : 'priorOrders',
-    words: 'sent although earlier orders may add up with it: over-reduction is better than liquidation',
+    reason,
+    words: isQuestion
+      ? 'a question: should the order have filled since the last read, and its id be free again, it is taken twice'
+      : `${OVERSHOOT_WORDS[reason]}: over-reduction is better than liquidation`,
     alarm: ahead,
     order: order.request,
     targetBase: formatDecimal(want.targetBase),
   });
 }
+
+const OVERSHOOT_WORDS = {
+  liquidationLikely:
+    'sent although an earlier order, of which nobody knows whether it arrived, may fill as well',
+  besideOthers: 'sent beside orders that should go and cannot be cancelled now, which may fill as well',
+  priorOrders:
+    'what stood in this market before this store began is not known; should an order of ours of that time still stand, both may fill',
+} as const;
 
 export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }: LaneScene): boolean {
   return nowMs - read.receivedAtMs <= settings.maxSnapshotAgeMs && mayPrice(read, state, settings, nowMs);

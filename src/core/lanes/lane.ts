@@ -93,7 +93,7 @@ function withoutSettings(state: LaneState, admitted: Admitted, turn: Turn): Deci
   const unwanted = state.orders.filter(isUnwanted);
   if (unwanted.length === 0 || unwanted.length < state.orders.length) {
     const standing = unwanted.map((order) => ({ order, why: 'resolved' as const }));
-    return { state: endChange(noteStanding(noted, standing, turn)), step: idle('blocked') };
+    return { state: endChange(noteStanding(noted, { standing, remove: [] }, turn)), step: idle('blocked') };
   }
   const untilMs = state.doubt === null ? turn.nowMs : fenceEndMs(state.doubt, settings);
   if (turn.nowMs < untilMs) return { state: noted, step: { kind: 'wait', untilMs, why: 'lateArrival' } };
@@ -147,8 +147,11 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
     const trial = trialStep(state, stuck, turn, market);
     if (trial !== undefined) return { state, step: trial };
   }
-  const noted = failPriorOrders(note(state, difference, read, turn), refused, turn);
-  const remove = difference.remove.filter((removal) => mayCarryOut(removal, state, admitted, gate));
+  const mayGo = (removal: Removal): boolean => mayCarryOut(removal, state, admitted, gate);
+  const remove = difference.remove.filter(mayGo);
+  // What the gate holds back stays for that, which is said elsewhere.
+  const due = { ...difference, remove, standing: difference.standing.filter(mayGo) };
+  const noted = failPriorOrders(note(state, due, read, turn), refused, turn);
   const tightened = difference.place.find((want) => isTightening(want, state));
   if (remove.length > 0 && tightened === undefined) {
     const why = remove[0]?.why ?? 'resolved';

@@ -46,6 +46,8 @@ export interface OwnOrder {
   readonly overshoot: boolean;
   /** Sent to learn whether orders are taken at all, before a cancel; nobody wants it afterwards. */
   readonly trial?: boolean;
+  /** Since when it should have gone and no cancel could be sent; absent: it is wanted, or goes at once. */
+  readonly unwantedSinceMs?: number;
   /** It was known to stand when it was sent again: a refusal for anything but its id changes nothing. */
   readonly wasOpen?: boolean;
   /** An unanswered cancel may have taken it down: that its id is known proves nothing. */

@@ -80,6 +80,7 @@ export function rebase(state: LaneState, settings: AccountSettings, nowMs: numbe
     orders: state.orders.map((order) => ({
       ...order,
       sentMs: notAfter(order.sentMs, 0),
+      ...(order.unwantedSinceMs === undefined ? {} : { unwantedSinceMs: notAfter(order.unwantedSinceMs, 0) }),
       arrivedByMs:
         order.status === 'open'
           ? Math.max(nowMs, notAfter(order.arrivedByMs, settings.lateArrivalMs))

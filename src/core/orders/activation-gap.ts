@@ -55,7 +55,20 @@ export function asLearned(
   { learnedBasis = 0, measuredBasis }: LaneState,
 ): MarketSettings {
   const { low, high } = measuredBasis ?? { low: -learnedBasis, high: learnedBasis };
-  return withAllowance(market, Math.min(Math.max(high, -low), LARGEST_BASIS));
+  // The width of what was measured is how far the market moved between two reads: it proves no more than its near end.
+  const proven = Math.max(learnedBasis, low, -high);
+  return withAllowance(market, Math.min(Math.max(high, -low), proven, LARGEST_BASIS));
+}
+
+/**
+ * The same for the second stop of an urgent close. What the first one has taught tells nothing of the other side: it
+ * says by how much the last price ran ahead of the mark, or how far the market moved between two reads.
+ */
+export function asLearnedInFavour(
+  market: MarketSettings,
+  { learnedInFavour = 0 }: Pick<LaneState, 'learnedInFavour'>,
+): MarketSettings {
+  return withAllowance(market, Math.min(learnedInFavour, LARGEST_BASIS));
 }
 
 /** An allowance that an order with it was inverted all the same becomes so many times itself, up to a bound. */
@@ -65,9 +78,23 @@ const LARGEST_BASIS = 0.1;
 const FIRST_LEARNED = 0.012;
 
 export function grownBasis(market: MarketSettings, state: LaneState): number {
-  const isFirst = state.learnedBasis === undefined || state.learnedBasis === 0;
-  const basis = asLearned(market, state).basisAllowance * BASIS_GROWTH;
+  return grown(asLearned(market, state), state.learnedBasis);
+}
+
+export function grownInFavour(market: MarketSettings, state: LaneState): number {
+  return grown(asLearnedInFavour(market, state), state.learnedInFavour);
+}
+
+function grown({ basisAllowance }: MarketSettings, learned: number | undefined): number {
+  const isFirst = learned === undefined || learned === 0;
+  const basis = basisAllowance * BASIS_GROWTH;
   return Math.min(isFirst ? Math.max(basis, FIRST_LEARNED) : basis, LARGEST_BASIS);
+}
+
+/** The allowance that an order was placed with, as far as is known now. */
+function allowedFor({ part, request }: OwnOrder, { market, state }: Pick<SetScene, 'market' | 'state'>) {
+  if (request.inFavour === true) return asLearnedInFavour(market, state);
+  return part === 'near' ? market : asLearned(market, state);
 }
 
 /**
@@ -118,12 +145,13 @@ const APART = 1.5;
  */
 export function placingGaps(position: Priced, direction: Direction, scene: SetScene): readonly GapPart[] {
   const { market, state } = scene;
-  const { marks = [], measuredBasis } = state;
+  const { marks = [], measuredBasis, learnedBasis = 0 } = state;
+  const { low, high } = measuredBasis ?? { low: 0, high: learnedBasis };
   const run = runOf(position, travelMs(scene), adverseSpeed(marks, direction, HORIZONS_MS));
   const standing = activationGap(position, market);
   const wide = activationGap(
     position,
-    withAllowance(market, measuredBasis?.high ?? state.learnedBasis ?? 0),
+    withAllowance(market, Math.min(high, Math.max(learnedBasis, low))),
   ).plus(run);
   const small = measuredBasis === undefined ? standing.plus(run) : wide;
   const left = distanceOf(position, direction);
@@ -142,7 +170,7 @@ export function placingGaps(position: Priced, direction: Direction, scene: SetSc
 export function gapInFavour(position: Priced, direction: Direction, scene: SetScene): Decimal {
   const { marks = [] } = scene.state;
   const speed = adverseSpeed(marks, opposite(direction), HORIZONS_MS);
-  const standing = activationGap(position, asLearned(scene.market, scene.state));
+  const standing = activationGap(position, asLearnedInFavour(scene.market, scene.state));
   return standing.plus(runOf(position, travelMs(scene), speed));
 }
 
@@ -176,7 +204,7 @@ const AWAY_GAPS = 4;
 
 /** Whether the market is so far from an activation that it should be drawn nearer. */
 export function hasMovedAway(
-  { part, request }: OwnOrder,
+  order: OwnOrder,
   offset: Decimal,
   position: ReadPosition,
   scene: SetScene,
@@ -185,11 +213,12 @@ export function hasMovedAway(
   if (markPrice === null) return false;
   const priced = { ...position, markPrice };
   // What the market will soon reach at its pace of the last seconds is not too far away.
-  const towards = direction === null ? null : runsTowards(request, direction);
+  const towards = direction === null ? null : runsTowards(order.request, direction);
   const speed = towards === null ? 0 : adverseSpeed(scene.state.marks ?? [], towards, SHORT_HORIZON_MS);
   const run = runOf(priced, travelMs(scene) + scene.settings.fillWithinMs, speed);
-  const market = part === 'near' ? scene.market : asLearned(scene.market, scene.state);
-  return offset.gt(activationGap(priced, market).plus(run).times(decimalFromNumber(AWAY_GAPS)));
+  return offset.gt(
+    activationGap(priced, allowedFor(order, scene)).plus(run).times(decimalFromNumber(AWAY_GAPS)),
+  );
 }
 
 /** A cancel, a read, and an order as far from the market as it may run until it arrives. */

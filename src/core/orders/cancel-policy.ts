@@ -67,6 +67,38 @@ export function judgeAnyCancel(
   return areOrdersTaken(record, nowMs) || isRoomTaken(state, record, nowMs) ? 'may' : 'unproven';
 }
 
+/** Why no cancel of ours will ever be sure to remove an order, for people; `undefined`: one may. */
+export function whyNeverCancelled(
+  { activatedMs }: OwnOrder,
+  { cancel, cancelCoversStops }: AccountSettings,
+): string | undefined {
+  if (cancel === 'never') return 'acting.cancel is never';
+  if (cancelCoversStops || activatedMs !== null) return undefined;
+  return 'exchange.cancelCoversStops is no: a cancel may leave it where it is';
+}
+
+/** Why an order is not cancelled now, for people. */
+export function whyNotCancelled(
+  { arrivedByMs }: OwnOrder,
+  verdict: CancelVerdict,
+  state: LaneState,
+  { nowMs }: { readonly nowMs: number },
+): string {
+  const inS = (atMs: number): string => `tried again in ${Math.ceil((atMs - nowMs) / 1_000)} s`;
+  if (state.retryAtMs.cancel > nowMs) {
+    return `the last cancel was refused or not answered; ${inS(state.retryAtMs.cancel)}`;
+  }
+  if (verdict === 'may') return 'the cancels so far did not take it away; another one goes now';
+  if (arrivedByMs > nowMs)
+    return `it may still be on its way, and would arrive after the cancel; ${inS(arrivedByMs)}`;
+  if (verdict === 'unproven') {
+    return `no order was accepted in the last ${PROOF_MS / 1_000} s, so what else a cancel takes down might not be put up again; tried again once one is`;
+  }
+  return isCancelHeldBack(state)
+    ? 'the exchange does not list a position that orders of ours stand for; tried again with every read'
+    : 'the market runs towards liquidation, and this stop may be needed; tried again with every read';
+}
+
 /**
  * An order refused because orders take up its room (116): the exchange judges, which proves as much as an acceptance.
  */
@@ -79,6 +111,9 @@ function isRoomTaken(
     (atMs) => atMs !== undefined && atMs > refusedMs && nowMs - atMs <= PROOF_MS,
   );
 }
+
+/** Time that a cancel, the read behind it and the new stop may take in a crash, with failures and pauses. */
+export const REPLACED_WITHIN_MS = 30_000;
 
 const LEAST_RACE_MS = 3_000;
 /** A cancel, a read and two orders, half of them twice. */
@@ -94,14 +129,18 @@ function knownRoundTripMs(state: LaneState): number {
   return state.latestRead === null ? (state.roundTripMs ?? 0) : roundTripOf(state, state.latestRead);
 }
 
-/** A stop of ours stands between the market and a liquidation, and the market runs towards both. */
+/**
+ * A stop of ours stands between the market and a liquidation, and the market runs towards both. Not where liquidation
+ * stays out of reach until another stop stands: there it would only close what a reduction has just saved.
+ */
 function isStopNeededNow(state: LaneState): boolean {
   const positions = state.latestRead?.positions ?? [];
   return positions.some((position) => {
     const { direction, distance } = position;
     if (direction === null || typeof distance !== 'number') return false;
-    const run = speedTowards(direction, state) * raceMs(state);
-    if (run === 0) return false;
+    const speed = speedTowards(direction, state);
+    const run = speed * raceMs(state);
+    if (run === 0 || Math.max(run, speed * REPLACED_WITHIN_MS) < distance) return false;
     return coverOrders(state, position).some(
       (order) => standsInTheWay(order, position) && run >= Math.min(distance, partTo(order, position)),
     );

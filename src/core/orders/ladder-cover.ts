@@ -11,10 +11,11 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import { speedTowards } from './activation-gap.ts';
+import { REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import type { DesiredLadder, DesiredRung } from './ladder.ts';
 import { leastAmount } from './net-exposure.ts';
 import { offsetFromActivation, outstandingBase } from './outstanding.ts';
-import { type JudgedCovers, leavesNoRoom, NOTHING, REPLACED_WITHIN_MS } from './protective-stop.ts';
+import { type JudgedCovers, leavesNoRoom, NOTHING } from './protective-stop.ts';
 import type { Removal, SetScene, Want } from './want.ts';
 
 /** Rungs are placed anew when liquidation has moved by this share of the distance that is left. */

@@ -13,7 +13,7 @@ import {
 } from '../quantities/decimal.ts';
 import type { OwnStop } from '../quantities/snapshot.ts';
 import { speedTowards } from './activation-gap.ts';
-import { PROOF_MS } from './cancel-policy.ts';
+import { PROOF_MS, REPLACED_WITHIN_MS } from './cancel-policy.ts';
 import { leastAmount } from './net-exposure.ts';
 import { type OrderPrices, shapeProtect } from './order-prices.ts';
 import { offsetFromActivation, outstandingBase, standsUnreached } from './outstanding.ts';
@@ -240,9 +240,6 @@ export function judgeCovers(stop: DesiredStop, own: readonly OwnOrder[], scene: 
   return NOTHING;
 }
 
-/** Time that a cancel, the read behind it and the new stop may take in a crash, with failures and pauses. */
-export const REPLACED_WITHIN_MS = 30_000;
-
 /**
  * While rules reduce in a fast market no stop is taken down to stand farther away: the cancel leaves the position bare.
  * In a slower fall it is: where it was it would close what the reduction has saved.
@@ -288,7 +285,7 @@ export function leavesNoRoom({ state: { coverRoomTakenMs }, nowMs }: SetScene): 
   return coverRoomTakenMs !== undefined && nowMs - coverRoomTakenMs <= PROOF_MS;
 }
 
-/** `resent`: the order that is sent again under its own id. */
+/** `resent`: the order that is sent again under its own id. It is what it was, placed for what it was placed for. */
 function placed(stop: DesiredStop, resent: OwnOrder | null = null): JudgedCovers {
   const { cover } = stop;
   const want: Want = {
@@ -303,8 +300,8 @@ function placed(stop: DesiredStop, resent: OwnOrder | null = null): JudgedCovers
     stage: cover.stage,
     targetBase: ZERO,
     isTrimmed: stop.isTrimmed,
-    coverBasis: stop.basis,
-    anchor: stop.anchor,
+    coverBasis: resent === null ? stop.basis : resent.coverBasis,
+    anchor: resent === null ? stop.anchor : null,
     resend: resent,
   };
   return { place: [want], remove: [] };

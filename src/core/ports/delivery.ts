@@ -94,6 +94,8 @@ export interface HeldNotices {
   /** False: it cannot be kept, and has to be told now. */
   keep(held: Omit<HeldNotice, 'count'>): Promise<boolean>;
   all(): Promise<readonly HeldNotice[]>;
+  /** How many wait; one that waits on several channels once. */
+  count(): Promise<number>;
   /** They were told. A newer one that came meanwhile stays. */
   drop(told: readonly HeldNotice[]): Promise<void>;
 }

@@ -66,8 +66,8 @@ export interface OperatorControls {
   put(draft: ControlDraft): Promise<Control>;
   /** Ends controls; resolves to those that were in force. */
   lift(selector: ControlSelector, by: Omit<Authored, 'atMs'>): Promise<readonly Control[]>;
-  /** Everything in force now, each once. */
-  list(): Promise<readonly Control[]>;
+  /** Everything in force now, each once. `onRefused` is told of each that does not hold, with why. */
+  list(onRefused?: (words: string) => void): Promise<readonly Control[]>;
   /**
    * Puts an order in the inbox and makes the account due. With a key it does so once: said again it resolves to the
    * order that is there. A key of another order is a ControlError (KEY_REUSED).

@@ -190,7 +190,8 @@ export type ProcessEvent =
   | {
       readonly kind: 'configReloaded';
       readonly accounts: number;
-      readonly changed: boolean;
+      /** `first`: read at the start. */
+      readonly result: 'first' | 'changed' | 'unchanged';
       readonly warnings: readonly string[];
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }

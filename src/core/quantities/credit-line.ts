@@ -22,7 +22,7 @@ export class CreditLineQuantities {
   readonly #scale: Quantity<LtvScale>;
   readonly #ltvs: { [F in LtvField]?: Quantity<number> } = {};
 
-  constructor(record: CreditLineRecord, settings: AccountSettings) {
+  constructor(record: CreditLineRecord, settings: Pick<AccountSettings, 'ltvUnit'>) {
     this.record = record;
     this.#scale = ltvScale(record, settings.ltvUnit);
   }

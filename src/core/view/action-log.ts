@@ -127,7 +127,7 @@ function begunBy({ kind, market, order, reason }: AuditEvent): Begun | undefined
 function endOf(
   event: AuditEvent,
 ): { readonly key: string | null; readonly outcome: ActionOutcome } | undefined {
-  const { kind, market, order, cancel, reason } = event;
+  const { kind, market, order, cancel, reason, alarm } = event;
   const key = order === undefined ? cancelKey(market) : orderKey(order);
   switch (kind) {
     case 'accepted':
@@ -135,7 +135,9 @@ function endOf(
       return { key, outcome: 'accepted' };
     case 'rejected':
       // One without an order is found out later, from a read.
-      return order === undefined ? undefined : { key, outcome: 'rejected' };
+      if (order === undefined) return undefined;
+      // The answer to the question whether it stands: its id is taken.
+      return { key, outcome: reason === 'duplicateId' && !alarm ? 'accepted' : 'rejected' };
     case 'cancelRejected':
       return { key, outcome: 'rejected' };
     case 'unknown':

@@ -1,7 +1,14 @@
 import type { FieldReader } from '../fields/field-cache.ts';
 import type { FieldSpec } from '../fields/field-catalogue.ts';
 import type { FieldQuantity } from '../fields/field-values.ts';
-import { caseWords, fieldWords, oneOfWords, quantityWords, valueWords } from '../fields/field-words.ts';
+import {
+  caseWords,
+  fieldWords,
+  isForecast,
+  oneOfWords,
+  quantityWords,
+  valueWords,
+} from '../fields/field-words.ts';
 import {
   type ConditionTree,
   FALSE,
@@ -96,8 +103,12 @@ function leafWords(leaf: Leaf, truth: Truth, fieldCache: FieldReader, latches: L
   const what = `${fieldWords(spec, parameter)} ${quantityWords(quantity, spec)}`;
   if (quantity.kind === 'unknown') return what;
   const isHeld = leaf.latch >= 0 && latches[leaf.latch] === 1 && !isBeyondThreshold(leaf, quantity);
-  return `${what}${comparisonWords(leaf.comparison, truth, isHeld, spec)}`;
+  const basis = isForecast(spec) && quantity.kind !== 'none' ? BASIS : '';
+  return `${what}${comparisonWords(leaf.comparison, truth, isHeld, spec)}${basis}`;
 }
+
+/** A jump away from the danger makes it larger, too: it shows how far prices jump. */
+const BASIS = ', judged by how far prices have lately moved, up or down';
 
 /** Whether a comparison with hysteresis is true by its threshold itself, not only because it was before. */
 function isBeyondThreshold({ comparison }: Leaf, quantity: FieldQuantity): boolean {

@@ -6,10 +6,15 @@ import { orderWords } from './state-of.ts';
 /** What a notice says of its subject and account: the same figures and words as page and `status`. */
 export function noticeFacts(
   view: AccountView,
-  { subject, market }: Pick<Notice, 'subject' | 'market'>,
+  { subject, market, kind }: Pick<Notice, 'subject' | 'market'> & Partial<Pick<Notice, 'kind'>>,
 ): Pick<Notice, 'figures' | 'doing'> {
   const figures = positionFacts(view, subject, market) ?? creditLineFacts(view, subject);
-  return { ...(figures === undefined ? {} : { figures }), doing: doingOf(view, subject, market) };
+  // Whoever is asked about some orders is not shown those that other rules would send.
+  const shown =
+    kind === 'approval'
+      ? { ...view, orders: view.orders.filter(({ status }) => status !== 'observed') }
+      : view;
+  return { ...(figures === undefined ? {} : { figures }), doing: doingOf(shown, subject, market) };
 }
 
 const POSITION = 'position:';

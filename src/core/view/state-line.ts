@@ -25,7 +25,7 @@ const CAUSES = {
   storeLost: 'Redis is down',
   stateRefused: 'the stored state cannot be read',
   notPolled: 'not polled yet',
-  overdue: 'not polled in time; is a daemon running?',
+  overdue: 'not polled in time',
   keyRefused: 'the exchange refuses the key',
   unreachable: 'the exchange is unreachable',
   exchangeFails: 'the exchange answers with errors',

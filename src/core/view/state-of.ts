@@ -274,7 +274,12 @@ function doing(inputs: StateInputs): StateLine | undefined {
   const [waiting] = accepted;
   if (waiting !== undefined) {
     const { lane, order, intent } = waiting;
-    const words = `${orderWords(order.request)}${awayWords(lane, order)}`;
+    const { positionId, request } = order;
+    const second = accepted.find(
+      (one) => one.order.positionId === positionId && one.order.request.inFavour !== request.inFavour,
+    )?.order;
+    const or = second === undefined ? '' : `, or ${onceWords(second.request)}${awayWords(lane, second)}`;
+    const words = `${orderWords(request)}${awayWords(lane, order)}${or}`;
     return line('waiting', { cause: 'orderWaits', words, severity, sinceMs: intent.openedMs });
   }
   return observing(inputs, open, severity);
@@ -298,17 +303,16 @@ function observing(
   return line('observing', { cause: 'observeMode', words, severity: held ? severity : 'info', sinceMs });
 }
 
-/** `sell 0.25 BTC_PERP at 59940 or less, limit 59600`. */
-export function orderWords({
-  side,
-  amount,
-  market,
-  activationPrice,
-  price,
-  inFavour,
-}: Pick<OrderLine, 'side' | 'amount' | 'market' | 'activationPrice' | 'price' | 'inFavour'>): string {
+/** `sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600`. */
+export function orderWords(order: PricedLine & Pick<OrderLine, 'amount' | 'market'>): string {
+  return `${order.side} ${order.amount} ${order.market} ${onceWords(order)}`;
+}
+
+type PricedLine = Pick<OrderLine, 'side' | 'activationPrice' | 'price' | 'inFavour'>;
+
+function onceWords({ side, activationPrice, price, inFavour }: PricedLine): string {
   const when = (side === 'sell') !== (inFavour === true) ? 'or less' : 'or more';
-  return `${side} ${amount} ${market} once the price is ${activationPrice} ${when}, limit ${price}`;
+  return `once the price is ${activationPrice} ${when}, limit ${price}`;
 }
 
 function awayWords({ latestRead, read }: LaneState, { positionId, request }: OwnOrder): string {

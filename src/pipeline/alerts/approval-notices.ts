@@ -111,6 +111,6 @@ function about(question: ApprovalQuestion, scene: ApprovalScene): Omit<Notice, '
     atMs: nowMs,
     channels: [...new Set(channels)],
     cures: [],
-    ...noticeFacts(scene.view(), { subject, ...market }),
+    ...noticeFacts(scene.view(), { subject, ...market, kind: 'approval' }),
   };
 }

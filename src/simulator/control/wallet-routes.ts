@@ -57,7 +57,14 @@ export const WALLET_ROUTES = routes({
     doc: 'Opens a credit line against collateral from the main balance; LTVs as fractions.',
     input: LOAN,
     example: { asset: 'USDT', amount: '5000', collateralAsset: 'BTC', collateralAmount: '0.2' },
-    act: (model, { account, input }) => model.openLoan(account, input),
+    act: (model, { account, input }) => {
+      const { loanReply } = model.readings();
+      if (loanReply !== 'array' && model.creditLines(account).length > 0)
+        throw invalid(
+          `reading loanReply=${loanReply} answers one credit line, and ${account} has one: with "array" a second one is seen`,
+        );
+      return model.openLoan(account, input);
+    },
   },
   'POST /accounts/:account/loans/:loan/repay': {
     doc: 'Repays from the main balance.',

@@ -45,7 +45,7 @@ export const READING_CHOICES = {
   shortAmount: choice(['signed', 'unsigned'], 'sign of a short in one-way mode'),
   loanReply: choice(
     ['object', 'array', 'error', 'absent'],
-    'credit line info: object or array; "error": no loan is HTTP 400 code 0; "absent": HTTP 404',
+    'credit line info: one object, so that a second credit line is not seen, or an array; "error": no loan is HTTP 400 code 0; "absent": HTTP 404',
   ),
   ltvUnit: choice(['percent', 'fraction'], 'unit of the LTV fields'),
   orderFieldSpelling: choice(['snake', 'camel'], 'order_id or orderId in order replies'),

@@ -3,10 +3,12 @@ import { prepareScripts, type RedisScript } from '../redis-scripts.ts';
 
 /** How far what people say to a bot has been carried out. */
 export interface Cursor {
-  /** Updates below are done. */
+  /** Updates below are done, or have begun: they are not done again. 0: the other side has nothing from before. */
   readonly offset: number;
   /** When nothing was left to do for the last time, Unix milliseconds; 0: never. */
   readonly caughtUpMs: number;
+  /** The chat that said what has begun and is not known to have ended. */
+  readonly underWay?: string;
 }
 
 /** Settles which of several processes listens, and remembers how far it came. Rejects when the store is lost. */
@@ -22,7 +24,7 @@ export interface UpdateCursors {
 /** As long as the other side keeps updates, and more. */
 const KEEP_MS = 7 * 86_400_000;
 
-/** KEYS: the turn, the cursor `offset|caughtUpMs`. ARGV: owner, lease. */
+/** KEYS: the turn, the cursor `offset|caughtUpMs`, or `offset|caughtUpMs|underWay`. ARGV: owner, lease. */
 const TAKE: RedisScript = {
   name: 'bwBotTake',
   numberOfKeys: 2,
@@ -64,10 +66,9 @@ export function createRedisUpdateCursors({
       const [code, text] = (await run(TAKE, ...keysOf(bot), owner, leaseMs)) as [number, unknown];
       return code === 1 ? cursorOf(String(text)) : undefined;
     },
-    async advance(bot, owner, { offset, caughtUpMs }) {
-      return (
-        (await run(ADVANCE, ...keysOf(bot), owner, `${offset}|${Math.floor(caughtUpMs)}`, KEEP_MS)) === 1
-      );
+    async advance(bot, owner, { offset, caughtUpMs, underWay }) {
+      const text = [offset, Math.floor(caughtUpMs), ...(underWay === undefined ? [] : [underWay])].join('|');
+      return (await run(ADVANCE, ...keysOf(bot), owner, text, KEEP_MS)) === 1;
     },
     async leave(bot, owner) {
       await run(LEAVE, keysOf(bot)[0], owner);
@@ -79,8 +80,10 @@ const NOTHING_DONE: Cursor = { offset: 0, caughtUpMs: 0 };
 
 /** What is none counts as absent: what is said again then is too old, or harmless. */
 function cursorOf(text: string): Cursor {
-  const [, offset, caughtUpMs] = /^(\d{1,15})\|(\d{1,15})$/.exec(text) ?? [];
-  return offset === undefined ? NOTHING_DONE : { offset: Number(offset), caughtUpMs: Number(caughtUpMs) };
+  const [, offset, caughtUpMs, underWay] = /^(\d{1,15})\|(\d{1,15})(?:\|(-?\d{1,16}))?$/.exec(text) ?? [];
+  if (offset === undefined) return NOTHING_DONE;
+  const cursor = { offset: Number(offset), caughtUpMs: Number(caughtUpMs) };
+  return underWay === undefined ? cursor : { ...cursor, underWay };
 }
 
 /** Of a process that goes on alone. */
@@ -94,4 +97,38 @@ export function createMemoryUpdateCursors(): UpdateCursors {
     },
     leave: async () => undefined,
   };
+}
+
+/** Shared. While that is lost nothing settles who listens: the first of all processes (`ordinal` 0) does, from where it was. */
+export function createStandbyUpdateCursors(
+  shared: UpdateCursors,
+  isAlone: () => boolean,
+  ordinal: number,
+): UpdateCursors {
+  const own = createMemoryUpdateCursors();
+  return {
+    async take(bot, owner, leaseMs) {
+      if (isAlone() && ordinal !== 0) return undefined;
+      const mine = await own.take(bot, owner, leaseMs);
+      if (isAlone()) return mine;
+      const theirs = await shared.take(bot, owner, leaseMs);
+      return mine === undefined || theirs === undefined ? undefined : newerOf(mine, theirs);
+    },
+    async advance(bot, owner, cursor) {
+      // What has ended is known here even where the others do not hear of it.
+      if (cursor.underWay === undefined) await own.advance(bot, owner, cursor);
+      const isKept = isAlone() || (await shared.advance(bot, owner, cursor));
+      if (isKept) await own.advance(bot, owner, cursor);
+      return isKept;
+    },
+    async leave(bot, owner) {
+      if (!isAlone()) await shared.leave(bot, owner);
+    },
+  };
+}
+
+/** Of two that are the same but for what is under way, the own one knows that it has ended. */
+function newerOf(mine: Cursor, theirs: Cursor): Cursor {
+  const byTime = theirs.caughtUpMs - Math.floor(mine.caughtUpMs);
+  return (byTime === 0 ? theirs.offset - mine.offset : byTime) > 0 ? theirs : mine;
 }

@@ -23,7 +23,7 @@ export function writeControls(stamp: string, entries: readonly Control[]): strin
 export interface ControlsReader {
   readonly trust: OperatorTrust;
   /** Told of each that does not hold, with why. */
-  readonly onRefused: (words: string) => void;
+  readonly onRefused: (words: string, control?: Control) => void;
 }
 
 /** Controls that this program cannot read may hold anything back, so they hold everything back. */
@@ -96,7 +96,9 @@ function readControl(value: unknown, { trust, onRefused }: ControlsReader): read
   const control = read.data as Control;
   const fault = trust.controlFault(control.accountId, control);
   if (fault === undefined) return [control];
-  onRefused(`the ${control.kind} ${control.id} by ${control.author} does not hold: ${fault}`);
+  const about =
+    control.kind === 'acknowledgement' ? `of ${control.ruleId} for ${control.subject}` : control.id;
+  onRefused(`the ${control.kind} ${about} by ${control.author} does not hold: ${fault}`, control);
   return [];
 }
 

@@ -94,12 +94,22 @@ export class StoredControls implements OperatorControls {
     return lifted;
   }
 
-  async list(): Promise<readonly Control[]> {
+  async list(onRefused?: (words: string) => void): Promise<readonly Control[]> {
     const now = this.#options.clock.nowMs();
     const texts = await this.#options.backend.allControls();
+    const { reader } = this.#options;
+    const refused = new Set<string>();
+    const told: ControlsReader = {
+      trust: reader.trust,
+      onRefused(words, control) {
+        reader.onRefused(words, control);
+        if (control === undefined || !hasExpired(control, now)) refused.add(words);
+      },
+    };
     const inForce = texts.flatMap((text) =>
-      readControls(text, this.#options.reader).entries.filter((one) => !hasExpired(one, now)),
+      readControls(text, told).entries.filter((one) => !hasExpired(one, now)),
     );
+    for (const words of refused) onRefused?.(words);
     const byId = new Map(inForce.map((control) => [control.id, control]));
     return [...byId.values()].sort((a, b) => a.atMs - b.atMs);
   }

@@ -15,6 +15,7 @@ export interface HeldStore {
   /** Whether it is kept, or a newer one of its name is. False: there is no room. */
   put(name: string, atMs: number, text: string): Promise<boolean>;
   all(): Promise<readonly WaitingText[]>;
+  names(): Promise<readonly string[]>;
   /** One that was replaced by a newer one meanwhile stays. */
   drop(waiting: readonly Pick<WaitingText, 'name' | 'atMs'>[]): Promise<void>;
 }
@@ -66,6 +67,7 @@ export function createRedisHeldStore({
     async all() {
       return Object.entries(await redis.hgetall(key)).flatMap(([name, value]) => waitingOf(name, value));
     },
+    names: () => redis.hkeys(key),
     async drop(waiting) {
       for (const { name, atMs } of waiting) await run(DROP, key, name, atMs);
     },
@@ -90,6 +92,7 @@ export function createMemoryHeldStore(): HeldStore {
       return true;
     },
     all: async () => [...held.values()],
+    names: async () => [...held.keys()],
     async drop(waiting) {
       for (const { name, atMs } of waiting) if (held.get(name)?.atMs === atMs) held.delete(name);
     },
@@ -116,6 +119,10 @@ export function createStandbyHeldStore(shared: HeldStore, isAlone: () => boolean
         if ((all.get(one.name)?.atMs ?? -1) <= one.atMs) all.set(one.name, one);
       }
       return [...all.values()];
+    },
+    async names() {
+      const mine = await own.names();
+      return isAlone() ? mine : [...new Set([...mine, ...(await shared.names())])];
     },
     async drop(waiting) {
       await own.drop(waiting);

@@ -128,7 +128,7 @@ export const EVENT_GROUPS = {
     ...counters(['why'], { schedules_asserted_total: 'Schedules of buckets that were set up, by cause.' }),
     ...gauges(['reason'], {
       degraded:
-        '1 while this process does not work as it should: redis, exchange_store, schedule, notify, log, config (the changed file is refused).',
+        '1 while this process does not work as it should: redis, exchange_store, schedule, notify, commands (those of chats are not heard), log, config (the changed file is refused).',
     }),
     ...gauges([], {
       shared_state_available:

@@ -127,6 +127,16 @@ export const overview = named('Overview', {
   health: readiness,
   degraded: z.array(z.string()).describe('What works only in part.'),
   degradedWords: z.record(z.string(), z.string()).describe('Each of `degraded`, in words.'),
+  quietHours: z
+    .strictObject({
+      untilMs: timeMs()
+        .nullable()
+        .describe('When they end; null: they are over, and what they held back is being told.'),
+      held: z.number().int().nullable().describe('Notices that wait; null: not known.'),
+      words: z.string(),
+    })
+    .nullable()
+    .describe('What quiet hours hold back; null: they are not on, and nothing waits.'),
   exchange: z
     .strictObject({ ok: z.boolean().nullable(), words: z.string() })
     .describe('Whether the exchange answers, as the newest polls found; null: not known.'),

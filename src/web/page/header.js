@@ -77,8 +77,15 @@ function verdict(state) {
       : html`Oldest judgement: ${time('ago', oldest)}`;
   return html`<div class="verdict" data-level=${level}>${icon(level)}
     <div><p class="verdict-words" role="status">${sentence}</p>
-      <p class="muted verdict-age">${overview === null ? nothing : age}</p></div>
+      <p class="muted verdict-age">${overview === null ? nothing : age}</p>${quietHours(overview)}</div>
   </div>`;
+}
+
+/** @param {Overview | null} overview */
+function quietHours(overview) {
+  const words = overview?.quietHours?.words;
+  if (words === undefined) return nothing;
+  return html`<p class="muted verdict-age">${words.slice(0, 1).toUpperCase()}${words.slice(1)}.</p>`;
 }
 
 /** @param {Connection} connection */

@@ -30,11 +30,13 @@ export function atRiskWords({ atRisk }) {
     .join(' + ');
 }
 
-/** Beside what the state says. @param {Pick<AccountRow, 'doing' | 'silences'>} row */
-export function doingWords({ doing, silences }) {
+/** Beside what the state says. @param {Pick<AccountRow, 'doing' | 'silences' | 'state'>} row */
+export function doingWords({ doing, silences, state }) {
+  // What people are asked about has not begun, and the state names it.
+  const isBegun = doing.reductions > 0 && state.kind !== 'asking';
   const parts = [
     ...(doing.orders > 0 ? [`${counted(doing.orders, 'order')} out`] : []),
-    ...(doing.reductions > 0 && doing.orders === 0 ? [counted(doing.reductions, 'open reduction')] : []),
+    ...(isBegun && doing.orders === 0 ? [counted(doing.reductions, 'open reduction')] : []),
     ...(doing.byHand > 0 ? [`${counted(doing.byHand, 'order')} by hand not begun`] : []),
     ...(doing.stops > 0 ? [counted(doing.stops, 'standing stop')] : []),
     ...(silences > 0 ? [counted(silences, 'silence')] : []),

@@ -7,6 +7,7 @@ import { RULE_SETS } from '../../../src/cli/init/flags.ts';
 import { channelKeys } from '../../../src/config/channel-keys.ts';
 import { CHANNELS, type ChannelType } from '../../../src/config/channels.ts';
 import { POSITION_SETS } from '../../../src/config/rules/fitting-set.ts';
+import { decimal } from '../../../src/core/quantities/decimal.ts';
 import {
   type RunningSimulator,
   startSimulatedExchange,
@@ -193,7 +194,7 @@ describe('breakwater init, for a script', () => {
         account: { apiKey: { env: 'KEY_1' }, apiSecret: { env: 'SECRET_1' } },
         channel: { type: 'slack', url: { file: '../hook' } },
         cancel: 'never',
-        check: { problems: [expect.stringContaining('(only BTC_PERP)')] },
+        check: { problems: [expect.stringContaining('got only BTC_PERP')] },
       },
     });
     expect(await readFile(out, 'utf8')).not.toContain(apiKey);
@@ -232,7 +233,7 @@ describe('what init offers is what the config knows', () => {
       giveUpAfter: '1m',
     };
     for (const type of Object.keys(CHANNELS) as ChannelType[]) {
-      const keys = Object.entries(channelKeys(type));
+      const keys = Object.entries(channelKeys(type)).filter(([, { kind }]) => kind !== 'list');
       for (const chosen of [keys.filter(([, { isNeeded }]) => isNeeded), keys]) {
         const settings = chosen.map(
           ([key]) => `${key}=${examples[`${type}.${key}`] ?? examples[key] ?? `env:${key.toUpperCase()}`}`,
@@ -271,6 +272,13 @@ describe('breakwater init refuses', () => {
     await writeFile(config(), 'mine');
     expect(await refused(args)).toMatchObject({ exitCode: EXIT.failed, code: 'file-exists' });
     expect(await readFile(config(), 'utf8')).toBe('mine');
+  });
+
+  test('what it does not write, and check would refuse for want of operators.key', async () => {
+    const channel = 'telegram,token=env:TOKEN,chat=1,commands=[{chat: "1"}]';
+    const { exitCode, message } = await refused([...(await optionsFor(0)), '--channel', channel]);
+    expect(exitCode).toBe(EXIT.usage);
+    expect(message).toContain('--channel telegram: commands is a list, which init does not write.');
   });
 
   test('a script that says too little, and names all of it', async () => {
@@ -366,7 +374,8 @@ describe('breakwater init, at a terminal', () => {
         ['BTC_PERP maintenanceMargin [3%]', '2.5 %\n'],
         ['it is at 7.5x now) [8]', '\n'],
         ['Rule set [balanced]', '\n'],
-        ['yours too? (Y/n)', 'n\n'],
+        ['yours too? (y/n)', '\n'],
+        ['Expected y or n', 'n\n'],
         ['or only the log [log]', 'slack\n'],
         ['slack: url', `${HOOK}\n`],
       ],
@@ -402,12 +411,62 @@ describe('breakwater init, at a terminal', () => {
         // The arrow up brings back the line before, in an editor that keeps one.
         ['yes, correct or later', '\u001b[A\n'],
         ['Rule set', '\u001b[A\u001b[Ax\u007f\n'],
-        ['yours too?', '\n'],
+        ['yours too?', 'y\n'],
       ],
     );
     expect(run.exitCode).toBe(EXIT.ok);
     expect(run.stderr).toContain('Name of the account, for you to choose [desk-1]: desk-1\n');
     for (const secret of [apiKey, apiSecret]) expect(run.stderr).not.toContain(secret);
+  });
+
+  test('a key with a blank, or one that the exchange refuses, does not cost the other answers', async () => {
+    const { apiKey, apiSecret } = keysOf(0);
+    const run = await runAtTerminal(
+      [
+        'init',
+        '--out',
+        config(),
+        '--leverage',
+        '10',
+        '--rule-set',
+        'balanced',
+        '--cancel',
+        'never',
+        '--channel',
+        'log',
+      ],
+      [
+        ['Address of the exchange', `${exchange.baseUrl}\n`],
+        ['Name of the account', 'desk-1\n'],
+        ['API key', 'two words\n'],
+        ['Expected visible ASCII', `${apiKey}\n`],
+        ['API secret', `${apiSecret}-mistyped\n`],
+        ['does not take this key and secret', `${apiKey}\n`],
+        ['API secret', `${apiSecret}\n`],
+        ['yes, correct or later', 'yes\n'],
+      ],
+    );
+    expect(run).toMatchObject({ exitCode: EXIT.ok, stdout: expect.stringContaining('Wrote ') as string });
+    expect((await readFile(path.join(folder, 'desk-1.secret'), 'utf8')).trim()).toBe(apiSecret);
+    expect(run.stderr).not.toContain(apiSecret);
+  });
+
+  test('a credit line is shown with its debt and how far it is, and gets its rules', async () => {
+    const { id } = keysOf(4);
+    const loan = {
+      asset: 'USDT',
+      amount: decimal('300'),
+      collateralAsset: 'BTC',
+      collateralAmount: decimal('0.01'),
+    };
+    exchange.exchange.change((model) => {
+      model.deposit(id, { ticker: 'BTC', amount: decimal('1') });
+      expect(model.openLoan(id, loan).ok).toBe(true);
+    });
+    const { stdout, exitCode } = await runCommandLine(['init', ...(await optionsFor(4))]);
+    expect(exitCode).toBe(EXIT.ok);
+    expect(stdout).toMatch(/^Credit line: 300 USDT, LTV 50.0 %, margin call at 75.0 %$/m);
+    expect(await readFile(config(), 'utf8')).toMatch(/- credit-line\b|, credit-line/);
   });
 
   test('asks for what the options leave open only', async () => {
@@ -416,7 +475,7 @@ describe('breakwater init, at a terminal', () => {
       [
         ['yes, correct or later', 'y\n'],
         ['Rule set', 'last-resort\n'],
-        ['yours too?', '\n'],
+        ['yours too?', 'y\n'],
         ['or only the log', '\n'],
       ],
     );

@@ -231,7 +231,7 @@ describe('a position that an order of ours may have closed', () => {
     driver.place();
     driver.read();
     expect(ends(driver)).toEqual(['reached:positionGone']);
-    expect(driver.reasons('positionAbsent')).toEqual([]);
+    expect(driver.reasons('positionAbsent')).toEqual(['explained']);
     expect(explainedClosures([driver.state], new Set(), driver.context.settings, driver.nowMs)).toEqual([
       '42',
     ]);

@@ -443,6 +443,28 @@ describe('protect', () => {
     expect(driver.place().request.activationPrice).toBe('940');
   });
 
+  test('looser, and its cancel is refused: said at once and told only when it still stands a minute later', () => {
+    const driver = new Driver().read(at({})).ask(action(protect));
+    driver.place();
+    driver.read(at({ liquidation: '900' }));
+    driver.refuseCancel({ name: 'rateLimited', retryAfterMs: 4_000 });
+    const said = () =>
+      driver.events.flatMap(({ kind, alarm, words }) => (kind === 'standingOrder' ? [{ alarm, words }] : []));
+    driver.next();
+    expect(said()).toEqual([
+      { alarm: false, words: expect.stringMatching(/not yet: the last cancel .*; tried again in 1 s/) },
+    ]);
+    driver.later(59_000).read(at({ liquidation: '900' }));
+    driver.next();
+    expect(said()).toHaveLength(1);
+    driver.later(2_000).read(at({ liquidation: '900' }));
+    // The order that would show that orders are taken is refused, too.
+    driver.refuse({ name: 'rateLimited' });
+    driver.next();
+    driver.next();
+    expect(said().map(({ alarm }) => alarm)).toEqual([false, true]);
+  });
+
   test('a grown position gets a stop for its new size', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
@@ -1070,6 +1092,19 @@ describe('the gate', () => {
     const said = driver.events.filter((event) => event.kind === 'wouldPlace');
     expect(said).toHaveLength(1);
     expect(said[0]?.order).toEqual(real);
+  });
+
+  test('observe mode went on saying it would send 0.4 after the position had shrunk to 0.32', () => {
+    const driver = new Driver({}, { modeOf: () => 'observe' })
+      .read(at({ size: '0.4' }))
+      .ask(action(all, { mode: 'observe' }));
+    driver.next();
+    const amounts = () => driver.state.observed?.map(({ request }) => request.amount);
+    expect(amounts()).toEqual(['0.4']);
+    driver.later(1_000).read(at({ size: '0.32' }));
+    driver.next();
+    expect(amounts()).toEqual(['0.32']);
+    expect(driver.reasons('wouldPlace')).toHaveLength(1);
   });
 });
 

@@ -65,15 +65,15 @@ describe('what a rule says of a figure', () => {
       below(120),
       known(35),
       {},
-      'time to liquidation is 35 min, below 120 min',
+      'time to liquidation is about 35 min, below 120 min, judged by how far prices have lately moved, up or down',
     ],
     [
       'position',
       'liquidationProbability',
       above(0.1),
-      known(0.2),
+      known(0.784_213),
       { windowMs: HOUR_MS },
-      'chance of liquidation within the next 1 h is 20 %, above 10 %',
+      'chance of liquidation within the next 1 h is about 78.4 %, above 10 %, judged by how far prices have lately moved, up or down',
     ],
     [
       'creditLine',

@@ -146,6 +146,21 @@ describe('the truth about an account', () => {
       'waiting for its trigger: sell 0.25 BTC_PERP once the price is 59940 or less, limit 59600',
     ],
     [
+      'an urgent close, whose upper stop was not named',
+      busy(
+        [intent()],
+        [
+          order(),
+          order({
+            request: { ...REQUEST, activationPrice: text('60060'), inFavour: true },
+          }),
+        ],
+      ),
+      'waiting',
+      'orderWaits',
+      'limit 59600, or once the price is 60060 or more, limit 59600',
+    ],
+    [
       'an order that is only being sent',
       busy([intent()], [order({ status: 'sending' })]),
       'watching',

@@ -193,8 +193,11 @@ function statusText(...positions: readonly PositionLine[]): string {
   const report: StatusReport = {
     atMs: 1_700_000_000_000,
     controls: [],
+    watchers: 1,
+    refusedControls: [],
     pausedQueues: [],
     troubles: [],
+    quietHours: null,
     accounts: [
       {
         ...emptyView('desk-1', CALM),

@@ -369,6 +369,14 @@ describe('accounts', () => {
       amount: '4000',
       currentLtv: '16.6667',
     });
+    const second = await at('POST', '/accounts/long/loans', loan);
+    expect(second).toMatchObject({
+      status: 400,
+      json: { error: { message: expect.stringContaining('loanReply=object') as string } },
+    });
+    await at('PATCH', '/readings', { loanReply: 'array' });
+    await at('POST', '/accounts/long/loans', loan);
+    expect((await call(running.baseUrl, long, PATHS.creditLine)).json).toHaveLength(2);
   });
 
   test('a fiat link is paid by its token; the service can fail', async () => {

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import type { OrderLine } from '../../../src/core/view/account-view.ts';
+import { noticeFacts } from '../../../src/core/view/notice-facts.ts';
+import { account, position, text } from '../../support/account-view.ts';
+
+test('a question of approval listed what other rules would send, so that nobody knew what was asked', () => {
+  const order = {
+    positionId: '42',
+    market: 'BTC_PERP',
+    side: 'sell',
+    amount: text('0.5'),
+    activationPrice: text('29000'),
+    price: text('28500'),
+  };
+  const orders = [
+    { ...order, status: 'observed' },
+    { ...order, amount: text('0.1'), status: 'open' },
+  ] as unknown as readonly OrderLine[];
+  const view = account('desk-1', { positions: [position('42')], orders });
+  const about = { subject: 'position:42', market: 'BTC_PERP' } as const;
+  const said = (kind: 'approval' | 'firing') => noticeFacts(view, { ...about, kind }).doing?.orders;
+  expect(said('approval')).toEqual([expect.stringMatching(/^In place: sell 0\.1 /)]);
+  expect(said('firing')).toHaveLength(2);
+});
