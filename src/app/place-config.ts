@@ -42,7 +42,8 @@ export function readPlaceConfig(file: string, env: Env, needsRedis: boolean): Pl
 
 function faultWords({ operators }: ConfigHandles, problem: string): string {
   const key = operators === undefined ? ', not even operators.key' : '';
-  return `${problem}. Of this file only what says how daemons are reached is used${key}; a running daemon goes on with the one before.`;
+  const end = problem.endsWith('?') ? '' : '.';
+  return `${problem}${end} Of this file only what says how daemons are reached is used${key}; a running daemon goes on with the one before.`;
 }
 
 function firstError(file: string, problems: readonly Problem[]): string {

@@ -39,8 +39,8 @@ export function registerInit(program: Command, io: CliIo): void {
 const EXPLANATION = `
 Channels: ${CHANNEL_TYPES.join(', ')}. What one needs is named as KEY=VALUE, secrets as env:NAME or file:PATH:
   slack,url=... telegram,token=...,chat=... ntfy,topic=... webhook,url=... alertmanager,urls=...
-A secret that is typed is not shown, and goes to a file of its own beside the config that only you can read. So does a new
-operators.key, which seals what you say to the daemon; one that is there already is taken.
+A secret that is typed is not shown, and goes to a file of its own beside the config that only you can read. So do a new
+operators.key, which seals what you say to the daemon, and a token for its page; those that are there already are taken.
 
 Ends with 0 when the config was written, 1 when a file is there already, a secret is not at hand or the exchange refuses
 it, and 2 when something is missing or makes no sense. Then nothing is written.`;

@@ -13,6 +13,7 @@ import type { Outgoing } from './channel.ts';
 import { collecting, partsOf } from './collected.ts';
 import { type DeliverOne, fanOut } from './fan-out.ts';
 import { Grouping } from './grouping.ts';
+import { LOG_CHANNEL } from './log-channel.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
@@ -116,17 +117,15 @@ async function targetsOf(message: Message, options: DelivererOptions): Promise<r
   const { opened, receipts } = options;
   const all = takersOf(message, opened);
   const wanted = message.channels.length === 0 ? all : message.channels;
-  // Where a channel is not configured any more nothing can be ended.
-  const named = new Set(
-    message.kind === 'resolved'
-      ? wanted.filter((name) => opened.some(({ channel }) => channel.name === name))
-      : wanted,
-  );
+  const known = wanted.filter((name) => opened.some(({ channel }) => channel.name === name));
+  // What is over needs nobody in place of a channel that is not configured any more.
+  const ended = known.length === 0 ? [LOG_CHANNEL] : known;
+  const named = new Set(message.kind === 'resolved' ? ended : wanted);
   if (message.kind !== 'resolved' && message.kind !== 'reminder') return [...named];
   const others = all.filter((name) => !named.has(name));
-  const known = await receipts.peek(others.map((name) => threadOf(message, name)));
+  const seen = await receipts.peek(others.map((name) => threadOf(message, name)));
   const told = others.filter((_name, index) =>
-    Object.values(known[index] ?? {}).some(({ kind }) => kind === 'delivered'),
+    Object.values(seen[index] ?? {}).some(({ kind }) => kind === 'delivered'),
   );
   const targets = [...named, ...told];
   return message.acknowledged === undefined ? targets : targets.filter((name) => endsBySilence(name, opened));

@@ -114,7 +114,7 @@ async function openTold(more: string) {
     rules: `  - id: falls
     on: position
     when: { markPrice: { below: 59500 } }
-    do: [{ notify: {} }]
+    do: [{ notify: { ${channels.includes('chat') ? 'channels: [chat]' : ''} } }]
 `,
     more: channels,
   });

@@ -105,8 +105,13 @@ test('from a checkout there was no output in an empty folder, and keys landed in
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  expect(printed).toContain('Wrote operators.key, alias.yaml.');
-  expect((await readdir(folder)).sort()).toEqual(['alias.yaml', 'npm.yaml', 'operators.key']);
+  expect(printed).toContain('Wrote operators.key, web-control.secret, alias.yaml.');
+  expect((await readdir(folder)).sort()).toEqual([
+    'alias.yaml',
+    'npm.yaml',
+    'operators.key',
+    'web-control.secret',
+  ]);
 });
 
 test.runIf(hasTools && serverProgram() !== undefined)(

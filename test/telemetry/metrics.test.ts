@@ -412,14 +412,17 @@ describe('what happens', () => {
   test('what is wrong with the process is told until it is right again', () => {
     const { telemetry, clock } = setUp();
     const { metrics } = telemetry;
-    const deliver = (kind: string) =>
+    const deliver = (kind: string, reason = 'rejected') =>
       telemetry.emit({
         kind: 'delivered',
         message: message(),
-        report: { channel: 'ops', type: 'slack', insteadOf: [], delivery: { kind } },
+        report: { channel: 'ops', type: 'slack', insteadOf: [], delivery: { kind, reason } },
       } as DaemonEvent);
     const store = (accountId: string, available: boolean) =>
       telemetry.emit({ kind: 'exchangeStore', store: 'nonce', available, accountId });
+    expect(metrics.degraded()).toEqual([]);
+    // A channel that was taken out of the config: nothing that anybody could mend.
+    deliver('failed', 'noSuchChannel');
     expect(metrics.degraded()).toEqual([]);
     telemetry.emit({ kind: 'redis', available: false });
     store('a', false);

@@ -12,7 +12,7 @@ import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './fl
 import type { Prompter } from './prompter.ts';
 import { proposeMarkets } from './propose-markets.ts';
 import { type AccountAnswers, readAccount } from './read-account.ts';
-import { operatorsKey } from './secret-sources.ts';
+import { madeUpSecret } from './secret-sources.ts';
 import { measuredWords } from './set-words.ts';
 
 /** Asks for what the flags do not say, and the exchange for what the account holds. @throws CliError, UsageError */
@@ -41,7 +41,8 @@ export async function decide(
   return {
     file: flags.out,
     ...access,
-    operatorsKey: await operatorsKey(flags.out),
+    operatorsKey: await madeUpSecret(flags.out, 'operators.key'),
+    controlToken: await madeUpSecret(flags.out, 'web-control.secret'),
     leverage,
     seen,
     markets,

@@ -47,6 +47,8 @@ export interface InitDecisions {
   readonly redis: string | WrittenReference;
   /** Seals what people say to daemons. */
   readonly operatorsKey: SecretSource;
+  /** Of the daemon's web server. */
+  readonly controlToken: SecretSource;
   readonly leverage: number;
   readonly seen: ShownAccount | undefined;
   readonly markets: readonly ProposedMarket[];

@@ -10,6 +10,7 @@ export function renderConfig(decisions: InitDecisions): string {
     exchangeSection(decisions),
     redisSection(decisions),
     operatorsSection(decisions),
+    webSection(decisions),
     marketsSection(decisions),
     channelsSection(decisions.channel),
     actingSection(decisions.cancel),
@@ -67,6 +68,17 @@ function redisSection({ redis }: InitDecisions): readonly string[] {
     ),
     'redis:',
     `  url: ${typeof redis === 'string' ? JSON.stringify(redis) : reference(redis)}`,
+  ];
+}
+
+function webSection({ controlToken }: InitDecisions): readonly string[] {
+  return [
+    ...note(
+      'The page is at http://127.0.0.1:9642. While Redis is lost `pause` and `resume` ask the daemon there, with this token; ' +
+        'the buttons of the page ask for it, too.',
+    ),
+    'web:',
+    `  controlToken: ${reference(controlToken.written)}`,
   ];
 }
 

@@ -81,8 +81,19 @@ function coarseWords(
 }
 
 function jsonOf(decisions: InitDecisions): object {
-  const { file, baseUrls, nonce, account, apiKey, apiSecret, redis, operatorsKey, leverage, seen } =
-    decisions;
+  const {
+    file,
+    baseUrls,
+    nonce,
+    account,
+    apiKey,
+    apiSecret,
+    redis,
+    operatorsKey,
+    controlToken,
+    leverage,
+    seen,
+  } = decisions;
   const { markets, isConfirmed, ruleSet, rules, cancel, channel } = decisions;
   return {
     event: 'init',
@@ -92,6 +103,7 @@ function jsonOf(decisions: InitDecisions): object {
     account: { id: account, apiKey: apiKey.written, apiSecret: apiSecret.written, rules },
     redis,
     operators: { key: operatorsKey.written },
+    web: { controlToken: controlToken.written },
     leverage,
     positions: seen?.positions ?? null,
     leverageNow: seen?.leverage ?? null,

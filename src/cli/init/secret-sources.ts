@@ -48,12 +48,10 @@ export async function secretSource(
   return { written: { file: wanted.newFile }, value, newFile };
 }
 
-const OPERATORS_KEY = 'operators.key';
-
-/** A new `operators.key` beside the config, or the one that is there: of one daemon and its commands all have the same. */
-export async function operatorsKey(configFile: string): Promise<SecretSource> {
-  const newFile = path.join(path.dirname(configFile), OPERATORS_KEY);
-  const written = { file: OPERATORS_KEY };
+/** A new secret beside the config, or the one that is there: a daemon and its commands all have the same. */
+export async function madeUpSecret(configFile: string, file: string): Promise<SecretSource> {
+  const newFile = path.join(path.dirname(configFile), file);
+  const written = { file };
   if ((await stat(newFile).catch(() => undefined)) !== undefined) return { written, value: '' };
   return { written, value: randomBytes(32).toString('hex'), newFile };
 }

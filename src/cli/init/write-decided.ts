@@ -54,12 +54,13 @@ function newSecrets({
   apiKey,
   apiSecret,
   operatorsKey,
+  controlToken,
   channel,
 }: InitDecisions): readonly { path: string; value: string }[] {
   const ofChannel = (channel?.keys ?? []).flatMap(([, value]): readonly SecretSource[] =>
     typeof value === 'object' ? [value] : [],
   );
-  return [apiKey, apiSecret, operatorsKey, ...ofChannel].flatMap(({ newFile, value }) =>
+  return [apiKey, apiSecret, operatorsKey, controlToken, ...ofChannel].flatMap(({ newFile, value }) =>
     newFile === undefined ? [] : [{ path: newFile, value }],
   );
 }

@@ -99,8 +99,15 @@ describe('breakwater init, for a script', () => {
   test('in the setup that init made approve and flatten were refused: nothing sealed what people say', async () => {
     const decided = await initJson(await optionsFor(0, { '--redis': 'redis://127.0.0.1:1' }));
     const key = path.join(folder, 'operators.key');
-    expect(decided).toMatchObject({ operators: { key: { file: 'operators.key' } }, files: [key, config()] });
-    expect((await stat(key)).mode & 0o777).toBe(0o600);
+    const token = path.join(folder, 'web-control.secret');
+    expect(decided).toMatchObject({
+      operators: { key: { file: 'operators.key' } },
+      // While Redis is lost nobody could pause: the daemon asked for a token that no config had.
+      web: { controlToken: { file: 'web-control.secret' } },
+      files: [key, token, config()],
+    });
+    for (const file of [key, token]) expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readFile(token, 'utf8')).not.toBe(await readFile(key, 'utf8'));
     const secret = (await readFile(key, 'utf8')).trim();
     expect(secret).toMatch(/^[0-9a-f]{64}$/);
     expect(await readFile(config(), 'utf8')).toMatch(/\noperators:\n {2}key: \{ file: operators\.key \}\n/);
