@@ -258,12 +258,9 @@ function doing(inputs: StateInputs): StateLine | undefined {
   const open = inputs.lanes.flatMap((lane) =>
     lane.intents.filter(({ end }) => end === null).map((intent) => ({ lane, intent })),
   );
-  const accepted = open.flatMap(({ lane, intent }) =>
-    intent.mode !== 'observe'
-      ? ordersOf(lane, intent)
-          .filter(isAccepted)
-          .map((order) => ({ lane, intent, order }))
-      : [],
+  const sent = open.filter(({ intent }) => intent.mode !== 'observe');
+  const accepted = sent.flatMap(({ lane, intent }) =>
+    ordersOf(lane, intent).flatMap((order) => (isAccepted(order) ? [{ lane, intent, order }] : [])),
   );
   const active = accepted.find(({ order }) => order.activatedMs !== null || order.presumedFilled);
   if (active !== undefined) {
