@@ -1,7 +1,6 @@
 import type { Pause } from '../controls/controls.ts';
 import type { Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
-import { MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
 import type {
   AccountFigures,
@@ -15,7 +14,15 @@ import { endingWords } from './action-alarm-words.ts';
 import { figure } from './alert-words.ts';
 import { targetWords } from './lane-lines.ts';
 import { causeOfFailure, EVERY_POLL, failureWords } from './read-failures.ts';
-import { causeWords, KIND_WORDS, type StateCause, type StateKind, type StateLine } from './state-line.ts';
+import {
+  causeWords,
+  clockWords,
+  KIND_WORDS,
+  type StateCause,
+  type StateKind,
+  type StateLine,
+  timeWords,
+} from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
 /** What a state follows from: the account as stored, and two facts of the process that looks. */
@@ -379,22 +386,4 @@ function worstFiring({ rules }: StateInputs): Severity | null {
 
 function atLeast(severity: Severity, other: Severity | null): Severity {
   return other !== null && RANKS[other] > RANKS[severity] ? other : severity;
-}
-
-/** `14:30:05 UTC`. */
-function clockWords(ms: number): string {
-  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
-  const seconds = Math.floor((ms % MS_PER_DAY) / MS_PER_SECOND);
-  return `${two(seconds / 3_600)}:${two((seconds % 3_600) / 60)}:${two(seconds % 60)} UTC`;
-}
-
-const MS_PER_DAY = 24 * MS_PER_HOUR;
-
-/** `14:30 UTC`, and in how many days, as seen from now. */
-function timeWords(ms: number, nowMs: number): string {
-  const minutes = Math.floor((ms % MS_PER_DAY) / MS_PER_MINUTE);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  const days = Math.floor(ms / MS_PER_DAY) - Math.floor(nowMs / MS_PER_DAY);
-  const later = days <= 0 ? '' : ` in ${days} ${days === 1 ? 'day' : 'days'}`;
-  return `${two(Math.floor(minutes / 60))}:${two(minutes % 60)} UTC${later}`;
 }
