@@ -733,7 +733,6 @@ describe('a daily digest', () => {
       key: 'digest/2026-01-31T08:00',
       subject: 'account',
       severity: 'info',
-      mode: 'observe',
       source: 'breakwater',
     });
   });
