@@ -130,6 +130,7 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
     return { ...next, phase: isCertain ? 'closed' : 'explained' };
   }
   if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
+  if (before.reads === CERTAIN_READS - 1) tellStops(state, positionId, audit);
   const isTold = before.told || (forMs >= TELL_AFTER_MS && tellBlind(state, next, audit));
   return { ...next, told: isTold };
 }
@@ -191,6 +192,24 @@ function tell(state: LaneState, absence: Absence, reason: keyof typeof WORDS, au
     reason,
     words: `position ${positionId} is ${WORDS[reason]}`,
   });
+}
+
+/** A jump may fill a stop that no read has shown near its price: nobody else would hear of it. */
+function tellStops({ orders }: LaneState, positionId: string, audit: Recorder): void {
+  const stops = orders.filter(
+    (order) =>
+      order.positionId === positionId &&
+      order.role === 'cover' &&
+      order.trial !== true &&
+      order.status === 'open' &&
+      !order.presumedFilled,
+  );
+  const [first] = stops;
+  if (first === undefined) return;
+  const { key, ruleId } = first;
+  const stood = stops.map(({ amount, request }) => `${amount} at ${request.activationPrice}`).join(', ');
+  const words = `position ${positionId} is not in the list any more: our stops (${stood}) or its owner closed it, or the exchange liquidated it, unless the exchange shows too little; look there`;
+  audit.emit({ kind: 'positionAbsent', key, ruleId, positionId, reason: 'stopsStood', words, alarm: true });
 }
 
 function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): boolean {

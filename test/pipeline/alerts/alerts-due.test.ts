@@ -45,7 +45,12 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     snapshot: { version: 1, accountId: 'desk-1', at: at(0), sources: {}, ownStops: [] },
     failures: [],
     reminderMs: 60_000,
+    transitions: [],
+    lanes: [],
+    stopsBefore: [],
+    figuresBefore: undefined,
     nowMs: 1_000,
+    laneNowMs: changes.nowMs ?? 1_000,
     ...changes,
   };
 }
