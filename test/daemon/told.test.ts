@@ -63,9 +63,9 @@ test('a credit line that the exchange liquidated was told as "Resolved: the rule
 `;
   const { world, told, find } = await open(simulator, rules, ['called', 'ltv']);
   await world.start();
-  simulator.setPrice('BTC_PERP', '47000');
+  simulator.setPrice('BTC_USDT', '47000');
   await find('the margin call', ({ kind, rule }) => kind === 'firing' && rule === 'called');
-  simulator.setPrice('BTC_PERP', '42000');
+  simulator.setPrice('BTC_USDT', '42000');
   const gone = await find('that it is gone', ({ text }) => text.includes('GONE'));
   expect(simulator.ledger({ accountId: 'long', kinds: ['loan_liquidation'] })).toHaveLength(1);
   expect([gone.kind, gone.severity]).toEqual(['alarm', 'critical']);
@@ -136,11 +136,51 @@ test('nobody heard that a standing stop had closed the whole position', async ()
 
 test('nobody heard of a stop that a jump of the price had filled', async () => {
   const { simulator, told, find, activation, goTo } = await openStopped();
-  await goTo(0.97);
+  await goTo(0.995);
   expect(closedBy(simulator).amount).toBe(0.5);
   const gone = await find('that it is gone', ({ text }) => text.includes('is not in the list any more'));
   expect(gone.kind).toBe('alarm');
   expect(gone.text).toContain(`our stops (0.5 at ${activation}) or its owner closed it`);
   expect(gone.text).not.toContain('In place:');
   expect(told().filter(({ kind }) => kind === 'resolved')).toEqual([]);
+});
+
+const FAR = `  - id: far
+    on: position
+    when: { liquidationDistance: { below: 90% } }
+    do: [{ notify: {} }]
+`;
+
+test('a reminder gave the figures of the first message as those of now', async () => {
+  const simulator = await openScene();
+  const { world, find } = await open(simulator, FAR, ['far']);
+  await world.start();
+  const fired = await find('a first message', ({ kind }) => kind === 'firing');
+  const [, first = ''] = /istance to liquidation is ([\d.]+ %)/.exec(fired.text) ?? [];
+  simulator.setPrice('BTC_PERP', '50000');
+  await polls(world, 'long', 3);
+  const isNew = ({ kind, text }: Told): boolean => kind === 'reminder' && text.includes('mark 50000');
+  const { title, text } = await find('a reminder', isNew);
+  const [, now = ''] = /([\d.]+ %) from liquidation/.exec(title) ?? [];
+  expect(now).not.toBe(first);
+  expect(text).toContain(
+    `The condition still holds: distance to liquidation is ${now}, below 90 %; when it began at `,
+  );
+  expect(text).toContain(`UTC: distance to liquidation is ${first}, below 90 %.`);
+});
+
+test('at the switch to enforce it said "Resolved", "does not fire any more" and "sends no order"', async () => {
+  const simulator = await openScene();
+  const { world, told, find, parts } = await open(simulator, FAR, ['far']);
+  await world.write(parts('observe'));
+  await world.start();
+  await find('a first message', ({ kind }) => kind === 'firing');
+  await world.write(parts('enforce'));
+  const ended = await find('its end', ({ kind }) => kind === 'resolved');
+  expect(ended.title).toMatch(/^Ended: long BTC_PERP long/);
+  expect(ended.text).not.toMatch(/Resolved|does not fire any more|Observe mode/);
+  expect(ended.text).toContain(
+    'from observe to enforce and starts a new episode: this says nothing of the danger.',
+  );
+  await eventually(() => told().filter(({ kind }) => kind === 'firing').length === 2, 'the new episode');
 });

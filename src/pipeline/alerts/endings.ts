@@ -84,15 +84,15 @@ function goneWords(notice: Notice, scene: AlertScene): string {
     stood.length === 0
       ? 'its owner closed it, or the exchange liquidated it'
       : `our stops (${stood.join(', ')}) or its owner closed it, or the exchange liquidated it`;
-  return `the position is not listed any more while this rule fired${before}: ${by}: look at the exchange`;
+  return `the position is not listed any more, and this rule fired for it${before}: ${by}: look at the exchange`;
 }
 
 function creditLineGone(figures: NoticeFigures | undefined): string {
   const gone = 'the credit line is not listed any more';
-  if (figures?.kind !== 'creditLine') return `${gone} while this rule fired: look at the exchange`;
+  if (figures?.kind !== 'creditLine') return `${gone}, and this rule fired for it: look at the exchange`;
   const { debt, asset, currentLtv, marginCallLtv } = figures;
   const name = `the credit line of ${debt ?? 'unknown'} ${asset} is not listed any more`;
-  if (typeof currentLtv !== 'number') return `${name} while this rule fired: look at the exchange`;
+  if (typeof currentLtv !== 'number') return `${name}, and this rule fired for it: look at the exchange`;
   const isCalled = typeof marginCallLtv === 'number' && currentLtv >= marginCallLtv;
   const was = isCalled ? 'it was in a margin call at' : 'its loan-to-value was';
   const why = isCalled ? 'probably liquidated' : 'repaid, or liquidated';
