@@ -1,7 +1,7 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
 import { modeOf } from './figure-words.ts';
+import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
 import { assetOf, isOver, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface AlertmanagerOptions {

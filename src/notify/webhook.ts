@@ -75,6 +75,7 @@ export function webhookPayload(
     cures: message.cures,
     figures: message.figures ?? null,
     doing: message.doing ?? null,
+    ending: message.ending ?? null,
     lines: message.lines ?? [],
     commands: commandsOf(message) ?? null,
     links: wording.links,

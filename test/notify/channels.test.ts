@@ -111,6 +111,7 @@ describe('webhook', () => {
       cures: CURES,
       figures: null,
       doing: null,
+      ending: null,
       lines: [],
       commands: {
         status: 'breakwater status --account desk-1',

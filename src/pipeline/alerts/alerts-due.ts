@@ -1,82 +1,23 @@
-import type { AskedQuestion } from '../../core/approvals/ask.ts';
-import type { Settled } from '../../core/approvals/judge.ts';
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
-import {
-  acknowledgementOf,
-  type ControlsInForce,
-  episodeOf,
-  isSilenced,
-} from '../../core/controls/controls.ts';
+import { acknowledgementOf, episodeOf, isSilenced } from '../../core/controls/controls.ts';
 import type { Closing } from '../../core/costs/closing-words.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import type { LaneState } from '../../core/lanes/lane-state.ts';
-import type { OwnOrder } from '../../core/lanes/own-order.ts';
-import {
-  type CureFigures,
-  type Escalation,
-  type Notice,
-  type NoticeKind,
-} from '../../core/ports/notifier.ts';
+import { type CureFigures, type Notice, type NoticeKind } from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
-import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
-import type { Transition } from '../../core/rules/decision.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
 import { alarmWords } from '../../core/view/action-alarm-words.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
-import type { ReadFailure, StoredFigures } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
+import type { AlertEntry, AlertScene } from './alert-scene.ts';
 import { approvalNotices } from './approval-notices.ts';
-import type { DepositCure } from './deposit-cure.ts';
-import { presentWords } from './present-words.ts';
 import { endingOf, goneAlarms, isStopFill, stopFillNotice, stopFills } from './endings.ts';
 import { ownAlert } from './own-alert.ts';
-
-/** Lives as long as its episode, and until what it says last has been handed over. */
-export interface AlertEntry {
-  readonly notice: Notice;
-  readonly saidMs: number;
-  readonly count: number;
-  readonly handed: boolean;
-  /** Once others were told because nobody acknowledged: all channels that have to hear of the end. */
-  readonly told?: readonly string[];
-}
-
-export interface AlertScene {
-  readonly account: WatchedAccount;
-  readonly stored: StoredAlerts | undefined;
-  readonly active: readonly ActionRequest[];
-  readonly conclusive: boolean;
-  readonly events: readonly AuditEvent[];
-  /** What people have to be asked, and what became of what they were asked. */
-  readonly asked: readonly AskedQuestion[];
-  readonly settled: readonly Settled[];
-  readonly inForce: ControlsInForce;
-  readonly snapshot: Snapshot;
-  /** Why the newest reads failed, of sources that could not be read. */
-  readonly failures: readonly ReadFailure[];
-  /** Of credit lines whose rules end with this evaluation. */
-  readonly cures: readonly DepositCure[];
-  /** The account as it is after this evaluation; made when it is first asked for. */
-  readonly view: () => AccountView;
-  readonly transitions: readonly Transition[];
-  /** After this evaluation. */
-  readonly lanes: readonly LaneState[];
-  /** Standing stops of ours before it. */
-  readonly stopsBefore: readonly OwnOrder[];
-  /** What was last read before it. */
-  readonly figuresBefore: StoredFigures | undefined;
-  readonly reminderMs: number;
-  readonly escalation?: Escalation | undefined;
-  readonly nowMs: number;
-  /** The same moment on the lanes' clock. */
-  readonly laneNowMs: number;
-}
+import { presentWords } from './present-words.ts';
 
 export interface AlertsDue {
   /** Absent when nothing changed. */

@@ -1,5 +1,5 @@
-import { type Closing, closingsOf, closingsWords, closingWords } from '../../core/costs/closing-words.ts';
 import { isSilenced } from '../../core/controls/controls.ts';
+import { type Closing, closingsOf, closingsWords, closingWords } from '../../core/costs/closing-words.ts';
 import { type Notice, type NoticeEnding, type NoticeFigures, RESOLVED } from '../../core/ports/notifier.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
@@ -8,7 +8,7 @@ import { actionsOf } from '../../core/rules/rule-parts.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
 import { figure } from '../../core/view/alert-words.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
-import type { AlertEntry, AlertScene } from './alerts-due.ts';
+import type { AlertEntry, AlertScene } from './alert-scene.ts';
 
 /** How an episode ended, and what was done in it. */
 export interface Ending {

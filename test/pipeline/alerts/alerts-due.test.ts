@@ -6,7 +6,8 @@ import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { emptyView } from '../../../src/core/view/account-view.ts';
 import type { ReadFailure } from '../../../src/core/view/stored-figures.ts';
-import { type AlertScene, alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
+import type { AlertScene } from '../../../src/pipeline/alerts/alert-scene.ts';
+import { alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { above, at, rule, settings } from '../../core/rules/fixtures.ts';
 
