@@ -54,7 +54,7 @@ export class StandbyBackend implements Backend {
   #restored: ReadonlySet<string> | undefined;
   /** By these names the process has committed, before its last start too. */
   #writers: readonly string[] = [];
-  /** Set by who sees them: other processes with the same prefix. */
+  /** Set by who sees them: other processes with the same prefix. Where nothing is known of them, there may be some. */
   hasCompany = false;
 
   constructor(options: StandbyOptions) {
@@ -152,7 +152,7 @@ export class StandbyBackend implements Backend {
     this.#restored = new Set(accounts.map(({ accountId }) => accountId));
     this.#watchesOnly = watchesOnly;
     this.#knownAtMs = watchesOnly === undefined ? undefined : (process?.atMs ?? 0);
-    this.hasCompany = process?.hasCompany ?? false;
+    this.hasCompany = process?.hasCompany ?? true;
     this.#alone = alone;
   }
 
