@@ -70,7 +70,8 @@ describe.runIf(hasRedisServer())('once Redis is lost', () => {
       timeout: 60_000,
     },
     async (_, scope) => {
-      const { simulator, world, breakwater, knows, loseRedis } = await open();
+      const scene = await open();
+      const { simulator, world, breakwater, knows } = scene;
       await breakwater('pause', ...scope, '--reason', 'maintenance', '--author', 'ann');
       const daemon = await world.start();
       await polls(world, 'long', 1);
@@ -78,7 +79,7 @@ describe.runIf(hasRedisServer())('once Redis is lost', () => {
       await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
       await knows('maintenance', false);
       expect(ours(simulator, 'long')).toEqual([]);
-      await loseRedis();
+      await scene.loseRedis();
       expect(await daemon.state.controls.list()).toEqual([]);
       await eventually(
         () => ours(simulator, 'long').length > 0,
@@ -94,7 +95,8 @@ describe.runIf(hasRedisServer())('once Redis is lost', () => {
       timeout: 60_000,
     },
     async (_, scope) => {
-      const { simulator, world, breakwater, knows, loseRedis } = await open();
+      const scene = await open();
+      const { simulator, world, breakwater, knows } = scene;
       // So that nothing is sent before the loss.
       await breakwater('pause', ...scope, '--reason', 'the first', '--author', 'ann');
       const daemon = await world.start();
@@ -102,7 +104,7 @@ describe.runIf(hasRedisServer())('once Redis is lost', () => {
       await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
       await breakwater('pause', ...scope, '--reason', 'the second', '--author', 'ann');
       await knows('the second');
-      await loseRedis();
+      await scene.loseRedis();
       await polls(world, 'long', 1);
       expect(await daemon.state.controls.list()).toMatchObject([{ reason: 'the second' }]);
       expect(ours(simulator, 'long')).toEqual([]);
