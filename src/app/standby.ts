@@ -80,6 +80,12 @@ export class Standby {
     return this.#parts.backend.isAlone;
   }
 
+  /** Others may act on the same accounts, and this process cannot see them. */
+  get othersAct(): boolean {
+    const { backend, ordinal } = this.#parts;
+    return this.isAlone && (backend.hasCompany || ordinal > 0);
+  }
+
   /** The queue of lanes, or this process while there is no queue. */
   over(queue: LaneDispatcher): LaneDispatcher {
     return {
@@ -89,7 +95,8 @@ export class Standby {
 
   /**
    * While nothing tells processes of one another they take turns: the first acts at once, each other one only when all
-   * before it have had time to, and no position has fallen since, as it would if they did.
+   * before it have had time to, counted from the loss, and no position has fallen within the last turn, as it would if
+   * they did. What begins later waits no turn of its own: a first one that has died must not delay each action.
    */
   mayAct(accountId: string): boolean {
     const { ordinal, clock } = this.#parts;
