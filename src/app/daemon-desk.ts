@@ -81,6 +81,7 @@ export async function openDaemonDesk(
     quietHours: async () => (await ask('overview', overview)).quietHours,
     // Where it is not known here, the daemon says so.
     wasWatched: async (accountId) => idsOf(found)?.includes(accountId) ?? true,
+    reachesAll: async () => (await ask('overview', overview)).reachesAll,
     obedience: async () => TAKEN,
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,

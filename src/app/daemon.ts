@@ -179,6 +179,7 @@ function pipelineParts(
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
     mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
+    othersAct: () => standby?.othersAct === true,
     work: {
       accounts,
       store: state.store,

@@ -82,6 +82,8 @@ export interface Desk {
   /** The newest audit records of an account, as far as they can be had. */
   records(accountId: string, count: number): Promise<readonly ChainedRecord[]>;
   wasWatched(accountId: string): Promise<boolean>;
+  /** Whether every process hears of what is put or lifted here. */
+  reachesAll(): Promise<boolean>;
   /** What the daemons will do with a pause, a silence or an acknowledgement that is made here. */
   obedience(accountId: string | null): Promise<Expectation>;
   close(): Promise<void>;
@@ -155,6 +157,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     ...(maxSlippage === undefined ? {} : { maxSlippage }),
     history: state.history,
     ...(config === undefined ? {} : { digest: gatherer(config, state) }),
+    reachesAll: async () => true,
     pausedQueues: () => pausedQueues(redis, prefix),
     watchers: async () => (await daemons()).filter(({ takesOrders }) => takesOrders).length,
     troubles: async () =>

@@ -10,13 +10,15 @@ import type { ConfiguredAccounts } from './configured-accounts.ts';
 
 /** What a process that runs the pipeline brings along. */
 export interface PipelineParts {
-  readonly work: Omit<PipelineContext, 'lanes' | 'settings' | 'mayAct'>;
+  readonly work: Omit<PipelineContext, 'lanes' | 'settings' | 'mayAct' | 'othersAct'>;
   /** Names this process among those that share the store. */
   readonly instance: string;
   /** Takes the lanes that this process does not begin itself. */
   readonly queue: LaneDispatcher;
   /** Whether this process may act on the account now; default: always. What it may not is left to the next poll. */
   readonly mayAct?: (accountId: string) => boolean;
+  /** Default: never. */
+  readonly othersAct?: () => boolean;
   readonly notify: () => Pick<NotifySettings, 'escalation' | 'remindEveryMs'>;
   /** Bound on one request, as configured at present, milliseconds. */
   readonly attemptTimeoutMs: () => number;
@@ -58,13 +60,14 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
 }
 
 function contextOf(
-  { work, instance, mayAct = () => true, notify, attemptTimeoutMs }: PipelineParts,
+  { work, instance, mayAct = () => true, othersAct = () => false, notify, attemptTimeoutMs }: PipelineParts,
   lanes: LaneDispatcher,
 ): PipelineContext {
   return {
     ...work,
     lanes,
     mayAct,
+    othersAct,
     settings: {
       instance,
       claimMs: CLAIM_MS,

@@ -40,6 +40,8 @@ export interface StandbyParts {
 const PROBE_EVERY_MS = 400;
 /** A store that takes longer than this to take a small write is lost. */
 const PROBE_TIMEOUT_MS = 1_000;
+/** So old may be what is known of pauses where this process polls nothing. */
+const LEARN_CONTROLS_EVERY_MS = 1_000;
 /** So long it has to answer again before it is trusted. */
 const STEADY_MS = 2_000;
 /** The first in line hands back first: it is the one that has acted. */
@@ -64,6 +66,7 @@ export class Standby {
   #probing: Promise<void> | undefined;
   #isStopped = false;
   #isLearning = false;
+  #controlsAskedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: StandbyParts) {
     this.#parts = parts;
@@ -77,6 +80,12 @@ export class Standby {
     return this.#parts.backend.isAlone;
   }
 
+  /** Others may act on the same accounts, and this process cannot see them. */
+  get othersAct(): boolean {
+    const { backend, ordinal } = this.#parts;
+    return this.isAlone && (backend.hasCompany || ordinal > 0);
+  }
+
   /** The queue of lanes, or this process while there is no queue. */
   over(queue: LaneDispatcher): LaneDispatcher {
     return {
@@ -86,7 +95,8 @@ export class Standby {
 
   /**
    * While nothing tells processes of one another they take turns: the first acts at once, each other one only when all
-   * before it have had time to, and no position has fallen since, as it would if they did.
+   * before it have had time to, counted from the loss, and no position has fallen within the last turn, as it would if
+   * they did. What begins later waits no turn of its own: a first one that has died must not delay each action.
    */
   mayAct(accountId: string): boolean {
     const { ordinal, clock } = this.#parts;
@@ -140,6 +150,7 @@ export class Standby {
     }
     if (!backend.isAlone) {
       this.#learnAnswers();
+      this.#learnControls();
       return;
     }
     const nowMs = clock.monotonicMs();
@@ -157,6 +168,18 @@ export class Standby {
     void Promise.allSettled(byBucket.map(([bucket, ids]) => store.readBucket(bucket, ids))).then(() => {
       this.#isLearning = false;
     });
+  }
+
+  /**
+   * Pauses that others put and lift: this process may poll an account rarely, or never where another takes the jobs. A
+   * failure is seen by the probe.
+   */
+  #learnControls(): void {
+    const { backend, clock } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#controlsAskedAtMs < LEARN_CONTROLS_EVERY_MS) return;
+    this.#controlsAskedAtMs = nowMs;
+    backend.allControls().catch(() => undefined);
   }
 
   #beginTicks(error: unknown): void {

@@ -6,6 +6,7 @@ import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
 import { requireObeyed } from './operate/obeyed.ts';
+import { type OutOfReach, sayOutOfReach } from './operate/out-of-reach.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
@@ -64,11 +65,15 @@ async function pause(io: CliIo, flags: ControlFlags): Promise<void> {
         `Orders already at the exchange stay, and can fill: ${orders.length} (see status --account ID).`,
       );
     }
-    report(io, put as Pause, flags.json === true);
+    const reach = await sayOutOfReach(io, desk, {
+      done: 'is paused',
+      others: 'Other instances that run GO ON ACTING',
+    });
+    report(io, { ...(put as Pause), ...reach }, flags.json === true);
   });
 }
 
-function report(io: CliIo, pause: Pause, json: boolean): void {
+function report(io: CliIo, pause: Pause & OutOfReach, json: boolean): void {
   const resume =
     pause.accountId === null ? 'breakwater resume' : `breakwater resume --account ${pause.accountId}`;
   if (pause.expiresAtMs === null) {
@@ -79,5 +84,6 @@ function report(io: CliIo, pause: Pause, json: boolean): void {
     return;
   }
   const until = pause.expiresAtMs === null ? 'until it is lifted' : `until ${timeOf(pause.expiresAtMs)}`;
-  printLine(io, `Paused: ${scopeWords(pause)}, ${until} (${pause.id}).`);
+  const where = pause.onlyAt === undefined ? '' : ` at ${pause.onlyAt} alone`;
+  printLine(io, `Paused${where}: ${scopeWords(pause)}, ${until} (${pause.id}).`);
 }

@@ -6,6 +6,7 @@ import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, controlWords } from './operate/controls.ts';
 import { requireObeyed } from './operate/obeyed.ts';
+import { sayOutOfReach } from './operate/out-of-reach.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, nonEmpty } from './operate/values.ts';
 
@@ -51,7 +52,9 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
       (control) => control.kind === 'pause' && !hasExpired(control, nowMs),
     );
     for (const pause of rest) printNote(io, `Still paused: ${controlWords(pause, nowMs)}.`);
-    if (flags.json === true) printJson(io, { lifted });
+    const others = 'Other instances that run stay paused';
+    const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, desk, { done: 'has lifted it', others });
+    if (flags.json === true) printJson(io, { lifted, ...reach });
     else if (lifted.length === 0) printLine(io, 'There was nothing to lift.');
     else for (const control of lifted) printLine(io, `Lifted: ${control.kind} of ${scopeWords(control)}.`);
   });

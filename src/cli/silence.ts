@@ -7,6 +7,7 @@ import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { type ControlFlags, printControls } from './operate/controls.ts';
 import { requireObeyed } from './operate/obeyed.ts';
+import { sayOutOfReach } from './operate/out-of-reach.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
@@ -90,7 +91,11 @@ async function silence(io: CliIo, flags: Flags): Promise<void> {
     if (desk.accounts === undefined) {
       printNote(io, `Nobody can tell here whether there is a rule ${ruleId}: the config is not known.`);
     }
-    if (flags.json === true) printJson(io, put);
+    const reach = await sayOutOfReach(io, desk, {
+      done: 'is silenced',
+      others: 'Other instances that run go on acting and notifying',
+    });
+    if (flags.json === true) printJson(io, { ...put, ...reach });
     else printLine(io, `Silenced: ${scopeWords(put)}, until ${timeOf(put.expiresAtMs ?? 0)} (${put.id}).`);
   });
 }
@@ -104,7 +109,9 @@ async function lift(io: CliIo, flags: Flags): Promise<void> {
     await requireObeyed(io, desk, { accountId: flags.account, undone: 'nothing was lifted' });
     const selector = { kind: 'silence', accountId: flags.account ?? null, ruleId, subject } as const;
     const lifted = await desk.controls.lift(selector, { author, reason });
-    if (flags.json === true) printJson(io, { lifted });
+    const others = 'Other instances that run stay silenced';
+    const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, desk, { done: 'has lifted it', others });
+    if (flags.json === true) printJson(io, { lifted, ...reach });
     else if (lifted.length === 0) printLine(io, 'There was no such silence.');
     else for (const control of lifted) printLine(io, `Lifted: silence of ${scopeWords(control)}.`);
   });

@@ -50,6 +50,8 @@ export interface PipelineContext {
   readonly settings: PipelineSettings;
   /** Whether this process may act on the account now: without the shared store processes take turns. */
   readonly mayAct: (accountId: string) => boolean;
+  /** Whether others may act on the same state without a shared store: then an order may have been sent by one of them. */
+  readonly othersAct: () => boolean;
 }
 
 export interface PipelineSettings {

@@ -57,6 +57,7 @@ export function createOverview(
         acknowledgements: inForce.flatMap((one) => (one.kind === 'acknowledgement' ? [one] : [])),
         health: found,
         degraded,
+        reachesAll: process.reachesAll(),
         degradedWords: Object.fromEntries(degraded.map((reason) => [reason, degradedWords(reason)])),
         quietHours: quiet,
         exchange: exchangeLinkOf(accounts),

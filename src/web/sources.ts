@@ -50,6 +50,8 @@ export interface ProcessSource {
   readonly readiness: () => Promise<Readiness>;
   /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`, `commands`, `log`, `config`. */
   readonly degraded: () => readonly string[];
+  /** False while Redis is lost and others may run: they do not hear what is paused or lifted here. */
+  readonly reachesAll: () => boolean;
   readonly queues: () => Promise<readonly QueueLine[]>;
   /** null: there are none now. */
   readonly quietHours: () => Promise<QuietHoursLine | null>;

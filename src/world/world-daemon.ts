@@ -274,6 +274,7 @@ export class WorldDaemon {
         work: { ...work, notifier, delivery: people },
         queue: standby.over(lanes),
         mayAct: (accountId) => standby.mayAct(accountId),
+        othersAct: () => standby.othersAct,
         notify: () => this.#config.notify,
         attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },

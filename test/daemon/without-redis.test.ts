@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
-import { drift, move, openScene, ours, polls, sizeOf } from './scene.ts';
+import { drift, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 /** What a daemon does while Redis is lost: by the ledger of the simulated exchange. */
@@ -195,6 +195,60 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     await eventually(
       () => ours(simulator, 'long').length > 0,
       'an order',
+      () => troubles(world.events),
+    );
+  });
+
+  test('pause said Paused, and nothing of the other daemon that went on acting', {
+    timeout: 120_000,
+  }, async () => {
+    const [port, other] = [await freePort(), await freePort()];
+    const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+    const env = { ...world.env, CONTROL: 'a-control-token-of-this-test' };
+    const said = async (command: string, ...args: readonly string[]) =>
+      await runCommandLine(
+        [command, '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
+        { env },
+      );
+    const daemons = [await world.start({ env }), await world.start({ env, ordinal: 1, webPort: other })];
+    await eventually(
+      () => daemons.every(({ state }) => state.standby?.hasCompany === true),
+      'each sees the other',
+    );
+    await server.kill();
+    await eventually(
+      () => daemons.every(({ state }) => state.standby?.isAlone === true),
+      'both alone',
+      () => troubles(world.events),
+    );
+    const first = await said('pause');
+    const base = `http://127.0.0.1:${port}`;
+    expect([first.exitCode, first.stdout]).toEqual([
+      1,
+      expect.stringMatching(`^Paused at ${base} alone: account long, `),
+    ]);
+    expect(first.stderr).toContain(
+      `Only the daemon at ${base} is paused. Other instances that run GO ON ACTING`,
+    );
+    const url = `http://127.0.0.1:${other}`;
+    const second = await said('pause', '--url', url, '--json');
+    expect([second.exitCode, JSON.parse(second.stdout)]).toMatchObject([
+      1,
+      { kind: 'pause', accountId: 'long', onlyAt: url },
+    ]);
+    await drift(simulator, -0.004, () => priceOf(simulator) < 45_000, 'below where the rule fires');
+    await polls(world, 'long', 6);
+    expect(ours(simulator, 'long')).toEqual([]);
+    const lifted = await said('resume');
+    expect([lifted.exitCode, lifted.stderr]).toEqual([
+      1,
+      expect.stringContaining(
+        `Only the daemon at ${base} has lifted it. Other instances that run stay paused`,
+      ),
+    ]);
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order of the daemon that is not paused',
       () => troubles(world.events),
     );
   });

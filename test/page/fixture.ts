@@ -286,6 +286,7 @@ export function overview(changed: Partial<PageOverview> = {}): PageOverview {
       ],
     },
     degraded: [],
+    reachesAll: true,
     degradedWords: {},
     quietHours: null,
     queues: [

@@ -68,6 +68,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
     delivery: { stateOf: async (asked) => asked.map(() => 'delivered') },
     memory,
     mayAct: () => true,
+    othersAct: () => false,
     settings: {
       instance: 'test',
       claimMs: 3_000,

@@ -73,6 +73,7 @@ describe('what is read', () => {
       silences: [{ ruleId: 'near' }],
       health: { ready: true },
       degraded: ['notify'],
+      reachesAll: true,
       degradedWords: { notify: 'notifications are not delivered' },
       quietHours: { untilMs: 1_769_842_800_000, held: 3, words: 'quiet hours' },
       queues: [{ queue: 'poll', waiting: 1 }],

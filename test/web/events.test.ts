@@ -180,6 +180,7 @@ describe('listening', () => {
           startedAtMs: 1,
           readiness: () => never,
           degraded: () => [],
+          reachesAll: () => true,
           quietHours: async () => null,
           queues: () => never,
         },

@@ -134,6 +134,7 @@ export async function startFixture({
       startedAtMs: 1,
       readiness: async () => READY,
       degraded: () => ['notify'],
+      reachesAll: () => true,
       quietHours: async () => ({ untilMs: 1_769_842_800_000, held: 3, words: 'quiet hours' }),
       queues: async () => [
         { queue: 'poll', waiting: 1, active: 2, delayed: 3, failed: 0, oldestMs: null, isPaused: false },

@@ -43,6 +43,8 @@ export function readinessIn({
 
 type Check = Readiness['checks'][number];
 
+const ALONE =
+  'it is lost: this process goes on from its own memory, and a pause made here holds this process alone';
 const REDIS_TIMEOUT_MS = 1_000;
 const VIEW_TIMEOUT_MS = 2_500;
 
@@ -63,8 +65,7 @@ async function askRedis({ ping, isAlone, watchesOnly }: ReadinessParts): Promise
   const why = watchesOnly();
   if (why !== undefined)
     return { name: 'redis', ok: false, why: `it is not in use: this process does not act: ${why}` };
-  if (isAlone())
-    return { name: 'redis', ok: true, why: 'it is lost: this process goes on from its own memory' };
+  if (isAlone()) return { name: 'redis', ok: true, why: ALONE };
   try {
     await inTime(ping(), REDIS_TIMEOUT_MS);
     return { name: 'redis', ok: true, why: 'it answers' };

@@ -301,6 +301,8 @@ export interface PlaceStep {
   readonly ahead: boolean;
   /** An order of ours that is sent again under its own id. */
   readonly isResend: boolean;
+  /** Another process sent it first, as its answer says. */
+  readonly byAnother?: true;
   /** Unanswered for so long it counts as lost; absent: as long as the client waits. */
   readonly answerWithinMs?: number;
   /** What a cover's activation was reckoned from; null for a reduction. */

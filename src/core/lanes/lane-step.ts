@@ -18,9 +18,16 @@ import type { ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
 export type StepResult =
-  | { readonly kind: 'place'; readonly outcome: CommandOutcome<PlacedOrder> }
+  | {
+      readonly kind: 'place';
+      readonly outcome: CommandOutcome<PlacedOrder>;
+      /** Other processes may have sent the same: they act on the same state, and cannot be asked. */
+      readonly othersAct?: boolean;
+    }
   | { readonly kind: 'cancelAll'; readonly outcome: CommandOutcome<null> }
   | { readonly kind: 'readPositions'; readonly observation: ReadObservation | null };
+
+type PlaceResult = Extract<StepResult, { readonly kind: 'place' }>;
 
 /** Writes ahead what is about to be sent; persist the result before sending. */
 export function begin(state: LaneState, step: RequestStep, nowMs: number): LaneChange {
@@ -107,9 +114,15 @@ export function finish(
   const { step, startedMs } = inProgress;
   return changeLane(state, settings, nowMs, (scene) =>
     result.kind === 'place'
-      ? finishPlace(ended, step as PlaceStep, result.outcome, scene)
+      ? finishPlace(ended, sentBefore(step as PlaceStep, result), result.outcome, scene)
       : finishCancel(ended, { step: step as CancelStep, startedMs }, result.outcome, scene),
   );
+}
+
+/** Equal state gives equal ids: where others act as well, a taken id says that one of them was quicker. */
+function sentBefore(step: PlaceStep, { outcome, othersAct = false }: PlaceResult): PlaceStep {
+  const isTaken = outcome.kind === 'rejected' && classifyRejection(outcome.error) === 'duplicateId';
+  return othersAct && isTaken && !step.isResend ? { ...step, isResend: true, byAnother: true } : step;
 }
 
 /** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
@@ -250,7 +263,7 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   const aside = isSecond ? 'the stop on the other side of the market stays' : retry?.words;
   const said =
     reason === 'duplicateId' && step.isResend
-      ? duplicateWords(order, error)
+      ? (step.byAnother === true ? 'another instance sent it: ' : '') + duplicateWords(order, error)
       : aside === undefined
         ? error.message
         : `${error.message} (${aside})`;

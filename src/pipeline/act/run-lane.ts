@@ -277,7 +277,7 @@ async function writeDown(
 }
 
 async function send(
-  { clock, telemetry, mayAct }: PipelineContext,
+  { clock, telemetry, mayAct, othersAct }: PipelineContext,
   session: LaneSession,
   step: SentStep,
   isInChange: boolean,
@@ -292,7 +292,11 @@ async function send(
   };
   const result: Answered =
     step.kind === 'place'
-      ? { kind: 'place', outcome: await exchange.reduceOnlyStop(step.request, options) }
+      ? {
+          kind: 'place',
+          outcome: await exchange.reduceOnlyStop(step.request, options),
+          othersAct: othersAct(),
+        }
       : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, options) };
   const { outcome } = result;
   telemetry.emit({

@@ -15,19 +15,11 @@ import type {
   RawView,
   RecordRange,
 } from './account-backend.ts';
-import { type BucketImage, MemoryBackend, writeFields } from './backend-memory.ts';
-import { HEADER_FIELD, hasOpenQuestion, laneHeaderField, TALLY_FIELD } from './documents.ts';
+import { type BucketImage, MemoryBackend } from './backend-memory.ts';
+import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
-
-interface Image {
-  run: string;
-  epoch: string | null;
-  controls: string;
-  readonly accounts: Map<string, Map<string, string>>;
-  /** Accounts that others have changed since they were last sent here. */
-  readonly overtaken: Set<string>;
-}
+import { headersOf, isBlank, noteChange, runOf, type StandbyImage, withFirstSeen } from './standby-image.ts';
 
 export interface StandbyOptions {
   readonly shared: Backend;
@@ -46,7 +38,7 @@ export interface StandbyOptions {
 export class StandbyBackend implements Backend {
   readonly leases: LaneLeases;
   readonly #options: StandbyOptions;
-  readonly #images: readonly Image[] = Array.from({ length: BUCKETS }, () => ({
+  readonly #images: readonly StandbyImage[] = Array.from({ length: BUCKETS }, () => ({
     run: '',
     epoch: null,
     controls: '',
@@ -62,7 +54,7 @@ export class StandbyBackend implements Backend {
   #restored: ReadonlySet<string> | undefined;
   /** By these names the process has committed, before its last start too. */
   #writers: readonly string[] = [];
-  /** Set by who sees them: other processes with the same prefix. */
+  /** Set by who sees them: other processes with the same prefix. Where nothing is known of them, there may be some. */
   hasCompany = false;
 
   constructor(options: StandbyOptions) {
@@ -112,7 +104,7 @@ export class StandbyBackend implements Backend {
         writers: [...this.#writers],
         buckets: this.#images.flatMap((image, index) => {
           const { run, epoch, controls } = this.#alone?.stateOf(index) ?? runOf(image);
-          if (epoch === null) return [];
+          if (epoch === null && controls === '') return [];
           const { run: baseRun, epoch: baseEpoch, controls: baseControls } = image;
           const base = this.isAlone ? { run: baseRun, epoch: baseEpoch, controls: baseControls } : null;
           return [{ index, run, epoch, controls, base }];
@@ -160,7 +152,7 @@ export class StandbyBackend implements Backend {
     this.#restored = new Set(accounts.map(({ accountId }) => accountId));
     this.#watchesOnly = watchesOnly;
     this.#knownAtMs = watchesOnly === undefined ? undefined : (process?.atMs ?? 0);
-    this.hasCompany = process?.hasCompany ?? false;
+    this.hasCompany = process?.hasCompany ?? true;
     this.#alone = alone;
   }
 
@@ -170,7 +162,7 @@ export class StandbyBackend implements Backend {
     const { clock, historySamples } = this.#options;
     const alone = new MemoryBackend(clock, historySamples);
     for (const [index, image] of this.#images.entries()) {
-      if (image.epoch !== null) alone.adopt(index, { ...image, ...runOf(image) });
+      if (!isBlank(image)) alone.adopt(index, { ...image, ...runOf(image) });
     }
     this.#alone = alone;
     void this.#mirror?.processChanged();
@@ -186,13 +178,15 @@ export class StandbyBackend implements Backend {
     const { shared, randomText } = this.#options;
     const results: HandedBack[] = [];
     const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
-    for (const [index, base] of bases.entries()) {
-      if (base.accounts.size === 0 && base.epoch === null) continue;
+    const known = [...bases.entries()].filter(
+      ([index, base]) => !isBlank(base) || alone.stateOf(index).controls !== '',
+    );
+    for (const [index, base] of known) {
       results.push(
         ...(await handBackBucket({ index, base, alone, shared, writers: this.#writers, randomText })),
       );
     }
-    await this.#readAnew(bases);
+    await this.#readAnew(known);
     this.#alone = undefined;
     this.#watchesOnly = undefined;
     this.#restored = undefined;
@@ -203,10 +197,9 @@ export class StandbyBackend implements Backend {
   }
 
   /** The store above is not told again of what it has: a second loss soon after has to begin with what there is now. */
-  async #readAnew(bases: readonly BucketImage[]): Promise<void> {
-    for (const [index, { epoch, accounts }] of bases.entries()) {
+  async #readAnew(known: readonly (readonly [number, BucketImage])[]): Promise<void> {
+    for (const [index, { accounts }] of known) {
       const accountIds = [...accounts.keys()];
-      if (accountIds.length === 0 && epoch === null) continue;
       const raw = await this.#options.shared.view(index, { writer: '', stamp: '', accountIds, due: null });
       const image = this.#image(index);
       image.accounts.clear();
@@ -269,8 +262,17 @@ export class StandbyBackend implements Backend {
     return answer;
   }
 
-  allControls(): Promise<readonly string[]> {
-    return this.#current.allControls();
+  /** Also learns them: of most buckets nobody here reads anything else, and a pause of everywhere is in each. */
+  async allControls(): Promise<readonly string[]> {
+    const before = this.#images.map(({ controls }) => controls);
+    const texts = await this.#current.allControls();
+    if (this.isAlone) return texts;
+    for (const [index, text] of texts.entries()) {
+      const image = this.#image(index);
+      // What was learnt while this was on its way is at least as new. A server that was emptied lifts nothing.
+      if (text !== '' && image.controls === before[index]) image.controls = text;
+    }
+    return texts;
   }
 
   makeDue(index: number, accountId: string, inMs: number): Promise<void> {
@@ -311,7 +313,7 @@ export class StandbyBackend implements Backend {
     return this.#alone ?? this.#options.shared;
   }
 
-  #image(index: number): Image {
+  #image(index: number): StandbyImage {
     const image = this.#images[index];
     if (image === undefined) throw new RangeError(`there is no bucket ${index}`);
     return image;
@@ -354,44 +356,7 @@ export class StandbyBackend implements Backend {
 const MOST_WRITERS = 10;
 const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
 
-/** Of another server, as far as the store can tell, where nothing here is certain to be the newest. */
-function runOf({ run, epoch, controls, overtaken }: Image): Pick<BucketImage, 'run' | 'epoch' | 'controls'> {
-  return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
-}
-
 /** A poll that finds nothing to do is none: without a record, and of no lane that is being worked on. */
 function isDecision({ records, lanes, lease }: RawChange): boolean {
   return lease !== null || records.length > 0 || lanes.some((lane) => lane.records.length > 0);
-}
-
-/** What a merge compares of an account; nothing of one that was first seen alone. */
-function headersOf(fields: ReadonlyMap<string, string> = new Map()): [string, string][] {
-  return [...fields].filter(
-    ([field]) => field === HEADER_FIELD || field === TALLY_FIELD || field.startsWith(laneHeaderField('')),
-  );
-}
-
-/** With the accounts that this process met only when it was alone: nothing is known of them from before. */
-function withFirstSeen(image: Image, accountIds: readonly string[]): BucketImage {
-  const firstSeen = accountIds.map((accountId) => [accountId, new Map<string, string>()] as const);
-  return { ...image, accounts: new Map([...firstSeen, ...image.accounts]) };
-}
-
-interface NotedWith {
-  readonly tally: { readonly before: string; readonly after: string } | null;
-  readonly leftOut: readonly string[];
-}
-
-function noteChange(image: Image, change: RawChange, { tally, leftOut }: NotedWith): void {
-  const { accountId } = change;
-  const fields = image.accounts.get(accountId) ?? new Map<string, string>();
-  image.accounts.set(accountId, fields);
-  const isNewest = tally === null || (fields.get(TALLY_FIELD) ?? '') === tally.before;
-  writeFields(
-    fields,
-    change,
-    change.lanes.filter(({ market }) => !leftOut.includes(market)),
-  );
-  if (tally !== null) fields.set(TALLY_FIELD, tally.after);
-  if (!isNewest) image.overtaken.add(accountId);
 }

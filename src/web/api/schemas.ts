@@ -126,6 +126,11 @@ export const overview = named('Overview', {
   acknowledgements: z.array(acknowledgement),
   health: readiness,
   degraded: z.array(z.string()).describe('What works only in part.'),
+  reachesAll: z
+    .boolean()
+    .describe(
+      'Whether every process hears of a pause, silence or acknowledgement that is put or lifted here. `false`: Redis is lost, and others may run, which go on as before.',
+    ),
   degradedWords: z.record(z.string(), z.string()).describe('Each of `degraded`, in words.'),
   quietHours: z
     .strictObject({

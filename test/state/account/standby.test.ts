@@ -14,6 +14,7 @@ function open() {
   const place = createMemoryPlace(OPTIONS);
   const standby = createStandby(place.backend, OPTIONS);
   return {
+    backend: place.backend,
     standby,
     own: createMemoryState(OPTIONS, { backend: standby }),
     other: (): State => createMemoryState(OPTIONS, place),
@@ -53,5 +54,101 @@ describe('handed back after the shared store was lost', () => {
     // A second loss begins with what there is now.
     standby.takeOver();
     expect(await count(own, accountId)).toBe(4);
+  });
+});
+
+const WORDS = { author: 'ann', reason: 'x' };
+const LATER_MS = Date.now() + 3_600_000;
+const PAUSE = { ...WORDS, kind: 'pause', accountId: null, expiresAtMs: null } as const;
+const SILENCE = {
+  ...WORDS,
+  kind: 'silence',
+  accountId: null,
+  ruleId: 'r',
+  subject: null,
+  expiresAtMs: LATER_MS,
+} as const;
+const ACKNOWLEDGEMENT = {
+  ...WORDS,
+  kind: 'acknowledgement',
+  accountId: KNOWN,
+  ruleId: 'r',
+  subject: 's',
+  episode: 1,
+  stage: 0,
+  expiresAtMs: LATER_MS,
+} as const;
+
+describe('once the shared store is lost', () => {
+  test.each([PAUSE, { ...PAUSE, accountId: KNOWN }, SILENCE, ACKNOWLEDGEMENT])(
+    'a control that was known and lifted elsewhere is not in force again: $kind of $accountId',
+    async (draft) => {
+      const { standby, own, other } = open();
+      const control = await other().controls.put(draft);
+      await own.controls.list();
+      await load(own, KNOWN);
+      await other().controls.lift({ kind: 'id', id: control.id }, WORDS);
+      await standby.allControls();
+      standby.takeOver();
+      expect(await own.controls.list()).toEqual([]);
+      expect((await own.store.read(KNOWN)).controls.entries).toEqual([]);
+      await standby.handBack();
+      expect(await other().controls.list()).toEqual([]);
+    },
+  );
+
+  test('of two pauses of the same scope the second is in force, and one lift ends it', async () => {
+    const { standby, own, other } = open();
+    await other().controls.put(PAUSE);
+    await load(own, KNOWN);
+    await other().controls.put({ ...PAUSE, reason: 'second' });
+    await standby.allControls();
+    standby.takeOver();
+    expect(await own.controls.list()).toMatchObject([{ reason: 'second' }]);
+    await own.controls.lift(PAUSE, WORDS);
+    await standby.handBack();
+    for (const state of [own, other()]) expect(await state.controls.list()).toEqual([]);
+  });
+
+  test('a pause of everywhere holds an account that is met only then, and is handed back for every other', async () => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    await other().controls.put(PAUSE);
+    await standby.allControls();
+    standby.takeOver();
+    const held = async (state: State): Promise<unknown> => (await state.store.read(apart)).controls.entries;
+    expect(await held(own)).toMatchObject([{ kind: 'pause', accountId: null }]);
+    await own.controls.lift(PAUSE, WORDS);
+    await own.controls.put({ ...PAUSE, reason: 'put alone' });
+    await standby.handBack();
+    expect(await held(other())).toMatchObject([{ reason: 'put alone' }]);
+  });
+
+  test('a pause that was put alone is handed back for accounts of which nothing was ever known here', async () => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    standby.takeOver();
+    await own.controls.put(PAUSE);
+    await standby.handBack();
+    expect((await other().store.read(apart)).controls.entries).toMatchObject([{ kind: 'pause' }]);
+    // A second loss begins with what there is now.
+    standby.takeOver();
+    expect((await own.store.read(apart)).controls.entries).toMatchObject([{ kind: 'pause' }]);
+  });
+
+  test('what was learnt later is not replaced by an answer that was on its way', async () => {
+    const { backend, standby, own, other } = open();
+    await other().controls.put(PAUSE);
+    const asked = backend.allControls.bind(backend);
+    const onItsWay = Promise.withResolvers<readonly string[]>();
+    backend.allControls = () => onItsWay.promise;
+    const late = standby.allControls();
+    const answer = await asked();
+    backend.allControls = asked;
+    await own.controls.lift(PAUSE, WORDS);
+    onItsWay.resolve(answer);
+    await late;
+    standby.takeOver();
+    expect(await own.controls.list()).toEqual([]);
   });
 });

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { runCommandLine } from '../support/cli.ts';
+import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { openScene, ours, polls } from './scene.ts';
+import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+/** What a daemon goes by, once Redis is lost, that was paused or lifted after its last poll. */
+
+const HALVE = `  - id: rule
+    on: position
+    when: { amount: { above: 0.3 } }
+    do: [{ reduce: { by: 50%, slippage: 1% } }]
+`;
+
+async function open() {
+  const server = await startRedisServer();
+  closeAfterTest(() => server.stop());
+  const simulator = await openScene();
+  const world = await openDaemonWorld(
+    simulator,
+    {
+      accounts: { long: { rules: ['rule'] } },
+      rules: HALVE,
+      // Polled at the start, and again when Redis is lost: nothing in between.
+      cadence: '{ calm: 1h, alert: 1h }',
+    },
+    { redis: { url: server.url, prefix: 'bw', mirror: 'kept' } },
+  );
+  const file = path.join(path.dirname(world.configFile), 'kept', 'instance-0', 'process.json');
+  const breakwater = async (...args: readonly string[]) => {
+    const { exitCode, stderr } = await runCommandLine([...args, '--config', world.configFile], {
+      env: world.env,
+    });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+  };
+  return {
+    simulator,
+    world,
+    breakwater,
+    /** What the daemon would go by has the text, or has it no more. */
+    knows: async (text: string, does = true) =>
+      await eventually(
+        async () => (await readFile(file, 'utf8').catch(() => '')).includes(text) === does,
+        `${does ? '' : 'no more '}known: ${text}`,
+      ),
+    async loseRedis() {
+      const from = world.events.length;
+      await server.kill();
+      await eventually(
+        () => world.events.slice(from).some((event) => event.kind === 'standby' && event.state === 'alone'),
+        'the loss noticed',
+        () => troubles(world.events),
+      );
+    },
+  };
+}
+
+const SCOPES = [
+  ['of everywhere', []],
+  ['of the account', ['--account', 'long']],
+] as const;
+
+describe.runIf(hasRedisServer())('once Redis is lost', () => {
+  test.each(SCOPES)(
+    'a pause %s is back that was known at the start and lifted since',
+    {
+      timeout: 60_000,
+    },
+    async (_, scope) => {
+      const scene = await open();
+      const { simulator, world, breakwater, knows } = scene;
+      await breakwater('pause', ...scope, '--reason', 'maintenance', '--author', 'ann');
+      const daemon = await world.start();
+      await polls(world, 'long', 1);
+      await knows('maintenance');
+      await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
+      await knows('maintenance', false);
+      expect(ours(simulator, 'long')).toEqual([]);
+      await scene.loseRedis();
+      expect(await daemon.state.controls.list()).toEqual([]);
+      await eventually(
+        () => ours(simulator, 'long').length > 0,
+        'an order',
+        () => troubles(world.events),
+      );
+    },
+  );
+
+  test.each(SCOPES)(
+    'a pause %s is forgotten that was put after the last poll',
+    {
+      timeout: 60_000,
+    },
+    async (_, scope) => {
+      const scene = await open();
+      const { simulator, world, breakwater, knows } = scene;
+      // So that nothing is sent before the loss.
+      await breakwater('pause', ...scope, '--reason', 'the first', '--author', 'ann');
+      const daemon = await world.start();
+      await polls(world, 'long', 1);
+      await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
+      await breakwater('pause', ...scope, '--reason', 'the second', '--author', 'ann');
+      await knows('the second');
+      await scene.loseRedis();
+      await polls(world, 'long', 1);
+      expect(await daemon.state.controls.list()).toMatchObject([{ reason: 'the second' }]);
+      expect(ours(simulator, 'long')).toEqual([]);
+    },
+  );
+});
