@@ -11,7 +11,7 @@ function open() {
   const notices = new ProcessNotices(clock);
   const notifier = { hand: async (handed: readonly Notice[]) => void told.push(...handed) };
   const scene = { channels: () => [], modeOf: () => 'enforce' as const };
-  notices.start('i0', notifier as never, scene, (error) => expect.fail(String(error)));
+  notices.start('i0', notifier, scene, (error) => expect.fail(String(error)));
   const fails = (error: unknown): void =>
     notices.emit({ kind: 'pollFailed', accountId: 'desk-1', why: 'error', error });
   const judged = (): void => notices.emit({ kind: 'evaluated', accountId: 'desk-1' } as DaemonEvent);

@@ -57,7 +57,7 @@ test('Redis that goes away while a daemon starts was called a defect of Breakwat
     );
     await world.start().then(
       () => ends.push(`${pieces}: started`),
-      (error: Error & { code?: unknown }) => ends.push(String(error.code ?? `${pieces}: ${error.message}`)),
+      (error: Error & { code?: string }) => ends.push(error.code ?? `${pieces}: ${error.message}`),
     );
     dying.stop();
   }
