@@ -44,8 +44,8 @@ export interface Notice {
   readonly isUnproven?: true;
 }
 
-/** `gone`: the subject vanished while the rule fired. `restarted`: the rule was changed or removed, or its mode. */
-export type NoticeEnding = 'gone' | 'restarted';
+/** `gone`: the subject vanished while the rule fired. `notJudged`: the rule was changed or removed, or its mode, or is outside its active window. */
+export type NoticeEnding = 'gone' | 'notJudged';
 
 /** To whom what is critical goes as well when nobody has acknowledged it for so long. */
 export interface Escalation {

@@ -190,7 +190,7 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
         return blocked({ cause: blockedBy, detail: where, sinceMs: intent.openedMs });
       if (ordersOf(lane, intent).some(({ status }) => status === 'unsure'))
         return blocked({ cause: 'orderUnanswered', detail: where, sinceMs: intent.openedMs });
-      if (lane.refusals > 0)
+      if (isRefused(lane))
         return blocked({
           cause: 'orderRefused',
           detail: where,
@@ -202,6 +202,12 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
       return blocked({ cause: cover.blockedBy, detail: `the standing stop ${where}` });
   }
   return undefined;
+}
+
+/** Reads that fail are counted as refusals, too. */
+function isRefused(lane: LaneState): boolean {
+  const { refusals, orderRefusedMs = 0, orderAcceptedMs = 0, cancelRefusals = 0 } = lane;
+  return refusals > 0 && (orderRefusedMs > orderAcceptedMs || cancelRefusals > 0);
 }
 
 const TOLD_OTHERWISE: ReadonlySet<string> = new Set(['observeMode', 'paused', 'awaitingApproval']);

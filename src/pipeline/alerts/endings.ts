@@ -16,7 +16,12 @@ export interface Ending {
   readonly ending?: NoticeEnding;
 }
 
-const RESTARTED: ReadonlySet<string> = new Set(['modeChanged', 'ruleChanged', 'ruleRemoved']);
+const NOT_JUDGED: ReadonlySet<string> = new Set([
+  'modeChanged',
+  'ruleChanged',
+  'ruleRemoved',
+  'outsideActiveWindow',
+]);
 
 /** What the end of an episode says. Only a subject that still can be judged has been found to be safe. */
 export function endingOf(notice: Notice, scene: AlertScene): Ending {
@@ -31,8 +36,8 @@ export function endingOf(notice: Notice, scene: AlertScene): Ending {
     const words = [goneWords(notice, scene), cure, done].filter((part) => part !== undefined).join('; ');
     return { ending: 'gone', words };
   }
-  if (change !== undefined && RESTARTED.has(change.reason)) {
-    return { ending: 'restarted', words: `${change.words}: this says nothing of the danger` };
+  if (change !== undefined && NOT_JUDGED.has(change.reason)) {
+    return { ending: 'notJudged', words: `${change.words}: this says nothing of the danger` };
   }
   return { words: [cure, done].filter((part) => part !== undefined).join('; ') || RESOLVED };
 }
@@ -170,7 +175,8 @@ export function stopFillNotice(key: string, fill: Closing, scene: AlertScene): N
   return {
     version: 1,
     id: JSON.stringify([account.id, key]),
-    key: `${account.id}|${key}`,
+    // An order that fills in parts is one incident.
+    key: `${account.id}|${STOP_FILL}${fill.cost.clientOrderId}`,
     kind: 'alarm',
     accountId: account.id,
     ruleId,

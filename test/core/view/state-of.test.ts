@@ -176,10 +176,17 @@ describe('the truth about an account', () => {
     ],
     [
       'an order refused',
-      busy([intent()], [], { refusals: 2 }),
+      busy([intent()], [], { refusals: 2, orderRefusedMs: NOW - 1_000, orderAcceptedMs: NOW - 2_000 }),
       'blocked',
       'orderRefused',
       'blocked: the exchange refuses the order (in BTC_PERP)',
+    ],
+    [
+      'reads that failed, and no order that was refused',
+      busy([intent()], [], { refusals: 2, orderAcceptedMs: NOW - 2_000 }),
+      'watching',
+      'ruleFiring',
+      'watching closely: rule near fires',
     ],
     [
       'no room',
