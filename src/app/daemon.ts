@@ -176,8 +176,7 @@ function pipelineParts(
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
-    mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
-    othersAct: () => standby?.othersAct === true,
+    turns: standby,
     work: {
       accounts,
       store: state.store,
