@@ -20,11 +20,26 @@ export class RedisUnusableError extends Error {
   }
 }
 
+/** Of the client library, on a connection that has just gone. */
+const OF_CONNECTION = /max retries per request|isn't writeable|Connection is closed/;
+
+/**
+ * What a start ends with that lost Redis on the way: no defect. The next one goes on alone where it may, and does again
+ * what this one did.
+ */
+export function orLostAtStart(error: unknown, { redis, lost }: Connected): unknown {
+  const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
+  if (lost !== undefined || hasCode) return error;
+  const isOfConnection = error instanceof Error && OF_CONNECTION.test(error.message);
+  if (redis.status === 'ready' && !isOfConnection) return error;
+  return new RedisUnusableError('Redis was lost while the daemon started: start it again');
+}
+
 /** A connection for calls that must be answered at once or fail. */
 export interface Connected {
   readonly redis: Redis;
   /** Why the server cannot be used now, in words; the connection goes on asking. */
-  readonly lost?: string;
+  readonly lost?: string | undefined;
 }
 
 export interface ConnectOptions {

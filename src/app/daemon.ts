@@ -16,6 +16,7 @@ import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
+import { orLostAtStart } from './connect-redis.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts';
@@ -126,8 +127,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     telemetry.emit({ kind: 'started', roles, accounts: config.accounts.length, instance: base.instance });
     return running;
   } catch (error) {
+    const why = orLostAtStart(error, base);
     for (const close of closers.toReversed()) await close();
-    throw error;
+    throw why;
   }
 }
 
@@ -170,9 +172,7 @@ function pipelineParts(
   notifier: Notifier,
   channels: () => readonly string[],
 ): Omit<PipelineParts, 'attemptTimeoutMs' | 'notify'> {
-  const delivery = noticeDelivery(base.receipts, channels);
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
-  const timers = systemTimers;
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
@@ -181,13 +181,13 @@ function pipelineParts(
       accounts,
       store: state.store,
       clock,
-      timers,
+      timers: systemTimers,
       random,
       time,
       telemetry,
       memory,
       notifier,
-      delivery,
+      delivery: noticeDelivery(base.receipts, channels),
     },
   };
 }

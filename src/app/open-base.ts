@@ -26,7 +26,13 @@ import { createRedisReceiptStore } from '../state/receipts/receipts-redis.ts';
 import { createStandbyReceipts, type StandbyReceipts } from '../state/receipts/receipts-standby.ts';
 import { createRedisState, type State } from '../state/state.ts';
 import { ConfiguredAccounts } from './configured-accounts.ts';
-import { connectRedis, followClock, onRedisLost, RedisUnusableError } from './connect-redis.ts';
+import {
+  connectRedis,
+  followClock,
+  onRedisLost,
+  orLostAtStart,
+  RedisUnusableError,
+} from './connect-redis.ts';
 import { showSign } from './daemon-signs.ts';
 import { heldNotices } from './held-notices.ts';
 import { openAlone } from './open-alone.ts';
@@ -148,8 +154,9 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
     const parts = { instance, target, prefix, redis, state, nonces, accounts, queues, time };
     return { ...surroundings, ...trust, ...notices, ...parts, memory: new ReadMemory(), lost, join, close };
   } catch (error) {
+    const why = orLostAtStart(error, { redis, lost });
     await close();
-    throw error;
+    throw why;
   }
 }
 

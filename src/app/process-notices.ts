@@ -3,8 +3,9 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { ChannelReport } from '../core/ports/delivery.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import { RESOLVED } from '../core/ports/notifier.ts';
-import type { RefusedAccount } from '../core/ports/state-store.ts';
+import { type RefusedAccount, StoreLostError } from '../core/ports/state-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
+import { foreignWords } from '../core/redaction/foreign-words.ts';
 import { OWN_RULES, type OwnRule } from '../core/rules/own-rules.ts';
 import type { Mode, Severity } from '../core/rules/rule.ts';
 
@@ -45,6 +46,8 @@ interface Open {
 export class ProcessNotices implements Telemetry {
   readonly #clock: Clock;
   readonly #open = new Map<string, Open>();
+  /** Accounts whose polls have failed since then and have judged nothing, by the monotonic clock. */
+  readonly #failing = new Map<string, number>();
   #notifier: Notifier | undefined;
   #scene: NoticeScene = { channels: () => [], modeOf: () => 'observe' };
   #instance = '';
@@ -84,10 +87,23 @@ export class ProcessNotices implements Telemetry {
           : this.#begin(`bot ${event.channel}`, deaf(event.channel, event.trouble));
       case 'accountRefused':
         return this.#begin(`state ${event.problem.accountId}`, stateRefused(event.problem));
+      case 'pollFailed':
+        return this.#noteFailedPoll(event);
       case 'evaluated':
+        this.#failing.delete(event.accountId);
+        this.#end(`poll ${event.accountId}`);
         return this.#end(`state ${event.accountId}`);
       default:
     }
+  }
+
+  /** A lost Redis is told as such, and a poll that is repeated in vain for so long is not just unlucky. */
+  #noteFailedPoll({ accountId, why, error }: Extract<DaemonEvent, { kind: 'pollFailed' }>): void {
+    if (why !== 'error' || error instanceof StoreLostError) return;
+    const nowMs = this.#clock.monotonicMs();
+    const sinceMs = this.#failing.get(accountId) ?? nowMs;
+    this.#failing.set(accountId, sinceMs);
+    if (nowMs - sinceMs >= TOLD_AFTER_MS) this.#begin(`poll ${accountId}`, notJudged(accountId, error));
   }
 
   /** Through the other channels, where there are any; the first reason stands, as a channel fails in several ways. */
@@ -158,6 +174,16 @@ function withoutRedis({ watchesOnly }: { readonly watchesOnly?: string }): Said 
 function deaf(channel: string, trouble: string): Said {
   const words = `the channel ${channel} takes no commands, and its buttons do nothing: ${trouble}`;
   return { rule: OWN_RULES.channelFailed, severity: 'warning', words };
+}
+
+const TOLD_AFTER_MS = 10_000;
+
+/** Whatever failed, no secret of it goes to channels. */
+const shown = foreignWords([], { maxLength: 160, opaqueLength: 20 });
+
+function notJudged(accountId: string, error: unknown): Said {
+  const words = `the account is not watched, as every poll of it fails: ${shown(error instanceof Error ? error.message : String(error))}. Only what stands at the exchange protects it: look there. This is a defect of Breakwater`;
+  return { rule: OWN_RULES.notJudged, severity: 'critical', words, accountId };
 }
 
 const MOST_PROBLEMS = 3;

@@ -1,5 +1,6 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { modeOf } from './figure-words.ts';
 import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
 import { assetOf, isOver, type LinkTemplate, wordingOf } from './message-layout.ts';
 
@@ -98,7 +99,7 @@ function labelsOf(message: Message): Readonly<Record<string, string>> {
     market: message.market ?? '',
     asset: assetOf(message.subject) ?? '',
     severity: message.severity,
-    mode: message.mode,
+    mode: modeOf(message) ?? '',
     source: 'breakwater',
   };
   // An alarm about the same thing at another time is another alert; so is another episode.

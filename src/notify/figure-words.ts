@@ -116,3 +116,8 @@ export function answerCommands(
 function shellWord(text: string): string {
   return /^[\w.@][\w.@-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
+
+/** Null where it is about no account: accounts have modes, and may differ. */
+export function modeOf({ accountId, mode }: Pick<Message, 'accountId' | 'mode'>): Message['mode'] | null {
+  return accountId === '' ? null : mode;
+}

@@ -9,6 +9,7 @@ import {
   commandsOf,
   distanceWords,
   figureLines,
+  modeOf,
 } from './figure-words.ts';
 
 /** A message in words, before any receiver's escaping. */
@@ -75,7 +76,8 @@ export function titleOf(message: Message): string {
   return where === '' ? `Breakwater ${what}` : `${capital(what)}: ${where}`;
 }
 
-function stateWords({ kind, approval }: Message): string {
+function stateWords({ kind, approval, ending }: Message): string {
+  if (ending !== undefined) return ending === 'gone' ? 'gone' : 'ended';
   return kind === 'approval' && approval === undefined ? 'approval settled' : STATE_WORDS[kind];
 }
 
@@ -184,7 +186,9 @@ export function assetOf(subject: string): string | undefined {
 function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly string[] {
   if (isSummary(message)) return [...digestLines(message), ...standInLines(insteadOf)];
   const lines = [
-    ...(message.kind === 'resolved' ? ['The rule does not fire any more.'] : []),
+    ...(message.kind === 'resolved' && message.ending === undefined
+      ? ['The rule does not fire any more.']
+      : []),
     ...(message.kind === 'resolved' && message.words === RESOLVED
       ? []
       : [capital(sentence(inert(message.words)))]),
@@ -197,7 +201,7 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   }
   lines.push(...approvalLines(message));
   if (message.kind !== 'resolved') lines.push(...cureLines(message.cures), ...doingLines(message));
-  if (message.mode === 'observe' && message.kind !== 'test') {
+  if (modeOf(message) === 'observe' && message.kind !== 'test') {
     lines.push('Observe mode: Breakwater records what it would do and sends no order.');
   }
   lines.push(...standInLines(insteadOf));
@@ -304,7 +308,7 @@ function factsOf(message: Message): Wording['facts'] {
     { name: 'rule', text: message.ruleId },
     { name: 'subject', text: subjectWords(message) },
     { name: 'severity', text: message.severity },
-    { name: 'mode', text: message.mode },
+    { name: 'mode', text: modeOf(message) ?? '' },
     { name: 'since', text: isMoment(kind) ? '' : timeWords(message.sinceMs) },
     { name: kind === 'resolved' ? 'resolved' : 'time', text: timeWords(message.atMs) },
     { name: 'lasted', text: kind === 'firing' || isMoment(kind) ? '' : lastedWords(message) },

@@ -1,4 +1,5 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { modeOf } from './figure-words.ts';
 import {
   type ChannelParts,
   failed,
@@ -52,13 +53,14 @@ const MAX_DETAIL = 500;
 function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): Readonly<Record<string, unknown>> {
   const { message } = outgoing;
   const { title, facts } = wordingOf(outgoing, links);
+  const mode = modeOf(message);
   const details = facts.map((fact): [string, string] => [fact.name, shown(fact.text, MAX_DETAIL)]);
   return {
     message: shown(title, MAX_MESSAGE),
     description: textOf(outgoing, links),
     priority: PRIORITIES[message.severity],
     entity: shown(subjectWords(message), MAX_ENTITY),
-    tags: ['breakwater', message.severity, message.mode],
+    tags: ['breakwater', message.severity, ...(mode === null ? [] : [mode])],
     details: Object.fromEntries(details),
     source: SOURCE,
   };

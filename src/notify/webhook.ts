@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { commandsOf } from './figure-words.ts';
+import { commandsOf, modeOf } from './figure-words.ts';
 import { type ChannelParts, httpFailure } from './http-sender.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
@@ -66,7 +66,7 @@ export function webhookPayload(
     episode: message.episode,
     stage: message.stage,
     severity: message.severity,
-    mode: message.mode,
+    mode: modeOf(message),
     labels: message.labels,
     sinceMs: message.sinceMs,
     since: timeWords(message.sinceMs),
@@ -75,6 +75,7 @@ export function webhookPayload(
     cures: message.cures,
     figures: message.figures ?? null,
     doing: message.doing ?? null,
+    ending: message.ending ?? null,
     lines: message.lines ?? [],
     commands: commandsOf(message) ?? null,
     links: wording.links,

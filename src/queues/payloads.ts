@@ -100,6 +100,7 @@ const noticeSchema = z.object({
     .exactOptional(),
   acknowledged: z.object({ author: z.string(), atMs: z.number() }).exactOptional(),
   lines: z.array(z.string()).exactOptional(),
+  ending: z.enum(['gone', 'restarted']).exactOptional(),
 });
 
 export const notifyJobSchema = z.object({

@@ -76,6 +76,11 @@ test('asked over a channel and approved at a shell it acts; before that nothing 
     'an order',
     () => troubles(world.events),
   );
+  const settled = () => told().find(({ title }) => title.includes('approval settled'));
+  await eventually(() => settled() !== undefined, 'what became of it');
+  // It was said to act now, and in the next line to only observe.
+  expect(settled()?.text).toContain('it acts now');
+  expect(settled()?.text).not.toMatch(/only observing|would send|Would be sent|held back:/);
   move(world.simulator, -0.01);
   await eventually(
     () => hasFilled(world.simulator, 'long', 0.3),

@@ -110,7 +110,7 @@ async function openTold(more: string) {
   const chat = await openChat();
   const parts = (channels: string) => ({
     mode: 'observe' as const,
-    accounts: { long: { rules: ['falls'] } },
+    accounts: { long: { rules: ['falls'], more: '    mode: enforce\n' } },
     rules: `  - id: falls
     on: position
     when: { markPrice: { below: 59500 } }
@@ -124,7 +124,7 @@ async function openTold(more: string) {
 
 const CHANNELS = 'channels: { chat: { type: webhook, url: "CHAT" } }\n';
 
-test('a refused config of a daemon that observes was said to be in mode enforce', async () => {
+test('a refused config was said to be in the mode of the file: "sends no order", while an account enforces', async () => {
   const { chat, world } = await openTold(CHANNELS);
   await world.start();
   await polls(world, 'long', 2);
@@ -135,8 +135,10 @@ test('a refused config of a daemon that observes was said to be in mode enforce'
     () => troubles(world.events),
   );
   expect(chat.received.map(({ json }) => json)).toMatchObject([
-    { rule: 'built-in/config-refused', mode: 'observe' },
+    { rule: 'built-in/config-refused', mode: null },
   ]);
+  const [text = ''] = textsOf(chat);
+  expect(text).not.toMatch(/sends no order|; mode: /);
 });
 
 test('a channel that was taken out of the config became "notifications are not delivered"', async () => {

@@ -111,6 +111,7 @@ describe('webhook', () => {
       cures: CURES,
       figures: null,
       doing: null,
+      ending: null,
       lines: [],
       commands: {
         status: 'breakwater status --account desk-1',
@@ -733,7 +734,6 @@ describe('a daily digest', () => {
       key: 'digest/2026-01-31T08:00',
       subject: 'account',
       severity: 'info',
-      mode: 'observe',
       source: 'breakwater',
     });
   });

@@ -332,3 +332,26 @@ test('what the owner opens right after is not reduced by the stop that is left',
   expect(sumOf(fills.filter(({ side }) => side === 'sell'))).toBe(0.5);
   expect(sizes).toEqual([['long', '0.1']]);
 });
+
+test('an entry filled at two prices has digits without end: an urgent close of it is priced, and the account watched on', async () => {
+  const to = START * 0.99;
+  const again = MOVES_MS + 20_000;
+  const trade = { kind: 'trade', account: 'desk-1', market: 'BTC_PERP' } as const;
+  const world = open({
+    to,
+    events: [
+      // 0.5 at 60,000 and 0.1 at 60,007 or so.
+      { atMs: 1_000, kind: 'setPrice', market: 'BTC_USDT', price: String(START + 7) },
+      { atMs: 1_500, ...trade, side: 'buy', amount: '0.1' },
+      { atMs: again, ...trade, side: 'buy', amount: '0.3' },
+    ],
+  });
+  await world.run();
+  expect(world.errors).toEqual([]);
+  const trail = await world.audit.tail('desk-1', 500);
+  const events = trail.flatMap(({ record: { content } }) =>
+    content.kind === 'action' ? [content.event] : [],
+  );
+  expect(events.map(({ kind }) => kind)).toContain('priced');
+  expect(world.exchange.model.openPositions('desk-1').map(({ amount }) => String(amount))).toEqual(['0.3']);
+});

@@ -8,6 +8,7 @@ import {
   formatDecimal,
   minDecimal,
   toDecimal,
+  toNumber,
   writtenDecimalPlaces,
   ZERO,
 } from '../quantities/decimal.ts';
@@ -104,9 +105,11 @@ function ordersOf(
       mayHaveFilled(order, position, terms) ||
       mayHaveFilled(order, now, terms),
   );
-  const nearness = (order: OwnOrder): number =>
-    offsetFromActivation(order, position)?.toNumber() ??
-    (order.request.side === 'sell' ? -1 : 1) * Number(order.request.activationPrice);
+  const nearness = (order: OwnOrder): number => {
+    const offset = offsetFromActivation(order, position);
+    if (offset !== undefined) return toNumber(offset);
+    return (order.request.side === 'sell' ? -1 : 1) * Number(order.request.activationPrice);
+  };
   return possible.toSorted((a, b) => nearness(a) - nearness(b));
 }
 

@@ -1,5 +1,5 @@
 import { fenceDurationMs } from '../orders/fence.ts';
-import { toDecimal, ZERO } from '../quantities/decimal.ts';
+import { toDecimal, toNumber, ZERO } from '../quantities/decimal.ts';
 import type { Quantity } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { PositionView } from '../rules/subject.ts';
@@ -111,7 +111,7 @@ export function pricedPosition(position: ReadPosition): PricedPosition | undefin
     return undefined;
   return {
     sign: direction === 'long' ? 1 : -1,
-    size: toDecimal(sizeBase).toNumber(),
+    size: toNumber(sizeBase),
     mark: Number(markPrice),
     liquidation: Number(liquidationPrice),
   };

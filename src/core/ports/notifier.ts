@@ -38,9 +38,14 @@ export interface Notice {
   readonly acknowledged?: { readonly author: string; readonly atMs: number };
   /** Of a digest: its lines after the sentence, few enough for every channel. */
   readonly lines?: readonly string[];
+  /** Of a resolved notice, where the rule did not find its subject safe. */
+  readonly ending?: NoticeEnding;
   /** Set where it is read, never in the queue: it may be somebody else's. */
   readonly isUnproven?: true;
 }
+
+/** `gone`: the subject vanished while the rule fired. `restarted`: the rule was changed or removed, or its mode. */
+export type NoticeEnding = 'gone' | 'restarted';
 
 /** To whom what is critical goes as well when nobody has acknowledged it for so long. */
 export interface Escalation {

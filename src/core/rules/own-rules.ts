@@ -1,6 +1,7 @@
 /** What people are told of without a rule: these stand where a notice names its rule. */
 export const OWN_RULES = {
   blind: 'built-in/blind',
+  notJudged: 'built-in/not-judged',
   stateRefused: 'built-in/state-refused',
   configRefused: 'built-in/config-refused',
   queuePaused: 'built-in/queue-paused',

@@ -82,14 +82,18 @@ function doingOf(view: AccountView, subject: SubjectKey, market: string | undefi
     subject.startsWith(POSITION)
       ? `${POSITION}${one.positionId}` === subject
       : market === undefined || one.market === market;
-  const orders = view.orders.filter(isOwn).flatMap(orderSentence);
+  const orders = view.orders.filter(isOwn).flatMap((order) => orderSentence(order, view));
   return { state, cause, words, orders, next: nextWords(view, subject, view.intents.filter(isOwn)) };
 }
 
-function orderSentence(order: OrderLine): readonly string[] {
+function orderSentence(order: OrderLine, { positions, sources }: AccountView): readonly string[] {
+  const wasRead = sources.some(({ source, readAtMs }) => source === 'positions' && readAtMs !== null);
+  const isGone = wasRead && !positions.some(({ positionId }) => positionId === order.positionId);
   switch (order.status) {
     case 'open':
-      return [`In place: ${orderWords(order)}`];
+      return isGone
+        ? [`May be left of position ${order.positionId}, which no list shows any more: ${orderWords(order)}`]
+        : [`In place: ${orderWords(order)}`];
     case 'unsure':
       return [`Not known whether it is in place: ${orderWords(order)}`];
     case 'observed':

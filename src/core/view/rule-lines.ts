@@ -190,9 +190,16 @@ function inEpisode(rule: CompiledRule, entry: RuleEntry, truth: Truth, words: st
   const { forMs, keepFiringForMs } = rule.spec;
   if (phase === 'pending') return `${words}; it has held for ${part(heldMs, forMs)}`;
   const because = stages.at(-1)?.because ?? words;
-  if (holds) return `${reasonWords('stillFiring')}: ${truth === TRUE ? words : because}`;
+  if (holds) {
+    return truth === TRUE ? `${reasonWords('stillFiring')}: ${words}` : stillBecause(because);
+  }
   const clear = truth === FALSE ? `: ${words}` : '';
   return `${reasonWords('keptFiring')} (${part(clearMs, keepFiringForMs)})${clear}; it fired because ${because}`;
+}
+
+/** The figures are those of when it fired: others are not known, or are a moment newer than what was judged. */
+function stillBecause(because: string): string {
+  return `${reasonWords('stillFiring')}; it fired because ${because}`;
 }
 
 function part(ms: number, wholeMs: number): string {
@@ -225,7 +232,5 @@ function rememberedReason({ phase, frozen, holds, stages }: RuleEntry): string {
     return `${reasonWords('frozenByUnknown')}${because === '' ? '' : `; before, it fired because ${because}`}`;
   }
   if (phase === 'pending') return reasonWords('waitingFor');
-  return holds
-    ? `${reasonWords('stillFiring')}: ${because}`
-    : `${reasonWords('keptFiring')}; it fired because ${because}`;
+  return holds ? stillBecause(because) : `${reasonWords('keptFiring')}; it fired because ${because}`;
 }

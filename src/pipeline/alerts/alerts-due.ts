@@ -1,68 +1,23 @@
-import type { AskedQuestion } from '../../core/approvals/ask.ts';
-import type { Settled } from '../../core/approvals/judge.ts';
 import type { AuditEvent } from '../../core/audit/audit-event.ts';
-import {
-  acknowledgementOf,
-  type ControlsInForce,
-  episodeOf,
-  isSilenced,
-} from '../../core/controls/controls.ts';
+import { acknowledgementOf, episodeOf, isSilenced } from '../../core/controls/controls.ts';
+import type { Closing } from '../../core/costs/closing-words.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import {
-  type CureFigures,
-  type Escalation,
-  type Notice,
-  type NoticeKind,
-  RESOLVED,
-} from '../../core/ports/notifier.ts';
+import { type CureFigures, type Notice, type NoticeKind } from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
-import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import { OWN_RULES } from '../../core/rules/own-rules.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import { positionKey } from '../../core/rules/subjects.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
 import { alarmWords } from '../../core/view/action-alarm-words.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
-import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
+import type { AlertEntry, AlertScene } from './alert-scene.ts';
 import { approvalNotices } from './approval-notices.ts';
-import type { DepositCure } from './deposit-cure.ts';
+import { endingOf, goneAlarms, isStopFill, stopFillNotice, stopFills } from './endings.ts';
 import { ownAlert } from './own-alert.ts';
-
-/** Lives as long as its episode, and until what it says last has been handed over. */
-export interface AlertEntry {
-  readonly notice: Notice;
-  readonly saidMs: number;
-  readonly count: number;
-  readonly handed: boolean;
-  /** Once others were told because nobody acknowledged: all channels that have to hear of the end. */
-  readonly told?: readonly string[];
-}
-
-export interface AlertScene {
-  readonly account: WatchedAccount;
-  readonly stored: StoredAlerts | undefined;
-  readonly active: readonly ActionRequest[];
-  readonly conclusive: boolean;
-  readonly events: readonly AuditEvent[];
-  /** What people have to be asked, and what became of what they were asked. */
-  readonly asked: readonly AskedQuestion[];
-  readonly settled: readonly Settled[];
-  readonly inForce: ControlsInForce;
-  readonly snapshot: Snapshot;
-  /** Why the newest reads failed, of sources that could not be read. */
-  readonly failures: readonly ReadFailure[];
-  /** Of credit lines whose rules end with this evaluation. */
-  readonly cures: readonly DepositCure[];
-  /** The account as it is after this evaluation; made when it is first asked for. */
-  readonly view: () => AccountView;
-  readonly reminderMs: number;
-  readonly escalation?: Escalation | undefined;
-  readonly nowMs: number;
-}
+import { presentWords } from './present-words.ts';
 
 export interface AlertsDue {
   /** Absent when nothing changed. */
@@ -83,7 +38,9 @@ export function alertsDue(scene: AlertScene): AlertsDue {
     ([, { notice }]) => notice.ruleId === OWN_RULES.blind && notice.kind !== 'resolved',
   );
   const own = ownAlert(scene, told && { key: told[0], sinceMs: told[1].notice.sinceMs });
-  if (own === undefined && entries.size === 0 && active.length === 0 && events.length === 0) {
+  const fills = stopFills(scene);
+  const isQuiet = own === undefined && entries.size === 0 && fills.size === 0;
+  if (isQuiet && active.length === 0 && events.length === 0) {
     return { alerts: undefined, notices: [] };
   }
   const wanted = wantedNotices(scene);
@@ -94,8 +51,9 @@ export function alertsDue(scene: AlertScene): AlertsDue {
   if (own !== undefined) firing.add(own[0]);
   if (scene.conclusive) sayResolved(entries, firing, scene);
   for (const event of events) if (event.alarm) sayAlarm(entries, event, scene);
+  sayStopFills(entries, fills, scene);
   sayApprovals(entries, scene);
-  const alarms = [...entries].filter(([, { notice }]) => notice.kind === 'alarm');
+  const alarms = [...entries].filter(([key, { notice }]) => notice.kind === 'alarm' && !isStopFill(key));
   for (const [key] of alarms.slice(0, Math.max(0, alarms.length - MOST_ALARMS))) entries.delete(key);
   const notices = [...entries.values()].filter(({ handed }) => !handed).map(({ notice }) => notice);
   const isSame =
@@ -114,7 +72,7 @@ export function markHanded(stored: StoredAlerts, ids: ReadonlySet<string>): Stor
   const entries = Object.entries(stored.entries as Readonly<Record<string, AlertEntry>>).flatMap(
     ([key, entry]): [string, AlertEntry][] => {
       if (!ids.has(entry.notice.id)) return [[key, entry]];
-      const isOver = SAID_ONCE.has(entry.notice.kind);
+      const isOver = SAID_ONCE.has(entry.notice.kind) && !isStopFill(key);
       return isOver ? [] : [[key, { ...entry, handed: true }]];
     },
   );
@@ -197,19 +155,44 @@ function whoSeesTo(request: ActionRequest, { active, inForce }: AlertScene): Not
 }
 
 function sayResolved(entries: Map<string, AlertEntry>, firing: ReadonlySet<string>, scene: AlertScene): void {
+  const gone: AlertEntry[] = [];
   for (const [key, entry] of entries) {
-    const { kind } = entry.notice;
+    const { kind, ruleId } = entry.notice;
     if (SAID_ONCE.has(kind) || firing.has(key)) continue;
     const count = entry.count + 1;
     const id = noticeId(key, count, 'resolved', scene);
-    const { ruleId, subject } = entry.notice;
-    const cure = scene.cures.find((one) => one.ruleId === ruleId && one.subject === subject);
-    const words = cure?.words ?? RESOLVED;
     const { figures: _before, acknowledged: _seenTo, ...same } = entry.notice;
-    const channels = entry.told ?? entry.notice.channels;
-    const facts = noticeFacts(scene.view(), same);
-    const notice: Notice = { ...same, ...facts, channels, id, kind: 'resolved', atMs: scene.nowMs, words };
-    entries.set(key, { notice, saidMs: scene.nowMs, count, handed: false });
+    const notice: Notice = {
+      ...same,
+      ...noticeFacts(scene.view(), same),
+      ...endingOf(entry.notice, scene),
+      // The mode may be what has changed.
+      mode: scene.account.rules.byId.get(ruleId)?.mode ?? same.mode,
+      channels: entry.told ?? entry.notice.channels,
+      id,
+      kind: 'resolved',
+      atMs: scene.nowMs,
+    };
+    const ended: AlertEntry = { notice, saidMs: scene.nowMs, count, handed: false };
+    entries.set(key, ended);
+    if (notice.ending === 'gone') gone.push(ended);
+  }
+  for (const notice of goneAlarms(gone, scene)) {
+    entries.set(notice.id, { notice, saidMs: scene.nowMs, count: 1, handed: false });
+  }
+}
+
+function sayStopFills(
+  entries: Map<string, AlertEntry>,
+  fills: ReadonlyMap<string, Closing>,
+  scene: AlertScene,
+): void {
+  for (const [key, { handed }] of entries) {
+    if (isStopFill(key) && handed && !fills.has(key)) entries.delete(key);
+  }
+  for (const [key, fill] of fills) {
+    const notice = entries.has(key) ? undefined : stopFillNotice(key, fill, scene);
+    if (notice !== undefined) entries.set(key, { notice, saidMs: scene.nowMs, count: 1, handed: false });
   }
 }
 
@@ -218,7 +201,7 @@ function noticeOf(
   { key, kind, count }: { readonly key: string; readonly kind: NoticeKind; readonly count: number },
   scene: AlertScene,
 ): Notice {
-  const { ruleId, subject, episode, stage, severity, mode, because, action, atMs } = request;
+  const { ruleId, subject, episode, stage, severity, mode, action, atMs } = request;
   const notify = action.kind === 'notify' ? action : { channels: [], cure: [] };
   const market = marketOf(subject, scene);
   return {
@@ -235,7 +218,7 @@ function noticeOf(
     severity,
     mode,
     labels: labelsOf(scene.account, ruleId),
-    words: because,
+    words: presentWords(request, scene),
     sinceMs: atMs,
     atMs: scene.nowMs,
     channels: notify.channels,

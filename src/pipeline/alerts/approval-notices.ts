@@ -7,16 +7,18 @@ import {
   noticeKeyOf,
   partsOf,
   referenceOf,
+  type SettledBy,
   stageKeyOf,
 } from '../../core/approvals/question.ts';
 import { settledWords } from '../../core/approvals/words.ts';
 import { type ControlsInForce, isSilenced } from '../../core/controls/controls.ts';
-import type { Notice } from '../../core/ports/notifier.ts';
+import type { Notice, NoticeDoing } from '../../core/ports/notifier.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
+import { presentWords } from './present-words.ts';
 
 export interface ApprovalScene {
   readonly account: WatchedAccount;
@@ -63,7 +65,27 @@ function askingNotice({ question, revision, orders }: AskedQuestion, scene: Appr
 function settledNotice({ question, by }: Settled, scene: ApprovalScene): Notice {
   const revision = latestOf(question)?.revision ?? 0;
   const id = JSON.stringify([noticeKeyOf(scene.account.id, question), revision, by]);
-  return { ...about(question, scene), id, words: settledWords(question, by) };
+  const { doing, ...said } = about(question, scene);
+  return {
+    ...said,
+    id,
+    words: settledWords(question, by),
+    ...(doing === undefined ? {} : { doing: ACTS.has(by) ? aboutToAct(doing) : doing }),
+  };
+}
+
+const ACTS: ReadonlySet<SettledBy> = new Set(['approved', 'deadline', 'timeTooShort', 'notDelivered']);
+
+/** What was held back goes out after this has been said: the account is not in the state of before any more. */
+function aboutToAct(doing: NoticeDoing): NoticeDoing {
+  if (doing.state !== 'observing' && doing.state !== 'asking') return doing;
+  return {
+    ...doing,
+    state: 'acting',
+    cause: 'orderActive',
+    words: 'acting: it sends what it was held back from',
+    next: 'Breakwater places the orders, priced anew',
+  };
 }
 
 /** People expect to be asked. Nothing of it is open: an alarm, which ends nothing that a receiver holds open. */
@@ -83,7 +105,7 @@ function requestsOf(question: ApprovalQuestion, { active }: ApprovalScene): read
 
 function becauseOf(question: ApprovalQuestion, scene: ApprovalScene): string {
   const [request] = requestsOf(question, scene);
-  return request?.because ?? `rule ${partsOf(question).ruleId} fires`;
+  return request === undefined ? `rule ${partsOf(question).ruleId} fires` : presentWords(request, scene);
 }
 
 function about(question: ApprovalQuestion, scene: ApprovalScene): Omit<Notice, 'id' | 'words'> {

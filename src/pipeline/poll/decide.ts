@@ -1,5 +1,6 @@
 import { controlsInForce } from '../../core/controls/controls.ts';
 import { explainedClosures } from '../../core/lanes/absence.ts';
+import type { OwnOrder } from '../../core/lanes/own-order.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { Escalation, Notice } from '../../core/ports/notifier.ts';
 import type { AccountCommit, AccountDocuments } from '../../core/ports/state-store.ts';
@@ -69,10 +70,15 @@ export function decide(inputs: DecideInputs): Decided {
     snapshot,
     failures: observation.failures,
     cures,
+    transitions: evaluation.transitions,
+    lanes: [...stored.lanes].map(([market, lane]) => acted.lanes.get(market) ?? lane),
+    stopsBefore: [...stored.lanes.values()].flatMap(({ orders }) => orders.filter(isStandingStop)),
+    figuresBefore: documents.figures,
     view: accountAfter(inputs, snapshot, evaluation, acted),
     reminderMs: inputs.reminderMs,
     escalation: inputs.escalation,
     nowMs: now.wallMs,
+    laneNowMs,
   });
   const audit = [...cures.map((cure) => cureNote(cure, now.wallMs)), ...acted.audit];
   if (evaluation.transitions.length > 0) {
@@ -95,6 +101,10 @@ export function decide(inputs: DecideInputs): Decided {
   };
   const { toRun: lanes, events } = acted;
   return { snapshot, evaluation, commit, lanes, notices: alerts.notices, events, conclusive };
+}
+
+function isStandingStop({ role, trial, status }: OwnOrder): boolean {
+  return role === 'cover' && trial !== true && status === 'open';
 }
 
 /** Of an account in which nothing happens not with every poll; see there. */

@@ -22,3 +22,24 @@ test('a question of approval listed what other rules would send, so that nobody 
   expect(said('approval')).toEqual([expect.stringMatching(/^In place: sell 0\.1 /)]);
   expect(said('firing')).toHaveLength(2);
 });
+
+test('"In place" was said of an order of a position that is gone', () => {
+  const order = {
+    positionId: '42',
+    market: 'BTC_PERP',
+    side: 'sell',
+    amount: text('0.104'),
+    activationPrice: text('45675.2'),
+    price: text('45000'),
+    status: 'open',
+  };
+  const said = (positionId: string) => {
+    const orders = [order] as unknown as readonly OrderLine[];
+    const view = account('desk-1', { positions: [position(positionId)], orders });
+    return noticeFacts(view, { subject: 'account' }).doing?.orders;
+  };
+  expect(said('42')).toEqual([expect.stringMatching(/^In place: sell 0\.104 /)]);
+  expect(said('43')).toEqual([
+    expect.stringMatching(/^May be left of position 42, which no list shows any more: sell 0\.104 /),
+  ]);
+});

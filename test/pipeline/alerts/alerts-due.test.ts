@@ -6,7 +6,8 @@ import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { emptyView } from '../../../src/core/view/account-view.ts';
 import type { ReadFailure } from '../../../src/core/view/stored-figures.ts';
-import { type AlertScene, alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
+import type { AlertScene } from '../../../src/pipeline/alerts/alert-scene.ts';
+import { alertsDue, markHanded } from '../../../src/pipeline/alerts/alerts-due.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
 import { above, at, rule, settings } from '../../core/rules/fixtures.ts';
 
@@ -45,7 +46,12 @@ function scene(changes: Partial<AlertScene>): AlertScene {
     snapshot: { version: 1, accountId: 'desk-1', at: at(0), sources: {}, ownStops: [] },
     failures: [],
     reminderMs: 60_000,
+    transitions: [],
+    lanes: [],
+    stopsBefore: [],
+    figuresBefore: undefined,
     nowMs: 1_000,
+    laneNowMs: changes.nowMs ?? 1_000,
     ...changes,
   };
 }
@@ -159,6 +165,80 @@ describe('an episode that somebody sees to', () => {
   });
 });
 
+describe('how an episode ended', () => {
+  const told = handed(alertsDue(scene({})));
+  const gone = {
+    ruleId: 'near',
+    subject: 'position:42',
+    from: 'firing',
+    to: 'inactive',
+    reason: 'subjectGone',
+    words: 'gone',
+  } as unknown as AlertScene['transitions'][number];
+  const ended = (changes: Partial<AlertScene>) =>
+    alertsDue(scene({ stored: told, active: [], transitions: [gone], nowMs: 62_000, ...changes }));
+  const sold = (role: 'reduce' | 'cover', filledMs: number) => {
+    const cost = {
+      id: `bw.1@${filledMs}`,
+      role,
+      direction: 'long',
+      amountBase: '0.5',
+      money: 'USDT',
+      filledMs,
+      decidedPrice: '60000',
+      limitPrice: '59000',
+      fill: { price: '59900', from: 'realizedPnl' },
+      fee: null,
+    };
+    const costs = [{ positionId: '42', key: 'k', ruleId: 'near', passedLiquidation: false, cost }];
+    return [{ market: 'BTC_PERP', costs }] as unknown as AlertScene['lanes'];
+  };
+
+  test('a position that vanished while its rule fired is an alarm, and not called resolved', () => {
+    const stopsBefore = [
+      { positionId: '42', amount: '0.5', request: { activationPrice: '55000' } },
+      { positionId: '43', amount: '0.7', request: { activationPrice: '56000' } },
+    ] as unknown as AlertScene['stopsBefore'];
+    const { notices } = ended({ stopsBefore });
+    expect(notices).toMatchObject([
+      { kind: 'resolved', ending: 'gone' },
+      { kind: 'alarm', severity: 'critical', channels: ['ops'] },
+    ]);
+    expect(notices[1]?.words).toBe(
+      'GONE: the position is not listed any more, and this rule fired for it: our stops (0.5 at 55000) or its owner closed it, or the exchange liquidated it: look at the exchange',
+    );
+  });
+
+  test('a position that our orders closed is resolved, with what they did', () => {
+    const snapshot = { ...scene({}).snapshot, closedByUs: ['42'] };
+    const { notices } = ended({ snapshot, lanes: sold('reduce', 30_000) });
+    expect(notices).toMatchObject([{ kind: 'resolved' }]);
+    expect(notices[0]).not.toHaveProperty('ending');
+    expect(notices[0]?.words).toBe(
+      'sold 0.5 BTC_PERP at 59900, 50 USDT worse than at the mark 60000 of the decision; nothing is left',
+    );
+  });
+
+  test('what was sold before an episode began is not told as done in it', () => {
+    const late = handed(alertsDue(scene({ active: [{ ...REQUEST, atMs: 40_000 }], nowMs: 40_000 })));
+    const lanes = sold('reduce', 30_000);
+    expect(ended({ stored: late, transitions: [], lanes }).notices.map(({ words }) => words)).toEqual([
+      'resolved',
+    ]);
+  });
+
+  test('a stop that filled is told once, however often it is polled', () => {
+    const scenes = (nowMs: number, stored?: StoredAlerts) =>
+      alertsDue(scene({ active: [], stored, lanes: sold('cover', 30_000), nowMs }));
+    const first = scenes(31_000);
+    expect(first.notices).toMatchObject([{ kind: 'alarm', severity: 'critical', subject: 'position:42' }]);
+    const again = scenes(32_000, handed(first));
+    expect(again).toEqual({ alerts: undefined, notices: [] });
+    const forgotten = alertsDue(scene({ active: [], stored: handed(first), nowMs: 4_000_000 }));
+    expect(forgotten.alerts?.entries).toEqual({});
+  });
+});
+
 test('alarms of lanes reach somebody, each once', () => {
   const alarm: AuditEvent = {
     kind: 'intentEnded',
@@ -254,12 +334,18 @@ describe('what nobody acknowledges goes to others', () => {
     expect(alertsDue(scene({ ...late, stored: told, nowMs: 900_999 })).notices).toEqual([]);
     const others = alertsDue(scene({ ...late, stored: told }));
     expect(others.notices).toMatchObject([
-      { kind: 'firing', channels: ['pager'], words: 'Nobody has acknowledged it for 15 min. distance 4 %' },
+      {
+        kind: 'firing',
+        channels: ['pager'],
+        words: 'Nobody has acknowledged it for 15 min. when it began at 00:00:01 UTC: distance 4 %',
+      },
     ]);
     const after = handed(others);
     expect(alertsDue(scene({ ...late, stored: after, nowMs: 1_800_000 })).notices).toEqual([]);
     const reminded = alertsDue(scene({ ...late, stored: after, nowMs: 3_601_000 }));
-    expect(reminded.notices).toMatchObject([{ kind: 'reminder', channels: ['ops'], words: 'distance 4 %' }]);
+    expect(reminded.notices).toMatchObject([
+      { kind: 'reminder', channels: ['ops'], words: 'when it began at 00:00:01 UTC: distance 4 %' },
+    ]);
     const over = alertsDue(scene({ ...late, stored: handed(reminded), active: [], nowMs: 3_602_000 }));
     expect(over.notices).toMatchObject([{ kind: 'resolved', channels: ['ops', 'pager'] }]);
     const ids = [told, others.alerts, reminded.alerts, over.alerts].map((one) => JSON.stringify(one));

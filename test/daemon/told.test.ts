@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest';
+import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
+import { closeAfterTest } from '../contract/support/world.ts';
+import { startReceiver } from '../notify/receiver.ts';
+import { d, drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
+import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+/** How episodes end and what was done in them, by a receiver's own count, against the ledger of the exchange. */
+
+interface Told {
+  readonly kind: string;
+  readonly title: string;
+  readonly text: string;
+  readonly severity: string;
+  readonly rule: string;
+}
+
+async function open(simulator: RunningSimulator, rules: string, ids: readonly string[]) {
+  const receiver = await startReceiver();
+  closeAfterTest(() => receiver.close());
+  const parts = (mode: 'observe' | 'enforce') => ({
+    mode,
+    accounts: { long: { rules: ids } },
+    rules,
+    more: `notify: { remindEvery: 1s }\nchannels: { hook: { type: webhook, url: ${receiver.url}/hook } }\n`,
+  });
+  const world = await openDaemonWorld(simulator, parts('enforce'));
+  const told = (): readonly Told[] => receiver.received.map(({ json }) => json as unknown as Told);
+  const find = async (what: string, isIt: (one: Told) => boolean): Promise<Told> => {
+    await eventually(
+      () => told().some(isIt),
+      what,
+      () => [told().map(({ title }) => title), troubles(world.events)],
+    );
+    return told().find(isIt) ?? expect.fail(what);
+  };
+  return { world, told, find, parts };
+}
+
+/** What the exchange says that orders of ours have closed, in all and at which average price. */
+function closedBy(simulator: RunningSimulator) {
+  const fills = simulator
+    .ledger({ accountId: 'long', kinds: ['fill'] })
+    .filter(({ clientOrderId }) => clientOrderId?.startsWith('bw') === true);
+  const amount = fills.reduce((sum, one) => sum + Number(one.amount), 0);
+  const money = fills.reduce((sum, one) => sum + Number(one.amount) * Number(one.price), 0);
+  return { amount, price: money / amount };
+}
+
+test('a credit line that the exchange liquidated was told as "Resolved: the rule does not fire any more"', async () => {
+  const simulator = await openScene({ readings: { loanReply: 'array' } });
+  const loan = { asset: 'USDT', amount: d('36000'), collateralAsset: 'BTC', collateralAmount: d('1') };
+  expect(simulator.model.openLoan('long', loan).ok).toBe(true);
+  const rules = `  - id: called
+    on: creditLine
+    severity: critical
+    when: { ltvToMarginCall: { above: 100% } }
+    do: [{ notify: {} }]
+  - id: ltv
+    on: creditLine
+    when: { currentLtv: { above: 70% } }
+    do: [{ notify: {} }]
+`;
+  const { world, told, find } = await open(simulator, rules, ['called', 'ltv']);
+  await world.start();
+  simulator.setPrice('BTC_USDT', '47000');
+  await find('the margin call', ({ kind, rule }) => kind === 'firing' && rule === 'called');
+  simulator.setPrice('BTC_USDT', '42000');
+  const gone = await find('that it is gone', ({ text }) => text.includes('GONE'));
+  expect(simulator.ledger({ accountId: 'long', kinds: ['loan_liquidation'] })).toHaveLength(1);
+  expect([gone.kind, gone.severity]).toEqual(['alarm', 'critical']);
+  expect(gone.text).toMatch(
+    /GONE: the credit line of 36000\S* USDT is not listed any more; it was in a margin call at 76\.6 % when last read: probably liquidated, look at the exchange\./,
+  );
+  await find('the end of the other rule', ({ kind, rule }) => kind === 'resolved' && rule === 'ltv');
+  const ends = told().filter(({ kind }) => kind === 'resolved');
+  for (const end of ends) {
+    expect(end.title).toMatch(/^Gone: /);
+    expect(end.text).not.toMatch(/Resolved|does not fire any more/);
+  }
+  expect(told().filter(({ text }) => text.includes('GONE'))).toHaveLength(1);
+});
+
+test('"Resolved" after half was sold did not say that anything was sold: amount and price are those of the ledger', async () => {
+  const simulator = await openScene();
+  const rules = `  - id: halve
+    on: position
+    severity: critical
+    when: { amount: { above: 0.3 } }
+    do: [{ notify: {} }, { reduce: { by: 50%, slippage: 1% } }]
+`;
+  const { world, find } = await open(simulator, rules, ['halve']);
+  await world.start();
+  await drift(simulator, -0.001, () => hasFilled(simulator, 'long', 0.3), 'half of it closed', world);
+  const over = await find('that it is over', ({ kind }) => kind === 'resolved');
+  const { amount, price } = closedBy(simulator);
+  const [, sold = '', at = ''] =
+    /Sold (\S+) BTC_PERP at (\S+), \S+ \S+ (?:worse|better) than/.exec(over.text) ?? [];
+  expect(Number(sold)).toBeCloseTo(amount, 9);
+  expect(Math.abs(Number(at) / price - 1)).toBeLessThan(1e-6);
+  expect(over.text).toContain(`left ${sizeOf(simulator, 'long')}, no stop of ours stands`);
+});
+
+const STOP = `  - id: stop
+    on: position
+    when: { amount: { above: 0 } }
+    do: [{ protect: { at: 50%, slippage: 1% } }]
+`;
+
+async function openStopped() {
+  const simulator = await openScene();
+  const scene = await open(simulator, STOP, ['stop']);
+  await scene.world.start();
+  await eventually(() => ours(simulator, 'long').length > 0, 'a stop');
+  await polls(scene.world, 'long', 5);
+  const activation = Number(ours(simulator, 'long')[0]?.details?.['activationPrice']);
+  const goTo = async (share: number): Promise<void> => {
+    simulator.setPrice('BTC_PERP', (activation * share).toFixed(1));
+    await polls(scene.world, 'long', 3);
+  };
+  return { ...scene, simulator, activation, goTo };
+}
+
+test('nobody heard that a standing stop had closed the whole position', async () => {
+  const { simulator, told, find, activation, goTo } = await openStopped();
+  await goTo(1.0003);
+  await goTo(0.9997);
+  expect(sizeOf(simulator, 'long')).toBe(0);
+  const closed = await find('the fill', ({ text }) => text.includes('Our stop at'));
+  expect([closed.kind, closed.severity, closed.rule]).toEqual(['alarm', 'critical', 'stop']);
+  expect(closed.text).toContain(
+    `Our stop at ${activation} sold ${closedBy(simulator).amount} BTC_PERP (price not`,
+  );
+  expect(told().filter(({ text }) => text.includes('Our stop at'))).toHaveLength(1);
+});
+
+test('nobody heard of a stop that a jump of the price had filled', async () => {
+  const { simulator, told, find, activation, goTo } = await openStopped();
+  await goTo(0.995);
+  expect(closedBy(simulator).amount).toBe(0.5);
+  const gone = await find('that it is gone', ({ text }) => text.includes('is not in the list any more'));
+  expect(gone.kind).toBe('alarm');
+  expect(gone.text).toContain(`our stops (0.5 at ${activation}) or its owner closed it`);
+  expect(gone.text).not.toContain('In place:');
+  expect(told().filter(({ kind }) => kind === 'resolved')).toEqual([]);
+});
+
+const FAR = `  - id: far
+    on: position
+    when: { liquidationDistance: { below: 90% } }
+    do: [{ notify: {} }]
+`;
+
+test('a reminder gave the figures of the first message as those of now', async () => {
+  const simulator = await openScene();
+  const { world, find } = await open(simulator, FAR, ['far']);
+  await world.start();
+  const fired = await find('a first message', ({ kind }) => kind === 'firing');
+  const [, first = ''] = /istance to liquidation is ([\d.]+ %)/.exec(fired.text) ?? [];
+  simulator.setPrice('BTC_PERP', '50000');
+  await polls(world, 'long', 3);
+  const isNew = ({ kind, text }: Told): boolean => kind === 'reminder' && text.includes('mark 50000');
+  const { title, text } = await find('a reminder', isNew);
+  const [, now = ''] = /([\d.]+ %) from liquidation/.exec(title) ?? [];
+  expect(now).not.toBe(first);
+  expect(text).toContain(
+    `The condition still holds: distance to liquidation is ${now}, below 90 %; when it began at `,
+  );
+  expect(text).toContain(`UTC: distance to liquidation is ${first}, below 90 %.`);
+});
+
+test('at the switch to enforce it said "Resolved", "does not fire any more" and "sends no order"', async () => {
+  const simulator = await openScene();
+  const { world, told, find, parts } = await open(simulator, FAR, ['far']);
+  await world.write(parts('observe'));
+  await world.start();
+  await find('a first message', ({ kind }) => kind === 'firing');
+  await world.write(parts('enforce'));
+  const ended = await find('its end', ({ kind }) => kind === 'resolved');
+  expect(ended.title).toMatch(/^Ended: long BTC_PERP long/);
+  expect(ended.text).not.toMatch(/Resolved|does not fire any more|Observe mode/);
+  expect(ended.text).toContain(
+    'from observe to enforce and starts a new episode: this says nothing of the danger.',
+  );
+  await eventually(() => told().filter(({ kind }) => kind === 'firing').length === 2, 'the new episode');
+});
