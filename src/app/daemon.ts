@@ -172,25 +172,22 @@ function pipelineParts(
   notifier: Notifier,
   channels: () => readonly string[],
 ): Omit<PipelineParts, 'attemptTimeoutMs' | 'notify'> {
-  const delivery = noticeDelivery(base.receipts, channels);
   const { accounts, state, clock, random, time, telemetry, queues, memory, instance } = base;
-  const timers = systemTimers;
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
-    mayAct: (accountId) => standby?.mayAct(accountId) ?? true,
-    othersAct: () => standby?.othersAct === true,
+    turns: standby,
     work: {
       accounts,
       store: state.store,
       clock,
-      timers,
+      timers: systemTimers,
       random,
       time,
       telemetry,
       memory,
       notifier,
-      delivery,
+      delivery: noticeDelivery(base.receipts, channels),
     },
   };
 }

@@ -15,10 +15,8 @@ export interface PipelineParts {
   readonly instance: string;
   /** Takes the lanes that this process does not begin itself. */
   readonly queue: LaneDispatcher;
-  /** Whether this process may act on the account now; default: always. What it may not is left to the next poll. */
-  readonly mayAct?: (accountId: string) => boolean;
-  /** Default: never. */
-  readonly othersAct?: () => boolean;
+  /** Whether this process may act on the account now; what it may not is left to the next poll. Absent: it always may. */
+  readonly turns: { mayAct(accountId: string): boolean; readonly othersAct: boolean } | undefined;
   readonly notify: () => Pick<NotifySettings, 'escalation' | 'remindEveryMs'>;
   /** Bound on one request, as configured at present, milliseconds. */
   readonly attemptTimeoutMs: () => number;
@@ -60,14 +58,14 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
 }
 
 function contextOf(
-  { work, instance, mayAct = () => true, othersAct = () => false, notify, attemptTimeoutMs }: PipelineParts,
+  { work, instance, turns, notify, attemptTimeoutMs }: PipelineParts,
   lanes: LaneDispatcher,
 ): PipelineContext {
   return {
     ...work,
     lanes,
-    mayAct,
-    othersAct,
+    mayAct: (accountId) => turns?.mayAct(accountId) ?? true,
+    othersAct: () => turns?.othersAct === true,
     settings: {
       instance,
       claimMs: CLAIM_MS,

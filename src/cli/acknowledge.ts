@@ -10,6 +10,7 @@ import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 import type { ControlFlags } from './operate/controls.ts';
 import { requireObeyed } from './operate/obeyed.ts';
+import { type OutOfReach, sayOutOfReach } from './operate/out-of-reach.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 import { tableLines } from './table.ts';
@@ -70,7 +71,8 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
     const author = authorOf(flags.author, io);
     const by = { author, reason: flags.reason ?? 'acknowledged' };
     const done = await acknowledgeAll(desk.controls, open, { by, nowMs: Date.now(), forMs: flags.for });
-    report(io, done, flags.json === true);
+    const reach = done.length === 0 ? {} : await sayOutOfReach(io, desk, OTHERS_REMIND);
+    report(io, done, flags.json === true ? reach : undefined);
   });
 }
 
@@ -96,9 +98,12 @@ async function openIn(desk: Desk, account: string | undefined): Promise<readonly
   return views.flatMap(({ accountId, notices }) => notices.map((notice) => ({ ...notice, accountId })));
 }
 
-function report(io: CliIo, done: readonly Acknowledged[], json: boolean): void {
-  if (json) {
-    printJson(io, { acknowledgements: done.map(({ acknowledgement }) => acknowledgement) });
+const OTHERS_REMIND = { done: 'knows of it', others: 'Other instances that run go on reminding' };
+
+/** `json`: as JSON, with this. */
+function report(io: CliIo, done: readonly Acknowledged[], json: OutOfReach | undefined): void {
+  if (json !== undefined) {
+    printJson(io, { acknowledgements: done.map(({ acknowledgement }) => acknowledgement), ...json });
     return;
   }
   if (done.length === 0) printLine(io, NOTHING);
