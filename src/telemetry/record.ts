@@ -263,7 +263,9 @@ const HANDLERS: Handlers = {
   started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
   configReloaded({ accounts, result }, { metrics }) {
     metrics.accounts.set(accounts);
-    if (result !== 'first') metrics.config_reloads_total.inc({ result });
+    // The first read is no reload; the series is there from then on.
+    if (result === 'first') metrics.config_reloads_total.inc({ result: 'changed' }, 0);
+    else metrics.config_reloads_total.inc({ result });
   },
   configRefused: (_event, { metrics }) => metrics.config_reloads_total.inc({ result: 'refused' }),
   heartbeat({ signal, refused, atMs }, { metrics }) {
