@@ -54,6 +54,8 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'exchange_limits_hit_total',
   'exchange_budget_wait_seconds_total',
   'contract_drift_total',
+  // No bot listens here.
+  'bot_updates_total',
   'exchange_path_failures_total',
   'log_lines_lost_total',
   'exchange_store_available',
