@@ -134,17 +134,6 @@ test('nobody heard that a standing stop had closed the whole position', async ()
   expect(told().filter(({ text }) => text.includes('Our stop at'))).toHaveLength(1);
 });
 
-test('nobody heard of a stop that a jump of the price had filled', async () => {
-  const { simulator, told, find, activation, goTo } = await openStopped();
-  await goTo(0.995);
-  expect(closedBy(simulator).amount).toBe(0.5);
-  const gone = await find('that it is gone', ({ text }) => text.includes('is not in the list any more'));
-  expect(gone.kind).toBe('alarm');
-  expect(gone.text).toContain(`our stops (0.5 at ${activation}) or its owner closed it`);
-  expect(gone.text).not.toContain('In place:');
-  expect(told().filter(({ kind }) => kind === 'resolved')).toEqual([]);
-});
-
 const FAR = `  - id: far
     on: position
     when: { liquidationDistance: { below: 90% } }

@@ -11,8 +11,6 @@ import type { OwnOrder } from './own-order.ts';
 
 /** Blind for so long to a position that an intent is open for, people are told. */
 const TELL_AFTER_MS = 30_000;
-/** Where only stops stood: they may have closed it, which is no news for later. */
-const TELL_STOPS_AFTER_MS = 10_000;
 
 function absenceOf(state: LaneState, positionId: string): Absence | undefined {
   return state.absent?.find((absence) => absence.positionId === positionId);
@@ -132,12 +130,7 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
     return { ...next, phase: isCertain ? 'closed' : 'explained' };
   }
   if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
-  const isActing = intentFor(state, positionId) !== undefined;
-  const isTold =
-    before.told ||
-    (isActing
-      ? forMs >= TELL_AFTER_MS && tellBlind(state, next, audit)
-      : forMs >= TELL_STOPS_AFTER_MS && tellStops(state, positionId, audit));
+  const isTold = before.told || (forMs >= TELL_AFTER_MS && tellBlind(state, next, audit));
   return { ...next, told: isTold };
 }
 
@@ -198,25 +191,6 @@ function tell(state: LaneState, absence: Absence, reason: keyof typeof WORDS, au
     reason,
     words: `position ${positionId} is ${WORDS[reason]}`,
   });
-}
-
-/** A jump may fill a stop that no read has shown near its price: nobody else would hear of it. */
-function tellStops({ orders }: LaneState, positionId: string, audit: Recorder): boolean {
-  const stops = orders.filter(
-    (order) =>
-      order.positionId === positionId &&
-      order.role === 'cover' &&
-      order.trial !== true &&
-      order.status === 'open' &&
-      !order.presumedFilled,
-  );
-  const [first] = stops;
-  if (first === undefined) return false;
-  const { key, ruleId } = first;
-  const stood = stops.map(({ amount, request }) => `${amount} at ${request.activationPrice}`).join(', ');
-  const words = `position ${positionId} is not in the list any more: our stops (${stood}) or its owner closed it, or the exchange liquidated it, unless the exchange shows too little; look there`;
-  audit.emit({ kind: 'positionAbsent', key, ruleId, positionId, reason: 'stopsStood', words, alarm: true });
-  return true;
 }
 
 function intentFor({ intents }: LaneState, positionId: string): Intent | undefined {
