@@ -63,11 +63,16 @@ export function loadHandles(file: string, surroundings: ConfigSurroundings): Con
   };
 }
 
+/** A section at the margin, with every line below it that is not another one. */
+export function sectionPattern(section: string): string {
+  return `^${section}:.*(?:\\r?\\n(?:[ \\t#-].*)?$)*`;
+}
+
 /** Sections that begin at the margin, each by itself, where the whole file is no YAML: a slip in one spoils no other. */
 function sectionsAlone(text: string, file: string): YamlDocument {
   const children = new Map<string | number, YamlNode>();
   for (const section of SECTIONS) {
-    const written = [...text.matchAll(new RegExp(`^${section}:.*(?:\\r?\\n(?:[ \\t#-].*)?$)*`, 'gm'))];
+    const written = [...text.matchAll(new RegExp(sectionPattern(section), 'gm'))];
     const [only, ...more] = written;
     if (only === undefined || more.length > 0) continue;
     const { document, problems } = parseYaml(only[0], file);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { sectionPattern } from '../../src/config/handles.ts';
 import { DURATION_PATTERN } from '../../src/config/shape/units.ts';
 import { expressionsIn, worstText } from './expressions.ts';
 
@@ -25,10 +26,12 @@ test('every expression of the project takes time in proportion to the text, on i
 
 test('few files build expressions from texts: those are known, and so are what they build', () => {
   expect(FOUND.flatMap(({ builders }) => builders)).toEqual([
-    // A constant.
+    // Constants.
+    'src/config/handles.ts',
     'src/config/shape/units.ts',
     // Alternatives of plain texts; what is searched is cut to 10,000 characters before.
     'src/core/redaction/foreign-words.ts',
   ]);
+  expect(worstText({ source: sectionPattern('redis'), flags: 'gm' })).toBeUndefined();
   expect(worstText({ source: DURATION_PATTERN, flags: '' })).toBeUndefined();
 });
