@@ -400,8 +400,11 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     server.state.knownAs = null;
     await page.reload();
     await becomes(offered, 3);
-    server.changeOverview({ may: { control: false, operate: false, topUp: false } });
-    await becomes(offered, 0);
+    // Said again and again: the page that was loaded anew may not be listening yet.
+    await becomes(() => {
+      server.changeOverview({ may: { control: false, operate: false, topUp: false } });
+      return offered();
+    }, 0);
   });
 
   it('silences a rule for one subject, and offers nothing where changing is off', async () => {
