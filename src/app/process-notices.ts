@@ -52,6 +52,7 @@ export class ProcessNotices implements Telemetry {
   #scene: NoticeScene = { channels: () => [], modeOf: () => 'observe' };
   #instance = '';
   #count = 0;
+  #isRedisLost = false;
   #onError: (error: unknown) => void = () => undefined;
 
   constructor(clock: Clock) {
@@ -87,6 +88,9 @@ export class ProcessNotices implements Telemetry {
           : this.#begin(`bot ${event.channel}`, deaf(event.channel, event.trouble));
       case 'accountRefused':
         return this.#begin(`state ${event.problem.accountId}`, stateRefused(event.problem));
+      case 'redis':
+        this.#isRedisLost = !event.available;
+        return;
       case 'pollFailed':
         return this.#noteFailedPoll(event);
       case 'evaluated':
@@ -99,7 +103,7 @@ export class ProcessNotices implements Telemetry {
 
   /** A lost Redis is told as such, and a poll that is repeated in vain for so long is not just unlucky. */
   #noteFailedPoll({ accountId, why, error }: Extract<DaemonEvent, { kind: 'pollFailed' }>): void {
-    if (why !== 'error' || error instanceof StoreLostError) return;
+    if (why !== 'error' || this.#isRedisLost || error instanceof StoreLostError) return;
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = this.#failing.get(accountId) ?? nowMs;
     this.#failing.set(accountId, sinceMs);

@@ -9,7 +9,7 @@ export function examinePeople(config: CompiledConfig): readonly DoctorCheck[] {
 function channelsOf({ channels }: CompiledConfig): DoctorCheck {
   const name = 'channels';
   if (channels.length === 0) {
-    const why = 'nobody is told of what is wrong or done: messages go to the log alone';
+    const why = 'there is no channel, so messages reach the log only';
     return { name, status: 'warning', why, cure: 'Name one under `channels` (docs/notifications.md).' };
   }
   const why = `messages go to ${channels.map((channel) => channel.name).join(', ')}; breakwater notify test sends one`;

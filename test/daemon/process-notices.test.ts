@@ -15,7 +15,7 @@ function open() {
   const fails = (error: unknown): void =>
     notices.emit({ kind: 'pollFailed', accountId: 'desk-1', why: 'error', error });
   const judged = (): void => notices.emit({ kind: 'evaluated', accountId: 'desk-1' } as DaemonEvent);
-  return { clock, told, fails, judged };
+  return { clock, told, fails, judged, notices };
 }
 
 test('an account whose every poll failed by a defect was watched by nobody, and nobody was told', () => {
@@ -39,13 +39,18 @@ test('an account whose every poll failed by a defect was watched by nobody, and 
 });
 
 test('a poll that failed once, or for a lost Redis, tells nobody', () => {
-  const { clock, told, fails, judged } = open();
+  const { clock, told, fails, judged, notices } = open();
   fails(new Error('once'));
   judged();
   clock.advance(20_000);
   fails(new Error('once more'));
   for (const _poll of [1, 2, 3, 4]) {
     fails(new StoreLostError('reading', undefined));
+    clock.advance(10_000);
+  }
+  notices.emit({ kind: 'redis', available: false });
+  for (const _poll of [1, 2, 3, 4]) {
+    fails(new Error('a connection that has gone'));
     clock.advance(10_000);
   }
   expect(told).toEqual([]);

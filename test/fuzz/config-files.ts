@@ -54,6 +54,12 @@ function configInput(text: string): FuzzInput {
     text,
     ...boundsOf(text),
     run() {
+      const isLong = text.length > COMPARED_LENGTH;
+      // Of long texts half are read the one way and half the other: the bound is that of one read.
+      if (isLong && text.length % 2 === 1) {
+        loadHandles(FILE, surroundings(text, GIVEN));
+        return;
+      }
       const result = loadConfig(FILE, surroundings(text, GIVEN));
       const problems = result.kind === 'loaded' ? result.warnings : result.problems;
       for (const { message, place } of problems) {
@@ -62,8 +68,7 @@ function configInput(text: string): FuzzInput {
         }
       }
       if (result.kind === 'refused' && problems.length === 0) throw new Error('refused without a word');
-      // It reads the text once more, which long ones have no time for within the bound of one read.
-      if (text.length > COMPARED_LENGTH) return;
+      if (isLong) return;
       // What people hold daemons back with is never taken for another one.
       const handles = loadHandles(FILE, surroundings(text, GIVEN));
       const { redis } = result.kind === 'loaded' ? result.config : {};

@@ -5,7 +5,7 @@ import { CLOSURE_EXPLAINED_MS, isConfirmedClosed } from '../quantities/closure.t
 import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { LaneScene } from './lane-change.ts';
-import type { Absence, Intent, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
+import type { Absence, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { findPosition, type ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
 
@@ -193,12 +193,10 @@ function tell(state: LaneState, absence: Absence, reason: keyof typeof WORDS, au
   });
 }
 
-function intentFor({ intents }: LaneState, positionId: string): Intent | undefined {
-  return intents.find((one) => isOpen(one) && one.positionId === positionId && one.refusedBy === null);
-}
-
 function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): boolean {
-  const intent = intentFor(state, positionId);
+  const intent = state.intents.find(
+    (one) => isOpen(one) && one.positionId === positionId && one.refusedBy === null,
+  );
   if (intent === undefined) return false;
   const { key, ruleId } = intent;
   const words = `position ${positionId} has not been in the list for ${TELL_AFTER_MS / 1_000} s while its rule acts: unless you closed it, the exchange shows too little; its targets and stops stay`;
