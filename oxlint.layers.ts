@@ -177,7 +177,7 @@ export const CORE_ROOMS: Readonly<Record<string, readonly string[] | 'all'>> = {
     'recover-lane',
     'route-requests',
   ],
-  audit: ['audit-event', 'audit-record'],
+  audit: ['audit-event', 'audit-record', 'recompute'],
   costs: [
     'action-cost',
     'closing-words',

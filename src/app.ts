@@ -227,6 +227,12 @@ export const examineSetup = lazy(async () => (await import('./doctor/examine-set
 
 export const operatorTrustOf = lazy(async () => (await import('./app/operations.ts')).operatorTrustOf);
 
+export type { Recomputation } from './app/recompute-decisions.ts';
+
+export const recomputeTrail = lazy(async () => (await import('./app/recompute-decisions.ts')).recomputeTrail);
+
+export const recomputeFile = lazy(async () => (await import('./app/recompute-decisions.ts')).recomputeFile);
+
 /** Checks an exported part of an audit chain by itself. */
 export const verifyAuditFile = lazy(
   async () => (await import('./state/audit/audit-file.ts')).verifyAuditFile,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { registerExport, registerPrune } from './audit/keep.ts';
-import { registerShow, registerTail, registerVerify } from './audit/look.ts';
+import { registerShow, registerTail } from './audit/look.ts';
+import { registerVerify } from './audit/verify.ts';
 import { withExamples } from './help.ts';
 import type { CliIo } from './io.ts';
 

@@ -1,14 +1,13 @@
 import type { z } from 'zod';
 import { SOURCE_NAMES, type SourceName } from '../core/fields/field-catalogue.ts';
 import type { AccountSettings, MarketSettings } from '../core/quantities/settings.ts';
-import { compileGlobs } from '../core/rules/filter.ts';
+import { marketLookup } from '../core/rules/filter.ts';
 import type { Mode, RuleSpec } from '../core/rules/rule.ts';
 import type { WrittenAccount } from './accounts.ts';
 import type { actingSchema, cadenceSchema } from './acting.ts';
 import type { approvalSchema } from './approval.ts';
 import type { WatchSettings } from './compiled-config.ts';
 import type { exchangeSchema } from './exchange.ts';
-import { isGlob } from './glob.ts';
 import type { ActionDefaults } from './rules/compile-rule.ts';
 import { balancesOf, sourcesOf } from './sources.ts';
 
@@ -69,17 +68,6 @@ export function actionDefaults(account: WrittenAccount, defaults: Defaults): Act
     protectSlippage: protect.slippage,
     channels: defaults.channels,
   };
-}
-
-/** An exact name wins; else the first pattern that matches, in the order of the file. */
-function marketLookup(
-  markets: Readonly<Record<string, MarketSettings>>,
-): (market: string) => MarketSettings | undefined {
-  const exact = new Map(Object.entries(markets).filter(([name]) => !isGlob(name)));
-  const patterns = Object.entries(markets)
-    .filter(([name]) => isGlob(name))
-    .map(([glob, settings]) => ({ matches: compileGlobs([glob]), settings }));
-  return (market) => exact.get(market) ?? patterns.find(({ matches }) => matches(market))?.settings;
 }
 
 export interface CompiledWatch {

@@ -1,8 +1,4 @@
-import { compileGlobs } from '../core/rules/filter.ts';
-
-export function isGlob(text: string): boolean {
-  return /[*?]/.test(text);
-}
+import { compileGlobs, isGlob } from '../core/rules/filter.ts';
 
 export function globMatches(glob: string, text: string): boolean {
   return compileGlobs([glob])(text);

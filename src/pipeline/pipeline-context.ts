@@ -1,3 +1,4 @@
+import type { RulesSource } from '../core/audit/recompute.ts';
 import type { OperatorOrder } from '../core/controls/controls.ts';
 import type { SourceName } from '../core/fields/field-catalogue.ts';
 import type { Clock, Random, Timers } from '../core/ports/clock.ts';
@@ -17,7 +18,7 @@ export interface WatchedAccount {
   /** Holds the account's settings, too. */
   readonly rules: CompiledRules;
   /** What the rules are compiled from, as plain JSON: goes to the audit with each decision. */
-  readonly rulesSource: unknown;
+  readonly rulesSource: RulesSource;
   readonly sources: readonly SourceName[];
   /** How far back histories are read, milliseconds; 0 where no rule looks at one. */
   readonly lookbackMs: { readonly transfers: number; readonly spotOrders: number };

@@ -43,6 +43,8 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
     case 'store':
       stage.storeState.isDown = event.state === 'down';
       return;
+    case 'link':
+      return stage.daemon(event.daemon).setLink(event.to, event.state);
     case 'stepStoreClock':
       return stage.stepStoreClock(event.byMs);
     case 'people':

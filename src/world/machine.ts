@@ -1,5 +1,6 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { EventOwner, EventQueue } from './event-queue.ts';
+import type { LinkEnd, LinkState } from './spec.ts';
 
 export interface ClockSpec {
   /** How far ahead of the world's time the wall clock is at the start; negative: behind. */
@@ -8,8 +9,9 @@ export interface ClockSpec {
   readonly driftPpm?: number;
 }
 
-/** A host with clocks of its own. Its monotonic clock says nothing about those of others. */
+/** A host with clocks and ways of its own. Its monotonic clock says nothing about those of others. */
 export class Machine {
+  readonly links: Record<LinkEnd, LinkState> = { store: 'up', exchange: 'up' };
   readonly #queue: EventQueue;
   readonly #startMs: number;
   readonly #rate: number;

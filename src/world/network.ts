@@ -43,7 +43,9 @@ export class Network {
         if (exchange.aborted) return true;
         // On its way it belongs to nobody: it arrives whatever becomes of its sender.
         const request = incoming(options, address);
-        queue.after(toExchangeMs(), () => front.receive(region, request, exchange));
+        queue.after(toExchangeMs(), () => {
+          if (from.machine.links.exchange !== 'down') front.receive(region, request, exchange);
+        });
         return true;
       },
       close: () => Promise.resolve(),
@@ -107,7 +109,7 @@ class Exchange implements ReplyConnection, Dispatcher.DispatchController {
     if (!this.#open.delete(this)) return;
     const { queue, toDaemonMs } = this.#parts;
     const call = (): void => {
-      if (!this.aborted) arrive();
+      if (!this.aborted && this.#to.machine.links.exchange === 'up') arrive();
     };
     queue.after(toDaemonMs(), call, this.#to);
   }

@@ -129,6 +129,10 @@ export interface TimedFault {
   readonly fault: FaultSpec;
 }
 
+export type LinkEnd = 'store' | 'exchange';
+/** `down`: nothing gets through; `deaf`: what the host sends arrives, and no answer comes back. */
+export type LinkState = 'up' | 'down' | 'deaf';
+
 export type TimedEvent = { readonly atMs: number } & WorldEvent;
 
 export type WorldEvent =
@@ -136,6 +140,8 @@ export type WorldEvent =
   | { readonly kind: 'stepClock'; readonly daemon: string; readonly byMs: number }
   | { readonly kind: 'reload'; readonly daemon: string; readonly config: string }
   | { readonly kind: 'store'; readonly state: 'up' | 'down' }
+  /** Of one daemon's host, past what befalls the others. */
+  | { readonly kind: 'link'; readonly daemon: string; readonly to: LinkEnd; readonly state: LinkState }
   /** As a failover to a host whose clock is another one. */
   | { readonly kind: 'stepStoreClock'; readonly byMs: number }
   | { readonly kind: 'region'; readonly index: number; readonly state: RegionState }

@@ -2,6 +2,7 @@ import type { NonceStore } from '../core/ports/nonce-store.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { MachineProcess } from './machine.ts';
+import type { LinkState } from './spec.ts';
 
 /** Whether the shared store answers at all. */
 export interface StoreState {
@@ -59,19 +60,27 @@ export class StoreLink {
 
   /** A small write. It takes nothing from chance: a world in which the store is always there goes as without it. */
   async probe(): Promise<void> {
-    if (this.#parts.store.isDown) throw new StoreLostError('probing it', undefined);
+    if (this.#state !== 'up') throw new StoreLostError('probing it', undefined);
+  }
+
+  get #state(): LinkState {
+    const { store, process } = this.#parts;
+    return store.isDown ? 'down' : process.machine.links.store;
   }
 
   #call<T>(ask: () => Promise<T>): Promise<T> {
-    const { queue, process, store, isInstant } = this.#parts;
+    const { queue, process, isInstant } = this.#parts;
     if (process.state === 'dead') return new Promise(() => undefined);
-    if (isInstant && !store.isDown) return ask();
+    if (isInstant && this.#state === 'up') return ask();
     return new Promise((resolve, reject) => {
       const lose = (): void => reject(new StoreLostError('talking to it', undefined));
       this.#lastSentMs = Math.max(this.#lastSentMs, queue.nowMs + this.#parts.latencyMs());
       queue.at(this.#lastSentMs, () => {
-        if (store.isDown) queue.after(GIVE_UP_MS, lose, process);
-        else void this.#answer(ask(), resolve, reject);
+        const state = this.#state;
+        if (state === 'up') return void this.#answer(ask(), resolve, reject);
+        // Done, and nobody learns what came of it.
+        if (state === 'deaf') ask().catch(() => undefined);
+        queue.after(GIVE_UP_MS, lose, process);
       });
     });
   }

@@ -77,6 +77,10 @@ export class Ticks {
       return;
     }
     const taker = this.#choose();
+    if (taker === undefined && this.#isSomebodyCutOff()) {
+      this.#plan(planned, 0);
+      return;
+    }
     if (taker === undefined) {
       // It waits in the queue, and with it the ticks after it.
       this.#untaken.push(() => this.#give(planned, meantMs));
@@ -99,12 +103,18 @@ export class Ticks {
     for (const give of untaken) give();
   }
 
+  #isSomebodyCutOff(): boolean {
+    return [...this.#takers].some(({ process }) => process.machine.links.store !== 'up');
+  }
+
   #choose(): TickTaker | undefined {
-    const asking = [...this.#takers].filter(
-      (taker) => taker.process.state !== 'dead' && !this.#stuck.has(taker),
-    );
+    const asking = [...this.#takers].filter((taker) => isThere(taker) && !this.#stuck.has(taker));
     return asking.length < 2 ? asking[0] : asking[this.#random.below(asking.length)];
   }
+}
+
+function isThere({ process }: TickTaker): boolean {
+  return process.state !== 'dead' && process.machine.links.store === 'up';
 }
 
 function plain({ buckets, everyMs }: Schedule): Schedule {

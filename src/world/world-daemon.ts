@@ -21,7 +21,7 @@ import { WorldConfigError } from './config.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, Machine, MachineProcess } from './machine.ts';
 import type { People } from './people.ts';
-import type { DaemonSpec } from './spec.ts';
+import type { DaemonSpec, LinkEnd, LinkState } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
 
 /** The shared stores as one process reaches them. */
@@ -186,6 +186,11 @@ export class WorldDaemon {
   /** Sets its wall clock. */
   stepClock(byMs: number): void {
     this.#machine.stepWall(byMs);
+  }
+
+  /** What its host reaches from now on; what is on its way meets the new state. */
+  setLink(to: LinkEnd, state: LinkState): void {
+    this.#machine.links[to] = state;
   }
 
   /** The file is another one from now on; a daemon that is up adopts it unless it cannot be used. */

@@ -15,6 +15,9 @@ export const TROUBLED_MS = 36_000;
 /** After the troubles: everything that was begun has to come to its end. */
 const QUIET_MS = 36_000;
 
+/** Worlds of smaller seeds stay as they are: tests name some of them. */
+export const WIDER_FROM = 100_000;
+
 /** The account that needs nothing, whatever happens to its reads: nothing of it may change. */
 export const CALM = 'calm';
 /** The account whose requests no fault hits in worlds where `sparesSecond`. */
@@ -40,6 +43,11 @@ export interface FaultWorld {
  * up to four events that befall hosts, the store, the market or the account.
  */
 export function faultWorld(seed: number): FaultWorld {
+  const world = coreWorld(seed);
+  return seed < WIDER_FROM ? world : { ...world, spec: widened(world, createRandom(seed * 7_919 + 11)) };
+}
+
+function coreWorld(seed: number): FaultWorld {
   const random = createRandom(seed * 6_151 + 29);
   const readings = readingsOf(random);
   const sparesSecond = chance(random, 0.25);
@@ -83,6 +91,59 @@ export function faultWorld(seed: number): FaultWorld {
     sparesSecond,
   };
 }
+
+/** In addition: entry prices of more digits than a double has, as after fills at several prices; hosts that are cut off. */
+function widened({ spec, sparesSecond }: FaultWorld, random: SeededRandom): WorldSpec {
+  const accounts = spec.exchange.accounts.map(
+    ({ positions = [], ...account }): AccountSpec => ({
+      ...account,
+      positions: positions.map((position) =>
+        chance(random, 0.5) ? { ...position, entry: longEntry(random, position) } : position,
+      ),
+    }),
+  );
+  const cuts = Array.from({ length: sparesSecond ? 0 : random.below(3) }, () => pick(random, CUTS));
+  const events = cuts.flatMap((cut) => cut(random, pick(random, spec.daemons).name));
+  return {
+    ...spec,
+    exchange: { ...spec.exchange, accounts },
+    events: [...(spec.events ?? []), ...events],
+  };
+}
+
+function longEntry(random: SeededRandom, { market }: PositionSpec): string {
+  const digits = Array.from({ length: 22 }, () => random.below(10)).join('');
+  return `${PRICES[market.slice(0, 3)] ?? 0}.${digits}`;
+}
+
+type Cut = (random: SeededRandom, daemon: string) => readonly TimedEvent[];
+
+const LINK_ENDS = ['store', 'exchange'] as const;
+
+const CUTS: readonly Cut[] = [
+  (random, daemon) => {
+    const to = pick(random, LINK_ENDS);
+    const atMs = between(random, 1_000, LATEST_EVENT_MS);
+    const backMs = atMs + between(random, 200, 10_000);
+    return [
+      { atMs, kind: 'link', daemon, to, state: pick(random, ['down', 'deaf'] as const) },
+      { atMs: backMs, kind: 'link', daemon, to, state: 'up' },
+    ];
+  },
+  // It comes back for hardly longer than it has to before it is trusted, and is lost again.
+  (random, daemon) => {
+    const to = pick(random, LINK_ENDS);
+    const atMs = between(random, 1_000, LATEST_EVENT_MS - 10_000);
+    const everyMs = between(random, 1_500, 4_000);
+    return Array.from({ length: 6 }, (_, turn) => ({
+      atMs: atMs + turn * everyMs,
+      kind: 'link' as const,
+      daemon,
+      to,
+      state: turn % 2 === 0 ? ('down' as const) : ('up' as const),
+    }));
+  },
+];
 
 const NAMES = ['north', 'south', 'east'];
 

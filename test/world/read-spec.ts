@@ -133,6 +133,13 @@ const event = z.discriminatedUnion('kind', [
   z.strictObject({ atMs, kind: z.literal('stepStoreClock'), byMs: z.number() }),
   z.strictObject({ atMs, kind: z.literal('reload'), daemon: name, config: name }),
   z.strictObject({ atMs, kind: z.literal('store'), state: z.enum(['up', 'down']) }),
+  z.strictObject({
+    atMs,
+    kind: z.literal('link'),
+    daemon: name,
+    to: z.enum(['store', 'exchange']),
+    state: z.enum(['up', 'down', 'deaf']),
+  }),
   z.strictObject({ atMs, kind: z.literal('region'), index: whole, state: region }),
   z.strictObject({ atMs, kind: z.literal('setPrice'), market: name, price: decimal }),
   z.strictObject({ atMs, kind: z.literal('pause'), account: everywhere, forMs: time.optional() }),

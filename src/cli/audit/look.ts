@@ -1,20 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { FileVerdict, Operations } from '../../app.ts';
-import { type ChainedRecord, type ChainHead, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
+import type { Operations } from '../../app.ts';
+import type { ChainedRecord } from '../../core/audit/audit-record.ts';
 import { outcomesBy, wouldBeOrders, wouldHaveWords } from '../../core/costs/would-have.ts';
-import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
 import { quoteOf } from '../../core/quantities/units.ts';
 import { contentWords } from '../../core/view/record-words.ts';
 import { CliError, UsageError } from '../errors.ts';
-import { EXIT } from '../exit-codes.ts';
-import { withJson, withRemarks } from '../help.ts';
+import { withJson } from '../help.ts';
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from '../operate/place.ts';
-import { collectNonEmpty, nonEmpty, timeOf } from '../operate/values.ts';
+import { nonEmpty, timeOf } from '../operate/values.ts';
 import { whole } from '../option-values.ts';
 import { printable } from '../table.ts';
-import { linesOf } from './files.ts';
 
 export interface ChainFlags extends PlaceFlags {
   readonly account: string;
@@ -146,99 +143,4 @@ export function registerShow(audit: Command, io: CliIo): void {
       }
     });
   });
-}
-
-interface VerifyFlags extends PlaceFlags {
-  readonly account?: readonly string[];
-  readonly file?: readonly string[];
-  readonly head?: ChainHead;
-}
-
-export function registerVerify(audit: Command, io: CliIo): void {
-  const command = audit
-    .command('verify')
-    .summary('check that no record was changed, added, taken away or reordered')
-    .description(
-      'Recomputes every hash and link of the chain of each account and of its lanes (one per market), compares their ' +
-        'ends with the state of the account, and what the account has recorded of its lanes with them. Says the first ' +
-        'record that is wrong.',
-    )
-    .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
-    .option(
-      '--head <seq:hash>',
-      'of one account: a head from the log (auditHead) or a daily digest, which has to be in its chain',
-      headOf,
-    )
-    .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty);
-  withJson(withPlace(command));
-  withRemarks(command, '\nEnds with 1 when a chain is broken.\n');
-  command.action(async (flags: VerifyFlags) => {
-    if (flags.head !== undefined && flags.account?.length !== 1) {
-      throw new UsageError('--head is of one account.', 'Add --account ID.');
-    }
-    if (flags.file !== undefined) await verifyFiles(io, flags.file, flags);
-    else await verifyChains(io, flags);
-  });
-}
-
-function headOf(text: string): ChainHead {
-  const [, seq, hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
-  if (seq === undefined)
-    throw new UsageError('--head: expected a number, a colon and 64 hexadecimal digits.');
-  return { seq: Number(seq), hash };
-}
-
-async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
-  await withOperations(io, flags, async (operations) => {
-    const known = operations.accountIds;
-    const ids = flags.account ?? (known === undefined ? undefined : [...known, OPERATOR_CHAIN]);
-    if (ids === undefined) {
-      throw new UsageError('without a config nobody knows which chains there are.', 'Add --account ID.');
-    }
-    for (const id of flags.account ?? []) await requireAccount(operations, id);
-    for (const id of ids) {
-      io.signal.throwIfAborted();
-      printVerdict(io, id, await operations.audit.verify(id, flags.head), flags);
-    }
-  });
-}
-
-async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFlags): Promise<void> {
-  const { operatorTrustOf, verifyAuditFile } = await import('../../app.ts');
-  const trust = await operatorTrustOf(flags.config, io.env);
-  for (const file of files) printVerdict(io, file, await verifyAuditFile(linesOf(file), { trust }), flags);
-}
-
-function printVerdict(
-  io: CliIo,
-  of: string,
-  verdict: ChainVerdict | FileVerdict,
-  { json }: Pick<VerifyFlags, 'json'>,
-): void {
-  if (verdict.kind === 'broken') io.setExitCode(EXIT.failed);
-  if (json === true) printJson(io, { of, ...verdict });
-  else if (verdict.kind === 'intact') printLine(io, printable(`${of}: ${intactWords(verdict)}`));
-  else {
-    const chain = verdict.market === undefined ? '' : ` of the chain of ${verdict.market}`;
-    const { number, seq, why } = verdict;
-    const place =
-      number === undefined || number === seq
-        ? `${seq}${chain}`
-        : `${number} (${seq}${chain || ' of its chain'})`;
-    const what = why === 'unproven' ? 'NOT PROVEN, up to record' : 'BROKEN at record';
-    const text = `${of}: ${what} ${place} (${why}): ${verdict.words}`;
-    printLine(io, paint(io, 'stdout', 'red', printable(text)));
-  }
-}
-
-function intactWords(verdict: Extract<ChainVerdict | FileVerdict, { kind: 'intact' }>): string {
-  const { firstSeq, lastSeq, headHash, lanes } = verdict;
-  if (lastSeq === 0 && lanes.length === 0) return 'intact, no records';
-  const pruned =
-    'prunedTo' in verdict && verdict.prunedTo > 0 ? `, pruned up to ${verdict.prunedTo} by checkpoint` : '';
-  const follows = 'previousHash' in verdict ? `, follows ${verdict.previousHash}` : '';
-  const ofLanes = lanes.map((lane) => `${lane.market} ${lane.firstSeq} to ${lane.lastSeq}`).join(', ');
-  const unsealed = 'isSealed' in verdict && !verdict.isSealed ? ', without the seal of operators.key' : '';
-  const beside = lanes.length === 0 ? '' : `; chains of lanes: ${ofLanes}`;
-  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}${unsealed}${beside}`;
 }

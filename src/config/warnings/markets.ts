@@ -1,9 +1,10 @@
 import { findField } from '../../core/fields/field-catalogue.ts';
 import { type Decimal, decimal, divide, formatDecimal, toDecimal } from '../../core/quantities/decimal.ts';
+import { isGlob } from '../../core/rules/filter.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../../core/rules/rule-parts.ts';
 import type { UncheckedAccount, UncheckedConfig } from '../compile-config.ts';
-import { globCovers, globMatches, isGlob } from '../glob.ts';
+import { globCovers, globMatches } from '../glob.ts';
 import type { Problem } from '../problem.ts';
 import { warningAt } from '../shape/read.ts';
 import { percentInWords } from '../shape/units.ts';

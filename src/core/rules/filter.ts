@@ -1,4 +1,5 @@
 import type { Quantity, UnknownReason } from '../quantities/quantity.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { SubjectFilter } from './rule.ts';
 import type { Direction } from './subject.ts';
 
@@ -13,14 +14,29 @@ export function compileGlobs(globs: readonly string[]): GlobJudge {
   return (text) => judges.some((judge) => judge(text));
 }
 
+/** Settings by market from those by market or glob. An exact name wins; else the first pattern that matches, in their order. */
+export function marketLookup(
+  markets: Readonly<Record<string, MarketSettings>>,
+): AccountSettings['marketSettings'] {
+  const exact = new Map(Object.entries(markets).filter(([name]) => !isGlob(name)));
+  const patterns = Object.entries(markets)
+    .filter(([name]) => isGlob(name))
+    .map(([glob, settings]) => ({ matches: compileGlobs([glob]), settings }));
+  return (market) => exact.get(market) ?? patterns.find(({ matches }) => matches(market))?.settings;
+}
+
 const WILDCARDS = /[*?]/;
+
+export function isGlob(text: string): boolean {
+  return WILDCARDS.test(text);
+}
 
 function compileGlob(glob: string): GlobJudge {
   if (glob === '*') return () => true;
-  if (!WILDCARDS.test(glob)) return (text) => text === glob;
+  if (!isGlob(glob)) return (text) => text === glob;
   const [start, rest] = [glob.slice(0, -1), glob.slice(1)];
-  if (glob.startsWith('*') && !WILDCARDS.test(rest)) return (text) => text.endsWith(rest);
-  if (glob.endsWith('*') && !WILDCARDS.test(start)) return (text) => text.startsWith(start);
+  if (glob.startsWith('*') && !isGlob(rest)) return (text) => text.endsWith(rest);
+  if (glob.endsWith('*') && !isGlob(start)) return (text) => text.startsWith(start);
   return (text) => matchesGlob(text, glob);
 }
 

@@ -1,4 +1,4 @@
-import type { AuditRecord, DecisionInputs } from '../../core/audit/audit-record.ts';
+import type { AuditRecord, DecisionInputs, StoredDecision } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import { sha256Hex } from '../sha256.ts';
@@ -82,7 +82,10 @@ function recordOf(text: string): AuditRecord | undefined {
 
 /** A decision of an export, with everything that it was computed from. */
 export interface ExportedDecision {
+  /** In its chain. */
+  readonly seq: number;
   readonly atMs: number;
+  readonly recorded: StoredDecision;
   readonly inputs: DecisionInputs;
 }
 
@@ -97,8 +100,10 @@ export async function decisionsOfAuditFile(lines: AsyncIterable<string>): Promis
   if (verdict.kind === 'broken') return verdict;
   const decisions: ExportedDecision[] = [];
   for (const record of kept.records) {
+    const { content, atMs, seq } = record;
     const inputs = await restoreInputs(record, async (hash) => kept.files.get(hash));
-    if (inputs !== undefined) decisions.push({ atMs: record.atMs, inputs });
+    if (content.kind === 'decision' && inputs !== undefined)
+      decisions.push({ seq, atMs, recorded: content, inputs });
   }
   return { kind: 'read', accountId: verdict.accountId, decisions };
 }

@@ -1,0 +1,108 @@
+import type { ChainedRecord, StoredDecision } from '../core/audit/audit-record.ts';
+import { AuditInputsError, type DecisionInputs } from '../core/audit/audit-record.ts';
+import { type Recomputed, recompute } from '../core/audit/recompute.ts';
+import type { AuditReader } from '../core/ports/audit-reader.ts';
+import type { CompiledRules } from '../core/rules/compiled-rules.ts';
+import { decisionsOfAuditFile } from '../state/audit/audit-file.ts';
+
+/** What came of judging decisions once more. */
+export interface Recomputation {
+  /** Decisions that the trail has, and how many of them were judged again: spread evenly where there are more. */
+  readonly decisions: number;
+  readonly computed: number;
+  /** Oldest first; of stored trails by number, of exports by their place in the chain. */
+  readonly differing: readonly Differing[];
+}
+
+export interface Differing {
+  readonly record: number;
+  readonly found: Exclude<Recomputed, { kind: 'same' }>;
+}
+
+/** Which of an account's decisions, and at most how many of them, are judged again. */
+export interface RecomputeOptions {
+  readonly most: number;
+  readonly signal: AbortSignal;
+}
+
+const PAGE = 200;
+
+/** Judges decisions of a stored trail once more, from what was recorded with each. */
+export async function recomputeTrail(
+  audit: AuditReader,
+  accountId: string,
+  { most, signal }: RecomputeOptions,
+): Promise<Recomputation> {
+  const numbers: number[] = [];
+  for (let from = 1; ; ) {
+    signal.throwIfAborted();
+    const page = await audit.read(accountId, { from, limit: PAGE });
+    for (const { number, record } of page) if (record.content.kind === 'decision') numbers.push(number);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    from = last.number + 1;
+  }
+  const judge = new Judge();
+  for (const number of spread(numbers, most)) {
+    signal.throwIfAborted();
+    const chained = await audit.show(accountId, number);
+    if (chained !== undefined) await judgeChained(judge, audit, chained);
+  }
+  return judge.result(numbers.length);
+}
+
+async function judgeChained(judge: Judge, audit: AuditReader, chained: ChainedRecord): Promise<void> {
+  const { number, record } = chained;
+  if (record.content.kind !== 'decision') return;
+  try {
+    const inputs = await audit.inputs(record);
+    if (inputs !== undefined) judge.add(number, record.content, inputs);
+  } catch (error) {
+    if (!(error instanceof AuditInputsError)) throw error;
+    judge.fail(number, error.message);
+  }
+}
+
+/** The same for an export, which has to be intact. */
+export async function recomputeFile(
+  lines: AsyncIterable<string>,
+  { most, signal }: RecomputeOptions,
+): Promise<Recomputation> {
+  const read = await decisionsOfAuditFile(lines);
+  const decisions = read.kind === 'read' ? read.decisions : [];
+  const judge = new Judge();
+  for (const { seq, recorded, inputs } of spread(decisions, most)) {
+    signal.throwIfAborted();
+    judge.add(seq, recorded, inputs);
+  }
+  return judge.result(decisions.length);
+}
+
+class Judge {
+  readonly #compiled = new Map<string, CompiledRules>();
+  readonly #differing: Differing[] = [];
+  #computed = 0;
+
+  add(record: number, recorded: StoredDecision, inputs: DecisionInputs): void {
+    this.#computed += 1;
+    const found = recompute(recorded, inputs, this.#compiled);
+    if (found.kind !== 'same') this.#differing.push({ record, found });
+  }
+
+  fail(record: number, why: string): void {
+    this.#computed += 1;
+    this.#differing.push({ record, found: { kind: 'impossible', why } });
+  }
+
+  result(decisions: number): Recomputation {
+    return { decisions, computed: this.#computed, differing: this.#differing };
+  }
+}
+
+/** At most so many, the first and the last among them. */
+function spread<T>(all: readonly T[], most: number): readonly T[] {
+  if (all.length <= most) return all;
+  if (most <= 1) return all.slice(all.length - most);
+  const step = (all.length - 1) / (most - 1);
+  return Array.from({ length: most }, (_, index) => all[Math.round(index * step)] as T);
+}

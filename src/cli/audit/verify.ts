@@ -1,0 +1,160 @@
+import type { Command } from 'commander';
+import type { FileVerdict, Recomputation } from '../../app.ts';
+import { type ChainHead, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
+import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
+import { UsageError } from '../errors.ts';
+import { EXIT } from '../exit-codes.ts';
+import { withJson, withRemarks } from '../help.ts';
+import { type CliIo, paint, printJson, printLine } from '../io.ts';
+import { type PlaceFlags, requireAccount, withOperations, withPlace } from '../operate/place.ts';
+import { collectNonEmpty } from '../operate/values.ts';
+import { whole } from '../option-values.ts';
+import { printable } from '../table.ts';
+import { linesOf } from './files.ts';
+
+/** Judging takes about a millisecond each. */
+const DECISIONS = 1_000;
+
+interface VerifyFlags extends PlaceFlags {
+  readonly account?: readonly string[];
+  readonly file?: readonly string[];
+  readonly head?: ChainHead;
+  readonly decisions: number;
+}
+
+export function registerVerify(audit: Command, io: CliIo): void {
+  const command = audit
+    .command('verify')
+    .summary('check that no record was changed, added, taken away or reordered')
+    .description(
+      'Recomputes every hash and link of the chain of each account and of its lanes (one per market), compares their ' +
+        'ends with the state of the account, and what the account has recorded of its lanes with them. Says the first ' +
+        'record that is wrong. Then judges the decisions of what is intact once more, each from the inputs that were ' +
+        'recorded with it, and compares what comes of it with what was recorded.',
+    )
+    .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
+    .option(
+      '--head <seq:hash>',
+      'of one account: a head from the log (auditHead) or a daily digest, which has to be in its chain',
+      headOf,
+    )
+    .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty)
+    .option(
+      '--decisions <count>',
+      'of each chain judge at most so many decisions once more, spread evenly; 0: none',
+      whole(0, 1_000_000),
+      DECISIONS,
+    );
+  withJson(withPlace(command));
+  withRemarks(
+    command,
+    '\nEnds with 1 when a chain is broken, or when a decision is not what its inputs give. Decisions of another version of ' +
+      'Breakwater may differ without anybody having changed them: `audit tail` shows which version wrote what.\n',
+  );
+  command.action(async (flags: VerifyFlags) => {
+    if (flags.head !== undefined && flags.account?.length !== 1) {
+      throw new UsageError('--head is of one account.', 'Add --account ID.');
+    }
+    if (flags.file !== undefined) await verifyFiles(io, flags.file, flags);
+    else await verifyChains(io, flags);
+  });
+}
+
+function headOf(text: string): ChainHead {
+  const [, seq, hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined)
+    throw new UsageError('--head: expected a number, a colon and 64 hexadecimal digits.');
+  return { seq: Number(seq), hash };
+}
+
+async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
+  const { recomputeTrail } = await import('../../app.ts');
+  await withOperations(io, flags, async (operations) => {
+    const known = operations.accountIds;
+    const ids = flags.account ?? (known === undefined ? undefined : [...known, OPERATOR_CHAIN]);
+    if (ids === undefined) {
+      throw new UsageError('without a config nobody knows which chains there are.', 'Add --account ID.');
+    }
+    for (const id of flags.account ?? []) await requireAccount(operations, id);
+    for (const id of ids) {
+      io.signal.throwIfAborted();
+      const verdict = await operations.audit.verify(id, flags.head);
+      const { decisions: most } = flags;
+      const recomputed =
+        verdict.kind === 'intact' && most > 0
+          ? await recomputeTrail(operations.audit, id, { most, signal: io.signal })
+          : undefined;
+      printVerdict(io, { of: id, verdict, recomputed }, flags);
+    }
+  });
+}
+
+async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFlags): Promise<void> {
+  const { operatorTrustOf, recomputeFile, verifyAuditFile } = await import('../../app.ts');
+  const trust = await operatorTrustOf(flags.config, io.env);
+  const { decisions: most } = flags;
+  for (const file of files) {
+    const verdict = await verifyAuditFile(linesOf(file), { trust });
+    const recomputed =
+      verdict.kind === 'intact' && most > 0
+        ? await recomputeFile(linesOf(file), { most, signal: io.signal })
+        : undefined;
+    printVerdict(io, { of: file, verdict, recomputed }, flags);
+  }
+}
+
+/** What was found of one chain or file. */
+interface Found {
+  readonly of: string;
+  readonly verdict: ChainVerdict | FileVerdict;
+  readonly recomputed: Recomputation | undefined;
+}
+
+function printVerdict(io: CliIo, found: Found, { json }: Pick<VerifyFlags, 'json'>): void {
+  const { of, verdict, recomputed } = found;
+  if (verdict.kind === 'broken' || (recomputed?.differing.length ?? 0) > 0) io.setExitCode(EXIT.failed);
+  if (json === true) printJson(io, { of, ...verdict, ...(recomputed === undefined ? {} : { recomputed }) });
+  else if (verdict.kind === 'intact') {
+    printLine(io, printable(`${of}: ${intactWords(verdict)}`));
+    if (recomputed !== undefined) printRecomputed(io, of, recomputed);
+  } else {
+    const chain = verdict.market === undefined ? '' : ` of the chain of ${verdict.market}`;
+    const { number, seq, why } = verdict;
+    const place =
+      number === undefined || number === seq
+        ? `${seq}${chain}`
+        : `${number} (${seq}${chain || ' of its chain'})`;
+    const what = why === 'unproven' ? 'NOT PROVEN, up to record' : 'BROKEN at record';
+    const text = `${of}: ${what} ${place} (${why}): ${verdict.words}`;
+    printLine(io, paint(io, 'stdout', 'red', printable(text)));
+  }
+}
+
+function printRecomputed(io: CliIo, of: string, { decisions, computed, differing }: Recomputation): void {
+  if (decisions === 0) return;
+  const which = computed < decisions ? `${computed} of ${decisions} decisions` : `${decisions} decisions`;
+  const were = differing.length === 0 ? 'as recorded' : `${differing.length} NOT AS RECORDED`;
+  printLine(io, printable(`${of}: ${which} judged once more from their inputs: ${were}`));
+  for (const { record, found } of differing.slice(0, MOST_SHOWN)) {
+    const what =
+      found.kind === 'impossible'
+        ? `its inputs cannot be judged (${found.why})`
+        : `its ${PART_WORDS[found.part]} are not what its inputs give: look at audit show ${record} --inputs`;
+    printLine(io, paint(io, 'stdout', 'red', printable(`${of}: record ${record}: ${what}`)));
+  }
+}
+
+const MOST_SHOWN = 20;
+const PART_WORDS = { transitions: 'transitions', decisions: 'decisions', active: 'requests' } as const;
+
+function intactWords(verdict: Extract<ChainVerdict | FileVerdict, { kind: 'intact' }>): string {
+  const { firstSeq, lastSeq, headHash, lanes } = verdict;
+  if (lastSeq === 0 && lanes.length === 0) return 'intact, no records';
+  const pruned =
+    'prunedTo' in verdict && verdict.prunedTo > 0 ? `, pruned up to ${verdict.prunedTo} by checkpoint` : '';
+  const follows = 'previousHash' in verdict ? `, follows ${verdict.previousHash}` : '';
+  const ofLanes = lanes.map((lane) => `${lane.market} ${lane.firstSeq} to ${lane.lastSeq}`).join(', ');
+  const unsealed = 'isSealed' in verdict && !verdict.isSealed ? ', without the seal of operators.key' : '';
+  const beside = lanes.length === 0 ? '' : `; chains of lanes: ${ofLanes}`;
+  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}${unsealed}${beside}`;
+}

@@ -1,0 +1,60 @@
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
+import { type CompiledRules, compileRules } from '../rules/compiled-rules.ts';
+import { evaluate } from '../rules/evaluate.ts';
+import { marketLookup } from '../rules/filter.ts';
+import type { RuleSpec } from '../rules/rule.ts';
+import { canonicalJson, orderedJson } from '../text/canonical-json.ts';
+import type { DecisionInputs, StoredDecision } from './audit-record.ts';
+
+/** What the rules of a decision are compiled from, as it is kept with the decision. */
+export interface RulesSource {
+  readonly rules: readonly RuleSpec[];
+  /** Addresses are personal, and what they decide is in the snapshot. */
+  readonly settings: Omit<AccountSettings, 'marketSettings' | 'withdrawalAllowList'>;
+  /** By market or glob, in the order of the config. */
+  readonly markets: Readonly<Record<string, MarketSettings>>;
+}
+
+/** What an evaluation of the recorded inputs gives, compared with what was recorded. */
+export type Recomputed =
+  | { readonly kind: 'same' }
+  | {
+      readonly kind: 'different';
+      readonly part: 'transitions' | 'decisions' | 'active';
+      /** Canonical JSON of that part. */
+      readonly recorded: string;
+      readonly computed: string;
+    }
+  /** The inputs are not such as this program can judge. */
+  | { readonly kind: 'impossible'; readonly why: string };
+
+const PARTS = ['transitions', 'decisions', 'active'] as const;
+
+/** Judges once more what a decision was made from. `compiled` keeps rules by their source: most decisions share one. */
+export function recompute(
+  recorded: StoredDecision,
+  inputs: DecisionInputs,
+  compiled: Map<string, CompiledRules> = new Map(),
+): Recomputed {
+  try {
+    const evaluation = evaluate(inputs, rulesOf(inputs.rules, compiled));
+    for (const part of PARTS) {
+      const [was, is] = [canonicalJson(recorded[part]), canonicalJson(evaluation[part])];
+      if (was !== is) return { kind: 'different', part, recorded: was, computed: is };
+    }
+    return { kind: 'same' };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return { kind: 'impossible', why: error.message };
+  }
+}
+
+function rulesOf(source: unknown, compiled: Map<string, CompiledRules>): CompiledRules {
+  const text = orderedJson(source);
+  const known = compiled.get(text);
+  if (known !== undefined) return known;
+  const { rules, settings, markets } = source as RulesSource;
+  const made = compileRules(rules, { ...settings, marketSettings: marketLookup(markets) });
+  compiled.set(text, made);
+  return made;
+}
