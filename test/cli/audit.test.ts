@@ -88,6 +88,54 @@ test('show --inputs has all that a decision was computed from', async () => {
   );
 });
 
+test('verify judges every decision once more, and says which record is not what its inputs give', async () => {
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['near'], more: '    mode: observe' } },
+    rules: `  - id: near
+    on: position
+    when: { liquidationDistance: { below: 90% } }
+    do: [{ notify: { channels: [log] } }]
+`,
+  });
+  const daemon = await world.start();
+  await polls(world, 'long');
+  await daemon.stop('enough', 5_000);
+  const sound = await world.cli(['audit', 'verify', ...LONG]);
+  expect(sound).toMatchObject({ exitCode: EXIT.ok });
+  expect(sound.stdout).toMatch(/\nlong: \d+ decisions? judged once more from their inputs: as recorded\n$/);
+  const exported = fileIn(world, 'sound.audit');
+  expectOk(await world.cli(['audit', 'export', ...LONG, '--out', exported]));
+  expect((await world.cli(['audit', 'verify', '--file', exported])).stdout).toMatch(/: as recorded\n$/);
+
+  const { state } = world;
+  const chained = (await state.audit.tail('long', 100)).find(
+    ({ record }) => record.content.kind === 'decision',
+  );
+  if (chained?.record.content.kind !== 'decision') throw new Error('no decision was recorded');
+  const inputs = await state.audit.inputs(chained.record);
+  const { load } = await state.store.read('long');
+  if (load.kind !== 'loaded' || inputs === undefined) throw new Error('the account cannot be read');
+  // In its chain as any other record, by somebody who has the key: it never fired.
+  const forged = { ...chained.record.content, transitions: [], inputs };
+  await state.store.commit([{ base: load.account, audit: [forged] }]);
+  const [newest] = await state.audit.tail('long', 1);
+  const forgedIs = `record ${newest?.number}: its transitions are not what its inputs give`;
+  const found = await world.cli(['audit', 'verify', ...LONG]);
+  expect(found).toMatchObject({ exitCode: EXIT.failed });
+  expect(found.stdout).toContain('1 NOT AS RECORDED');
+  expect(found.stdout).toContain(forgedIs);
+  expect(json(await world.cli(['audit', 'verify', ...LONG, '--json']))).toMatchObject({
+    kind: 'intact',
+    recomputed: {
+      differing: [{ record: newest?.number, found: { kind: 'different', part: 'transitions' } }],
+    },
+  });
+  expect((await world.cli(['audit', 'verify', ...LONG, '--decisions', '0'])).exitCode).toBe(EXIT.ok);
+  // Of a longer trail the last is always among those that are judged.
+  const last = await world.cli(['audit', 'verify', ...LONG, '--decisions', '1']);
+  expect(last.stdout).toContain(forgedIs);
+});
+
 test('tail says below an order that observe mode held back what it would have cost or saved by now', async () => {
   const world = await openOperatorWorld();
   const { load } = await world.state.store.read('long');

@@ -49,7 +49,7 @@ export function registerVerify(audit: Command, io: CliIo): void {
   withRemarks(
     command,
     '\nEnds with 1 when a chain is broken, or when a decision is not what its inputs give. Decisions of another version of ' +
-      'Breakwater may differ without anybody having changed them: `audit tail` shows which version wrote what.\n',
+      'Breakwater may differ without anybody having changed them.\n',
   );
   command.action(async (flags: VerifyFlags) => {
     if (flags.head !== undefined && flags.account?.length !== 1) {
