@@ -7,6 +7,7 @@ import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { CALM, type FaultWorld, SECOND, TROUBLED_MS } from './fault-world.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
+import { watchViolations } from './watch-check.ts';
 
 /** What became of a world of the fault matrix. */
 export interface Judged {
@@ -58,6 +59,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     ...nonceViolations(log),
     ...heldBackViolations(faultWorld, world, log),
     ...livenessViolations(world, log),
+    ...watchViolations(spec, world.startMs, log),
     ...(faultWorld.sparesSecond ? sparedViolations(world, breachMs, trail) : []),
     ...(await recordViolations(world, secrets)),
   ];
@@ -242,7 +244,9 @@ async function recordViolations(world: World, secrets: readonly string[]): Promi
   const records = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, 1_000_000)));
   const said = JSON.stringify([records, daemons.map(({ events, notices }) => [events, notices])]);
   const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.verify(id)));
-  const losesStore = (spec.events ?? []).some(({ kind }) => kind === 'store');
+  const losesStore = (spec.events ?? []).some(
+    (event) => event.kind === 'store' || (event.kind === 'link' && event.to === 'store'),
+  );
   const unexpected = errors.filter((error) => !(losesStore && error instanceof StoreLostError));
   return [
     ...(secrets.some((secret) => said.includes(secret))
