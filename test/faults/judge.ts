@@ -1,4 +1,5 @@
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
+import type { Telemetry } from '../../src/core/ports/telemetry.ts';
 import { decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
@@ -7,6 +8,7 @@ import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { CALM, type FaultWorld, SECOND, TROUBLED_MS } from './fault-world.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
+import { TruthCheck } from './truth-check.ts';
 import { watchViolations } from './watch-check.ts';
 
 /** What became of a world of the fault matrix. */
@@ -30,7 +32,7 @@ export interface Judged {
 const PAUSE_GRACE_MS = 15_000;
 /** The exchange notes the time up to which its market has come. */
 const LOG_LAG_MS = 500;
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
 /** Near enough to its target: what a reduction need not do any more. */
 const TOLERANCE = decimal('0.1');
@@ -41,12 +43,15 @@ const LAST_LOOK_MS = 15_000;
 /** Plays a world and checks what must hold in it by the exchange's ledger and request log. */
 export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const { spec, readings } = faultWorld;
-  const world = openWorld(spec);
+  const truth = new TruthCheck();
+  const observer: Telemetry = { emit: (event) => truth.hear(event, world.elapsedMs()) };
+  const world: World = openWorld(spec, { observe: () => observer });
   const secrets = secretsOf(world);
   const log: RequestRecord[] = [];
   let breachMs: number | undefined;
   for (let atMs = LOOK_MS; atMs <= spec.durationMs; atMs += LOOK_MS) {
     await world.run(atMs);
+    truth.look(world, atMs);
     log.push(...world.exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
     if (breachMs === undefined && isBreached(world, SECOND)) breachMs = atMs;
   }
@@ -60,6 +65,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     ...heldBackViolations(faultWorld, world, log),
     ...livenessViolations(world, log),
     ...watchViolations(spec, world.startMs, log),
+    ...truth.violations(world),
     ...(faultWorld.sparesSecond ? sparedViolations(world, breachMs, trail) : []),
     ...(await recordViolations(world, secrets)),
   ];
