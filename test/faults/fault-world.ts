@@ -9,6 +9,7 @@ import type {
   WorldSpec,
 } from '../../src/world/spec.ts';
 import { FAULTS, LATE_ARRIVAL_MS, READ_LAG_MS, READING_VALUES, requestsOf } from './matrix.ts';
+import { widened } from './widen.ts';
 
 /** Faults, events and people trouble the world up to here. */
 export const TROUBLED_MS = 36_000;
@@ -18,11 +19,9 @@ const QUIET_MS = 36_000;
 /** Worlds of smaller seeds stay as they are: tests name some of them. */
 export const WIDER_FROM = 100_000;
 
-/** The account that needs nothing, whatever happens to its reads: nothing of it may change. */
-export const CALM = 'calm';
-/** The account whose requests no fault hits in worlds where `sparesSecond`. */
-export const SECOND = 'second';
 const FIRST = 'first';
+const SECOND = 'second';
+const CALM = 'calm';
 
 /** A world of the fault matrix, and what has to be known to judge it. */
 export interface FaultWorld {
@@ -35,6 +34,10 @@ export interface FaultWorld {
   readonly observed: readonly string[];
   /** No fault and no event touches the second account, its daemons or its markets. */
   readonly sparesSecond: boolean;
+  /** The account whose requests no fault hits in worlds where `sparesSecond`; not in every other world. */
+  readonly second: string;
+  /** The account that needs nothing, whatever happens to its reads: nothing of it may change. */
+  readonly calm: string;
 }
 
 /**
@@ -44,7 +47,7 @@ export interface FaultWorld {
  */
 export function faultWorld(seed: number): FaultWorld {
   const world = coreWorld(seed);
-  return seed < WIDER_FROM ? world : { ...world, spec: widened(world, createRandom(seed * 7_919 + 11)) };
+  return seed < WIDER_FROM ? world : widened(world, createRandom(seed * 7_919 + 11));
 }
 
 function coreWorld(seed: number): FaultWorld {
@@ -89,73 +92,22 @@ function coreWorld(seed: number): FaultWorld {
     pairs,
     observed,
     sparesSecond,
+    second: SECOND,
+    calm: CALM,
   };
 }
-
-/** In addition: entry prices of more digits than a double has, as after fills at several prices; hosts that are cut off. */
-function widened({ spec, sparesSecond }: FaultWorld, random: SeededRandom): WorldSpec {
-  const accounts = spec.exchange.accounts.map(
-    ({ positions = [], ...account }): AccountSpec => ({
-      ...account,
-      positions: positions.map((position) =>
-        chance(random, 0.5) ? { ...position, entry: longEntry(random, position) } : position,
-      ),
-    }),
-  );
-  const cuts = Array.from({ length: sparesSecond ? 0 : random.below(3) }, () => pick(random, CUTS));
-  const events = cuts.flatMap((cut) => cut(random, pick(random, spec.daemons).name));
-  return {
-    ...spec,
-    exchange: { ...spec.exchange, accounts },
-    events: [...(spec.events ?? []), ...events],
-  };
-}
-
-function longEntry(random: SeededRandom, { market }: PositionSpec): string {
-  const digits = Array.from({ length: 22 }, () => random.below(10)).join('');
-  return `${PRICES[market.slice(0, 3)] ?? 0}.${digits}`;
-}
-
-type Cut = (random: SeededRandom, daemon: string) => readonly TimedEvent[];
-
-const LINK_ENDS = ['store', 'exchange'] as const;
-
-const CUTS: readonly Cut[] = [
-  (random, daemon) => {
-    const to = pick(random, LINK_ENDS);
-    const atMs = between(random, 1_000, LATEST_EVENT_MS);
-    const backMs = atMs + between(random, 200, 10_000);
-    return [
-      { atMs, kind: 'link', daemon, to, state: pick(random, ['down', 'deaf'] as const) },
-      { atMs: backMs, kind: 'link', daemon, to, state: 'up' },
-    ];
-  },
-  // It comes back for hardly longer than it has to before it is trusted, and is lost again.
-  (random, daemon) => {
-    const to = pick(random, LINK_ENDS);
-    const atMs = between(random, 1_000, LATEST_EVENT_MS - 10_000);
-    const everyMs = between(random, 1_500, 4_000);
-    return Array.from({ length: 6 }, (_, turn) => ({
-      atMs: atMs + turn * everyMs,
-      kind: 'link' as const,
-      daemon,
-      to,
-      state: turn % 2 === 0 ? ('down' as const) : ('up' as const),
-    }));
-  },
-];
 
 const NAMES = ['north', 'south', 'east'];
 
-function chance(random: SeededRandom, probability: number): boolean {
+export function chance(random: SeededRandom, probability: number): boolean {
   return random.uniform() < probability;
 }
 
-function between(random: SeededRandom, least: number, most: number): number {
+export function between(random: SeededRandom, least: number, most: number): number {
   return least + Math.floor(random.uniform() * (most - least + 1));
 }
 
-function pick<T>(random: SeededRandom, choices: readonly T[]): T {
+export function pick<T>(random: SeededRandom, choices: readonly T[]): T {
   return choices[random.below(choices.length)] as T;
 }
 
@@ -196,7 +148,7 @@ function faultOf(
   };
 }
 
-const PRICES: Readonly<Record<string, number>> = { BTC: 60_000, ETH: 3_000 };
+export const PRICES: Readonly<Record<string, number>> = { BTC: 60_000, ETH: 3_000 };
 
 interface Holdings {
   readonly hasSecond: boolean;
@@ -345,7 +297,7 @@ interface Cast {
   readonly accounts: readonly AccountSpec[];
 }
 
-const LATEST_EVENT_MS = TROUBLED_MS - 11_000;
+export const LATEST_EVENT_MS = TROUBLED_MS - 11_000;
 
 function eventsOf(random: SeededRandom, cast: Cast): readonly TimedEvent[] {
   const kinds = Array.from({ length: random.below(5) }, () => pick(random, EVENT_KINDS));

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { CALM, type FaultWorld, faultWorld } from './fault-world.ts';
+import { type FaultWorld, faultWorld } from './fault-world.ts';
 import { judge } from './judge.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { shrink } from './shrink.ts';
@@ -44,10 +44,10 @@ describe('what is planted is found:', () => {
   });
 
   test('orders for the account that is taken to need nothing', async () => {
-    const world = planted(3, ({ spec }) => {
+    const world = planted(3, ({ spec, calm }) => {
       const [first] = spec.exchange.accounts;
       const accounts = spec.exchange.accounts.map((account) =>
-        account.id === CALM && first !== undefined ? { ...first, id: CALM } : account,
+        account.id === calm && first !== undefined ? { ...first, id: calm } : account,
       );
       return { spec: { ...spec, exchange: { ...spec.exchange, accounts } } };
     });

@@ -5,7 +5,7 @@ import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
-import { CALM, type FaultWorld, SECOND, TROUBLED_MS } from './fault-world.ts';
+import { type FaultWorld, TROUBLED_MS } from './fault-world.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { TruthCheck } from './truth-check.ts';
@@ -42,7 +42,7 @@ const LAST_LOOK_MS = 15_000;
 
 /** Plays a world and checks what must hold in it by the exchange's ledger and request log. */
 export async function judge(faultWorld: FaultWorld): Promise<Judged> {
-  const { spec, readings } = faultWorld;
+  const { spec, readings, second, calm } = faultWorld;
   const truth = new TruthCheck();
   const observer: Telemetry = { emit: (event) => truth.hear(event, world.elapsedMs()) };
   const world: World = openWorld(spec, { observe: () => observer });
@@ -53,20 +53,20 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     await world.run(atMs);
     truth.look(world, atMs);
     log.push(...world.exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
-    if (breachMs === undefined && isBreached(world, SECOND)) breachMs = atMs;
+    if (breachMs === undefined && isBreached(world, second)) breachMs = atMs;
   }
   const trail = await auditTrailOf(world);
   const entries = world.exchange.model.ledger();
   const violations = [
     ...ledgerViolations(entries, trail, world.startMs).map((words) => `1 or 4: ${words}`),
-    ...calmViolations(world, log, trail),
+    ...calmViolations(world, calm, log, trail),
     ...endViolations(faultWorld, world, trail),
     ...nonceViolations(log),
     ...heldBackViolations(faultWorld, world, log),
     ...livenessViolations(world, log),
     ...watchViolations(spec, world.startMs, log),
     ...truth.violations(world),
-    ...(faultWorld.sparesSecond ? sparedViolations(world, breachMs, trail) : []),
+    ...(faultWorld.sparesSecond ? sparedViolations(world, second, breachMs, trail) : []),
     ...(await recordViolations(world, secrets)),
   ];
   return {
@@ -92,16 +92,17 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
  */
 function calmViolations(
   { startMs }: World,
+  calm: string,
   log: readonly RequestRecord[],
   { events }: AuditTrail,
 ): readonly string[] {
   const isCalled = events.some(
-    ({ accountId, words }) => accountId === CALM && words.includes('unrecognised'),
+    ({ accountId, words }) => accountId === calm && words.includes('unrecognised'),
   );
   if (isCalled) return [];
   return log
-    .filter(({ account, endpoint }) => account === CALM && COMMANDS.has(endpoint))
-    .map(({ endpoint, atMs }) => `2 or 15: ${endpoint} for ${CALM} at ${atMs - startMs} ms`);
+    .filter(({ account, endpoint }) => account === calm && COMMANDS.has(endpoint))
+    .map(({ endpoint, atMs }) => `2 or 15: ${endpoint} for ${calm} at ${atMs - startMs} ms`);
 }
 
 /** Invariant 5: what was begun has ended, in its target or in a failure, or an order for what is left stands. */
@@ -217,23 +218,28 @@ function isBreached({ exchange, spec }: World, accountId: string): boolean {
 }
 
 /** Invariant 13: what befalls the requests of one account delays no reduction of another. */
-function sparedViolations(world: World, breachMs: number | undefined, trail: AuditTrail): readonly string[] {
+function sparedViolations(
+  world: World,
+  second: string,
+  breachMs: number | undefined,
+  trail: AuditTrail,
+): readonly string[] {
   if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
   // The smaller sides of hedges: closing one would raise what is at stake.
-  const own = trail.events.filter(({ accountId }) => accountId === SECOND);
+  const own = trail.events.filter(({ accountId }) => accountId === second);
   const meant = own.filter(({ kind }) => kind === 'intentOpened').map(({ positionId }) => positionId);
   const hedges = new Set(
     own.filter(({ reason }) => reason === 'failed:hedged').map(({ positionId }) => positionId),
   );
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
   const first = world.exchange.model
-    .ledger({ accountId: SECOND, kinds: ['order_placed'] })
+    .ledger({ accountId: second, kinds: ['order_placed'] })
     .find(({ clientOrderId }) => clientOrderId?.startsWith('bw'));
   const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - world.startMs - breachMs;
   return waitedMs <= UNTROUBLED_REACTION_MS
     ? []
     : [
-        `13: the first order for ${SECOND}, which nothing troubles, came ${waitedMs} ms after the breach at ${breachMs} ms`,
+        `13: the first order for ${second}, which nothing troubles, came ${waitedMs} ms after the breach at ${breachMs} ms`,
       ];
 }
 

@@ -11,6 +11,8 @@ const LEVELS: Readonly<Record<string, { readonly firesBelow: number; readonly cl
   standing: { firesBelow: 0.3, clearsAbove: 0.3 },
 };
 
+/** After which the rules of the matrix escalate. */
+const STAGE_AFTER_MS = 10_000;
 /** What is judged may be as old as a read that was slow, and its reply too. */
 const OLDEST_MS = 8_000;
 /** Between two looks, and roundings. */
@@ -73,8 +75,28 @@ export class TruthCheck {
     const orders = world.exchange.model.ledger({ kinds: ['order_placed'] });
     return [
       ...this.#said.flatMap((said) => this.#unfounded(said)),
+      ...(isOneProcess(world.spec) ? this.#early() : []),
       ...this.#told.flatMap((told) => unaccepted(told, orders, world.startMs)),
     ];
+  }
+
+  /** By the clock of one process a stage begins no earlier than it says, whatever is done to that clock. */
+  #early(): readonly string[] {
+    return this.#said.flatMap(({ atMs, accountId, transition }) => {
+      const { ruleId, subject, episode, reason } = transition;
+      if (reason !== 'stageReached') return [];
+      const fired = this.#said.find(
+        (other) =>
+          other.accountId === accountId &&
+          other.transition.ruleId === ruleId &&
+          other.transition.subject === subject &&
+          other.transition.episode === episode &&
+          other.transition.to === 'firing',
+      );
+      return fired !== undefined && atMs - fired.atMs < STAGE_AFTER_MS - LOOK_ERROR_MS
+        ? [`11: ${atMs} ms, ${accountId}: a stage of ${ruleId} began ${atMs - fired.atMs} ms after it fired`]
+        : [];
+    });
   }
 
   #unfounded({ atMs, accountId, transition }: Said): readonly string[] {
@@ -91,6 +113,10 @@ export class TruthCheck {
           `${wrong.invariant}: ${atMs} ms, ${accountId}: ${ruleId} for ${subject}: ${reason}; at the exchange its distance was ${seen.map(percent).join(', ')}`,
         ];
   }
+}
+
+function isOneProcess({ daemons, events = [] }: World['spec']): boolean {
+  return daemons.length === 1 && !events.some(({ kind }) => kind === 'start');
 }
 
 interface Ground {

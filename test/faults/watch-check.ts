@@ -4,7 +4,7 @@ import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 /** After a host or its way to the exchange is sound again: requests that hang are given up, breaks are tried again. */
 const SETTLED_MS = 12_000;
 /** Two calm intervals, and the five seconds within which a process has to know that the store is lost. */
-const LONGEST_GAP_MS = 13_000;
+const LONGEST_GAP_MS = 11_000;
 const STEP_MS = 500;
 
 /**

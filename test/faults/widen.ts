@@ -1,0 +1,83 @@
+import type { SeededRandom } from '../../src/simulator/scenarios/random.ts';
+import type { AccountSpec, PositionSpec, TimedEvent } from '../../src/world/spec.ts';
+import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick } from './fault-world.ts';
+
+/**
+ * In addition: entry prices of more digits than a double has, as after fills at several prices; hosts that are cut off;
+ * longer losses of the store; and accounts that one tick polls.
+ */
+export function widened(world: FaultWorld, random: SeededRandom): FaultWorld {
+  const { spec, sparesSecond } = world;
+  const accounts = spec.exchange.accounts.map(
+    ({ positions = [], ...account }): AccountSpec => ({
+      ...account,
+      positions: positions.map((position) =>
+        chance(random, 0.5) ? { ...position, entry: longEntry(random, position) } : position,
+      ),
+    }),
+  );
+  const cuts = Array.from({ length: sparesSecond ? 0 : random.below(3) }, () => pick(random, CUTS));
+  const events = cuts.flatMap((cut) => cut(random, pick(random, spec.daemons).name));
+  const wider = {
+    ...world,
+    spec: {
+      ...spec,
+      exchange: { ...spec.exchange, accounts },
+      events: [...(spec.events ?? []), ...events],
+    },
+  };
+  return chance(random, 0.5) ? inOneBucket(wider) : wider;
+}
+
+/** Ids that fall into the bucket of `first`: one tick polls all of them. */
+const BESIDE_FIRST: Readonly<Record<string, string>> = { second: 'second-89', calm: 'calm-89' };
+
+function inOneBucket(world: FaultWorld): FaultWorld {
+  const renamed = Object.entries(BESIDE_FIRST).reduce(
+    (text, [id, beside]) =>
+      text.replaceAll(`"${id}"`, `"${beside}"`).replaceAll(`id: ${id},`, `id: ${beside},`),
+    JSON.stringify(world),
+  );
+  return JSON.parse(renamed) as FaultWorld;
+}
+
+function longEntry(random: SeededRandom, { market }: PositionSpec): string {
+  const digits = Array.from({ length: 22 }, () => random.below(10)).join('');
+  return `${PRICES[market.slice(0, 3)] ?? 0}.${digits}`;
+}
+
+type Cut = (random: SeededRandom, daemon: string) => readonly TimedEvent[];
+
+const LINK_ENDS = ['store', 'exchange'] as const;
+
+const CUTS: readonly Cut[] = [
+  (random) => {
+    const atMs = between(random, 1_000, 12_000);
+    return [
+      { atMs, kind: 'store', state: 'down' },
+      { atMs: atMs + between(random, 14_000, 22_000), kind: 'store', state: 'up' },
+    ];
+  },
+  (random, daemon) => {
+    const to = pick(random, LINK_ENDS);
+    const atMs = between(random, 1_000, LATEST_EVENT_MS);
+    const backMs = atMs + between(random, 200, 10_000);
+    return [
+      { atMs, kind: 'link', daemon, to, state: pick(random, ['down', 'deaf'] as const) },
+      { atMs: backMs, kind: 'link', daemon, to, state: 'up' },
+    ];
+  },
+  // It comes back for hardly longer than it has to before it is trusted, and is lost again.
+  (random, daemon) => {
+    const to = pick(random, LINK_ENDS);
+    const atMs = between(random, 1_000, LATEST_EVENT_MS - 10_000);
+    const everyMs = between(random, 1_500, 4_000);
+    return Array.from({ length: 6 }, (_, turn) => ({
+      atMs: atMs + turn * everyMs,
+      kind: 'link' as const,
+      daemon,
+      to,
+      state: turn % 2 === 0 ? ('down' as const) : ('up' as const),
+    }));
+  },
+];
