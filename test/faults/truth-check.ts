@@ -99,8 +99,23 @@ export class TruthCheck {
     });
   }
 
-  #unfounded({ atMs, accountId, transition }: Said): readonly string[] {
+  /** Two that were alone find the same; when they are together again, one of them may find it once more. */
+  #isKnown({ atMs, accountId, transition }: Said): boolean {
+    return this.#said.some(
+      (earlier) =>
+        earlier.atMs < atMs &&
+        earlier.accountId === accountId &&
+        earlier.transition.ruleId === transition.ruleId &&
+        earlier.transition.subject === transition.subject &&
+        earlier.transition.episode === transition.episode &&
+        earlier.transition.reason === transition.reason,
+    );
+  }
+
+  #unfounded(said: Said): readonly string[] {
+    const { atMs, accountId, transition } = said;
     const { ruleId, subject, reason } = transition;
+    if (transition.to === 'firing' && this.#isKnown(said)) return [];
     const [kind, positionId = ''] = subject.split(':');
     if (kind !== 'position') return [];
     const seen = this.#looks
