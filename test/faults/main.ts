@@ -2,10 +2,12 @@ import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { type FaultWorld, faultWorld } from './fault-world.ts';
+import { type FaultWorld, faultWorld, WIDER_FROM } from './fault-world.ts';
+import { REMOVED_GUARDS } from './guards.ts';
 import { type Judged, judge } from './judge.ts';
 import { shrink } from './shrink.ts';
 import { Tally } from './tally.ts';
+import { playWithout } from './without-guard.ts';
 
 const HELP = `Plays worlds of the fault matrix: every fault of the simulated exchange, every kind of request and
 every reading of the specification, with hosts, stores, markets and people that trouble them, and checks what must hold
@@ -13,18 +15,23 @@ by the exchange's ledger.
 
   npm run faults -- [--seeds N] [--from SEED] [--workers N] [--json]
   npm run faults -- --seed SEED [--shrink] [--spec]      plays one world again
+  npm run faults -- --guards [--seeds N] [--from SEED]   takes each guard of the design out of the code, and plays a
+                                                         world that shows it (--seeds: looks for such worlds)
 
   --shrink   finds the shortest list of faults and events with which it still fails
   --spec     prints the world as JSON
 
-Ends with 0 when everything held, with 1 when something did not, with 2 for options that make no sense, and with 130
+Ends with 0 when everything held (or every missing guard was shown), with 1 when something did not, with 2 for options that make no sense, and with 130
 when it was interrupted (what was played by then is summed up).
 `;
 
+const MOST_LETTERS = 160;
+
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '200' },
-    from: { type: 'string', default: '1' },
+    seeds: { type: 'string' },
+    from: { type: 'string', default: String(WIDER_FROM) },
+    guards: { type: 'boolean', default: false },
     workers: { type: 'string', default: String(availableParallelism()) },
     seed: { type: 'string' },
     shrink: { type: 'boolean', default: false },
@@ -41,9 +48,33 @@ function whole(name: string, text: string): number {
 }
 
 if (values.help) process.stdout.write(HELP);
+else if (values.guards) await playGuards();
 else if (values.seed !== undefined) await playOne(faultWorld(whole('seed', values.seed)));
 else
-  await playMany(whole('from', values.from), whole('seeds', values.seeds), whole('workers', values.workers));
+  await playMany(
+    whole('from', values.from),
+    whole('seeds', values.seeds ?? '200'),
+    whole('workers', values.workers),
+  );
+
+/** Each guard by itself; what is not shown is a check that cannot fail. */
+async function playGuards(): Promise<void> {
+  for (const guard of REMOVED_GUARDS) {
+    const searched = values.seeds === undefined ? undefined : whole('seeds', values.seeds);
+    const from = whole('from', values.from);
+    const seeds =
+      searched === undefined ? [guard.seed] : Array.from({ length: searched }, (_, at) => from + at);
+    const shown = await playWithout(guard, seeds);
+    if (shown === undefined) process.exitCode = 1;
+    const { name, shows } = guard;
+    if (values.json) process.stdout.write(`${JSON.stringify({ name, shows, ...shown })}\n`);
+    else {
+      const found =
+        shown === undefined ? 'NOT SHOWN' : `seed ${shown.seed}: ${shown.violation.slice(0, MOST_LETTERS)}`;
+      process.stdout.write(`without "${name}": ${found}\n`);
+    }
+  }
+}
 
 async function playOne(world: FaultWorld): Promise<void> {
   const judged = await judge(world);
