@@ -38,6 +38,8 @@ export async function applyEvent(stage: Stage, event: WorldEvent): Promise<void>
       return await stage.daemon(event.daemon).stop();
     case 'stepClock':
       return stage.daemon(event.daemon).stepClock(event.byMs);
+    case 'exchangePath':
+      return stage.daemon(event.daemon).setExchangePath(event.state);
     case 'reload':
       return stage.daemon(event.daemon).reload(event.config);
     case 'store':

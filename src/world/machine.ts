@@ -1,5 +1,6 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { EventOwner, EventQueue } from './event-queue.ts';
+import type { ExchangePath } from './spec.ts';
 
 export interface ClockSpec {
   /** How far ahead of the world's time the wall clock is at the start; negative: behind. */
@@ -15,6 +16,7 @@ export class Machine {
   readonly #rate: number;
   readonly #bootMs: number;
   #skewMs: number;
+  exchangePath: ExchangePath = 'open';
 
   /** @param startMs of the world, Unix milliseconds; `bootMs`: what the monotonic clock shows then */
   constructor(

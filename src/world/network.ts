@@ -43,7 +43,9 @@ export class Network {
         if (exchange.aborted) return true;
         // On its way it belongs to nobody: it arrives whatever becomes of its sender.
         const request = incoming(options, address);
-        queue.after(toExchangeMs(), () => front.receive(region, request, exchange));
+        const { exchangePath } = from.machine;
+        const takesMs = toExchangeMs();
+        if (exchangePath !== 'closed') queue.after(takesMs, () => front.receive(region, request, exchange));
         return true;
       },
       close: () => Promise.resolve(),
@@ -109,7 +111,8 @@ class Exchange implements ReplyConnection, Dispatcher.DispatchController {
     const call = (): void => {
       if (!this.aborted) arrive();
     };
-    queue.after(toDaemonMs(), call, this.#to);
+    const takesMs = toDaemonMs();
+    if (this.#to.machine.exchangePath === 'open') queue.after(takesMs, call, this.#to);
   }
 }
 

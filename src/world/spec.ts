@@ -129,11 +129,15 @@ export interface TimedFault {
   readonly fault: FaultSpec;
 }
 
+/** Between one daemon and the exchange. `closed`: nothing gets through; `oneWay`: requests do, replies do not. */
+export type ExchangePath = 'open' | 'closed' | 'oneWay';
+
 export type TimedEvent = { readonly atMs: number } & WorldEvent;
 
 export type WorldEvent =
   | { readonly kind: 'suspend' | 'resume' | 'kill' | 'start' | 'stop'; readonly daemon: string }
   | { readonly kind: 'stepClock'; readonly daemon: string; readonly byMs: number }
+  | { readonly kind: 'exchangePath'; readonly daemon: string; readonly state: ExchangePath }
   | { readonly kind: 'reload'; readonly daemon: string; readonly config: string }
   | { readonly kind: 'store'; readonly state: 'up' | 'down' }
   /** As a failover to a host whose clock is another one. */

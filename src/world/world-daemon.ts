@@ -21,7 +21,7 @@ import { WorldConfigError } from './config.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, Machine, MachineProcess } from './machine.ts';
 import type { People } from './people.ts';
-import type { DaemonSpec } from './spec.ts';
+import type { DaemonSpec, ExchangePath } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
 
 /** The shared stores as one process reaches them. */
@@ -40,6 +40,8 @@ export interface WorldSurroundings {
   /** Unix milliseconds. */
   readonly startMs: number;
   readonly ticks: Ticks;
+  /** Others share the store. */
+  readonly hasCompany: boolean;
   readonly linkFor: (process: MachineProcess, instance: string) => LinkedStores;
   /** The store's clock, asked over the link. */
   readonly storeTime: (process: MachineProcess) => Promise<number>;
@@ -183,6 +185,11 @@ export class WorldDaemon {
     if (this.#life === life) this.#life = undefined;
   }
 
+  /** From now on; what is under way is lost with a path that closes. */
+  setExchangePath(state: ExchangePath): void {
+    this.#machine.exchangePath = state;
+  }
+
   /** Sets its wall clock. */
   stepClock(byMs: number): void {
     this.#machine.stepWall(byMs);
@@ -233,6 +240,7 @@ export class WorldDaemon {
     const time = new SharedTime(clock, instance);
     const stateOptions = { clock, randomText: (length: number) => randomText(chance, length) };
     const backend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
+    backend.hasCompany = this.#surroundings.hasCompany;
     const state = createMemoryState(stateOptions, { backend });
     const accounts = new ConfiguredAccounts({
       clock,
@@ -273,7 +281,7 @@ export class WorldDaemon {
         instance,
         work: { ...work, notifier, delivery: people },
         queue: standby.over(lanes),
-        turns: standby,
+        turns: standby.turns,
         notify: () => this.#config.notify,
         attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },
