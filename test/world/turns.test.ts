@@ -204,4 +204,49 @@ describe.each([60_000, 600_000])('a market that falls %d ms after the loss', (br
       await checkWhole(world, `seed ${seed}`);
     }
   }, 120_000);
+
+  test.each([false, true])(
+    'a first in line whose orders do not fill is helped, in a store epoch of its own (%s), and nothing stays uncovered',
+    async (isApart) => {
+      let helped = 0;
+      for (const seed of seeds) {
+        const scene = { seed, breachAfterMs, text: LOW, pausesMs: 25_000, isApart };
+        const world = open(scene);
+        await world.run();
+        const about = `seed ${seed}`;
+        const trail = await auditTrailOf(world);
+        expect(ledgerViolations(world.exchange.model.ledger(), trail, world.startMs), `${about}:`).toEqual(
+          [],
+        );
+        expect(sizeOf(world), `${about}:`).toBeCloseTo(0.25, 3);
+        expect(longestUncoveredMs(world), `${about}:`).toBeLessThan(3_000);
+        const said = world.daemons.flatMap(({ events }) =>
+          events.flatMap((event) => (event.kind === 'audited' ? [event.event] : [])),
+        );
+        if (sentBy(world, 'second').length > 0) helped += 1;
+        // That another was quicker is no failure.
+        expect(
+          said.filter(({ alarm }) => alarm),
+          `${about}:`,
+        ).toEqual([]);
+      }
+      expect(helped).toBeGreaterThan(0);
+    },
+    120_000,
+  );
 });
+
+/** From the first order on, until the target is reached: the longest time without an order that stands. */
+function longestUncoveredMs({ exchange }: World): number {
+  const standing = new Set<number>();
+  let [sinceMs, longestMs] = [Number.NaN, 0];
+  for (const { kind, orderId, atMs, details } of exchange.model.ledger()) {
+    if (kind === 'fill' && Number(details?.['sizeAfter']) <= 0.2505) break;
+    if (orderId === undefined) continue;
+    if (kind === 'order_placed') {
+      if (standing.size === 0 && sinceMs > 0) longestMs = Math.max(longestMs, atMs - sinceMs);
+      standing.add(orderId);
+    } else if (kind === 'order_cancelled' && standing.delete(orderId) && standing.size === 0) sinceMs = atMs;
+  }
+  return longestMs;
+}

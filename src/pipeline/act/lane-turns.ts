@@ -7,6 +7,8 @@ import type { Fall, Falls } from '../poll/falls.ts';
 export interface ActingTurns {
   /** Others may act on the same accounts, and this process cannot see them. */
   readonly othersAct: boolean;
+  /** It acts only where others before it do not. */
+  readonly standsIn: boolean;
   /** Whether it acts on the account at all at present. */
   mayAct(accountId: string): boolean;
   /** Whether the next request of a lane may be sent now. From the first time that this is asked on the lane waits. */
@@ -15,6 +17,8 @@ export interface ActingTurns {
   rest(lane: LaneRef): void;
   /** A request of the lane leaves. */
   noteSent(lane: LaneRef): void;
+  /** Another process acts on the lane, as an answer says: it has its turn. */
+  yieldTurn(lane: LaneRef): void;
   /** Whether this process has sent a request of the lane a moment ago, and so completes what it began. */
   carries(lane: LaneRef): boolean;
   /** Sizes of positions before others, as it seems, reduced them a moment ago, by position. */
@@ -26,10 +30,12 @@ const NO_SIZES: ReadonlyMap<string, DecimalString> = new Map();
 /** For a process that always sees the others. */
 export const ALWAYS: ActingTurns = {
   othersAct: false,
+  standsIn: false,
   mayAct: () => true,
   isTurn: () => true,
   rest: () => undefined,
   noteSent: () => undefined,
+  yieldTurn: () => undefined,
   carries: () => true,
   sizesBefore: () => NO_SIZES,
 };
@@ -92,6 +98,10 @@ export class LaneTurns implements ActingTurns {
   get othersAct(): boolean {
     const { company, ordinal } = this.#parts;
     return company.isAlone && (company.hasCompany || ordinal > 0);
+  }
+
+  get standsIn(): boolean {
+    return this.othersAct && !this.#isFirst;
   }
 
   mayAct(accountId: string): boolean {
@@ -161,6 +171,12 @@ export class LaneTurns implements ActingTurns {
 
   noteSent(lane: LaneRef): void {
     this.#sentMs.set(keyOf(lane), this.#parts.clock.monotonicMs());
+  }
+
+  yieldTurn(lane: LaneRef): void {
+    this.#sentMs.delete(keyOf(lane));
+    this.#waiting.delete(keyOf(lane));
+    this.#noteDue(lane, this.#parts.clock.monotonicMs());
   }
 
   carries(lane: LaneRef): boolean {

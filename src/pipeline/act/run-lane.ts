@@ -2,7 +2,7 @@ import { advance } from '../../core/lanes/lane.ts';
 import type { LaneChange } from '../../core/lanes/lane-change.ts';
 import { inEpoch } from '../../core/lanes/lane-clock.ts';
 import type { LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
-import { begin, finish, type StepResult } from '../../core/lanes/lane-step.ts';
+import { begin, finish, type StepResult, wasSentByAnother } from '../../core/lanes/lane-step.ts';
 import { answeredLate, takeUp } from '../../core/lanes/recover-lane.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
@@ -330,6 +330,9 @@ async function send(
           othersAct: turns.othersAct,
         }
       : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, options) };
+  if (step.kind === 'place' && result.kind === 'place' && wasSentByAnother(step, result)) {
+    turns.yieldTurn(lane);
+  }
   const { outcome } = result;
   telemetry.emit({
     kind: 'step',
