@@ -10,8 +10,8 @@ import { ensureTestTools } from './lib/tools.mjs';
 
 /**
  * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater`, `npm run bench`, `npm run field`,
- * `npm run fuzz`, `npm run faults`, `npm run soak`, `npm run calibrate` and `npm run rulesets`. It makes sure of the packages and of a
- * Node that runs TypeScript; where the task needs them, also of a Redis server and of the
+ * `npm run fuzz`, `npm run faults`, `npm run soak`, `npm run outages`, `npm run calibrate` and `npm run rulesets`. It makes
+ * sure of the packages and of a Node that runs TypeScript; where the task needs them, also of a Redis server and of the
  * tools that tests use. Then it runs the task.
  * Plain JavaScript without dependencies: it runs before anything is installed, on Node 20 too.
  */
@@ -29,6 +29,7 @@ const TASKS = {
   fuzz: { script: 'test/fuzz/main.ts' },
   soak: { script: 'test/soak/main.ts', redis: true },
   faults: { script: 'test/faults/main.ts' },
+  outages: { script: 'test/outages/main.ts', redis: true },
   calibrate: { script: 'test/calibration/main.ts' },
   rulesets: { script: 'test/rulesets/main.ts' },
 };

@@ -176,7 +176,7 @@ function pipelineParts(
   return {
     instance,
     queue: standby?.over(queues.lanes) ?? queues.lanes,
-    turns: standby,
+    turns: standby?.turns,
     work: {
       accounts,
       store: state.store,

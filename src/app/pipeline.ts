@@ -2,6 +2,7 @@ import type { ConfigChange } from '../config/compare-configs.ts';
 import type { NotifySettings } from '../config/notify.ts';
 import type { LaneDispatcher } from '../core/ports/lane-dispatcher.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
+import { type ActingTurns, ALWAYS } from '../pipeline/act/lane-turns.ts';
 import { NearLanes } from '../pipeline/act/near-lanes.ts';
 import { runLane } from '../pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../pipeline/pipeline-context.ts';
@@ -10,13 +11,13 @@ import type { ConfiguredAccounts } from './configured-accounts.ts';
 
 /** What a process that runs the pipeline brings along. */
 export interface PipelineParts {
-  readonly work: Omit<PipelineContext, 'lanes' | 'settings' | 'mayAct' | 'othersAct'>;
+  readonly work: Omit<PipelineContext, 'lanes' | 'settings' | 'turns'>;
   /** Names this process among those that share the store. */
   readonly instance: string;
   /** Takes the lanes that this process does not begin itself. */
   readonly queue: LaneDispatcher;
-  /** Whether this process may act on the account now; what it may not is left to the next poll. Absent: it always may. */
-  readonly turns: { mayAct(accountId: string): boolean; readonly othersAct: boolean } | undefined;
+  /** What this process may not do now is left to the next poll. Absent: it always may. */
+  readonly turns: ActingTurns | undefined;
   readonly notify: () => Pick<NotifySettings, 'escalation' | 'remindEveryMs'>;
   /** Bound on one request, as configured at present, milliseconds. */
   readonly attemptTimeoutMs: () => number;
@@ -46,7 +47,7 @@ export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortS
   const near: NearLanes = new NearLanes({
     queue,
     run: async (lane, seen) =>
-      context.mayAct(lane.accountId) ? await runLane(context, lane, signal, seen) : 'idle',
+      context.turns.mayAct(lane.accountId) ? await runLane(context, lane, signal, seen) : 'idle',
     onError: (error) => telemetry.emit({ kind: 'workerError', queue: 'act', error }),
     timers,
     jobAfterMs: JOB_AFTER_MS,
@@ -64,8 +65,7 @@ function contextOf(
   return {
     ...work,
     lanes,
-    mayAct: (accountId) => turns?.mayAct(accountId) ?? true,
-    othersAct: () => turns?.othersAct === true,
+    turns: turns ?? ALWAYS,
     settings: {
       instance,
       claimMs: CLAIM_MS,

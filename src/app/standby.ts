@@ -1,14 +1,12 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
-import type { PositionList } from '../core/ports/exchange.ts';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import { type Decimal, toDecimal, ZERO } from '../core/quantities/decimal.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
+import { LaneTurns } from '../pipeline/act/lane-turns.ts';
 import type { PipelineContext } from '../pipeline/pipeline-context.ts';
 import type { PollGuard } from '../pipeline/poll/poll-account.ts';
 import { pollTick } from '../pipeline/poll/poll-tick.ts';
-import type { KeptReading } from '../pipeline/poll/read-memory.ts';
 import { delaysOf, type Schedule } from '../queues/schedules.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import type { HandedBack } from '../state/account/hand-back.ts';
@@ -58,11 +56,9 @@ export class Standby {
   readonly #direct: DirectLanes;
   readonly #ticks = new Set<Promise<void>>();
   readonly #callOffs = new Set<() => void>();
+  readonly turns: LaneTurns;
   #context: PipelineContext | undefined;
   #steadySinceMs: number | undefined;
-  #aloneSinceMs = 0;
-  /** It began alone, with what it knew before its last end. */
-  #wasRestored = false;
   #probing: Promise<void> | undefined;
   #isStopped = false;
   #isLearning = false;
@@ -70,7 +66,14 @@ export class Standby {
 
   constructor(parts: StandbyParts) {
     this.#parts = parts;
-    const { telemetry } = parts;
+    const { telemetry, clock, backend, ordinal } = parts;
+    this.turns = new LaneTurns({
+      clock,
+      company: backend,
+      ordinal,
+      falls: () => this.#context?.memory.falls,
+      shownWithinMs: (accountId) => this.#shownWithinMs(accountId),
+    });
     this.#direct = new DirectLanes(parts.runLane, (error) =>
       telemetry.emit({ kind: 'workerError', queue: 'act', error }),
     );
@@ -80,12 +83,6 @@ export class Standby {
     return this.#parts.backend.isAlone;
   }
 
-  /** Others may act on the same accounts, and this process cannot see them. */
-  get othersAct(): boolean {
-    const { backend, ordinal } = this.#parts;
-    return this.isAlone && (backend.hasCompany || ordinal > 0);
-  }
-
   /** The queue of lanes, or this process while there is no queue. */
   over(queue: LaneDispatcher): LaneDispatcher {
     return {
@@ -93,31 +90,17 @@ export class Standby {
     };
   }
 
-  /**
-   * While nothing tells processes of one another they take turns: the first acts at once, each other one only when all
-   * before it have had time to, counted from the loss, and no position has fallen within the last turn, as it would if
-   * they did. What begins later waits no turn of its own: a first one that has died must not delay each action.
-   */
-  mayAct(accountId: string): boolean {
-    const { ordinal, clock } = this.#parts;
-    const context = this.#context;
-    const { backend } = this.#parts;
-    if (!this.isAlone || context === undefined) return true;
-    if (backend.watchesOnly !== undefined || !backend.isKnown(accountId)) return false;
-    // Another may have taken the place of this process while that was down.
-    const turns = this.#wasRestored && backend.hasCompany ? Math.max(ordinal, 1) : ordinal;
-    if (turns === 0) return true;
-    const { lateArrivalMs } = context.accounts.get(accountId)?.rules.settings ?? NOT_CONFIGURED;
-    const turnMs = lateArrivalMs + context.settings.attemptTimeoutMs + TURN_MARGIN_MS;
-    const nowMs = clock.monotonicMs();
-    if (nowMs - this.#aloneSinceMs < turns * turnMs) return false;
-    return !hasFallen(context.memory.recentPositions(accountId), nowMs - turnMs);
+  /** A request may arrive late, and is given up after the timeout. */
+  #shownWithinMs(accountId: string): number {
+    const { accounts, settings } = this.#context ?? {};
+    const lateArrivalMs = accounts?.get(accountId)?.rules.settings.lateArrivalMs;
+    return (lateArrivalMs ?? Number.POSITIVE_INFINITY) + (settings?.attemptTimeoutMs ?? 0);
   }
 
   /** `lost`: why the shared store was lost at the start, in words. */
   start(context: PipelineContext, lost?: string): void {
     this.#context = context;
-    this.#wasRestored = this.isAlone;
+    this.turns.begin(this.isAlone);
     if (this.isAlone) this.#beginTicks(new Error(lost ?? 'what was done without it is not handed back yet'));
     this.#probeLater();
   }
@@ -145,6 +128,7 @@ export class Standby {
       this.#steadySinceMs = undefined;
       if (backend.isAlone) return;
       backend.takeOver();
+      this.turns.begin(false);
       this.#beginTicks(problem.error);
       return;
     }
@@ -183,9 +167,8 @@ export class Standby {
   }
 
   #beginTicks(error: unknown): void {
-    const { backend, clock, telemetry, schedules } = this.#parts;
+    const { backend, telemetry, schedules } = this.#parts;
     const { watchesOnly } = backend;
-    this.#aloneSinceMs = clock.monotonicMs();
     telemetry.emit({
       kind: 'standby',
       state: 'alone',
@@ -235,7 +218,6 @@ export class Standby {
       await this.#parts.join();
       const accounts = await backend.handBack();
       store.forgetAll();
-      this.#wasRestored = false;
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
       await this.#parts.handBackOthers();
       await this.#writeSegments(accounts);
@@ -281,24 +263,6 @@ export class Standby {
     });
     this.#callOffs.add(callOff);
   }
-}
-
-/** For a turn: the time that a request of another process may take to show. */
-const TURN_MARGIN_MS = 1_000;
-const NOT_CONFIGURED = { lateArrivalMs: Number.POSITIVE_INFINITY };
-
-/** Whether a position was smaller in a read than in the one before it, or gone. */
-function hasFallen(reads: readonly KeptReading[], sinceMs: number): boolean {
-  let before: ReadonlyMap<string, Decimal> = new Map();
-  for (const { at, reading } of reads) {
-    if (reading.kind !== 'read') continue;
-    const { records } = reading.value as PositionList;
-    const sizes = new Map(records.map(({ positionId, amount }) => [positionId, toDecimal(amount).abs()]));
-    const isSmaller = ([id, size]: readonly [string, Decimal]): boolean => size.gt(sizes.get(id) ?? ZERO);
-    if (at.monotonicMs >= sinceMs && [...before].some(isSmaller)) return true;
-    before = sizes;
-  }
-  return false;
 }
 
 /** In place of a time: ticks have stopped. */

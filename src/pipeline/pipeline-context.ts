@@ -9,6 +9,7 @@ import type { Escalation, Notifier } from '../core/ports/notifier.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';
+import type { ActingTurns } from './act/lane-turns.ts';
 import type { ReadMemory } from './poll/read-memory.ts';
 import type { LaneTime } from './shared-time.ts';
 
@@ -49,10 +50,8 @@ export interface PipelineContext {
   readonly delivery: NoticeDelivery;
   readonly memory: ReadMemory;
   readonly settings: PipelineSettings;
-  /** Whether this process may act on the account now: without the shared store processes take turns. */
-  readonly mayAct: (accountId: string) => boolean;
-  /** Whether others may act on the same state without a shared store: then an order may have been sent by one of them. */
-  readonly othersAct: () => boolean;
+  /** Without the shared store processes take turns. */
+  readonly turns: ActingTurns;
 }
 
 export interface PipelineSettings {

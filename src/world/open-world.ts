@@ -91,7 +91,7 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   const people = new People();
   const network = openNetwork(spec, queue, exchange);
   const configs = { file: options.configFile ?? 'breakwater.yaml', accessOf: keysOf(spec, exchange) };
-  const surroundings: Omit<WorldSurroundings, keyof StoreSide> = {
+  const surroundings: Omit<WorldSurroundings, keyof StoreSide | 'hasCompany'> = {
     queue,
     seed,
     startMs,
@@ -103,7 +103,8 @@ export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   };
   const daemons = spec.daemons.map((daemon, ordinal) => {
     const { linkFor, storeTime, ticks } = sharedBy(daemon);
-    return new WorldDaemon(daemon, ordinal, { ...surroundings, linkFor, storeTime, ticks });
+    const hasCompany = spec.daemons.filter(({ store }) => store === daemon.store).length > 1;
+    return new WorldDaemon(daemon, ordinal, { ...surroundings, linkFor, storeTime, ticks, hasCompany });
   });
   const daemon = (name: string): WorldDaemon => namedIn(daemons, name);
   const { state, storeState, stepStoreClock } = shared;

@@ -40,6 +40,8 @@ export interface WorldSurroundings {
   /** Unix milliseconds. */
   readonly startMs: number;
   readonly ticks: Ticks;
+  /** Others share the store. */
+  readonly hasCompany: boolean;
   readonly linkFor: (process: MachineProcess, instance: string) => LinkedStores;
   /** The store's clock, asked over the link. */
   readonly storeTime: (process: MachineProcess) => Promise<number>;
@@ -238,6 +240,7 @@ export class WorldDaemon {
     const time = new SharedTime(clock, instance);
     const stateOptions = { clock, randomText: (length: number) => randomText(chance, length) };
     const backend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
+    backend.hasCompany = this.#surroundings.hasCompany;
     const state = createMemoryState(stateOptions, { backend });
     const accounts = new ConfiguredAccounts({
       clock,
@@ -278,7 +281,7 @@ export class WorldDaemon {
         instance,
         work: { ...work, notifier, delivery: people },
         queue: standby.over(lanes),
-        turns: standby,
+        turns: standby.turns,
         notify: () => this.#config.notify,
         attemptTimeoutMs: () => this.#config.exchange.attemptTimeoutMs,
       },

@@ -4,7 +4,12 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { hasRedisServer, type RedisServer, startRedisServer } from '../support/redis.ts';
+import {
+  hasRedisServer,
+  type RedisServer,
+  type RedisServerOptions,
+  startRedisServer,
+} from '../support/redis.ts';
 import { type SlowRedis, startSlowRedis } from '../support/slow-redis.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
@@ -27,9 +32,14 @@ interface Parts {
 }
 
 interface Fault {
+  readonly options?: RedisServerOptions;
   readonly begins: (parts: Parts) => Promise<unknown> | void;
   readonly ends: (parts: Parts) => Promise<unknown> | void;
 }
+
+const LOADED_KEYS = 120;
+/** Ends when it has loaded. */
+let loaded: Promise<void> | undefined;
 
 const FAULTS: Readonly<Record<string, Fault>> = {
   'has no memory for writes': {
@@ -56,6 +66,36 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     begins: ({ redis }) => redis.replicaof('127.0.0.1', 1),
     ends: ({ redis }) => redis.replicaof('NO', 'ONE'),
   },
+  'loads its data after a restart': {
+    // Two megabytes, and a tenth of a second for each key: it answers meanwhile, and refuses.
+    options: {
+      persistent: true,
+      args: [
+        '--appendfsync',
+        'always',
+        '--key-load-delay',
+        '100000',
+        '--loading-process-events-interval-bytes',
+        '1024',
+      ],
+    },
+    async begins({ redis, server }) {
+      for (let key = 0; key < LOADED_KEYS; key++) await redis.set(`ballast-${key}`, 'x'.repeat(10_000));
+      // Only what was rewritten is loaded key by key.
+      await redis.bgrewriteaof();
+      await eventually(
+        async () => (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),
+        'all is on disk',
+      );
+      await server.kill();
+      loaded = server.start();
+      await eventually(
+        async () => (await redis.ping().catch(String)).includes('LOADING'),
+        'it answers that it is loading',
+      );
+    },
+    ends: async () => await loaded,
+  },
   'answers after seconds': {
     begins: ({ proxy }) => proxy.setRoundTrip(3_000),
     ends: ({ proxy }) => proxy.setRoundTrip(0),
@@ -68,14 +108,14 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 
 describe.runIf(hasRedisServer())('while Redis', () => {
   test.each(Object.keys(FAULTS))('%s, a breach is acted on, once', { timeout: 60_000 }, async (name) => {
-    const { begins, ends } = FAULTS[name]!;
-    const server = await startRedisServer({
-      args: ['--enable-protected-configs', 'yes', '--save', ''],
-    });
+    const { begins, ends, options } = FAULTS[name]!;
+    const server = await startRedisServer(
+      options ?? { args: ['--enable-protected-configs', 'yes', '--save', ''] },
+    );
     closeAfterTest(() => server.stop());
     const proxy = await startSlowRedis(server.url, 0);
     closeAfterTest(() => proxy.stop());
-    const redis = new Redis(server.url);
+    const redis = new Redis(server.url, { enableReadyCheck: false });
     closeAfterTest(async () => redis.disconnect());
     const parts: Parts = { server, proxy, redis };
     const simulator = await openScene();

@@ -29,7 +29,7 @@ export interface AuditTrail {
 const CLOCK_ERROR_MS = 250;
 
 /** How far the store's clock, which dates what is audited, was put ahead at most until then. */
-function storeAheadMs({ spec, startMs }: World, atMs: number): number {
+function storeAheadMs({ spec, startMs }: AuditedWorld, atMs: number): number {
   let [ahead, most] = [0, 0];
   for (const event of (spec.events ?? []).toSorted((a, b) => a.atMs - b.atMs)) {
     if (event.kind !== 'stepStoreClock' || startMs + event.atMs > atMs) continue;
@@ -39,7 +39,15 @@ function storeAheadMs({ spec, startMs }: World, atMs: number): number {
   return most;
 }
 
-export async function auditTrailOf(world: World): Promise<AuditTrail> {
+/** What it takes of a world, or of daemons in real time. */
+export interface AuditedWorld extends Pick<World, 'audit' | 'startMs'> {
+  readonly spec: {
+    readonly exchange: { readonly accounts: readonly { readonly id: string }[] };
+    readonly events?: World['spec']['events'];
+  };
+}
+
+export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
   const chained = eventsIn(read.flatMap((records) => records.chained));
   const events = [...chained, ...eventsIn(read.flatMap((records) => records.attached))];
@@ -77,7 +85,7 @@ interface Records {
   readonly attached: readonly AuditRecord[];
 }
 
-async function recordsOf({ audit }: World, accountId: string): Promise<Records> {
+async function recordsOf({ audit }: AuditedWorld, accountId: string): Promise<Records> {
   const chained = (await audit.tail(accountId, MOST_RECORDS)).map(({ record }) => record);
   const attached = await Promise.all(
     chained.map(async ({ content, attachments }): Promise<readonly AuditRecord[]> => {

@@ -30,15 +30,16 @@ export function widened(world: FaultWorld, random: SeededRandom): FaultWorld {
 }
 
 /** Ids that fall into the bucket of `first`: one tick polls all of them. */
-const BESIDE_FIRST: Readonly<Record<string, string>> = { second: 'second-89', calm: 'calm-89' };
+const BESIDE_FIRST = { second: 'second-89', calm: 'calm-89' } as const;
 
 function inOneBucket(world: FaultWorld): FaultWorld {
   const renamed = Object.entries(BESIDE_FIRST).reduce(
     (text, [id, beside]) =>
       text.replaceAll(`"${id}"`, `"${beside}"`).replaceAll(`id: ${id},`, `id: ${beside},`),
-    JSON.stringify(world),
+    JSON.stringify([world.spec, world.observed]),
   );
-  return JSON.parse(renamed) as FaultWorld;
+  const [spec, observed] = JSON.parse(renamed) as [FaultWorld['spec'], FaultWorld['observed']];
+  return { ...world, spec, observed, ...BESIDE_FIRST };
 }
 
 function longEntry(random: SeededRandom, { market }: PositionSpec): string {

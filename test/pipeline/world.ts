@@ -9,6 +9,7 @@ import { runLane } from '../../src/pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../../src/pipeline/pipeline-context.ts';
 import { PollGuard } from '../../src/pipeline/poll/poll-account.ts';
 import { pollBucket } from '../../src/pipeline/poll/poll-tick.ts';
+import { ALWAYS } from '../../src/pipeline/act/lane-turns.ts';
 import { ReadMemory } from '../../src/pipeline/poll/read-memory.ts';
 import { SharedTime } from '../../src/pipeline/shared-time.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
@@ -67,8 +68,7 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
     notifier: { hand: async (handed) => void notices.push(...handed) },
     delivery: { stateOf: async (asked) => asked.map(() => 'delivered') },
     memory,
-    mayAct: () => true,
-    othersAct: () => false,
+    turns: ALWAYS,
     settings: {
       instance: 'test',
       claimMs: 3_000,

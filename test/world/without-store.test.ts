@@ -147,23 +147,3 @@ test('a store that comes back empty has everything again, and the same epoch goe
   expect(after.load.account.epoch.id).toBe(before.load.account.epoch.id);
   expect(after.load.account.documents.evaluation?.nextEpisode).toBeGreaterThan(1);
 });
-
-test('an order that another instance had sent, long after the loss, was called a failure', async () => {
-  let refused = 0;
-  for (let seed = 1; seed <= 10; seed++) {
-    // Every turn is over by the breach: both act at about the same time, with one id.
-    const world = open(seed, ['north', 'south'], outage(2_000));
-    await world.run(40_000);
-    const events = world.daemons.flatMap((daemon) => daemon.events);
-    const said = events.flatMap((event) => (event.kind === 'audited' ? [event.event] : []));
-    refused += said.filter(({ words }) => words.startsWith('another instance sent it')).length;
-    expect(
-      said.filter(({ alarm }) => alarm),
-      `seed ${seed}`,
-    ).toEqual([]);
-    await world.run();
-    await check(world, `seed ${seed}`);
-  }
-  // Else nothing was tried.
-  expect(refused).toBeGreaterThan(0);
-}, 60_000);

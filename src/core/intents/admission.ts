@@ -21,6 +21,8 @@ export interface LaneContext {
   readonly gate: GateContext;
   /** What became of the newest orders in all lanes of the account; absent: the lane's own say it. */
   readonly orders?: OrderRecord;
+  /** Acts in place of another process, whose orders it does not know and cannot ask for. Absent: it does not. */
+  readonly standsIn?: true;
 }
 
 /** Asks the gate for everything in the lane, and records each answer that is new. What it lets in again is settled. */

@@ -37,14 +37,17 @@ export function distanceNumber(position: ReadPosition | undefined): number | nul
 /** Fixes what the position was when the intent fired; the stages of an episode share one basis. */
 export function withBasis(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
   if (intent.basis !== null) return intent;
+  // Two processes that each halve what they see would leave a quarter.
+  const sizeBase =
+    intent.source === 'rule' ? (position.sizeBeforeBase ?? position.sizeBase) : position.sizeBase;
   const own: IntentBasis = {
-    sizeBase: position.sizeBase,
+    sizeBase,
     markPrice: position.markPrice,
     distance: distanceNumber(position),
     positionSide: position.positionSide,
     openDate: position.openDate,
     direction: position.direction,
-    growthBoundBase: position.sizeBase,
+    growthBoundBase: sizeBase,
   };
   if (intent.source !== 'rule') return { ...intent, basis: own };
   // All stages of an episode share the basis of its first one: `by: 75%` after `by: 50%` leaves a quarter.

@@ -1,5 +1,6 @@
 import { mayAnyAddUp } from '../orders/beside.ts';
 import { fenceEndMs } from '../orders/fence.ts';
+import { formatDecimal, maxDecimal, minDecimal, toDecimal } from '../quantities/decimal.ts';
 import type { LaneScene } from './lane-change.ts';
 import type { CancelStep, CancelTask, Doubt, LaneState, MarketRead } from './lane-state.ts';
 import type { OwnOrder } from './own-order.ts';
@@ -43,6 +44,31 @@ export function unsure(state: LaneState, order: OwnOrder, why: Doubt['why'], sce
   const arrivedByMs = scene.nowMs + scene.settings.lateArrivalMs;
   const changed = changeOrder(state, order, (known) => ({ ...known, status: 'unsure', arrivedByMs }));
   return doubtful(changed, why, scene);
+}
+
+const ATTEMPTS_OF_ONE = 1_000;
+
+/** What other processes that began from this state have not come to. */
+export function unusedAttempt({ attempt }: LaneState): number {
+  return (Math.floor(attempt / ATTEMPTS_OF_ONE) + 1) * ATTEMPTS_OF_ONE;
+}
+
+/**
+ * Another process has sent an order under this id, and may have replaced it since: it counts for all that is wanted, so
+ * that nothing is added before a cancel. Further ids may be taken too: under one of them an order would be refused, and
+ * count as standing, when nothing stands.
+ */
+export function actedOnByAnother(state: LaneState, order: OwnOrder): LaneState {
+  const attempt = unusedAttempt(state);
+  const targets = state.intents.flatMap(({ positionId, end, targetBase }) =>
+    positionId === order.positionId && end === null && targetBase !== null ? [toDecimal(targetBase)] : [],
+  );
+  const [first, ...further] = targets;
+  if (order.role !== 'reduce' || first === undefined) return { ...state, attempt };
+  const target = further.reduce((least, one) => minDecimal(least, one), first);
+  const left = toDecimal(order.placedSizeBase).minus(target);
+  const amount = formatDecimal(maxDecimal(left, toDecimal(order.amount)));
+  return { ...changeOrder(state, order, (known) => ({ ...known, amount })), attempt };
 }
 
 export function finishTask(state: LaneState, { task }: CancelStep, how: 'done' | 'failed'): LaneState {

@@ -261,6 +261,8 @@ export interface ReadPosition {
   readonly openDate: number | null;
   readonly direction: Direction | null;
   readonly sizeBase: DecimalString;
+  /** Before other processes, which cannot be seen, reduced it a moment ago. Absent: none did, as far as is known. */
+  readonly sizeBeforeBase?: DecimalString;
   readonly markPrice: DecimalString | null;
   readonly markError: number;
   readonly liquidationPrice: DecimalString | 'none' | null;

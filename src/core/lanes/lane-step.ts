@@ -10,7 +10,7 @@ import { toDecimal } from '../quantities/decimal.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { withLeft } from './absence.ts';
 import { finishCancel } from './cancel-outcome.ts';
-import { changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
+import { actedOnByAnother, changeOrder, isSameId, mayHideOrders, unsure } from './doubtful.ts';
 import { about, changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
 import { observeRead } from './lane-observe.ts';
 import type { CancelStep, InProgress, LaneState, PlaceStep, RequestStep, RetryKind } from './lane-state.ts';
@@ -120,9 +120,13 @@ export function finish(
 }
 
 /** Equal state gives equal ids: where others act as well, a taken id says that one of them was quicker. */
-function sentBefore(step: PlaceStep, { outcome, othersAct = false }: PlaceResult): PlaceStep {
+function sentBefore(step: PlaceStep, result: PlaceResult): PlaceStep {
+  return wasSentByAnother(step, result) ? { ...step, isResend: true, byAnother: true } : step;
+}
+
+export function wasSentByAnother(step: PlaceStep, { outcome, othersAct = false }: PlaceResult): boolean {
   const isTaken = outcome.kind === 'rejected' && classifyRejection(outcome.error) === 'duplicateId';
-  return othersAct && isTaken && !step.isResend ? { ...step, isResend: true, byAnother: true } : step;
+  return othersAct && isTaken && !step.isResend;
 }
 
 /** How long an answer took: slower counts at once, faster by half, and what was not answered tells nothing. */
@@ -271,7 +275,8 @@ function rejected(state: LaneState, step: PlaceStep, error: ExchangeError, scene
   if (reason === 'duplicateId') {
     // Orders are judged, and this one was accepted a moment ago.
     const judged = { ...state, orderAcceptedMs: nowMs };
-    if (step.isResend) return resentIsThere(withoutDoubtOf(judged, order), order);
+    const known = step.byAnother === true ? actedOnByAnother(judged, order) : judged;
+    if (step.isResend) return resentIsThere(withoutDoubtOf(known, order), order);
     // Somebody with our identity used it: this store was rolled back, or copied.
     return unsure(countFailures(state, order), order, 'duplicateUnexpected', scene);
   }

@@ -12,8 +12,8 @@ import { isOpen } from '../intents/intent.ts';
 import { expireIntents } from '../intents/renew.ts';
 import { settleIntents } from '../intents/settle-intents.ts';
 import { isPastLimit } from '../orders/activation-gap.ts';
-import { judgeCancel } from '../orders/cancel-policy.ts';
-import { fenceEndMs } from '../orders/fence.ts';
+import { type CancelVerdict, judgeCancel } from '../orders/cancel-policy.ts';
+import { fenceEndMs, liquidationIsLikely } from '../orders/fence.ts';
 import { marketOf } from '../orders/market-steps.ts';
 import { mayHideSide } from '../orders/net-exposure.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
@@ -21,6 +21,7 @@ import { coverOrders, isRemovable } from '../orders/outstanding.ts';
 import type { Admitted, Removal, SetDifference, Want } from '../orders/want.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isHeld, withHeld } from './absence.ts';
+import { unusedAttempt } from './doubtful.ts';
 import { dueTask } from './due-task.ts';
 import type { LaneChange, LaneScene } from './lane-change.ts';
 import {
@@ -143,6 +144,8 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   if (verdict === 'may' && stuck !== undefined && refused.length > 0) {
     return { state, step: ownCancel(state, 'doubt', []) };
   }
+  const standIn = standInStep(state, { wants: difference.place, read, verdict }, turn, market);
+  if (standIn !== undefined) return standIn;
   if (verdict === 'unproven' && stuck !== undefined && difference.place.length === 0) {
     const trial = trialStep(state, stuck, turn, market);
     if (trial !== undefined) return { state, step: trial };
@@ -162,6 +165,36 @@ function pursue(state: LaneState, admitted: Admitted, turn: Turn, market: Market
   const placed = placeFirst(noted, wants, turn, difference);
   if (stuck === undefined || placed.step.kind !== 'idle') return placed;
   return { ...placed, step: pausedBy(state, 'cancel', turn.nowMs) ?? placed.step };
+}
+
+interface StandInScene {
+  readonly wants: readonly Want[];
+  readonly read: MarketRead;
+  readonly verdict: CancelVerdict;
+}
+
+/**
+ * Orders of the process that this one stands in for may still fill, and are not known here: they are taken down first,
+ * once an order far from the market has shown that others can be put up. Where none is taken, or liquidation is near,
+ * nothing stands in the way of adding to them, which is audited.
+ */
+function standInStep(
+  state: LaneState,
+  { wants, read, verdict }: StandInScene,
+  turn: Turn,
+  market: MarketSettings,
+): DecidedStep | undefined {
+  const { settings, context } = turn;
+  const mayClear = settings.cancelCoversStops && settings.cancel !== 'never';
+  if (context.standsIn !== true || !state.priorOrdersPossible || !mayClear) return undefined;
+  const want = wants.find(({ role, isTrimmed }) => role === 'reduce' && !isTrimmed);
+  const position = want && findPosition(read, want.position.positionId);
+  if (want === undefined || position === undefined || liquidationIsLikely(position)) return undefined;
+  if (verdict === 'may') {
+    return { state: { ...state, attempt: unusedAttempt(state) }, step: ownCancel(state, 'doubt', []) };
+  }
+  const trial = verdict === 'unproven' ? trialStep(state, want, turn, market) : undefined;
+  return trial && { state, step: trial };
 }
 
 /** Whether an order may have been triggered and not filled: the next one has more slippage. */

@@ -1,5 +1,5 @@
 import { fenceDurationMs } from '../orders/fence.ts';
-import { toDecimal, toNumber, ZERO } from '../quantities/decimal.ts';
+import { type DecimalString, toDecimal, toNumber, ZERO } from '../quantities/decimal.ts';
 import type { Quantity } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { PositionView } from '../rules/subject.ts';
@@ -15,6 +15,11 @@ export interface ReadObservation {
   /** Ids of positions that are listed with nulls: not to be judged, and not absent either. Absent: none. */
   readonly notOpenYet?: readonly string[];
   readonly positions: readonly PositionView[];
+  /**
+   * Sizes before other processes reduced positions a moment ago, by position, where processes act without seeing one
+   * another. Absent: they do not.
+   */
+  readonly sizesBefore?: ReadonlyMap<string, DecimalString>;
   /** Mark prices of earlier reads, oldest first, of those sent at times that are missing; absent: none is known. */
   readonly earlierMarks?: (market: string, isMissing: (sentAtMs: number) => boolean) => readonly MarkSample[];
 }
@@ -32,7 +37,7 @@ export function marketRead(
     ...(observation.complete ? {} : { partial: observation.ofMarket === true ? 'market' : 'list' }),
     positions: observation.positions
       .filter((position) => position.market === market && !toDecimal(position.sizeBase).eq(ZERO))
-      .map((position) => readPosition(position, horizonMs)),
+      .map((position) => withSizeBefore(readPosition(position, horizonMs), observation)),
   };
 }
 
@@ -50,6 +55,11 @@ export function mayPrice(
 ): boolean {
   const longestMs = Math.max(settings.maxOrderReadAgeMs, 2 * roundTripOf(state, read));
   return nowMs - read.sentAtMs <= longestMs;
+}
+
+function withSizeBefore(position: ReadPosition, { sizesBefore }: ReadObservation): ReadPosition {
+  const sizeBeforeBase = sizesBefore?.get(position.positionId);
+  return sizeBeforeBase === undefined ? position : { ...position, sizeBeforeBase };
 }
 
 function readPosition(view: PositionView, horizonMs: number): ReadPosition {

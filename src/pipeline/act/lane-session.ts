@@ -56,13 +56,14 @@ export interface SessionView {
 
 /** The account as it was seen, judged by what holds now. */
 export function viewOf(
-  { time }: PipelineContext,
+  { time, turns }: PipelineContext,
   account: WatchedAccount,
   { stored, controls }: SeenAccount,
 ): SessionView {
   const moment = time.moment();
   const inForce = controlsInForce(controls, account.id, moment.nowMs);
-  const context = laneContext(account, stored, inForce, moment);
+  const known = laneContext(account, stored, inForce, moment);
+  const context = turns.standsIn ? { ...known, standsIn: true as const } : known;
   return { stored, context, nowMs: moment.nowMs, moment };
 }
 

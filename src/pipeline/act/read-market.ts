@@ -21,7 +21,7 @@ function notOpenYet({ notOpenYet: listed }: PositionList): Pick<ReadObservation,
 
 /** A lane's own read of its market; null when it failed. */
 export async function readMarket(
-  { clock, telemetry, time }: PipelineContext,
+  { clock, telemetry, time, memory, turns }: PipelineContext,
   account: WatchedAccount,
   market: string,
 ): Promise<MarketRecords | null> {
@@ -35,6 +35,7 @@ export async function readMarket(
   }
   telemetry.emit({ ...about, outcome: 'read', durationMs });
   const { value, timing } = outcome;
+  memory.falls.note(account.id, value, timing.sentAtMs, market);
   const snapshot: Snapshot = {
     version: 1,
     accountId: account.id,
@@ -51,6 +52,7 @@ export async function readMarket(
       receivedAtMs,
       complete: value.complete,
       ofMarket: true,
+      sizesBefore: turns.sizesBefore(account.id),
       ...notOpenYet(value),
       positions: positionViews(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
     }),
@@ -81,11 +83,12 @@ export function readOf(
   views: readonly PositionView[],
   settings: AccountSettings,
 ): ReadObservation {
-  const { sentAtMs, receivedAtMs, list } = positions;
+  const { sentAtMs, receivedAtMs, list, sizesBefore } = positions;
   return {
     sentAtMs,
     receivedAtMs,
     complete: list.complete,
+    sizesBefore,
     ...notOpenYet(list),
     positions: views,
     earlierMarks: marksOf(positions, views, settings),

@@ -30,7 +30,8 @@ export async function runAccountLane(
   const about = { accountId: session.account.id, market: null };
   while (steps.count < MOST_STEPS) {
     pass('account.beginning', about);
-    const step = await session.change(nextStep, true);
+    const step = await session.change((view) => nextStep(view, context), true);
+    if (step === undefined) return 'later';
     pass('account.begun', { ...about, step: step.kind });
     if (step.kind === 'idle') {
       await redispatch(context, session);
@@ -83,10 +84,21 @@ function takeUpAll(view: SessionView): SessionChange<undefined> {
   return changed(view, { ...recovered, events: [...said, ...recovered.events] }, undefined);
 }
 
-/** The next step, taken if it only changes what is stored, written ahead if it is a request. */
-function nextStep(view: SessionView): SessionChange<AccountStep> {
+/**
+ * The next step, taken if it only changes what is stored, written ahead if it is a request. Undefined: it is the turn of
+ * another process.
+ */
+function nextStep(
+  view: SessionView,
+  { turns }: Pick<PipelineContext, 'turns'>,
+): SessionChange<AccountStep | undefined> {
   const lanes = lanesOf(view);
   const { state, step, events } = advanceAccount(accountLaneOf(view), lanes, view.context, view.nowMs);
+  const lane = { accountId: view.stored.accountId, market: null };
+  if (step.kind === 'idle') turns.rest(lane);
+  else if (step.kind !== 'releaseLanes' && !turns.isTurn(lane) && step.kind !== 'wait') {
+    return { commit: {}, events: [], isSame: true, value: undefined };
+  }
   switch (step.kind) {
     case 'takeLanes': {
       const held = lanes.map((lane) => hold(lane, ACCOUNT_HOLDER) ?? lane);
@@ -119,7 +131,12 @@ async function cancel(
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
-    mayLeave: (timeoutMs) => session.covers(timeoutMs) && context.mayAct(accountId),
+    mayLeave(timeoutMs) {
+      const lane = { accountId, market: null };
+      const may = session.covers(timeoutMs) && context.turns.isTurn(lane);
+      if (may) context.turns.noteSent(lane);
+      return may;
+    },
   });
   session.uncover();
   pass('account.answered', { accountId });

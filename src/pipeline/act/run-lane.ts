@@ -2,7 +2,7 @@ import { advance } from '../../core/lanes/lane.ts';
 import type { LaneChange } from '../../core/lanes/lane-change.ts';
 import { inEpoch } from '../../core/lanes/lane-clock.ts';
 import type { LaneState, ReadStep, RequestStep, Step } from '../../core/lanes/lane-state.ts';
-import { begin, finish, type StepResult } from '../../core/lanes/lane-step.ts';
+import { begin, finish, type StepResult, wasSentByAnother } from '../../core/lanes/lane-step.ts';
 import { answeredLate, takeUp } from '../../core/lanes/recover-lane.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
@@ -87,7 +87,8 @@ async function look({ store }: PipelineContext, { id }: WatchedAccount): Promise
 /** Whether a run would do nothing and write nothing: then the lane need not be held for that. */
 function isDone({ context, account, market, seen }: Run): boolean {
   if (market === null || seen === undefined) return false;
-  const { isSame, value } = planStep(viewOf(context, account, seen), market, takenUp, () => undefined);
+  const plan = { ...planOf(context, { accountId: account.id, market }), endOf: () => undefined };
+  const { isSame, value } = planStep(viewOf(context, account, seen), market, takenUp, plan);
   return isSame === true && value.step?.kind === 'idle';
 }
 
@@ -142,12 +143,31 @@ type Planned =
     }
   | { readonly step: null; readonly end: LaneRunEnd };
 
-/** What came before and, unless the run ends, the next step; one that changes something is written ahead. Pure. */
+/** Whether a run goes on, and a request of its lane may leave. */
+interface Plan {
+  readonly endOf: (lane: LaneState) => LaneRunEnd | undefined;
+  /** Told of each step. False: it is the turn of another process. */
+  readonly isTurn: (step: Step, isInChange: boolean) => boolean;
+}
+
+function planOf({ turns }: PipelineContext, lane: LaneRef): Omit<Plan, 'endOf'> {
+  return {
+    isTurn(step, isInChange) {
+      const isIdle = step.kind === 'idle' && step.why !== 'busy' && step.why !== 'held';
+      if (isIdle) turns.rest(lane);
+      if (step.kind === 'idle') return true;
+      // What was taken down is put up again by whoever took it down.
+      return turns.isTurn(lane) || (isInChange && turns.carries(lane));
+    },
+  };
+}
+
+/** What came before and, unless the run ends, the next step; one that changes something is written ahead. */
 function planStep(
   view: SessionView,
   market: string,
   before: Before,
-  endOf: (lane: LaneState) => LaneRunEnd | undefined,
+  { endOf, isTurn }: Plan,
 ): SessionChange<Planned> {
   const known = before(laneOf(view, market), view);
   const end = endOf(known.state);
@@ -155,6 +175,10 @@ function planStep(
   const ahead = advance(known.state, view.context, view.nowMs);
   const { step } = ahead;
   const isSent = step.kind === 'place' || step.kind === 'cancelAll';
+  // The next poll asks again. What would be said of a request is not said before it is sent.
+  if (!isTurn(step, known.state.change !== null) && isSent) {
+    return written(view, known, { step: null, end: 'later' });
+  }
   const begun = isSent ? begin(ahead.state, step, view.nowMs) : { state: ahead.state, events: [] };
   const events = [...known.events, ...ahead.events, ...begun.events];
   const isInChange = begun.state.change !== null;
@@ -194,7 +218,11 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
   };
   // The gate was asked with controls that may have changed since: the commit holds only if they have not.
   const next = await session.change((view) => {
-    const change = planStep(view, market, before, (lane) => endOf(run, lane));
+    const plan = {
+      ...planOf(run.context, { accountId: session.account.id, market }),
+      endOf: (lane: LaneState) => endOf(run, lane),
+    };
+    const change = planStep(view, market, before, plan);
     return { ...change, meanwhile: () => ahead(change.value) };
   }, true);
   if (finished !== undefined) pass('step.finished', { ...about, step: finished.kind });
@@ -206,8 +234,7 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
 function endOf({ context, session, steps, signal }: MarketRun, lane: LaneState): LaneRunEnd | undefined {
   if (session.isWanted) return 'wanted';
   if (signal.aborted && lane.change === null) return 'stopped';
-  // Its turn has passed to another: the next poll asks again.
-  if (lane.change === null && !context.mayAct(session.account.id)) return 'later';
+  if (lane.change === null && !context.turns.mayAct(session.account.id)) return 'later';
   return steps.count < MOST_STEPS ? undefined : 'later';
 }
 
@@ -236,7 +263,7 @@ async function carryOutStep(run: MarketRun, step: SentStep, isInChange: boolean)
   session.overtakeReads();
   await session.cover();
   pass('step.sending', about);
-  const result = await send(context, session, step, isInChange);
+  const result = await send(run, step, isInChange);
   session.uncover();
   // The same in every attempt to record it: a read that has begun since is later than it, whatever the commit meets.
   const answeredMs = context.time.nowMs();
@@ -277,17 +304,22 @@ async function writeDown(
 }
 
 async function send(
-  { clock, telemetry, mayAct, othersAct }: PipelineContext,
-  session: LaneSession,
+  { context: { clock, telemetry, turns }, session, market }: MarketRun,
   step: SentStep,
   isInChange: boolean,
 ): Promise<Answered> {
   const { id: accountId, exchange } = session.account;
   const startedMs = clock.monotonicMs();
   const { answerWithinMs } = step;
+  const lane = { accountId, market };
+  const mayLeave = (timeoutMs: number): boolean => {
+    const may = session.covers(timeoutMs) && (turns.isTurn(lane) || (isInChange && turns.carries(lane)));
+    if (may) turns.noteSent(lane);
+    return may;
+  };
   const options: CallOptions = {
     priority: 'protective',
-    mayLeave: (timeoutMs) => session.covers(timeoutMs) && (isInChange || mayAct(accountId)),
+    mayLeave,
     ...(answerWithinMs === undefined ? {} : { answerWithinMs }),
   };
   const result: Answered =
@@ -295,9 +327,12 @@ async function send(
       ? {
           kind: 'place',
           outcome: await exchange.reduceOnlyStop(step.request, options),
-          othersAct: othersAct(),
+          othersAct: turns.othersAct,
         }
       : { kind: 'cancelAll', outcome: await exchange.cancelAll(step.request, options) };
+  if (step.kind === 'place' && result.kind === 'place' && wasSentByAnother(step, result)) {
+    turns.yieldTurn(lane);
+  }
   const { outcome } = result;
   telemetry.emit({
     kind: 'step',

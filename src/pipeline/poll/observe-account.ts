@@ -2,6 +2,7 @@ import type { SourceName } from '../../core/fields/field-catalogue.ts';
 import { ownStopsOf } from '../../core/orders/protective-stop.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import type { StoredAccount, StoredReadings } from '../../core/ports/state-store.ts';
+import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { Instant, Snapshot, SnapshotSources, SourceReading } from '../../core/quantities/snapshot.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
@@ -32,6 +33,8 @@ export interface PositionsRead {
   readonly receivedAtMs: number;
   /** The reads before it that this process made in the last seconds, oldest first. */
   readonly earlier: () => readonly SentList[];
+  /** As `ReadObservation` has them. */
+  readonly sizesBefore: ReadonlyMap<string, DecimalString>;
 }
 
 type SentList = Pick<PositionsRead, 'list' | 'sentAtMs'>;
@@ -103,7 +106,7 @@ function failuresNow(
 }
 
 function positionsRead(
-  { time, memory }: PipelineContext,
+  { time, memory, turns }: PipelineContext,
   { id, rules }: WatchedAccount,
   kept: KeptReading | undefined,
   at: Instant,
@@ -120,6 +123,7 @@ function positionsRead(
     isNew: memory.isNew(id, 'positions'),
     earlier: () => memory.recentPositions(id).filter(isEarlier).map(sentList),
     receivedAtMs: Math.ceil(time.ofMonotonic(kept.receivedMs ?? kept.at.monotonicMs)),
+    sizesBefore: turns.sizesBefore(id),
   };
 }
 

@@ -2,6 +2,7 @@ import type { SourceName } from '../../core/fields/field-catalogue.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import { elapsedMs, type Instant, type SourceReading } from '../../core/quantities/snapshot.ts';
 import type { ReadFailure } from '../../core/view/stored-figures.ts';
+import { Falls } from './falls.ts';
 import { SamePositions } from './same-positions.ts';
 
 /** A reading with the moment at which its age was what it says. */
@@ -47,6 +48,7 @@ const RECENT_MS = 20_000;
 /** The last good readings and reads under way of this process; only what is read seldom is stored, too. */
 export class ReadMemory {
   readonly samePositions = new SamePositions();
+  readonly falls = new Falls();
   readonly #accounts = new Map<string, AccountReads>();
   readonly #running = new Set<Promise<void>>();
 
@@ -63,7 +65,11 @@ export class ReadMemory {
     if (account.failures.length > 0) account.failures = without(account.failures, source);
     if (source !== 'positions') return;
     account.isOvertaken = false;
-    if (kept.reading.kind === 'read') this.samePositions.note(accountId, kept.reading.value as PositionList);
+    if (kept.reading.kind === 'read') {
+      const list = kept.reading.value as PositionList;
+      this.samePositions.note(accountId, list);
+      this.falls.note(accountId, list, kept.at.monotonicMs);
+    }
     const sinceMs = kept.at.monotonicMs - RECENT_MS;
     account.recent = [...account.recent.filter(({ at }) => at.monotonicMs >= sinceMs), kept];
   }
@@ -169,6 +175,7 @@ export class ReadMemory {
     const account = this.#accounts.get(accountId);
     if (account !== undefined) abortIn(account);
     this.samePositions.forget(accountId);
+    this.falls.forget(accountId);
     this.#accounts.delete(accountId);
   }
 

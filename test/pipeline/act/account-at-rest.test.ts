@@ -94,7 +94,14 @@ function built({ pnl, amount, liquidation, isComplete, isNew, isAsked, other }: 
   const observation = {
     sources: { positions: read(value) },
     at: at(0),
-    positions: { isNew, list: value, sentAtMs: nowMs - 20, receivedAtMs: nowMs - 10, earlier: () => [] },
+    positions: {
+      isNew,
+      list: value,
+      sentAtMs: nowMs - 20,
+      receivedAtMs: nowMs - 10,
+      earlier: () => [],
+      sizesBefore: new Map(),
+    },
     readings: undefined,
     failures: [],
     kept: {},
