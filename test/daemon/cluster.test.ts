@@ -9,7 +9,7 @@ import { eventually, openDaemonWorld, troubles } from './world.ts';
 
 const HALVE = `  - id: rule
     on: position
-    when: { liquidationDistance: { below: 9% } }
+    when: { liquidationDistance: { below: 28% } }
     keepFiringFor: 10s
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
