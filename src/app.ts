@@ -352,8 +352,7 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
   const { keyPrefix, redisTarget } = await import('./app/redis-target.ts');
   const { Secret } = await import('./config/secret.ts');
-  const place =
-    'redisUrl' in shared ? { url: new Secret(shared.redisUrl), prefix: shared.prefix } : shared;
+  const place = 'redisUrl' in shared ? { url: new Secret(shared.redisUrl), prefix: shared.prefix } : shared;
   const redis = await connectRedisOnce(redisTarget(place));
   const prefix = keyPrefix(place);
   const nonces = createRedisNonceStore({ redis, prefix });

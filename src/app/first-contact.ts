@@ -15,11 +15,13 @@ const AWAY: ReadonlySet<string | undefined> = new Set([
   'EPIPE',
 ]);
 const AWAY_WORDS = /^(?:no answer within|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
+const WRONG_ACCESS = /NOAUTH|WRONGPASS|NOPERM|certificate|SSL/i;
 const NO_SENTINEL = 'no Sentinel names the primary';
 
 /** A server that resets connections may want TLS or a certificate: it is not taken for one that is away. */
 function isAway({ code, message }: NodeJS.ErrnoException, why: string): boolean {
-  if (why === NO_SENTINEL || AWAY_WORDS.test(message)) return true;
+  if (why.startsWith(NO_SENTINEL)) return !WRONG_ACCESS.test(why);
+  if (AWAY_WORDS.test(message)) return true;
   return AWAY.has(code);
 }
 
@@ -72,8 +74,7 @@ async function isOfCluster(redis: Redis): Promise<boolean> {
 
 /** `undefined`: one of them has named a server. */
 function noSentinel({ message }: Error, target: RedisTarget, said: readonly string[]): string | undefined {
-  if (target.kind !== 'sentinel' || !message.startsWith('All sentinels are unreachable'))
-    return undefined;
+  if (target.kind !== 'sentinel' || !message.startsWith('All sentinels are unreachable')) return undefined;
   const isUnknown = said.some((words) => words.endsWith('got an invalid reply: null'));
   const name = isUnknown ? `no Sentinel knows a primary named ${target.name}` : NO_SENTINEL;
   const others = said.filter((words) => !words.endsWith('got an invalid reply: null'));

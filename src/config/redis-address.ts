@@ -59,7 +59,8 @@ export function readRedisAddress(text: string): RedisAddressReading {
   }
   const database = readDatabase(parts);
   if (database === undefined) return none('one whose database is no number');
-  if (kind === 'cluster' && database !== 0) return none('one with a database, of which a cluster has none but 0');
+  if (kind === 'cluster' && database !== 0)
+    return none('one with a database, of which a cluster has none but 0');
   const family = /(?:^|&)family=([46])(?:&|$)/.exec(query)?.[1];
   return {
     kind: 'address',

@@ -85,11 +85,17 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
     expect(await scene.primary.redis.dbsize()).toBe(0);
   });
 
-  test('while a slot of the cluster is not covered, it goes on from memory', { timeout: 120_000 }, async () => {
+  test('while a slot of the cluster is not covered, it goes on from memory', {
+    timeout: 120_000,
+  }, async () => {
     const { scene, world, reduceHalfway, wholeAgain, states } = await open();
     const [bystander] = scene.others;
     await bystander.kill();
-    await eventually(() => states().at(-1) === 'alone', 'a daemon without Redis', () => troubles(world.events));
+    await eventually(
+      () => states().at(-1) === 'alone',
+      'a daemon without Redis',
+      () => troubles(world.events),
+    );
     await reduceHalfway();
     await bystander.start();
     await wholeAgain();

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import type { Certificate } from './certificates.ts';
 import { freePort, type RedisServer, startRedisServer } from './redis.ts';
 import { until } from './until.ts';
 
@@ -10,6 +11,8 @@ export interface ClusterNode extends RedisServer {
   /** A connection for the test's own eyes. */
   readonly redis: Redis;
   readonly id: string;
+  /** Where it speaks TLS; 0: nowhere. */
+  readonly tlsPort: number;
 }
 
 export interface ClusterSceneOptions {
@@ -21,8 +24,8 @@ export interface ClusterSceneOptions {
   readonly password?: string;
   /** Further options of each node. */
   readonly args?: readonly string[];
-  /** How the test's own connections speak TLS. */
-  readonly tls?: { readonly ca: string };
+  /** Of the nodes, which speak TLS as well then. */
+  readonly certificate?: Certificate & { readonly ca: string };
 }
 
 /** Three primaries, and a replica of the one that serves the slot of `key`. */
@@ -34,6 +37,8 @@ export interface ClusterScene {
   readonly slot: number;
   /** `host:port,...` of the three primaries. */
   readonly hosts: string;
+  /** The same where they speak TLS. */
+  readonly tlsHosts: string;
   /** The replica hears no more of what the primary writes: that is lost when it takes over. */
   cutReplication(): Promise<void>;
   /** Id of the node that serves the slot, as a node says. */
@@ -77,6 +82,7 @@ export async function openClusterScene(options: ClusterSceneOptions): Promise<Cl
     others: [second, third],
     slot,
     hosts: primaries.map(({ port }) => `127.0.0.1:${port}`).join(','),
+    tlsHosts: primaries.map(({ tlsPort }) => `127.0.0.1:${tlsPort}`).join(','),
     async cutReplication() {
       await primary.redis.call('ACL', 'SETUSER', 'replica', 'off');
       await primary.redis.call('CLIENT', 'KILL', 'USER', 'replica');
@@ -96,8 +102,18 @@ export async function openClusterScene(options: ClusterSceneOptions): Promise<Cl
   };
 }
 
-async function startNode({ closing, password, args = [], tls }: ClusterSceneOptions): Promise<ClusterNode> {
+async function startNode(options: ClusterSceneOptions): Promise<ClusterNode> {
+  const { closing, password, args = [], certificate } = options;
   const access = password === undefined ? [] : ['--requirepass', password];
+  const tlsPort = certificate === undefined ? 0 : await freePort();
+  const tls =
+    certificate === undefined
+      ? []
+      : [
+          ...['--tls-port', String(tlsPort), '--tls-ca-cert-file', certificate.ca],
+          ...['--tls-cert-file', certificate.cert, '--tls-key-file', certificate.key],
+          ...['--tls-auth-clients', 'no', '--tls-cluster', 'yes', '--tls-replication', 'yes'],
+        ];
   const server = await startRedisServer({
     persistent: true,
     args: [
@@ -106,7 +122,7 @@ async function startNode({ closing, password, args = [], tls }: ClusterSceneOpti
       // So that a replica can be kept from following, and nobody else.
       ...['--masteruser', 'replica', '--masterauth', 'replica'],
       ...['--user', 'replica', 'on', '>replica', '+psync', '+replconf', '+ping'],
-      ...['--repl-diskless-sync-delay', '0', ...access, ...args],
+      ...['--repl-diskless-sync-delay', '0', ...access, ...tls, ...args],
     ],
   });
   closing(async () => {
@@ -117,13 +133,12 @@ async function startNode({ closing, password, args = [], tls }: ClusterSceneOpti
   const redis = new Redis({
     port: server.port,
     ...(password === undefined ? {} : { password }),
-    ...(tls === undefined ? {} : { tls }),
     retryStrategy: () => 50,
     maxRetriesPerRequest: 1,
   });
   redis.on('error', () => undefined);
   closing(async () => redis.disconnect());
-  return Object.assign(server, { redis, id: String(await redis.call('CLUSTER', 'MYID')) });
+  return Object.assign(server, { redis, id: String(await redis.call('CLUSTER', 'MYID')), tlsPort });
 }
 
 /** A third for each, and the slot that matters for the first one. */
@@ -150,7 +165,11 @@ interface Move {
   readonly password: string | undefined;
 }
 
-async function moveKeys(from: ClusterNode, to: ClusterNode, { slot, count, password }: Move): Promise<number> {
+async function moveKeys(
+  from: ClusterNode,
+  to: ClusterNode,
+  { slot, count, password }: Move,
+): Promise<number> {
   const keys = (await from.redis.call('CLUSTER', 'GETKEYSINSLOT', String(slot), String(count))) as string[];
   if (keys.length === 0) return 0;
   const access = password === undefined ? [] : ['AUTH', password];
