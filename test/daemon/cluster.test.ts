@@ -33,7 +33,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
       reduceHalfway: () =>
         drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order', world),
       /** What was begun ends, nothing is sent twice, and the queues go on in the server that is in use now. */
-      async wholeAgain(goesAlone = true) {
+      wholeAgain: async (goesAlone = true): Promise<void> => {
         await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') < 0.251, 'a fill', world);
         const before = ours(simulator, 'long').length;
         const isShared = (): boolean => states().at(-1) === 'shared';
