@@ -23,33 +23,36 @@ export class Closers {
 
 export const ACCOUNT = 'long';
 const MARKET = 'BTC_PERP';
-const FIRST = { below: 59_000, target: '0.25' };
-const SECOND = { below: 56_000, target: '0.125' };
+/** Where each of the rules fires, which part it closes, and what is left then. */
+const STEPS = [
+  { below: 59_000, by: '50%', left: '0.25' },
+  { below: 56_000, by: '50%', left: '0.125' },
+  { below: 53_000, by: '40%', left: '0.075' },
+] as const;
 
-const RULES = [FIRST, SECOND]
-  .map(
-    ({ below }, index) => `  - id: half-${index + 1}
+const RULES = STEPS.map(
+  ({ below, by }, index) => `  - id: part-${index + 1}
     on: position
     when: { markPrice: { below: ${below} } }
-    do: [{ reduce: { by: 50%, slippage: 1% } }]
+    do: [{ reduce: { by: ${by}, slippage: 1% } }]
 `,
-  )
-  .join('');
+).join('');
 
 /**
- * A position of 0.5 BTC on a simulated exchange whose price only falls: below 59,000 it is to be halved, below 56,000
- * once more. So what was done, and in which amounts, is known whatever happens on the way.
+ * A position of 0.5 BTC on a simulated exchange whose price only falls, and at each step part of it is to be closed. So
+ * what was done, and in which amounts, is known whatever happens on the way.
  */
 export interface Crash {
   readonly simulator: RunningSimulator;
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
   readonly size: () => number;
-  /** The price falls below the first threshold and goes on falling until the position is halved. */
-  readonly beginFirst: () => void;
-  readonly endFirst: () => Promise<void>;
-  /** The same for the second one, as a whole. */
-  readonly second: () => Promise<void>;
+  /** The price falls below the threshold of a step. */
+  readonly begin: (step: number) => void;
+  /** The price goes on falling until what the step is to close is closed. */
+  readonly end: (step: number) => Promise<void>;
+  /** What is to be left after a step. */
+  readonly leftAfter: (step: number) => number;
   /** What the ledger shows against the promise, in words. `overshoots`: orders that the audit says may add up. */
   readonly violations: (overshoots: ReadonlySet<string>) => readonly string[];
 }
@@ -73,39 +76,38 @@ export async function openCrash(redis: RedisPart, closers: Closers): Promise<Cra
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-failovers-'));
   closers.add(() => rm(folder, { recursive: true, force: true }));
   const configFile = path.join(folder, 'breakwater.yaml');
-  const accounts = { [ACCOUNT]: { rules: ['half-1', 'half-2'] } };
+  const accounts = { [ACCOUNT]: { rules: STEPS.map((_, index) => `part-${index + 1}`) } };
   await writeFile(configFile, configText(simulator, { accounts, rules: RULES, redis }));
   const size = (): number => simulator.model.openPositions(ACCOUNT, MARKET)[0]?.amount.toNumber() ?? 0;
   const fall = (by: number): void => {
     const last = simulator.model.market(MARKET)?.last.toNumber() ?? Number.NaN;
     simulator.setPrice(MARKET, (last * (1 - by)).toFixed(1));
   };
-  const set = (price: number): void => simulator.setPrice(MARKET, price.toFixed(1));
-  const fallUntil = (target: string): Promise<void> => {
-    const isThere = (): boolean => size() <= Number(target) + 1e-9;
-    return until(
-      () => {
-        if (isThere()) return true;
-        fall(0.0003);
-        return false;
-      },
-      `a position of ${target}`,
-      { everyMs: 150, withinMs: 60_000, about: () => size() },
-    );
+  const beganMs: number[] = [];
+  const targetAt = (atMs: number): Decimal | undefined => {
+    const step = STEPS[beganMs.filter((ms) => ms <= atMs).length - 1];
+    return step === undefined ? undefined : decimal(step.left);
   };
-  let secondFromMs = Number.POSITIVE_INFINITY;
-  const targetAt = (atMs: number): Decimal => decimal(atMs < secondFromMs ? FIRST.target : SECOND.target);
+  const leftAfter = (step: number): number => Number(STEPS[step]?.left);
   return {
     simulator,
     configFile,
     env: environment(simulator),
     size,
-    beginFirst: () => set(FIRST.below - 10),
-    endFirst: () => fallUntil(FIRST.target),
-    async second() {
-      secondFromMs = Date.now();
-      set(SECOND.below - 10);
-      await fallUntil(SECOND.target);
+    leftAfter,
+    begin(step) {
+      beganMs[step] = Date.now();
+      simulator.setPrice(MARKET, String((STEPS[step]?.below ?? Number.NaN) - 10));
+    },
+    end(step) {
+      const isThere = (): boolean => size() <= leftAfter(step) + 1e-9;
+      const falls = (): boolean => {
+        if (isThere()) return true;
+        fall(0.0003);
+        return false;
+      };
+      const waiting = { everyMs: 150, withinMs: 60_000, about: size };
+      return until(falls, `a position of ${leftAfter(step)}`, waiting);
     },
     violations(overshoots) {
       const trail = {

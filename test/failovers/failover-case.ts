@@ -21,6 +21,8 @@ export interface FailoverCase {
   /** And so many milliseconds later. */
   readonly delayMs: number;
   readonly daemons: 1 | 2;
+  /** From the trouble on, until the price goes on falling: until then what was sent rests. */
+  readonly fallsAfterMs: number;
   /** Of a slot that is moved: keys that go first, and how long until the others follow. */
   readonly keysFirst: number;
   readonly pauseMs: number;
@@ -34,7 +36,8 @@ export function failoverCase(keeper: Keeper, seed: number): FailoverCase {
     seed,
     keeper,
     trouble: troubles[seed % troubles.length]!,
-    atEvent: 1 + random.below(40),
+    atEvent: 1 + random.below(24),
+    fallsAfterMs: random.below(3) === 0 ? 0 : random.below(4_000),
     delayMs: random.below(3) === 0 ? 0 : random.below(60),
     daemons: random.below(2) === 0 ? 1 : 2,
     keysFirst: 1 + random.below(20),

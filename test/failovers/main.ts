@@ -67,9 +67,9 @@ async function run(): Promise<void> {
 }
 
 function lineOf({ played, violations, wentAlone, handedBack, ...figures }: Played): string {
-  const { keeper, seed, trouble, daemons, atEvent, delayMs } = played;
+  const { keeper, seed, trouble, daemons, atEvent, delayMs, fallsAfterMs } = played;
   const how = wentAlone ? `alone, then ${handedBack.join(' and ') || 'nothing handed back'}` : 'never alone';
-  const line = `${keeper} ${seed}: ${trouble} at event ${atEvent} + ${delayMs} ms, ${daemons} daemon(s): ${how}; ${figures.orders} orders, ${figures.overshoots} overshoots, halved after ${(figures.untilHalvedMs / 1_000).toFixed(1)} s`;
+  const line = `${keeper} ${seed}: ${trouble} at event ${atEvent} + ${delayMs} ms, price falls ${fallsAfterMs} ms later, ${daemons} daemon(s): ${how}; ${figures.orders} orders, ${figures.overshoots} overshoots, halved after ${(figures.untilHalvedMs / 1_000).toFixed(1)} s`;
   return [line, ...violations.map((words) => `  VIOLATION ${words}`)].join('\n');
 }
 

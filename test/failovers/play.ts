@@ -16,7 +16,7 @@ export interface Played {
   readonly handedBack: readonly string[];
   readonly orders: number;
   readonly overshoots: number;
-  /** From the trouble to the end of what had begun, milliseconds. */
+  /** From when the price goes on falling to the end of what had begun, milliseconds. */
   readonly untilHalvedMs: number;
   readonly durationMs: number;
 }
@@ -52,13 +52,13 @@ async function playIn(played: FailoverCase, closers: Closers): Promise<Played> {
   }
   await until(() => events.filter(({ kind }) => kind === 'evaluated').length > 3, 'first polls');
   await servers.prepare();
-  crash.beginFirst();
+  crash.begin(0);
   counted = played.atEvent;
   await moment.promise;
   await sleep(played.delayMs);
   const troubledMs = performance.now();
   const story = { played, crash, servers, events, daemons };
-  const { violations, untilHalvedMs } = await live(story, troubledMs);
+  const { violations, untilHalvedMs } = await live(story, troubledMs + played.fallsAfterMs);
   const standbys = events.flatMap((event) => (event.kind === 'standby' ? [event] : []));
   return {
     played,
@@ -84,25 +84,28 @@ interface Story {
 
 /** What comes after the moment, and what is wrong at the end. */
 async function live(story: Story, troubledMs: number) {
-  const { crash, servers, events, daemons } = story;
+  const { played, crash, servers, events, daemons } = story;
   const violations: string[] = [];
   let untilHalvedMs = Number.POSITIVE_INFINITY;
   try {
     const troubled = servers.trouble();
-    await crash.endFirst();
+    troubled.catch(() => undefined);
+    await sleep(played.fallsAfterMs);
+    await crash.end(0);
     untilHalvedMs = performance.now() - troubledMs;
     await troubled;
     await servers.settled();
     await until(() => areShared(events, daemons.length), 'shared state', { about: () => lastOf(events) });
     const from = events.length;
     await until(() => events.slice(from).some(({ kind }) => kind === 'ticked'), 'ticks of the queue');
-    await crash.second();
+    crash.begin(1);
+    await crash.end(1);
     await restOf(story, events.length);
   } catch (error) {
     violations.push(`${(error as Error).message} ${JSON.stringify(lastOf(events))}`);
   }
   violations.push(...crash.violations(overshootsIn(events)));
-  if (crash.size() !== 0.125) violations.push(`the position is ${crash.size()} in the end, and not 0.125`);
+  if (crash.size() !== crash.leftAfter(1)) violations.push(`the position is ${crash.size()} in the end`);
   const [daemon] = daemons;
   const verdict = await daemon?.state.audit.verify(ACCOUNT).catch((error: unknown) => ({
     kind: String(error),
