@@ -350,11 +350,11 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { createRedisNonceStore } = await import('./state/nonce/nonce-redis.ts');
   const { createRedisRateLimitStore } = await import('./state/limits/limiter-redis.ts');
   const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
-  const { keyPrefix, redisTarget } = await import('./app/redis-target.ts');
+  const { prefixOf, redisTarget } = await import('./app/redis-target.ts');
   const { Secret } = await import('./config/secret.ts');
   const place = 'redisUrl' in shared ? { url: new Secret(shared.redisUrl), prefix: shared.prefix } : shared;
   const redis = await connectRedisOnce(redisTarget(place));
-  const prefix = keyPrefix(place);
+  const prefix = prefixOf(place);
   const nonces = createRedisNonceStore({ redis, prefix });
   const limits = createRedisRateLimitStore({ redis, prefix });
   const close = async () => {

@@ -77,6 +77,6 @@ function askAgain(): (error: Error) => boolean {
 }
 
 /** The prefix of keys at this address, however it was written. @throws TypeError for what is no address */
-export function keyPrefix({ url, prefix }: Pick<RedisSettings, 'url' | 'prefix'>): string {
+export function prefixOf({ url, prefix }: Pick<RedisSettings, 'url' | 'prefix'>): string {
   return prefixAt(addressIn(url, {}).address, prefix);
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { connectRedisOnce } from '../../src/app/connect-redis-once.ts';
-import { keyPrefix, redisTarget } from '../../src/app/redis-target.ts';
+import { prefixOf, redisTarget } from '../../src/app/redis-target.ts';
 import { Secret } from '../../src/config/secret.ts';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
@@ -101,7 +101,7 @@ describe.runIf(hasRedisServer())('each node of a cluster', () => {
       prefix: 'bw',
       tls: { ca: await readFile(authority.cert, 'utf8') },
     };
-    expect(keyPrefix(place)).toBe('{bw}');
+    expect(prefixOf(place)).toBe('{bw}');
     const redis = await connectRedisOnce(redisTarget(place));
     closeAfterTest(async () => redis.disconnect());
     expect(await redis.set('{bw}:probe', '1', 'PX', 1)).toBe('OK');

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { mixedCase } from './mixed-case.ts';
-import { NoSuchVersionError, openOtherTree, type OtherTree } from './other-tree.ts';
+import { NoSuchVersionError, type OtherTree, openOtherTree } from './other-tree.ts';
 import { type Mixed, play } from './play.ts';
 
 const HELP = `Runs this version and another one at once against one Redis, through a crash in which one of them may be killed, and
@@ -82,6 +82,8 @@ function sumOf(all: readonly Mixed[]): string {
   for (const [words, times] of all.flatMap((mixed) => Object.entries(mixed.warnings))) {
     warnings.set(words, (warnings.get(words) ?? 0) + times);
   }
-  const lines = [...warnings].toSorted((a, b) => b[1] - a[1]).map(([words, times]) => `  ${times} x ${words}`);
+  const lines = [...warnings]
+    .toSorted((a, b) => b[1] - a[1])
+    .map(([words, times]) => `  ${times} x ${words}`);
   return [`${all.length} cases, ${broken} with a violation. Warned of:`, ...lines, ''].join('\n');
 }

@@ -10,7 +10,7 @@ export interface MixedCase {
   readonly killed: Version | 'none';
   /** From the moment at which the rule may fire, milliseconds. */
   readonly killedAfterMs: number;
-  /** Which goes on alone afterwards; then the other one, alone again. */
+  /** Which goes on alone afterwards; then the other one, started anew on what that left. */
   readonly then: Version;
 }
 

@@ -15,6 +15,9 @@ import type { OtherTree } from './other-tree.ts';
 
 const PREFIX = 'bw';
 const HERE = path.join(import.meta.dirname, '../..');
+/** Compiling the sources is most of a start. */
+const COMPILED = path.join(HERE, 'node_modules/.cache/node-compile');
+const STARTED_WITHIN_MS = 120_000;
 
 export interface Mixed {
   readonly played: MixedCase;
@@ -65,22 +68,25 @@ async function live(
   start: (version: Version, instance: number) => Promise<Child>,
 ): Promise<void> {
   const other = (version: Version): Version => (version === 'old' ? 'new' : 'old');
-  const both = [await start(first, 0), await start(other(first), 1)];
+  const both = await Promise.all([start(first, 0), start(other(first), 1)]);
   crash.begin(0);
   const halved = crash.end(0);
   halved.catch(() => undefined);
   await sleep(killedAfterMs);
   if (killed !== 'none') await both.find(({ version }) => version === killed)?.end('SIGKILL');
   await halved;
-  for (const child of both) await child.end('SIGTERM');
-  for (const [index, version] of [then, other(then)].entries()) {
-    const alone = await start(version, 0);
-    crash.begin(index + 1);
-    await crash.end(index + 1);
-    // What would be done twice shows within some polls.
-    await sleep(1_500);
-    await alone.end('SIGTERM');
-  }
+  await both.find(({ version }) => version !== then)?.end('SIGTERM');
+  const stayed = killed === then ? undefined : both.find(({ version }) => version === then);
+  await aloneThrough(1, stayed ?? (await start(then, 0)), crash);
+  await aloneThrough(2, await start(other(then), 0), crash);
+}
+
+async function aloneThrough(step: number, child: Child, crash: Crash): Promise<void> {
+  crash.begin(step);
+  await crash.end(step);
+  // What would be done twice shows within some polls.
+  await sleep(1_500);
+  await child.end('SIGTERM');
 }
 
 async function judged(crash: Crash, url: string): Promise<readonly string[]> {
@@ -133,7 +139,7 @@ async function startVersion(starting: Starting): Promise<Child> {
   const args = [main, 'run', '--config', crash.configFile, '--instance', String(instance)];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...crash.env },
+    env: { NODE_COMPILE_CACHE: COMPILED, ...process.env, ...crash.env },
   });
   const killWithUs = () => child.kill('SIGKILL');
   process.once('exit', killWithUs);
@@ -157,7 +163,7 @@ async function startVersion(starting: Starting): Promise<Child> {
     return said.includes('watching ');
   };
   const about = () => said.slice(-1_500);
-  await until(isWatching, `the ${version} version to watch`, { about });
+  await until(isWatching, `the ${version} version to watch`, { about, withinMs: STARTED_WITHIN_MS });
   return { version, end };
 }
 
