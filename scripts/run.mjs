@@ -9,10 +9,8 @@ import { runInstead } from './lib/spawn.mjs';
 import { ensureTestTools } from './lib/tools.mjs';
 
 /**
- * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater`, `npm run bench`, `npm run field`,
- * `npm run fuzz`, `npm run faults`, `npm run soak`, `npm run outages`, `npm run calibrate` and `npm run rulesets`. It makes
- * sure of the packages and of a Node that runs TypeScript; where the task needs them, also of a Redis server and of the
- * tools that tests use. Then it runs the task.
+ * Behind the npm scripts that `TASKS` names. It makes sure of the packages and of a Node that runs TypeScript; where the
+ * task needs them, also of a Redis server and of the tools that tests use. Then it runs the task.
  * Plain JavaScript without dependencies: it runs before anything is installed, on Node 20 too.
  */
 
@@ -30,6 +28,8 @@ const TASKS = {
   soak: { script: 'test/soak/main.ts', redis: true },
   faults: { script: 'test/faults/main.ts' },
   outages: { script: 'test/outages/main.ts', redis: true },
+  failovers: { script: 'test/failovers/main.ts' },
+  versions: { script: 'test/versions/main.ts' },
   calibrate: { script: 'test/calibration/main.ts' },
   rulesets: { script: 'test/rulesets/main.ts' },
 };

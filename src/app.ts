@@ -356,12 +356,13 @@ async function connectStores(shared: ExchangeConnectionOptions['shared']) {
   const { createRedisNonceStore } = await import('./state/nonce/nonce-redis.ts');
   const { createRedisRateLimitStore } = await import('./state/limits/limiter-redis.ts');
   const { connectRedisOnce } = await import('./app/connect-redis-once.ts');
-  const { redisTarget } = await import('./app/redis-target.ts');
+  const { prefixOf, redisTarget } = await import('./app/redis-target.ts');
   const { Secret } = await import('./config/secret.ts');
-  const place = 'redisUrl' in shared ? { url: new Secret(shared.redisUrl) } : shared;
+  const place = 'redisUrl' in shared ? { url: new Secret(shared.redisUrl), prefix: shared.prefix } : shared;
   const redis = await connectRedisOnce(redisTarget(place));
-  const nonces = createRedisNonceStore({ redis, prefix: shared.prefix });
-  const limits = createRedisRateLimitStore({ redis, prefix: shared.prefix });
+  const prefix = prefixOf(place);
+  const nonces = createRedisNonceStore({ redis, prefix });
+  const limits = createRedisRateLimitStore({ redis, prefix });
   const close = async () => {
     await nonces.close();
     redis.disconnect();

@@ -55,8 +55,8 @@ export async function connectRedis(target: RedisTarget, options: ConnectOptions)
   const { onError, mayBeLost, prefix } = options;
   let isMade = false;
   // A daemon that cannot reach Redis at its start says so; later it goes on asking.
-  const pauseOfSentinels: ReconnectPause = (times) => (isMade ? reconnectPause(times) : null);
-  const redis = new Redis({ ...promptConnection(target, pauseOfSentinels), lazyConnect: true });
+  const pauseOfLookUps: ReconnectPause = (times) => (isMade ? reconnectPause(times) : null);
+  const redis = new Redis({ ...promptConnection(target, pauseOfLookUps), lazyConnect: true });
   const problem = await makeContact(redis, target);
   if (problem === undefined) {
     isMade = true;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { RedisTarget } from '../queues/connection.ts';
 import { inTime } from '../web/in-time.ts';
+import { NoClusterNodeError } from './cluster-connector.ts';
 
 const CONNECT_MS = 10_000;
 const ANSWER_MS = 3_000;
@@ -14,11 +15,13 @@ const AWAY: ReadonlySet<string | undefined> = new Set([
   'EPIPE',
 ]);
 const AWAY_WORDS = /^(?:no answer within|LOADING|MASTERDOWN|Connection is closed|connect ETIMEDOUT)/;
+const WRONG_ACCESS = /NOAUTH|WRONGPASS|NOPERM|certificate|SSL/i;
 const NO_SENTINEL = 'no Sentinel names the primary';
 
 /** A server that resets connections may want TLS or a certificate: it is not taken for one that is away. */
 function isAway({ code, message }: NodeJS.ErrnoException, why: string): boolean {
-  if (why === NO_SENTINEL || AWAY_WORDS.test(message)) return true;
+  if (why.startsWith(NO_SENTINEL)) return !WRONG_ACCESS.test(why);
+  if (AWAY_WORDS.test(message)) return true;
   return AWAY.has(code);
 }
 
@@ -44,9 +47,12 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
     await inTime(redis.connect(), CONNECT_MS);
     // A server that accepts connections and says nothing is as good as none.
     await inTime(redis.ping(), ANSWER_MS);
-    return undefined;
+    if (target.kind !== undefined || !(await inTime(isOfCluster(redis), ANSWER_MS))) return undefined;
+    redis.disconnect();
+    return { why: OF_CLUSTER, isAway: false };
   } catch (error) {
     redis.disconnect();
+    if (error instanceof NoClusterNodeError) return { why: error.message, isAway: error.isAway };
     const cause = first ?? (error as NodeJS.ErrnoException);
     const why = noSentinel(error as Error, target, [...ofSentinels]) ?? reasonOf(cause, target);
     return { why, isAway: isAway(cause, why) };
@@ -58,10 +64,17 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
   }
 }
 
+const OF_CLUSTER = 'it is a node of a Redis Cluster (then redis+cluster:// or rediss+cluster://)';
+
+/** False also for a server that does not say. */
+async function isOfCluster(redis: Redis): Promise<boolean> {
+  const info = await redis.info('server').catch(() => '');
+  return /^redis_mode:cluster/m.test(info);
+}
+
 /** `undefined`: one of them has named a server. */
 function noSentinel({ message }: Error, target: RedisTarget, said: readonly string[]): string | undefined {
-  if (target.sentinels === undefined || !message.startsWith('All sentinels are unreachable'))
-    return undefined;
+  if (target.kind !== 'sentinel' || !message.startsWith('All sentinels are unreachable')) return undefined;
   const isUnknown = said.some((words) => words.endsWith('got an invalid reply: null'));
   const name = isUnknown ? `no Sentinel knows a primary named ${target.name}` : NO_SENTINEL;
   const others = said.filter((words) => !words.endsWith('got an invalid reply: null'));

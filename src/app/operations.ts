@@ -31,7 +31,7 @@ import { readSigns } from './daemon-signs.ts';
 import { countHeld } from './held-notices.ts';
 import { type PlaceConfig, problem, readConfig, readPlaceConfig } from './place-config.ts';
 import { QuietSource } from './quiet-source.ts';
-import { redisTarget } from './redis-target.ts';
+import { prefixOf, redisTarget } from './redis-target.ts';
 
 /** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
 export interface OperationsPlace {
@@ -120,8 +120,9 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   if (url === undefined || url.reveal() === '') {
     throw problem('redis-unknown', 'the address of Redis is not known here', 'Name it with --redis.');
   }
-  const prefix = place.redisPrefix ?? server?.prefix ?? DEFAULT_PREFIX;
-  const redis = await connectRedisOnce(redisTarget({ ...server, url }));
+  const written = place.redisPrefix ?? server?.prefix ?? DEFAULT_PREFIX;
+  const prefix = prefixOf({ url, prefix: written });
+  const redis = await connectRedisOnce(redisTarget({ ...server, url, prefix }));
   // What an operator types must not carry a secret into the audit.
   const secrets = found?.secrets ?? [];
   const key = ownKey?.reveal();

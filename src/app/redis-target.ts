@@ -1,15 +1,17 @@
 import type { RedisSettings } from '../config/redis.ts';
-import { readRedisAddress } from '../config/redis-address.ts';
+import { prefixAt, readRedisAddress } from '../config/redis-address.ts';
 import type { RedisTarget, TlsTexts } from '../queues/connection.ts';
+import { createClusterConnector } from './cluster-connector.ts';
 import { createFollowingConnector } from './sentinel-connector.ts';
 
 /** What says where Redis is and how it is reached. */
-export type RedisPlace = Pick<RedisSettings, 'url'> & Partial<Pick<RedisSettings, 'tls' | 'sentinel'>>;
+export type RedisPlace = Pick<RedisSettings, 'url' | 'prefix'> &
+  Partial<Pick<RedisSettings, 'tls' | 'sentinel'>>;
 
 /** What every connection to Redis has in common, for ioredis and BullMQ. @throws TypeError for what is no address */
-export function redisTarget({ url, tls = {}, sentinel = {} }: RedisPlace): RedisTarget {
+export function redisTarget({ url, prefix, tls = {}, sentinel = {} }: RedisPlace): RedisTarget {
   const { address, texts } = addressIn(url, tls);
-  const { hosts, primary, username, password, family, database: db } = address;
+  const { hosts, primary, isCluster = false, username, password, family, database: db } = address;
   const shared = {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
@@ -17,9 +19,15 @@ export function redisTarget({ url, tls = {}, sentinel = {} }: RedisPlace): Redis
     db,
     ...(texts === undefined ? {} : { tls: texts }),
   };
+  if (isCluster) {
+    const { db: _only, ...access } = shared;
+    const Connector = createClusterConnector({ ...access, nodes: hosts, key: prefixAt(address, prefix) });
+    return { ...shared, kind: 'cluster', Connector, reconnectOnError: askAgain() };
+  }
   if (primary === undefined) return { ...shared, ...hosts[0] };
   return {
     ...shared,
+    kind: 'sentinel',
     sentinels: hosts.map(({ host, port }) => ({ host, port })),
     name: primary,
     ...(sentinel.username === undefined ? {} : { sentinelUsername: sentinel.username }),
@@ -45,16 +53,30 @@ function addressIn(url: RedisSettings['url'], { ca, cert, key }: RedisSettings['
 
 /** A Sentinel that takes longer has hung, and the next one is asked. */
 const SENTINEL_TIMEOUT_MS = 1_000;
-const ASK_AGAIN_EVERY_MS = 5_000;
 
-/** Whether a refusal is a reason to ask the Sentinels again: a server that takes no writes may be the primary no more. */
+/**
+ * What is said by a server that may be the primary no more, and how long until that is a reason to look again. While a
+ * slot is on its way (ASK, TRYAGAIN) its keys are at two servers: that ends with MOVED, and looking again would not help.
+ */
+const REASONS_TO_LOOK: readonly { readonly words: RegExp; readonly everyMs: number }[] = [
+  { words: /\bMOVED\b/, everyMs: 500 },
+  { words: /\b(?:READONLY|NOREPLICAS|CLUSTERDOWN)\b/, everyMs: 5_000 },
+];
+
+/** Whether a refusal is a reason to ask again which server is the primary. */
 function askAgain(): (error: Error) => boolean {
   let askedMs = Number.NEGATIVE_INFINITY;
   return ({ message }) => {
-    if (!/\b(?:READONLY|NOREPLICAS)\b/.test(message)) return false;
+    const reason = REASONS_TO_LOOK.find(({ words }) => words.test(message));
+    if (reason === undefined) return false;
     const nowMs = performance.now();
-    if (nowMs - askedMs < ASK_AGAIN_EVERY_MS) return false;
+    if (nowMs - askedMs < reason.everyMs) return false;
     askedMs = nowMs;
     return true;
   };
+}
+
+/** The prefix of keys at this address, however it was written. @throws TypeError for what is no address */
+export function prefixOf({ url, prefix }: Pick<RedisSettings, 'url' | 'prefix'>): string {
+  return prefixAt(addressIn(url, {}).address, prefix);
 }

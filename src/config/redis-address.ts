@@ -1,10 +1,12 @@
 /** Where Redis is, as an address says it. */
 export interface RedisAddress {
   readonly tls: boolean;
-  /** The server; with `primary` the Sentinels, in the order in which they are asked. */
+  /** The server; with `primary` the Sentinels, of a cluster some nodes, in the order in which they are asked. */
   readonly hosts: readonly RedisHost[];
   /** Name that the Sentinels know the primary by. */
   readonly primary?: string;
+  /** Present: the hosts are nodes of a Redis Cluster. */
+  readonly isCluster?: true;
   readonly username?: string;
   readonly password?: string;
   readonly database: number;
@@ -23,9 +25,10 @@ export type RedisAddressReading =
   | { readonly kind: 'none'; readonly got: string };
 
 /** Completes "expected an address". */
-export const REDIS_FORMS = 'that starts with redis://, rediss://, redis+sentinel:// or rediss+sentinel://';
+export const REDIS_FORMS =
+  'that starts with redis://, rediss://, or with +sentinel or +cluster before the colon';
 
-export const REDIS_PATTERN = '^rediss?(\\+sentinel)?://';
+export const REDIS_PATTERN = '^rediss?(\\+sentinel|\\+cluster)?://';
 
 const REDIS_PORT = 6379;
 const SENTINEL_PORT = 26_379;
@@ -34,20 +37,21 @@ const PARTS =
   /^(?<scheme>rediss?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?:(?<login>[^/?#]*)@)?(?<hosts>[^@/?#]*)(?:\/(?<path>[^?#]*))?(?:\?(?<query>[^#]*))?(?:#.*)?$/;
 
 /**
- * Reads `redis[s]://[user:password@]host[:port][/database]` and
+ * Reads `redis[s]://[user:password@]host[:port][/database]`, `redis[s]+cluster://[user:password@]host[:port],...` and
  * `redis[s]+sentinel://[user:password@]host[:port],...[/primary][/database]`. Names and passwords are percent-encoded. Of
  * the query only `family=4` or `family=6` counts.
  */
 export function readRedisAddress(text: string): RedisAddressReading {
   const { scheme, kind, login, hosts = '', path = '', query = '' } = PARTS.exec(text)?.groups ?? {};
   if (scheme === undefined) return none('another text');
-  if (kind === 'cluster') return none('the address of a Redis Cluster, which does not work: use Sentinel');
   const isSentinel = kind === 'sentinel';
   const who = readLogin(login);
   if (who === undefined) return none('a user or password that is not percent-encoded');
   const servers = hosts.split(',').map((host) => readHost(host, isSentinel ? SENTINEL_PORT : REDIS_PORT));
   if (!servers.every((host) => host !== undefined)) return none('one without a host, or with a wrong port');
-  if (servers.length > 1 && !isSentinel) return none('one with several hosts but without +sentinel');
+  if (servers.length > 1 && kind === undefined) {
+    return none('one with several hosts but without +sentinel or +cluster');
+  }
   const parts = path.split('/');
   const primary = isSentinel ? parts.shift() : undefined;
   if (isSentinel && !/^[\w.-]+$/.test(primary ?? '')) {
@@ -55,6 +59,8 @@ export function readRedisAddress(text: string): RedisAddressReading {
   }
   const database = readDatabase(parts);
   if (database === undefined) return none('one whose database is no number');
+  if (kind === 'cluster' && database !== 0)
+    return none('one with a database, of which a cluster has none but 0');
   const family = /(?:^|&)family=([46])(?:&|$)/.exec(query)?.[1];
   return {
     kind: 'address',
@@ -62,6 +68,7 @@ export function readRedisAddress(text: string): RedisAddressReading {
       tls: scheme === 'rediss',
       hosts: servers,
       ...(primary === undefined ? {} : { primary }),
+      ...(kind === 'cluster' ? { isCluster: true } : {}),
       ...who,
       database,
       ...(family === undefined ? {} : { family: family === '4' ? 4 : 6 }),
@@ -100,9 +107,19 @@ function readDatabase([text = '', ...more]: readonly string[]): number | undefin
 }
 
 /** For people: without user and password. */
-export function showRedisAddress({ tls, hosts, primary, database }: RedisAddress): string {
-  const scheme = `${tls ? 'rediss' : 'redis'}${primary === undefined ? '' : '+sentinel'}`;
+export function showRedisAddress({ tls, hosts, primary, isCluster, database }: RedisAddress): string {
+  const kind = isCluster === true ? '+cluster' : primary === undefined ? '' : '+sentinel';
+  const scheme = `${tls ? 'rediss' : 'redis'}${kind}`;
   const shown = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
   const path = [...(primary === undefined ? [] : [primary]), ...(database === 0 ? [] : [database])];
   return [`${scheme}://${shown.join(',')}`, ...path].join('/');
+}
+
+/**
+ * What keys begin with. In a cluster it is the hash tag of all of them, so that everything of one installation lies in one
+ * slot: whoever can write there can write everything, and one server answers for it.
+ */
+export function prefixAt({ isCluster }: Pick<RedisAddress, 'isCluster'>, prefix: string): string {
+  const name = prefix.replace(/^\{(.*)\}$/, '$1');
+  return isCluster === true ? `{${name}}` : name;
 }

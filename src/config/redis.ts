@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { readCertificates, readPrivateKey } from './certificates.ts';
-import { readRedisAddress } from './redis-address.ts';
+import { prefixAt, readRedisAddress } from './redis-address.ts';
 import { Secret } from './secret.ts';
 import { resolved, type SecretContext } from './secrets.ts';
 import { complain } from './shape/read.ts';
@@ -14,10 +14,10 @@ const pemFile = (of: string): z.ZodType<string> =>
 export const redisSchema = section(
   {
     url: redisUrlOrRef().describe(
-      'Address of the Redis server; with a password, as a reference. `redis+sentinel://HOST:26379,HOST:26379/NAME` asks Sentinels for the primary of that name (docs/operations.md); `rediss` speaks TLS.',
+      'Address of the Redis server; with a password, as a reference. `redis+sentinel://HOST:26379,HOST:26379/NAME` asks Sentinels for the primary of that name, `redis+cluster://HOST,HOST` names nodes of a Redis Cluster (docs/operations.md); `rediss` speaks TLS.',
     ),
     prefix: name('a prefix').describe(
-      'First part of every key, so that several installations can share a server.',
+      'First part of every key, so that several installations can share a server. In a Redis Cluster it stands in braces, `{breakwater}`, which puts all keys into one slot.',
     ),
     required: flag().describe(
       '`true`: without Redis nothing is polled or sent. `false`: a process that polls and acts goes on from its own memory while Redis is lost; several take turns by their `--instance`.',
@@ -58,6 +58,7 @@ export interface RedisTls {
 export interface RedisSettings {
   /** Empty: a secret that is not at hand. */
   readonly url: Secret;
+  /** As keys begin: in braces where they lie in a cluster. */
   readonly prefix: string;
   readonly required: boolean;
   /** Absolute path of the directory. Absent: what the surroundings offer. */
@@ -92,7 +93,7 @@ export function compileRedis(
   }
   return {
     url,
-    prefix,
+    prefix: reading.kind === 'address' ? prefixAt(reading.address, prefix) : prefix,
     required,
     ...(mirror === undefined
       ? {}

@@ -17,13 +17,21 @@ export type RedisTarget = {
   /** Absent: no TLS. */
   readonly tls?: TlsTexts;
 } & (
-  | { readonly host?: string; readonly port?: number; readonly sentinels?: never }
-  | ({
+  | { readonly host?: string; readonly port?: number; readonly kind?: never }
+  | (Following & { readonly kind: 'cluster' })
+  | (Following & {
+      readonly kind: 'sentinel';
       readonly sentinels: { host: string; port: number }[];
       /** Of the primary. */
       readonly name: string;
     } & SentinelAccess)
 );
+
+/** Which server it is may change. */
+interface Following {
+  readonly Connector: NonNullable<IoredisOptions['Connector']>;
+  readonly reconnectOnError: (error: Error) => boolean;
+}
 
 interface SentinelAccess {
   readonly sentinelUsername?: string;
@@ -31,8 +39,6 @@ interface SentinelAccess {
   readonly sentinelTLS?: TlsTexts;
   readonly enableTLSForSentinelMode: boolean;
   readonly sentinelCommandTimeout: number;
-  readonly Connector: NonNullable<IoredisOptions['Connector']>;
-  readonly reconnectOnError: (error: Error) => boolean;
 }
 
 const LONGEST_PAUSE_MS = 1_000;
@@ -62,25 +68,25 @@ export function producerConnection(target: RedisTarget): RedisOptions {
 }
 
 /** For calls that must be answered at once or fail. */
-export function promptConnection(target: RedisTarget, pauseOfSentinels: ReconnectPause) {
+export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectPause) {
   return {
     ...target,
     ...reconnecting(target, reconnectPause, SILENCE_MS),
-    sentinelRetryStrategy: pauseOfSentinels,
+    sentinelRetryStrategy: pauseOfLookUps,
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
   };
 }
 
 /**
- * Without Sentinels there is only the one server to wait for. With them a connection that has hung is given up: another
- * server may be the primary by now.
+ * Without Sentinels or a cluster there is only the one server to wait for. With them a connection that has hung is given up:
+ * another server may be the primary by now. (The look-up of a cluster's node pauses like that of Sentinels.)
  */
-function reconnecting({ sentinels }: RedisTarget, pause: ReconnectPause, silenceMs: number) {
+function reconnecting({ kind }: RedisTarget, pause: ReconnectPause, silenceMs: number) {
   return {
     retryStrategy: pause,
     sentinelRetryStrategy: pause,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    ...(sentinels === undefined ? {} : { socketTimeout: silenceMs }),
+    ...(kind === undefined ? {} : { socketTimeout: silenceMs }),
   };
 }

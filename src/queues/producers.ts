@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
@@ -55,9 +56,10 @@ export function openQueues({ target, prefix, sealOf = () => undefined, onError }
 
 /** Without a connection there is nothing to end in order; it must not be made anew. */
 async function closeQueue(queue: Queue): Promise<void> {
-  const client = await queue.backend.client;
-  if (client.status === 'ready') return await queue.close();
-  client.disconnect();
+  // One that never came about is waited for in vain; `close` ends it.
+  const client = await Promise.race([queue.backend.client.catch(() => undefined), setImmediate(undefined)]);
+  if (client?.status === 'ready') return await queue.close();
+  client?.disconnect();
   await queue.close().catch(() => undefined);
 }
 

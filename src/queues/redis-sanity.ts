@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { QueueName } from '../core/ports/telemetry.ts';
 import { queuePrefix } from './names.ts';
+import { openOtherNodes } from './other-nodes.ts';
 
-export type RedisAspect = 'access' | 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
+export type RedisAspect = 'access' | 'nodes' | 'version' | 'role' | 'eviction' | 'persistence' | 'timers';
 
 export interface RedisFinding {
   readonly aspect: RedisAspect;
@@ -15,13 +16,13 @@ export interface RedisFinding {
 
 /** What a Redis server must be, and what it should be, for state and queues to be safe in it. */
 export interface RedisFindings {
-  /** One per aspect. */
+  /** One per aspect, of a cluster that of the node where it is worst; `nodes` only of a cluster. */
   readonly findings: readonly RedisFinding[];
   /** Found and cure in one. The daemon does not start with these. */
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
   readonly version: string;
-  /** As `isRedisGuarded`. */
+  /** As `isRedisGuarded`, of all nodes. */
   readonly isGuarded: boolean;
 }
 
@@ -32,7 +33,7 @@ type Texts = Readonly<Record<string, string | undefined>>;
 type Verdict = Omit<RedisFinding, 'aspect'>;
 
 /** What INFO and CONFIG GET say; `_` in names from INFO, `-` in names of settings. */
-const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access'>, (server: Texts) => Verdict>> = {
+const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access' | 'nodes'>, (server: Texts) => Verdict>> = {
   version({ redis_version: version = '' }) {
     const words = `Redis is version ${version || 'unknown'}`;
     if (isOlder(version))
@@ -85,8 +86,25 @@ const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access'>, (server: Tex
   },
 };
 
-/** Asks the server how it is set up; what it does not tell (managed services hide settings) is a warning. */
+/** Asks the server, and all other nodes of its cluster, how it is set up; what it does not tell is a warning. */
 export async function examineRedis(redis: Redis, openLevel: RedisFinding['level']): Promise<RedisFindings> {
+  const own = await examineServer(redis, openLevel);
+  const { findings, isGuarded } = own.isOfCluster ? await withOthers(redis, own, openLevel) : own;
+  const said = (level: RedisFinding['level']): readonly string[] =>
+    findings
+      .filter((finding) => finding.level === level)
+      .map(({ words, cure }) => (cure === undefined ? words : `${words}: ${cure}`));
+  return { findings, errors: said('error'), warnings: said('warning'), version: own.version, isGuarded };
+}
+
+interface Examined {
+  readonly findings: readonly RedisFinding[];
+  readonly version: string;
+  readonly isGuarded: boolean;
+  readonly isOfCluster: boolean;
+}
+
+async function examineServer(redis: Redis, openLevel: RedisFinding['level']): Promise<Examined> {
   const info = readInfo(await redis.info());
   const server = { ...(await readSettings(redis)), ...info };
   const findings = Object.entries(EXAMINATIONS).map(([aspect, examine]) =>
@@ -94,13 +112,51 @@ export async function examineRedis(redis: Redis, openLevel: RedisFinding['level'
   );
   const access = await tryAccess(redis);
   findings.unshift({ aspect: 'access', ...judgeAccess(access, openLevel) });
-  const said = (level: RedisFinding['level']): readonly string[] =>
-    findings
-      .filter((finding) => finding.level === level)
-      .map(({ words, cure }) => (cure === undefined ? words : `${words}: ${cure}`));
-  const version = info['redis_version'] ?? '';
-  const isGuarded = access === 'closed';
-  return { findings, errors: said('error'), warnings: said('warning'), version, isGuarded };
+  return {
+    findings,
+    version: info['redis_version'] ?? '',
+    isGuarded: access === 'closed',
+    isOfCluster: info['redis_mode'] === 'cluster',
+  };
+}
+
+/** Any node may get the slot, and a replica may take its primary's place: each is examined. */
+async function withOthers(
+  redis: Redis,
+  own: Examined,
+  openLevel: RedisFinding['level'],
+): Promise<Pick<Examined, 'findings' | 'isGuarded'>> {
+  const others = await openOtherNodes(redis);
+  const findings = [...own.findings];
+  const silent: string[] = [];
+  let { isGuarded } = own;
+  for (const { name, redis: node } of others) {
+    try {
+      const examined = await examineServer(node, openLevel);
+      isGuarded &&= examined.isGuarded;
+      for (const [place, finding] of findings.entries()) {
+        const theirs = examined.findings.find(({ aspect }) => aspect === finding.aspect);
+        if (theirs === undefined || theirs.aspect === 'role' || !isWorse(theirs, finding)) continue;
+        findings[place] = { ...theirs, words: `${theirs.words} (node ${name})` };
+      }
+    } catch {
+      silent.push(name);
+    } finally {
+      node.disconnect();
+    }
+  }
+  const words = `${others.length - silent.length} other nodes of the cluster answer`;
+  const nodes: Verdict =
+    silent.length === 0
+      ? { level: 'ok', words }
+      : { level: 'warning', words: `${words}, and not ${silent.join(', ')}`, cure: 'start them again' };
+  return { findings: [...findings, { aspect: 'nodes', ...nodes }], isGuarded };
+}
+
+const LEVELS: readonly RedisFinding['level'][] = ['ok', 'warning', 'error'];
+
+function isWorse(one: RedisFinding, other: RedisFinding): boolean {
+  return LEVELS.indexOf(one.level) > LEVELS.indexOf(other.level);
 }
 
 /** What a stranger is answered. `unknown`: why that could not be found out. */

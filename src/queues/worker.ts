@@ -19,6 +19,9 @@ const STALLED_CHECK_MS = 1_500;
 /** Jobs here may be begun again any number of times. */
 const MOST_STALLS = 1_000;
 
+/** What a job carries is not known here. */
+class RefusedJobError extends Error {}
+
 export interface RunningWorker {
   /** Ends in order, see `closeWorker`; without Redis that is not possible, and `giveUp` ends the wait. */
   close(giveUp: AbortSignal): Promise<void>;
@@ -40,7 +43,8 @@ export function workerOptions(
   };
 }
 
-/** Works on a queue, errors to telemetry. A payload of another shape is of another version: reported and dropped. */
+/** Works on a queue, errors to telemetry. A payload of another shape is of another version: reported, and left to it where the
+ * job comes again. */
 export function startWorker<T>(
   name: QueueName,
   settings: WorkerSettings,
@@ -54,6 +58,8 @@ export function startWorker<T>(
     const read = readPayload(schema, job.data);
     if (!read.ok) {
       telemetry.emit({ kind: 'jobRefused', queue: name, job: job.id ?? '', why: read.why });
+      // Another version may have written it, and take it: it comes again, and is kept when it was refused every time.
+      if ((job.opts.attempts ?? 1) > 1) throw new RefusedJobError(read.why);
       return;
     }
     const run = work(read.payload, job);
@@ -62,9 +68,10 @@ export function startWorker<T>(
   };
   const worker = new Worker<unknown>(name, tracked, workerOptions(settings, reconnecting));
   worker.on('error', (error) => telemetry.emit({ kind: 'workerError', queue: name, error }));
-  worker.on('failed', (job, error) =>
-    telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error }),
-  );
+  worker.on('failed', (job, error) => {
+    if (error instanceof RefusedJobError) return;
+    telemetry.emit({ kind: 'jobFailed', queue: name, job: job?.id ?? 'unknown', error });
+  });
   worker.on('stalled', (job) => telemetry.emit({ kind: 'jobStalled', queue: name, job }));
   return {
     async close(giveUp) {

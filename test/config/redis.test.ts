@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readRedisAddress, showRedisAddress } from '../../src/config/redis-address.ts';
+import { prefixAt, readRedisAddress, showRedisAddress } from '../../src/config/redis-address.ts';
 import { secretValues } from '../../src/config/secret.ts';
 import { linesOf, loaded, rule } from './support.ts';
 
@@ -43,6 +43,20 @@ describe('an address of Redis', () => {
         database: 2,
       },
     ],
+    [
+      'rediss+cluster://u:p@a:1,[::1]/0',
+      {
+        tls: true,
+        hosts: [
+          { host: 'a', port: 1 },
+          { host: '::1', port: 6379 },
+        ],
+        isCluster: true,
+        username: 'u',
+        password: 'p',
+        database: 0,
+      },
+    ],
   ])('%s', (text, address) => {
     expect(readRedisAddress(text)).toEqual({ kind: 'address', address });
   });
@@ -54,12 +68,24 @@ describe('an address of Redis', () => {
     ['redis://h:0', 'one without a host, or with a wrong port'],
     ['redis://h:99999', 'one without a host, or with a wrong port'],
     ['redis://h/x', 'one whose database is no number'],
-    ['redis://a,b', 'one with several hosts but without +sentinel'],
+    ['redis://a,b', 'one with several hosts but without +sentinel or +cluster'],
     ['redis://:%zz@h', 'a user or password that is not percent-encoded'],
     ['redis+sentinel://a,b', 'one without the name of the primary behind its hosts'],
-    ['redis+cluster://a,b', 'the address of a Redis Cluster, which does not work: use Sentinel'],
+    ['redis+cluster://a,b/1', 'one with a database, of which a cluster has none but 0'],
+    ['redis+cluster://a/main', 'one whose database is no number'],
   ])('%s is none', (text, got) => {
     expect(readRedisAddress(text)).toEqual({ kind: 'none', got });
+  });
+
+  test('of a cluster puts the prefix of all keys in braces, once', () => {
+    const prefixOf = (url: string): string => loaded(config(`{ url: "${url}", prefix: bw }`)).redis.prefix;
+    expect(prefixOf('redis+cluster://127.0.0.1:1,127.0.0.1:2')).toBe('{bw}');
+    expect(prefixOf('redis://127.0.0.1:1')).toBe('bw');
+    expect(prefixAt({ isCluster: true }, '{bw}')).toBe('{bw}');
+    expect(prefixAt({}, '{bw}')).toBe('bw');
+    expect(
+      showRedisAddress({ tls: true, isCluster: true, hosts: [{ host: 'h', port: 1 }], database: 0 }),
+    ).toBe('rediss+cluster://h:1');
   });
 
   test('is shown without user and password, and reads as the same place', () => {
@@ -98,7 +124,7 @@ describe('an address of Redis', () => {
   });
 
   test('whatever is wrong with it, no word of it is repeated', () => {
-    const unit = fc.constantFrom(...Array.from(':/@,?#%[]s3a'), 'redis', 's://', '+sentinel');
+    const unit = fc.constantFrom(...Array.from(':/@,?#%[]s3a'), 'redis', 's://', '+sentinel', '+cluster');
     const login = fc.string({ unit, maxLength: 12 });
     fc.assert(
       fc.property(login, login, (before, after) => {

@@ -101,7 +101,7 @@ describe('references', () => {
       env: { API_KEY: `${SECRET}\n${SECRET}`, API_SECRET: 'x', REDIS_URL: SECRET },
     });
     expect(lines).toEqual([
-      'breakwater.yaml:1:15 redis.url: expected an address that starts with redis://, rediss://, redis+sentinel:// or rediss+sentinel:// behind it, got another text',
+      'breakwater.yaml:1:15 redis.url: expected an address that starts with redis://, rediss://, or with +sentinel or +cluster before the colon behind it, got another text',
       'breakwater.yaml:8:13 accounts[0].apiKey: expected one line, got several (not repeated here)',
     ]);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, type RedisServer } from '../support/redis.ts';
 import { openSentinelScene, PRIMARY } from '../support/sentinels.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
@@ -15,7 +16,7 @@ const HALVE = `  - id: rule
 
 describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
   async function open() {
-    const scene = await openSentinelScene();
+    const scene = await openSentinelScene({ closing: closeAfterTest });
     const simulator = await openScene();
     const url = `redis+sentinel://${scene.hosts}/${PRIMARY}`;
     const parts = { accounts: { long: { rules: ['rule'] } }, rules: HALVE };

@@ -157,3 +157,28 @@ test('a job id is refused silently while a job of that id is there, so an ended 
   await eventually(() => runs === 2, 'the other');
   expect(await queue.getCompletedCount()).toBe(1);
 });
+
+test('a notice of a newer form waits for the version that knows it', async () => {
+  const world = await openQueueWorld();
+  await world.queues.notifier.hand([notice('newer')]);
+  const refuses = z.object({ version: z.literal(99) });
+  const old = startWorker('notify', world.settings, refuses, async () => undefined);
+  await eventually(() => world.events.some(({ kind }) => kind === 'jobRefused'), 'a refusal');
+  await old.close(AbortSignal.timeout(5_000));
+  const taken: string[] = [];
+  const next = startWorker(
+    'notify',
+    world.settings,
+    z.object({ version: z.literal(1) }),
+    async (_payload, job) => {
+      taken.push(job.id ?? '');
+    },
+  );
+  closeAfterTest(() => next.close(AbortSignal.timeout(5_000)));
+  await eventually(
+    () => taken.length > 0,
+    'its delivery',
+    () => world.events,
+  );
+  expect(world.events.filter(({ kind }) => kind === 'jobFailed')).toEqual([]);
+});

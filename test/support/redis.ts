@@ -20,8 +20,8 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
 }
 
 /** How the connections of the project reach a server. */
-export function targetOf(url: string): RedisTarget {
-  return redisTarget({ url: new Secret(url) });
+export function targetOf(url: string, prefix = 'breakwater'): RedisTarget {
+  return redisTarget({ url: new Secret(url), prefix });
 }
 
 /** Whether `startRedisServer` can work here; with only a REDIS_URL it cannot. */

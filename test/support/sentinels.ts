@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { serverProgram } from '../../src/redis-server/redis-server.ts';
-import { closeAfterTest } from '../contract/support/world.ts';
-import { eventually } from '../pipeline/world.ts';
 import { freePort, type RedisServer, startRedisServer } from './redis.ts';
+import { until } from './until.ts';
 
 export const PRIMARY = 'main';
 
@@ -24,6 +23,10 @@ export interface SentinelScene {
   readonly sentinels: readonly Sentinel[];
   /** `host:port,...` of the Sentinels. */
   readonly hosts: string;
+  /** The replica hears no more of what the primary writes: that is lost when it takes over. */
+  cutReplication(): Promise<void>;
+  /** Makes the replica the primary; the server of before goes on as a replica. */
+  swap(): Promise<void>;
   /** Port of the server that the Sentinels name. */
   namedPort(): Promise<number>;
   /** A connection to one of the servers, for the test's own eyes. */
@@ -31,6 +34,8 @@ export interface SentinelScene {
 }
 
 export interface SentinelSceneOptions {
+  /** Called with what ends a part of the scene. */
+  readonly closing: (close: () => Promise<void>) => void;
   /** Of servers and Sentinels alike; user `default`. */
   readonly password?: string;
   /** Further lines for each Sentinel. */
@@ -39,12 +44,17 @@ export interface SentinelSceneOptions {
 
 const DOWN_AFTER_MS = 800;
 
-export async function openSentinelScene(options: SentinelSceneOptions = {}): Promise<SentinelScene> {
-  const { password } = options;
-  const own = password === undefined ? [] : ['--requirepass', password, '--masterauth', password];
+export async function openSentinelScene(options: SentinelSceneOptions): Promise<SentinelScene> {
+  const { closing, password } = options;
+  const own = [
+    ...(password === undefined ? [] : ['--requirepass', password]),
+    ...['--masteruser', 'replica', '--masterauth', 'replica', '--repl-diskless-sync-delay', '0'],
+    // So that a replica can be kept from following, and nobody else.
+    ...['--user', 'replica', 'on', '>replica', '+psync', '+replconf', '+ping'],
+  ];
   const start = async (...args: readonly string[]): Promise<RedisServer> => {
     const server = await startRedisServer({ persistent: true, args: [...own, ...args] });
-    closeAfterTest(() => server.stop());
+    closing(() => server.stop());
     return server;
   };
   const connect = ({ port }: { readonly port: number }): Redis => {
@@ -54,30 +64,35 @@ export async function openSentinelScene(options: SentinelSceneOptions = {}): Pro
       retryStrategy: () => 50,
     });
     redis.on('error', () => undefined);
-    closeAfterTest(async () => redis.disconnect());
+    closing(async () => redis.disconnect());
     return redis;
   };
   const primary = await start();
   const replica = await start('--replicaof', '127.0.0.1', String(primary.port));
   const look = connect(replica);
-  await eventually(
-    async () => (await look.info('replication')).includes('master_link_status:up'),
-    'the replica',
-  );
+  await until(async () => (await look.info('replication')).includes('master_link_status:up'), 'the replica');
   const sentinels = await Promise.all([1, 2, 3].map(() => startSentinel(primary.port, options)));
   const ask = new Redis({ port: sentinels[1]!.port, ...(password === undefined ? {} : { password }) });
   ask.on('error', () => undefined);
-  closeAfterTest(async () => ask.disconnect());
+  closing(async () => ask.disconnect());
   const isReady = async (): Promise<boolean> => {
     const state = (await ask.call('SENTINEL', 'MASTER', PRIMARY)) as string[];
     const of = (name: string): string | undefined => state[state.indexOf(name) + 1];
     return of('num-other-sentinels') === '2' && of('num-slaves') === '1';
   };
-  await eventually(isReady, 'Sentinels that know one another');
+  await until(isReady, 'Sentinels that know one another');
   return {
     servers: [primary, replica],
     sentinels,
     hosts: sentinels.map(({ port }) => `127.0.0.1:${port}`).join(','),
+    async cutReplication() {
+      const redis = connect(primary);
+      await redis.call('ACL', 'SETUSER', 'replica', 'off');
+      await redis.call('CLIENT', 'KILL', 'USER', 'replica');
+    },
+    async swap() {
+      await ask.call('SENTINEL', 'FAILOVER', PRIMARY);
+    },
     async namedPort() {
       const [, port] = (await ask.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', PRIMARY)) as string[];
       return Number(port);
@@ -88,7 +103,7 @@ export async function openSentinelScene(options: SentinelSceneOptions = {}): Pro
 
 async function startSentinel(
   watched: number,
-  { password, ofSentinels = '' }: SentinelSceneOptions,
+  { closing, password, ofSentinels = '' }: SentinelSceneOptions,
 ): Promise<Sentinel> {
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-sentinel-'));
   const port = await freePort();
@@ -114,7 +129,7 @@ ${access}${ofSentinels}`,
     process.off('exit', killWithUs);
     await rm(folder, { recursive: true, force: true });
   };
-  closeAfterTest(stop);
+  closing(stop);
   await untilAnswered(port, password);
   return { port, pause: () => void child.kill('SIGSTOP'), stop };
 }

@@ -64,13 +64,14 @@ function ofExchange({ exchange, egress, document }: UncheckedConfig): readonly E
 function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
   const reading = readRedisAddress(redis.url.reveal());
   if (reading.kind === 'none') return [];
-  const { tls, hosts, primary, password } = reading.address;
-  // Sentinels of this machine may name a server of another one.
-  const isNear = primary === undefined && hosts.every(({ host }) => isLoopback(host));
+  const { tls, hosts, primary, isCluster = false, password } = reading.address;
+  // Sentinels and nodes of this machine may name a server of another one.
+  const isOne = primary === undefined && !isCluster;
+  const isNear = isOne && hosts.every(({ host }) => isLoopback(host));
   const found: Exposed[] = [];
   const shared = { exposure: 'redis', path: ['redis', 'url'] } as const;
   if (!tls && !isNear) {
-    const kind = primary === undefined ? '' : '+sentinel';
+    const kind = isOne ? '' : isCluster ? '+cluster' : '+sentinel';
     const message = `expected rediss${kind}:// beyond this machine, got redis${kind}://: password and state travel readably, and can be changed on the way`;
     found.push({ ...shared, message });
   }

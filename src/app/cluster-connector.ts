@@ -1,0 +1,211 @@
+import { connect as connectPlain, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, Redis } from 'ioredis';
+import type { RedisHost } from '../config/redis-address.ts';
+import type { ReconnectPause, TlsTexts } from '../queues/connection.ts';
+import { FollowingStreams } from './following-streams.ts';
+
+/** No node of the cluster names a server for the slot; the message says why and names no password. */
+export class NoClusterNodeError extends Error {
+  readonly code = 'no-cluster-node';
+  /** It may be there later; else what was told of it is wrong. */
+  readonly isAway: boolean;
+  constructor(message: string, isAway: boolean) {
+    super(message);
+    this.name = 'NoClusterNodeError';
+    this.isAway = isAway;
+  }
+}
+
+export interface ClusterPlace {
+  /** Nodes to ask; at least one. */
+  readonly nodes: readonly RedisHost[];
+  /** A key of the slot that is looked for. */
+  readonly key: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly family?: number;
+  /** Absent: no TLS. */
+  readonly tls?: TlsTexts;
+}
+
+/** A node that takes longer has hung, and the next one is asked. */
+const ASK_TIMEOUT_MS = 1_000;
+
+/**
+ * Connections of one process to the node that serves one slot of a Redis Cluster. All keys of an installation lie in that
+ * slot, so to everything above it is one server that another one may replace, as behind Sentinels.
+ */
+export function createClusterConnector(place: ClusterPlace) {
+  const streams = new FollowingStreams();
+  const known = new KnownNodes(place.nodes);
+  return class ClusterConnector extends AbstractConnector {
+    readonly #pause: ReconnectPause;
+
+    constructor(options: unknown) {
+      const { disconnectTimeout = 2_000, sentinelRetryStrategy = () => null } = options as {
+        readonly disconnectTimeout?: number;
+        readonly sentinelRetryStrategy?: ReconnectPause;
+      };
+      super(disconnectTimeout);
+      this.#pause = sentinelRetryStrategy;
+    }
+
+    override async connect(emit: (kind: string, error: Error) => void): Promise<Socket> {
+      this.connecting = true;
+      const server = await this.#find(emit);
+      const options = { ...server, ...(place.family === undefined ? {} : { family: place.family }) };
+      const stream =
+        place.tls === undefined ? connectPlain(options) : connectTls({ ...options, ...place.tls });
+      stream.once('error', (error) => {
+        this.firstError = error;
+      });
+      this.stream = stream;
+      streams.add(stream);
+      return stream;
+    }
+
+    /** Called with what a server says of itself before it is used. */
+    override check({ role = 'master' }: { role?: string }): boolean {
+      if (role !== 'master') return false;
+      streams.lead(this.stream);
+      return true;
+    }
+
+    async #find(emit: (kind: string, error: Error) => void): Promise<RedisHost> {
+      for (let times = 1; ; times++) {
+        const found = await askNodes(known, place);
+        if (!this.connecting) throw new Error('Connection is closed.');
+        if (!(found instanceof Error)) return found;
+        const pauseMs = this.#pause(times);
+        if (pauseMs === null) throw found;
+        emit('error', found);
+        await sleep(pauseMs);
+        if (!this.connecting) throw new Error('Connection is closed.');
+      }
+    }
+  };
+}
+
+/** Nodes in the order in which they are asked: who was asked comes last, as what it says may be old. */
+class KnownNodes {
+  #nodes: readonly RedisHost[];
+  readonly #configured: readonly RedisHost[];
+
+  constructor(configured: readonly RedisHost[]) {
+    this.#configured = configured;
+    this.#nodes = configured;
+  }
+
+  get inOrder(): readonly RedisHost[] {
+    return this.#nodes;
+  }
+
+  asked(node: RedisHost): void {
+    this.#nodes = [...this.#nodes.filter((other) => !isSame(other, node)), node];
+  }
+
+  /** Those that are gone are asked no more, unless the config names them. */
+  learn(nodes: readonly RedisHost[]): void {
+    const now = [...this.#configured, ...nodes];
+    const kept = this.#nodes.filter((node) => now.some((other) => isSame(other, node)));
+    const news = nodes.filter((node) => !kept.some((other) => isSame(other, node)));
+    this.#nodes = [...news, ...kept];
+  }
+}
+
+const isSame = (a: RedisHost, b: RedisHost): boolean => a.host === b.host && a.port === b.port;
+
+/** The node that serves the slot, as the first that answers says. */
+async function askNodes(known: KnownNodes, place: ClusterPlace): Promise<RedisHost | NoClusterNodeError> {
+  const problems = new Set<string>();
+  let isAway = true;
+  for (const node of known.inOrder) {
+    const answer = await ask(node, place);
+    known.asked(node);
+    if (answer.kind === 'refused') {
+      problems.add(answer.why);
+      isAway &&= answer.isAway;
+      continue;
+    }
+    known.learn(answer.nodes);
+    if (answer.server !== undefined) return answer.server;
+    problems.add('no node serves the slot of redis.prefix');
+  }
+  return new NoClusterNodeError([...problems].join('; '), isAway);
+}
+
+type Answer =
+  | { readonly kind: 'told'; readonly server: RedisHost | undefined; readonly nodes: readonly RedisHost[] }
+  | { readonly kind: 'refused'; readonly why: string; readonly isAway: boolean };
+
+async function ask({ host, port }: RedisHost, place: ClusterPlace): Promise<Answer> {
+  const { username, password, family, tls } = place;
+  const redis = new Redis({
+    host,
+    port,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(family === undefined ? {} : { family }),
+    ...(tls === undefined ? {} : { tls }),
+    lazyConnect: true,
+    connectTimeout: ASK_TIMEOUT_MS,
+    commandTimeout: ASK_TIMEOUT_MS,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  let first: NodeJS.ErrnoException | undefined;
+  redis.on('error', (error: NodeJS.ErrnoException) => {
+    first ??= error;
+  });
+  try {
+    await redis.connect();
+    const slot = Number(await redis.call('CLUSTER', 'KEYSLOT', place.key));
+    return readSlots((await redis.call('CLUSTER', 'SLOTS')) as readonly unknown[], slot, { host, port });
+  } catch (error) {
+    return refusalOf(first ?? (error as NodeJS.ErrnoException), tls !== undefined);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** `[from, to, [host, port, id, ...] of the primary, ... of its replicas]` for each range of slots. */
+function readSlots(reply: readonly unknown[], slot: number, asked: RedisHost): Answer {
+  const nodes: RedisHost[] = [];
+  let server: RedisHost | undefined;
+  for (const range of reply as readonly (readonly [number, number, ...(readonly unknown[])[]])[]) {
+    const [from, to, ...servers] = range;
+    const places = servers.map((node) => hostOf(node, asked));
+    nodes.push(...places.filter((node) => !nodes.some((other) => isSame(other, node))));
+    if (from <= slot && slot <= to) server = places[0];
+  }
+  return { kind: 'told', server, nodes };
+}
+
+/** A node that does not know its own address, or does not tell it, is where it was asked. */
+function hostOf([host, port]: readonly unknown[], asked: RedisHost): RedisHost {
+  const isKnown = typeof host === 'string' && host !== '' && host !== '?';
+  return { host: isKnown ? host : asked.host, port: Number(port) };
+}
+
+const AWAY =
+  /^(?:ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|connect ETIMEDOUT|Command timed out|Connection is closed|LOADING)/;
+
+function refusalOf({ code, message }: NodeJS.ErrnoException, hasTls: boolean): Answer {
+  if (message.includes('cluster support disabled')) {
+    const why = 'it is no node of a Redis Cluster (a single server: redis:// or rediss://)';
+    return { kind: 'refused', why, isAway: false };
+  }
+  if (code === 'ECONNRESET' && !hasTls) {
+    const why = `${code} (does it speak TLS only? then rediss+cluster://)`;
+    return { kind: 'refused', why, isAway: false };
+  }
+  if (code !== undefined && /CERT|SIGNATURE|SSL/.test(code)) {
+    const why = `${message} (redis.ca names an authority of your own)`;
+    return { kind: 'refused', why, isAway: false };
+  }
+  const why = code ?? message;
+  return { kind: 'refused', why, isAway: AWAY.test(why) };
+}

@@ -1,0 +1,49 @@
+import type { Redis } from 'ioredis';
+
+export interface OtherNode {
+  /** `host:port`. */
+  readonly name: string;
+  /** Connects with its first command. */
+  readonly redis: Redis;
+}
+
+const ANSWER_MS = 3_000;
+
+/**
+ * The nodes of the cluster that `redis` is connected to one of, without that one, also those that do not answer. The caller
+ * disconnects them.
+ */
+export async function openOtherNodes(redis: Redis): Promise<readonly OtherNode[]> {
+  const lines = String(await redis.call('CLUSTER', 'NODES')).split('\n');
+  const places = lines.flatMap((line) => placeOf(line) ?? []);
+  return places.map(({ host, port }) => ({ name: `${host}:${port}`, redis: openNode(redis, host, port) }));
+}
+
+/** `ID IP:PORT@BUS[,NAME...] FLAGS ...`; `undefined` for the node that says so, and for one without an address. */
+function placeOf(line: string): { readonly host: string; readonly port: number } | undefined {
+  const [, place = '', flags = ''] = line.split(' ');
+  const {
+    ip = '',
+    port,
+    name = '',
+  } = /^(?<ip>.*):(?<port>\d+)@\d+(?:,(?<name>[^,=]*))?/.exec(place)?.groups ?? {};
+  const host = name === '' ? ip : name;
+  return host === '' || /myself|noaddr|handshake/.test(flags) ? undefined : { host, port: Number(port) };
+}
+
+function openNode(redis: Redis, host: string, port: number): Redis {
+  const node = redis.duplicate({
+    Connector: undefined,
+    host,
+    port,
+    lazyConnect: true,
+    enableOfflineQueue: true,
+    connectTimeout: ANSWER_MS,
+    commandTimeout: ANSWER_MS,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+  });
+  node.on('error', () => undefined);
+  return node;
+}

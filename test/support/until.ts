@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const LONGEST_MS = 30_000;
+
+/** Waits until something holds; what is thrown meanwhile counts as "not yet". For scenes that scripts play as well. */
+export async function until(
+  holds: () => boolean | Promise<boolean>,
+  what: string,
+  { everyMs = 50, withinMs = LONGEST_MS, about = (): unknown => '' } = {},
+): Promise<void> {
+  const endsMs = performance.now() + withinMs;
+  let last: unknown;
+  while (performance.now() < endsMs) {
+    try {
+      if (await holds()) return;
+      last = undefined;
+    } catch (error) {
+      last = error;
+    }
+    await sleep(everyMs);
+  }
+  const why = last === undefined ? '' : ` (${String(last)})`;
+  throw new Error(`waited in vain for ${what}${why} ${JSON.stringify(about())}`);
+}
