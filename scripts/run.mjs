@@ -10,7 +10,7 @@ import { ensureTestTools } from './lib/tools.mjs';
 
 /**
  * Behind `npm start`, `npm run demo`, `npm test`, `npm run breakwater`, `npm run bench`, `npm run field`,
- * `npm run fuzz`, `npm run faults`, `npm run calibrate` and `npm run rulesets`. It makes sure of the packages and of a
+ * `npm run fuzz`, `npm run faults`, `npm run mutants`, `npm run calibrate` and `npm run rulesets`. It makes sure of the packages and of a
  * Node that runs TypeScript; where the task needs them, also of a Redis server and of the
  * tools that tests use. Then it runs the task.
  * Plain JavaScript without dependencies: it runs before anything is installed, on Node 20 too.
@@ -28,6 +28,7 @@ const TASKS = {
   field: { script: 'test/field/main.ts' },
   fuzz: { script: 'test/fuzz/main.ts' },
   faults: { script: 'test/faults/main.ts' },
+  mutants: { script: 'test/mutants/main.ts', redis: true },
   calibrate: { script: 'test/calibration/main.ts' },
   rulesets: { script: 'test/rulesets/main.ts' },
 };
