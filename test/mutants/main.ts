@@ -58,8 +58,8 @@ async function run(): Promise<void> {
   const startedMs = Date.now();
   const interrupt = new AbortController();
   const stop = (): void => interrupt.abort();
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  process.on('SIGTERM', stop);
   const outcome = await tryMutants(chosen, {
     signal: interrupt.signal,
     only: values.only,

@@ -47,7 +47,7 @@ export async function tryMutants(sampled: readonly Sampled[], options: SessionOp
   });
   try {
     const steps = stepsFor(sampled, options.only);
-    const specs = vitest.getRootProject();
+    const project = vitest.getRootProject();
     const files = [...new Set(steps.map(({ file }) => file))];
     for (let run = 0; !options.signal.aborted; run += 1) {
       const plan = judge.plan(path.join(folder, `journal-${run}`), steps);
@@ -57,7 +57,7 @@ export async function tryMutants(sampled: readonly Sampled[], options: SessionOp
         options.onProgress(judge.settled, judge.killed, judge.current);
         if (options.signal.aborted || judge.isHanging) worker?.kill();
       }, LOOK_EVERY_MS);
-      await vitest.runTestSpecifications(files.map((file) => specs.createSpecification(path.join(ROOT, file))));
+      await vitest.runTestSpecifications(files.map((file) => project.createSpecification(path.join(ROOT, file))));
       clearInterval(watch);
       judge.read(plan.journal);
       if (!judge.settleHanging()) break;
@@ -197,7 +197,9 @@ async function startVitest(
   createPoolWorker: (options: PoolOptions) => MutantsWorker,
 ): Promise<Vitest> {
   const byFile = Map.groupBy(switched, ({ file }) => path.join(ROOT, file));
-  return createVitest(
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  const before = new Set(signals.flatMap((signal) => process.listeners(signal)));
+  const vitest = await createVitest(
     'test',
     {
       root: ROOT,
@@ -230,4 +232,11 @@ async function startVitest(
       ],
     },
   );
+  // It would end this process at once; whoever interrupts it wants to see what is known by then.
+  for (const signal of signals) {
+    for (const listener of process.listeners(signal)) {
+      if (!before.has(listener)) process.removeListener(signal, listener);
+    }
+  }
+  return vitest;
 }
