@@ -56,7 +56,16 @@ function exchangeRoom(name: string, weight: number): Room {
 /** Which worlds a mutant has to live through: those that take a second or two and differ most. */
 const WORLDS = ['cancels', 'elsewhere', 'hedged', 'sets-refused', 'two-hands', 'unsure-orders'];
 /** They work for seconds, and come last. */
-const SLOW = ['core/orders/client-order-id', 'core/rules/evaluate', 'pipeline/act/urgent', 'pipeline/act/run-lane'];
+const SLOW = [
+  'core/orders/client-order-id',
+  'core/rules/evaluate',
+  'pipeline/act/urgent',
+  'pipeline/act/run-lane',
+  'exchange/call/network',
+  'exchange/call/deadlines',
+  'exchange/call/sockets',
+  'exchange/call/fates',
+];
 /** They take too long to be run for each mutant, wait, compare live times, or start processes that load the plain sources. */
 const LEFT_OUT = [
   'core/lanes/histories',
