@@ -102,14 +102,21 @@ function tableOf(fates: readonly Fate[]): readonly Row[] {
     const killed = own.filter(({ killedBy }) => killedBy !== null).length;
     const unseen = own.filter(({ triedOn }) => triedOn.length === 0).length;
     const { name, goal } = room;
-    return [{ room: name, mutants: own.length, killed, unseen, goal, isReached: killed / own.length >= goal }];
+    return [
+      { room: name, mutants: own.length, killed, unseen, goal, isReached: killed / own.length >= goal },
+    ];
   });
 }
 
 function report({ fates, broken }: Outcome, seconds: number): void {
   const survivors = fates.filter(({ killedBy }) => killedBy === null);
   if (values.json) {
-    const rows = fates.map(({ mutant, killedBy, triedOn }) => ({ ...mutant, room: mutant.room.name, killedBy, triedOn }));
+    const rows = fates.map(({ mutant, killedBy, triedOn }) => ({
+      ...mutant,
+      room: mutant.room.name,
+      killedBy,
+      triedOn,
+    }));
     const summary = { seed: values.seed, seconds, rooms: tableOf(fates), broken, mutants: rows };
     process.stdout.write(`${JSON.stringify(summary)}\n`);
     return;
@@ -122,7 +129,10 @@ function report({ fates, broken }: Outcome, seconds: number): void {
     ),
     ...(values.mutant === undefined
       ? survivors.map(({ mutant, triedOn }) => `survived: ${words(mutant)} (${triedOn.length} test files)`)
-      : fates.map(({ mutant, killedBy }) => `${words(mutant)}: ${killedBy?.file ?? 'survived'} ${killedBy?.what ?? ''}`)),
+      : fates.map(
+          ({ mutant, killedBy }) =>
+            `${words(mutant)}: ${killedBy?.file ?? 'survived'} ${killedBy?.what ?? ''}`,
+        )),
     ...broken.map((file) => `left out, as it fails without a mutant: ${file}`),
     `${fates.length - survivors.length} of ${fates.length} killed in ${seconds} s, seed ${values.seed}`,
   ];

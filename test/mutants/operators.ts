@@ -91,13 +91,13 @@ export function mutantsOf(file: string, text: string): readonly Mutant[] {
   const changes: Change[] = [];
   walk(parseAst(text, { lang: 'ts' }) as unknown as Node, text, changes);
   const seen = new Map<string, number>();
-  return changes.map((change) => {
-    const before = text.slice(0, change.start).split('\n');
-    const place = `${file}:${before.length}:${(before.at(-1) ?? '').length + 1}:${change.kind}`;
+  return changes.map(({ kind, start, end, to }) => {
+    const before = text.slice(0, start).split('\n');
+    const place = `${file}:${before.length}:${(before.at(-1) ?? '').length + 1}:${kind}`;
     const count = (seen.get(place) ?? 0) + 1;
     seen.set(place, count);
     const id = count === 1 ? place : `${place}#${count}`;
-    return { ...change, id, file, from: text.slice(change.start, change.end) };
+    return { id, file, kind, start, end, from: text.slice(start, end), to };
   });
 }
 
@@ -141,12 +141,19 @@ function changesOf(node: Node, text: string): readonly Change[] {
     case 'LogicalExpression': {
       const parts = [change('left', code(left)), change('right', code(right))];
       const other = operator === '&&' ? '||' : '&&';
-      return operator === '??' ? parts : [change('logic', `(${code(left)}) ${other} (${code(right)})`), ...parts];
+      return operator === '??'
+        ? parts
+        : [change('logic', `(${code(left)}) ${other} (${code(right)})`), ...parts];
     }
     case 'UnaryExpression':
       return operator === '!' || operator === '-' ? [change('sign', code(node['argument']))] : [];
     case 'UpdateExpression':
-      return [change('step', code(node).replace(/\+\+|--/, (one) => (one === '++' ? '--' : '++')))];
+      return [
+        change(
+          'step',
+          code(node).replace(/\+\+|--/, (one) => (one === '++' ? '--' : '++')),
+        ),
+      ];
     case 'IfStatement':
     case 'ConditionalExpression':
       return ['true', 'false'].map((to) => change('condition', to, node['test'] as Node));
@@ -157,7 +164,9 @@ function changesOf(node: Node, text: string): readonly Change[] {
     case 'ExpressionStatement':
       return 'directive' in node && node['directive'] !== null ? [] : [change('statement', null)];
     case 'ArrayExpression':
-      return (node['elements'] as unknown[]).length === 0 ? [] : [change('empty', '[]'), ...spreads(node, 'elements')];
+      return (node['elements'] as unknown[]).length === 0
+        ? []
+        : [change('empty', '[]'), ...spreads(node, 'elements')];
     case 'ObjectExpression':
       return (node['properties'] as unknown[]).length === 0
         ? []
@@ -178,7 +187,8 @@ function binary(
   change: (kind: string, operator: string) => Change,
 ): readonly Change[] {
   const isText = [left, right].some(
-    (part) => part.type === 'TemplateLiteral' || (part.type === 'Literal' && typeof part['value'] === 'string'),
+    (part) =>
+      part.type === 'TemplateLiteral' || (part.type === 'Literal' && typeof part['value'] === 'string'),
   );
   return [
     [BOUNDARY, 'boundary'] as const,

@@ -15,6 +15,7 @@ interface Step {
 }
 
 export type Line =
+  | { readonly about: 'process'; readonly pid: number }
   /** A test file was run without a mutant. */
   | {
       readonly about: 'file';
@@ -32,7 +33,12 @@ export type Line =
       /** When it is taken for hanging. */
       readonly limitMs: number;
     }
-  | { readonly about: 'end'; readonly mutant: number; readonly file: string; readonly killedBy: string | null };
+  | {
+      readonly about: 'end';
+      readonly mutant: number;
+      readonly file: string;
+      readonly killedBy: string | null;
+    };
 
 /** In the environment of the process that runs the tests: the path of its plan. */
 export const PLAN_VARIABLE = 'BREAKWATER_MUTANTS_PLAN';

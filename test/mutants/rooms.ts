@@ -11,6 +11,8 @@ export interface Room {
   readonly sources: readonly string[];
   /** Globs below test/ of the room's own tests, which are tried first. */
   readonly tests: readonly string[];
+  /** Globs below test/ of tests of other layers that are about it, too. */
+  readonly further?: readonly string[];
   /** Its part of a sample. */
   readonly weight: number;
   /** Smallest part of its mutants that has to be killed. */
@@ -31,13 +33,21 @@ export const ROOMS: readonly Room[] = [
   coreRoom('rules', 65, 0.9),
   coreRoom('risk', 40),
   coreRoom('quantities', 50),
-  coreRoom('fields', 40),
-  coreRoom('costs', 25),
-  coreRoom('digest', 25),
-  coreRoom('approvals', 20),
-  coreRoom('controls', 20),
-  coreRoom('view', 45),
-  { ...coreRoom('rest of the core', 20), sources: ['core/**/*.ts'], tests: ['core/{lines,redaction}/*'] },
+  { ...coreRoom('fields', 40), further: ['config/{generated,words,golden}'] },
+  { ...coreRoom('costs', 25), further: ['cli/report', 'world/{priced,would-have}'] },
+  { ...coreRoom('digest', 25), further: ['cli/digest', 'world/standing-alarm'] },
+  { ...coreRoom('approvals', 20), further: ['web/orders', 'world/approval'] },
+  {
+    ...coreRoom('controls', 20),
+    further: ['state/controls/*', 'web/{orders,links,api}', 'cli/{controls,orders}'],
+  },
+  { ...coreRoom('view', 45), further: ['cli/{status-lines,report}', 'notify/*', 'web/{api,action-feed}'] },
+  {
+    ...coreRoom('rest of the core', 20),
+    sources: ['core/**/*.ts'],
+    tests: ['core/{lines,redaction}/*'],
+    further: ['state/{audit,mirror}/*', 'telemetry/*', 'notify/*', 'web/{links,api}', 'cli/audit'],
+  },
   exchangeRoom('schemas', 25),
   exchangeRoom('nonce', 20),
   exchangeRoom('limits', 20),
@@ -50,13 +60,24 @@ function coreRoom(name: string, weight: number, goal: Room['goal'] = 0.85): Room
 
 function exchangeRoom(name: string, weight: number): Room {
   const tests = [`exchange/${name}/*`];
-  return { name: `exchange ${name}`, sources: [`exchange/${name}/*.ts`], tests, weight, goal: 0.85 };
+  const further = ['contract/{endpoints,errors,decimals,official-examples}', 'cli/call'];
+  return { name: `exchange ${name}`, sources: [`exchange/${name}/*.ts`], tests, further, weight, goal: 0.85 };
 }
 
 /** Which worlds a mutant has to live through: those that take a second or two and differ most. */
-const WORLDS = ['cancels', 'elsewhere', 'hedged', 'sets-refused', 'two-hands', 'unsure-orders'];
+const WORLDS = [
+  'transcripts',
+  'cancels',
+  'elsewhere',
+  'hedged',
+  'sets-refused',
+  'two-hands',
+  'unsure-orders',
+];
 /** They work for seconds, and come last. */
 const SLOW = [
+  'core/view/rule-lines',
+  'core/redaction/conceal',
   'core/orders/client-order-id',
   'core/rules/evaluate',
   'pipeline/act/urgent',
@@ -88,26 +109,21 @@ export function sourceFiles(): ReadonlyMap<string, Room> {
   return found;
 }
 
-/** Test files, by group; in each group in the order in which they are tried. */
-export interface TestFiles {
-  readonly own: ReadonlyMap<Room, readonly string[]>;
-  readonly others: readonly string[];
-}
-
-export function testFiles(): TestFiles {
-  const own = new Map(ROOMS.map((room) => [room, inOrder(room.tests).filter((file) => !isSlow(file))]));
-  const others = [
-    inOrder(['core/**/*', 'exchange/**/*']),
-    inOrder(['pipeline/**/*']),
-    inOrder(WORLDS.map((name) => `world/${name}`)),
-  ].flat();
-  return { own, others: [...others.filter((file) => !isSlow(file)), ...others.filter(isSlow)] };
+/** The tests that a mutant has to live through, in their order. */
+export function testFilesOf(room: Room): readonly string[] {
+  const files = [
+    ...inOrder(room.tests).filter((file) => !isSlow(file)),
+    ...inOrder([room.sources.some((glob) => glob.startsWith('core/')) ? 'core/**/*' : 'exchange/**/*']),
+    ...inOrder(['pipeline/**/*']),
+    ...inOrder(room.further ?? []),
+    ...WORLDS.flatMap((name) => inOrder([`world/${name}`])),
+  ];
+  return [...new Set([...files.filter((file) => !isSlow(file)), ...files.filter(isSlow)])];
 }
 
 function inOrder(patterns: readonly string[]): readonly string[] {
   const found = patterns.flatMap((pattern) => globSync(`test/${pattern}.test.ts`, { cwd: ROOT }));
-  const used = [...new Set(found)].filter((file) => !LEFT_OUT.some((name) => file === testOf(name))).toSorted();
-  return used;
+  return [...new Set(found)].filter((file) => !LEFT_OUT.some((name) => file === testOf(name))).toSorted();
 }
 
 function isSlow(file: string): boolean {

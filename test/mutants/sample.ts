@@ -9,9 +9,12 @@ export interface Sampled extends Mutant {
 
 /** All mutants of the sources. */
 export function allMutants(): readonly Sampled[] {
-  return [...sourceFiles()].flatMap(([file, room]) =>
-    mutantsOf(file, readFileSync(path.join(ROOT, file), 'utf8')).map((mutant) => ({ ...mutant, room })),
-  );
+  const all: Sampled[] = [];
+  for (const [file, room] of sourceFiles()) {
+    const text = readFileSync(path.join(ROOT, file), 'utf8');
+    for (const mutant of mutantsOf(file, text)) all.push({ ...mutant, room });
+  }
+  return all;
 }
 
 /**

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { createVitest, ForksPoolWorker, type PoolOptions, type Vitest } from 'vitest/node';
+import { createVitest, ForksPoolWorker, type Vitest } from 'vitest/node';
 import { type Line, PLAN_VARIABLE, type Plan } from './plan.ts';
-import { ROOT, testFiles } from './rooms.ts';
+import { ROOT, testFilesOf } from './rooms.ts';
 import type { Sampled } from './sample.ts';
 import { type Switched, weave } from './weave.ts';
 
@@ -39,25 +39,23 @@ export async function tryMutants(sampled: readonly Sampled[], options: SessionOp
   const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-mutants-'));
   const judge = new Judge(sampled);
   const switched = sampled.map((mutant, number) => ({ ...mutant, number }));
-  let worker: MutantsWorker | undefined;
-  const environment = { [PLAN_VARIABLE]: path.join(folder, 'plan.json') };
-  const vitest = await startVitest(switched, (poolOptions) => {
-    worker = new MutantsWorker(poolOptions, environment);
-    return worker;
-  });
+  const planFile = path.join(folder, 'plan.json');
+  const vitest = await startVitest(switched, planFile);
   try {
     const steps = stepsFor(sampled, options.only);
     const project = vitest.getRootProject();
     const files = [...new Set(steps.map(({ file }) => file))];
     for (let run = 0; !options.signal.aborted; run += 1) {
       const plan = judge.plan(path.join(folder, `journal-${run}`), steps);
-      writeFileSync(environment[PLAN_VARIABLE] ?? '', JSON.stringify(plan));
+      writeFileSync(planFile, JSON.stringify(plan));
       const watch = setInterval(() => {
         judge.read(plan.journal);
         options.onProgress(judge.settled, judge.killed, judge.current);
-        if (options.signal.aborted || judge.isHanging) worker?.kill();
+        if (options.signal.aborted || judge.isHanging) judge.kill();
       }, LOOK_EVERY_MS);
-      await vitest.runTestSpecifications(files.map((file) => project.createSpecification(path.join(ROOT, file))));
+      await vitest.runTestSpecifications(
+        files.map((file) => project.createSpecification(path.join(ROOT, file))),
+      );
       clearInterval(watch);
       judge.read(plan.journal);
       if (!judge.settleHanging()) break;
@@ -70,26 +68,27 @@ export async function tryMutants(sampled: readonly Sampled[], options: SessionOp
   }
 }
 
-/** The room's own tests for its mutants first, then everything else for all. */
+/**
+ * Each test file with the mutants to try it on. A file is run for the mutants of its own room before it is run for those of
+ * others: what is its own business it notices most.
+ */
 function stepsFor(sampled: readonly Sampled[], only: readonly string[] | undefined): Plan['steps'] {
-  const { own, others } = testFiles();
-  const numbers = sampled.map((mutant, number) => ({ mutant, number }));
-  const rooms = new Set(sampled.map(({ room }) => room));
-  const ofOwn = [...rooms].flatMap((room) =>
-    (own.get(room) ?? []).map((file) => ({
-      file,
-      mutants: numbers.filter(({ mutant }) => mutant.room === room).map(({ number }) => number),
-    })),
+  const byRoom = Map.groupBy(
+    sampled.map(({ room }, number) => ({ room, number })),
+    ({ room }) => room,
   );
-  const all = [...ofOwn, ...others.map((file) => ({ file, mutants: numbers.map(({ number }) => number) }))];
-  const seen = new Set<string>();
-  return all
-    .filter(({ file }) => only === undefined || only.includes(file))
-    .map(({ file, mutants }) => {
-      const fresh = mutants.filter((number) => !seen.has(`${file} ${number}`));
-      for (const number of fresh) seen.add(`${file} ${number}`);
-      return { file, mutants: fresh };
-    });
+  const ranked = [...byRoom].flatMap(([room, mutants]) => {
+    const numbers = mutants.map(({ number }) => number);
+    const files = testFilesOf(room).filter((file) => only === undefined || only.includes(file));
+    return files.map((file, rank) => ({ file, numbers, rank }));
+  });
+  const steps: { file: string; mutants: number[] }[] = [];
+  for (const { file, numbers } of ranked.toSorted((a, b) => a.rank - b.rank)) {
+    const last = steps.at(-1);
+    if (last?.file === file) last.mutants.push(...numbers);
+    else steps.push({ file, mutants: [...numbers] });
+  }
+  return steps;
 }
 
 /** Follows the journals. */
@@ -100,6 +99,7 @@ class Judge {
   readonly #tried = new Map<number, Set<string>>();
   #started: (Extract<Line, { readonly about: 'start' }> & { readonly atMs: number }) | null = null;
   #journal = '';
+  #pid: number | undefined;
   #linesRead = 0;
 
   constructor(sampled: readonly Sampled[]) {
@@ -113,7 +113,11 @@ class Judge {
       file,
       mutants: mutants.filter((one) => !this.#killedBy.has(one) && this.#tried.get(one)?.has(file) !== true),
     }));
-    return { journal, steps: rest.filter(({ mutants }) => mutants.length > 0), known: [...this.#known.values()] };
+    return {
+      journal,
+      steps: rest.filter(({ mutants }) => mutants.length > 0),
+      known: [...this.#known.values()],
+    };
   }
 
   read(journal: string): void {
@@ -124,6 +128,10 @@ class Judge {
   }
 
   #take(line: Line): void {
+    if (line.about === 'process') {
+      this.#pid = line.pid;
+      return;
+    }
     if (line.about === 'start') {
       this.#started = { ...line, atMs: performance.now() };
       return;
@@ -137,6 +145,12 @@ class Judge {
     const tried = this.#tried.get(mutant) ?? new Set();
     this.#tried.set(mutant, tried.add(file));
     if (what !== null) this.#killedBy.set(mutant, { file, what });
+  }
+
+  kill(): void {
+    const pid = this.#pid;
+    this.#pid = undefined;
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
   }
 
   get isHanging(): boolean {
@@ -180,22 +194,7 @@ class Judge {
   }
 }
 
-class MutantsWorker extends ForksPoolWorker {
-  constructor(options: PoolOptions, environment: Readonly<Record<string, string>>) {
-    super(options);
-    this.entrypoint = path.join(import.meta.dirname, 'worker.ts');
-    this.env = { ...this.env, ...environment };
-  }
-
-  kill(): void {
-    this.fork.kill('SIGKILL');
-  }
-}
-
-async function startVitest(
-  switched: readonly Switched[],
-  createPoolWorker: (options: PoolOptions) => MutantsWorker,
-): Promise<Vitest> {
+async function startVitest(switched: readonly Switched[], planFile: string): Promise<Vitest> {
   const byFile = Map.groupBy(switched, ({ file }) => path.join(ROOT, file));
   const signals = ['SIGINT', 'SIGTERM'] as const;
   const before = new Set(signals.flatMap((signal) => process.listeners(signal)));
@@ -212,7 +211,14 @@ async function startVitest(
       // All files in one process, one after the other; it gives each its own modules.
       isolate: false,
       maxWorkers: 1,
-      pool: { name: 'mutants', createPoolWorker },
+      pool: {
+        name: 'mutants',
+        createPoolWorker: (options) => {
+          const environment = { ...options.env, [PLAN_VARIABLE]: planFile };
+          const entrypoint = path.join(import.meta.dirname, 'worker.ts');
+          return Object.assign(new ForksPoolWorker({ ...options, env: environment }), { entrypoint });
+        },
+      },
       testTimeout: 10_000,
       hookTimeout: 10_000,
       expect: { poll: { timeout: 5_000 } },

@@ -52,6 +52,7 @@ on('disconnect', () => process.exit(1));
 async function runPlan(state: WorkerGlobalState, traces: Traces): Promise<void> {
   const plan = JSON.parse(readFileSync(process.env[PLAN_VARIABLE] ?? '', 'utf8')) as Plan;
   const write = (line: Line): void => appendFileSync(plan.journal, `${JSON.stringify(line)}\n`);
+  write({ about: 'process', pid: process.pid });
   const known = new Map(plan.known.map((line) => [line.file, line]));
   const dead = new Set<number>();
   for (const { file, mutants } of plan.steps) {
@@ -122,7 +123,7 @@ interface Ended {
 /** Vitest hears nothing of these runs: what it would be told is looked through for failures. */
 function OWN_ANSWERS(fail: (what: string) => void): Readonly<Record<string, unknown>> {
   const look = ({ name = '', result, tasks = [] }: Ended): void => {
-    if (result?.state === "fail") {
+    if (result?.state === 'fail') {
       const message = result.errors?.[0]?.message;
       fail(message === undefined ? name : `${name} ${message}`.trim());
     }
@@ -134,7 +135,9 @@ function OWN_ANSWERS(fail: (what: string) => void): Readonly<Record<string, unkn
     onTaskUpdate: (packs: readonly [string, Ended['result'] | undefined][]) => {
       const results = packs.flatMap(([, result]) => (result?.state === 'fail' ? [result] : []));
       // A file or a group fails with its tests, and says nothing itself.
-      for (const result of results.toSorted((a, b) => Number(b.errors !== undefined) - Number(a.errors !== undefined))) {
+      for (const result of results.toSorted(
+        (a, b) => Number(b.errors !== undefined) - Number(a.errors !== undefined),
+      )) {
         look({ result });
       }
     },

@@ -118,7 +118,14 @@ const WIDE: WorldSpec = {
     { atMs: 100_000, untilMs: 112_000, fault: { effect: { kind: 'stale', ageMs: 800 }, probability: 0.5 } },
   ],
   events: [
-    { atMs: 30_000, kind: 'reduce', account: 'desk-3', markets: ['ETH_PERP'], target: { kind: 'by', fraction: 0.2 }, slippage: 0.01 },
+    {
+      atMs: 30_000,
+      kind: 'reduce',
+      account: 'desk-3',
+      markets: ['ETH_PERP'],
+      target: { kind: 'by', fraction: 0.2 },
+      slippage: 0.01,
+    },
     { atMs: 72_000, kind: 'pause', account: 'desk-1' },
     { atMs: 76_000, kind: 'unpause', account: 'desk-1' },
     { atMs: 90_000, kind: 'trade', account: 'desk-3', market: 'BTC_PERP', side: 'buy', amount: '0.050' },
@@ -155,7 +162,13 @@ async function recordsOf({ audit, exchange, startMs }: World): Promise<readonly 
     for (const { record } of await audit.read(id, { limit: 2_000 })) {
       const { content } = record;
       const event = content.kind === 'action' ? content.event : undefined;
-      const parts = event && [event.market, event.positionId, event.kind, event.reason, event.alarm ? 'ALARM' : ''];
+      const parts = event && [
+        event.market,
+        event.positionId,
+        event.kind,
+        event.reason,
+        event.alarm ? 'ALARM' : '',
+      ];
       const at = record.atMs - startMs;
       lines.push(`${id} ${at} ${(parts ?? []).filter(Boolean).join(' ')}: ${contentWords(content)}`);
     }
@@ -167,6 +180,8 @@ function entriesOf({ exchange, startMs }: World): readonly string[] {
   return exchange.model
     .ledger({ kinds: ['order_placed', 'order_cancelled', 'fill', 'liquidation'] })
     .map(({ atMs, kind, accountId, market, side, amount, price, reason }) =>
-      [atMs - startMs, kind, accountId, market, side, amount, price, reason].filter((part) => part !== undefined).join(' '),
+      [atMs - startMs, kind, accountId, market, side, amount, price, reason]
+        .filter((part) => part !== undefined)
+        .join(' '),
     );
 }

@@ -104,7 +104,16 @@ export class PlayedMarket {
 
   /** What a read shows; sometimes it lacks something. */
   views(): readonly PositionView[] {
-    const lacks = this.#dice.of('nothing', 'nothing', 'nothing', 'nothing', 'one', 'mark', 'liquidation', 'side');
+    const lacks = this.#dice.of(
+      'nothing',
+      'nothing',
+      'nothing',
+      'nothing',
+      'one',
+      'mark',
+      'liquidation',
+      'side',
+    );
     const open = this.positions.filter(({ size }) => size > 0);
     const shown = lacks === 'one' && this.#dice.hits(0.4) ? open.slice(1) : open;
     return shown.map((position, index) => this.#view(position, index === 0 ? lacks : 'nothing'));

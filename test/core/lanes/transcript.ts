@@ -83,7 +83,11 @@ class PlayedLane {
     this.#dice = new Dice(seed);
     this.#market = new PlayedMarket(market, price, isHedged, this.#dice);
     const { settings } = this.#market;
-    this.#settings = { ...usual, ...changed, marketSettings: (name) => (name === market ? settings : undefined) };
+    this.#settings = {
+      ...usual,
+      ...changed,
+      marketSettings: (name) => (name === market ? settings : undefined),
+    };
     const fresh = newLane('desk', market, 'epoch', this.#nowMs);
     this.#state = this.#dice.hits(0.8) ? acknowledgeNoPriorOrders(fresh) : fresh;
   }
@@ -112,7 +116,8 @@ class PlayedLane {
     else if (what < 0.71) {
       const state = startEpoch(this.#state, `epoch-${this.#count++}`, this.#settings, this.#nowMs);
       this.#take('new store', { state, events: [] });
-    } else if (what < 0.74) this.#take('vouched for', { state: acknowledgeNoPriorOrders(this.#state), events: [] });
+    } else if (what < 0.74)
+      this.#take('vouched for', { state: acknowledgeNoPriorOrders(this.#state), events: [] });
   }
 
   /** A rule fires, or goes on to its next stage. */
@@ -151,7 +156,9 @@ class PlayedLane {
     const change = changeLane(this.#state, this.#settings, this.#nowMs, (scene) => {
       if (isWithdrawn) return withdrawOperatorIntent(this.#state, `hand-${this.#count}`, scene);
       const flatten = dice.hits(0.5);
-      const target = flatten ? ({ kind: 'to', fraction: 0 } as const) : ({ kind: 'by', fraction: 0.3 } as const);
+      const target = flatten
+        ? ({ kind: 'to', fraction: 0 } as const)
+        : ({ kind: 'by', fraction: 0.3 } as const);
       this.#count += 1;
       const id = `hand-${this.#count}`;
       const isUrgent = flatten && dice.hits(0.5);
@@ -236,7 +243,17 @@ class PlayedLane {
   }
 }
 
-function lineOf({ kind, reason, alarm, positionId, ruleId, order, cancel, targetBase, sizeBase }: AuditEvent): string {
+function lineOf({
+  kind,
+  reason,
+  alarm,
+  positionId,
+  ruleId,
+  order,
+  cancel,
+  targetBase,
+  sizeBase,
+}: AuditEvent): string {
   const request = order && [
     order.market,
     order.side,
@@ -262,14 +279,15 @@ function lineOf({ kind, reason, alarm, positionId, ruleId, order, cancel, target
 }
 
 function summaryOf(state: LaneState): string {
-  const intents = state.intents.map(({ ruleId, positionId, end, targetBase, failures, renewals, ...intent }) =>
-    [
-      ruleId,
-      positionId,
-      targetBase ?? '?',
-      end === null ? (intent.refusedBy ?? intent.blockedBy ?? 'open') : end.why,
-      `${failures}f${renewals}r`,
-    ].join(' '),
+  const intents = state.intents.map(
+    ({ ruleId, positionId, end, targetBase, failures, renewals, ...intent }) =>
+      [
+        ruleId,
+        positionId,
+        targetBase ?? '?',
+        end === null ? (intent.refusedBy ?? intent.blockedBy ?? 'open') : end.why,
+        `${failures}f${renewals}r`,
+      ].join(' '),
   );
   const orders = state.orders.map(
     ({ role, positionId, amount, status, presumedFilled, ambiguous, overshoot, activatedMs, ...order }) =>
@@ -279,10 +297,14 @@ function summaryOf(state: LaneState): string {
         amount,
         status,
         ...[presumedFilled && 'filled', ambiguous && 'ambiguous', overshoot && 'overshoot'].filter(Boolean),
-        ...[activatedMs !== null && 'activated', order.inverted && 'inverted', order.trial && 'trial'].filter(Boolean),
+        ...[activatedMs !== null && 'activated', order.inverted && 'inverted', order.trial && 'trial'].filter(
+          Boolean,
+        ),
       ].join(' '),
   );
-  const covers = state.covers.map(({ positionId, blockedBy, refusedBy }) => blockedBy ?? refusedBy ?? positionId);
+  const covers = state.covers.map(
+    ({ positionId, blockedBy, refusedBy }) => blockedBy ?? refusedBy ?? positionId,
+  );
   const absent = state.absent?.map(({ positionId, phase, reads }) => `${positionId} ${phase} ${reads}`) ?? [];
   const doubt = state.doubt === null ? '' : `doubt ${state.doubt.why}`;
   const change = state.change === null ? '' : `change ${state.change.why} ${state.change.phase}`;

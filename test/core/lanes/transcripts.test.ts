@@ -29,7 +29,12 @@ const CHANGES: readonly Terms['changed'][] = [
 
 const TERMS = Array.from({ length: 24 }, (_, index): Terms => {
   const changed = CHANGES[index % CHANGES.length] ?? {};
-  return { seed: index + 1, ...(MARKETS[index % MARKETS.length] ?? MARKETS[0]), isHedged: index % 3 !== 2, changed };
+  return {
+    seed: index + 1,
+    ...(MARKETS[index % MARKETS.length] ?? MARKETS[0]),
+    isHedged: index % 3 !== 2,
+    changed,
+  };
 });
 
 test.for(TERMS)('history $seed in $market', async (terms) => {

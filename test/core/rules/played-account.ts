@@ -79,9 +79,13 @@ export class PlayedAccount {
     const sources: SnapshotSources = {
       ...(dice.hits(0.95) ? { positions: read(list(this.#positions(), dice.hits(0.95)), ageMs) } : {}),
       ...(dice.hits(0.95) ? { creditLine: read(list(this.#lines(), dice.hits(0.95)), ageMs) } : {}),
-      ...(dice.hits(0.95) ? { mainBalance: read({ USDT: text(this.#free), BTC: text(dice.of(0, 0.7)) }, ageMs) } : {}),
       ...(dice.hits(0.95)
-        ? { transfers: read(knownTransfers(list(this.#transfers), settings.withdrawalAllowList ?? []), ageMs) }
+        ? { mainBalance: read({ USDT: text(this.#free), BTC: text(dice.of(0, 0.7)) }, ageMs) }
+        : {}),
+      ...(dice.hits(0.95)
+        ? {
+            transfers: read(knownTransfers(list(this.#transfers), settings.withdrawalAllowList ?? []), ageMs),
+          }
         : {}),
       ...(dice.hits(0.95) ? { spotOrders: read(list(this.#orders()), ageMs) } : {}),
     };
@@ -108,7 +112,7 @@ export class PlayedAccount {
         freeMargin: text(this.#free),
         positionSide: { known: true, value: one.side },
         tpsl: dice.hits(0.3) ? { takeProfit: text(one.base * 1.1), stopLoss: text(one.base * 0.9) } : null,
-      } as Partial<PositionRecord>);
+      });
       return [lacks === '' ? record : override(record, { [lacks]: undefined })];
     });
   }

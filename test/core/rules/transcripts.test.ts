@@ -94,11 +94,18 @@ function rulesOn(dice: Dice): readonly RuleSpec[] {
       checksum: `c${index}`,
       forMs: dice.of(0, 0, 2_000),
       keepFiringForMs: dice.of(0, 5_000),
-      where: field.on === 'position' ? dice.of({}, { market: ['ETH_*'] }, { direction: 'long' as const }) : {},
+      where:
+        field.on === 'position' ? dice.of({}, { market: ['ETH_*'] }, { direction: 'long' as const }) : {},
       actions: [
         { kind: 'notify', channels: ['ops'], cure: [] },
         ...(index % 4 === 0
-          ? [{ kind: 'reduce' as const, target: { kind: 'by' as const, fraction: 0.5 }, slippageSteps: [0.01] }]
+          ? [
+              {
+                kind: 'reduce' as const,
+                target: { kind: 'by' as const, fraction: 0.5 },
+                slippageSteps: [0.01],
+              },
+            ]
           : []),
       ],
       escalate: [{ afterMs: 4_000, actions: [{ kind: 'notify', channels: ['boss'], cure: [] }] }],
@@ -114,7 +121,12 @@ function conditionOn(field: FieldSpec, dice: Dice): ConditionSpec {
     ...(names.has('source') ? { source: 'positions' } : {}),
     ...(names.has('windowMs') ? { windowMs: dice.of(60_000, 3_600_000) } : {}),
   };
-  const condition: ConditionSpec = { kind: 'field', field: field.name, parameter, comparison: comparisonOf(field, dice) };
+  const condition: ConditionSpec = {
+    kind: 'field',
+    field: field.name,
+    parameter,
+    comparison: comparisonOf(field, dice),
+  };
   if (dice.hits(0.15)) return { kind: 'not', condition };
   return condition;
 }
@@ -122,10 +134,15 @@ function conditionOn(field: FieldSpec, dice: Dice): ConditionSpec {
 function comparisonOf(field: FieldSpec, dice: Dice): Comparison {
   if (field.type === 'boolean') return { op: 'equals', value: dice.hits(0.7) };
   if (field.type === 'enum') return { op: 'in', values: field.values.slice(1) };
-  const threshold = THRESHOLDS[field.unit ?? ''] ?? dice.of(0.5, 3, 1_000);
+  const threshold = THRESHOLDS[field.type === 'number' ? (field.unit ?? '') : ''] ?? dice.of(0.5, 3, 1_000);
   return field.danger === 'above'
     ? { op: 'above', threshold, clearBelow: threshold * 0.9 }
     : { op: 'below', threshold, clearAbove: threshold * 1.1 };
 }
 
-const THRESHOLDS: Readonly<Record<string, number>> = { ratio: 0.055, ratioPerHour: 0.02, seconds: 10, minutes: 30 };
+const THRESHOLDS: Readonly<Record<string, number>> = {
+  ratio: 0.055,
+  ratioPerHour: 0.02,
+  seconds: 10,
+  minutes: 30,
+};
