@@ -104,18 +104,9 @@ export class PlayedMarket {
 
   /** What a read shows; sometimes it lacks something. */
   views(): readonly PositionView[] {
-    const lacks = this.#dice.of(
-      'nothing',
-      'nothing',
-      'nothing',
-      'nothing',
-      'one',
-      'mark',
-      'liquidation',
-      'side',
-    );
+    const lacks = this.#dice.hits(0.8) ? 'nothing' : this.#dice.of('one', 'mark', 'liquidation', 'side');
     const open = this.positions.filter(({ size }) => size > 0);
-    const shown = lacks === 'one' && this.#dice.hits(0.4) ? open.slice(1) : open;
+    const shown = lacks === 'one' ? open.slice(1) : open;
     return shown.map((position, index) => this.#view(position, index === 0 ? lacks : 'nothing'));
   }
 
@@ -139,6 +130,8 @@ export class PlayedMarket {
       liquidationProbability: () => known(distance < 0.02 ? 0.4 : 0.001),
       basePrice: this.#price(this.mark * 1.02),
       realizedPnl: '0.5' as DecimalString,
+      ...(lacks === 'side' ? { margin: this.#dice.of('own', 'shared') } : {}),
+      ...(this.#dice.hits(0.2) ? { jointLiquidationPrice: this.#price((liquidation + this.mark) / 2) } : {}),
     };
   }
 }

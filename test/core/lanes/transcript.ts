@@ -1,5 +1,7 @@
+import { type ApprovalQuestion, stageKeyOf } from '../../../src/core/approvals/question.ts';
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
 import type { LaneContext } from '../../../src/core/intents/admission.ts';
+import { episodeKeyOf, type GateContext } from '../../../src/core/intents/gate.ts';
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { changeLane, type LaneChange } from '../../../src/core/lanes/lane-change.ts';
@@ -8,6 +10,7 @@ import { type LaneState, newLane, type RequestStep } from '../../../src/core/lan
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
@@ -31,6 +34,8 @@ const ACTIONS: readonly [ActionSpec, ...ActionSpec[]] = [
   { kind: 'reduce', target: { kind: 'to', fraction: 0 }, slippageSteps: [0.02] },
   { kind: 'reduce', target: { kind: 'to', fraction: 0.25 }, slippageSteps: [0.003, 0.01] },
   { kind: 'reduce', target: { kind: 'untilDistance', distance: 0.12 }, slippageSteps: [0.005, 0.01] },
+  { kind: 'reduce', target: { kind: 'untilJointDistance', distance: 0.1 }, slippageSteps: [0.01] },
+  { kind: 'reduce', target: { kind: 'untilMarginUsage', asset: 'USDT', usage: 0.5 }, slippageSteps: [0.01] },
   { kind: 'protect', at: 0.6, slippage: 0.01 },
   { kind: 'protect', at: 0.4, slippage: 0.02 },
   {
@@ -72,8 +77,12 @@ class PlayedLane {
   readonly #dice: Dice;
   readonly #market: PlayedMarket;
   readonly #settings: AccountSettings;
-  #gate = openGate;
-  #requests: { readonly request: ActionRequest; readonly positionId: string | null }[] = [];
+  #gate: GateContext = openGate;
+  #requests: {
+    readonly request: ActionRequest;
+    readonly positionId: string | null;
+    plannedBase?: DecimalString;
+  }[] = [];
   #state: LaneState;
   #nowMs = 100_000;
   #count = 0;
@@ -98,7 +107,7 @@ class PlayedLane {
 
   move(): void {
     const dice = this.#dice;
-    this.#nowMs += dice.of(400, 1_000, 1_000, 1_000, 4_000, 12_000, 65_000);
+    this.#nowMs += dice.of(400, 1_000, 1_000, 1_000, 1_000, 4_000, 4_000, 12_000, 65_000);
     this.#happen(dice.next());
     this.#market.move(dice.of(0, 0.001, -0.001, 0.004, -0.004, -0.012, 0.012, -0.025));
     this.#poll();
@@ -134,20 +143,80 @@ class PlayedLane {
       subject: `position:${positionId ?? '41'}`,
       episode: isStage ? last.episode : this.#count,
       stage: isStage ? last.stage + 1 : 0,
-      mode: dice.of<Mode>('enforce', 'enforce', 'enforce', 'observe'),
+      mode: dice.of<Mode>('enforce', 'enforce', 'enforce', 'observe', 'approve'),
       severity: dice.of('warning', 'critical'),
       atMs: this.#nowMs,
       exemptFromLimits: dice.hits(0.1),
     });
-    this.#requests.push({ request, positionId });
+    const isPlanned =
+      spec.kind === 'reduce' && spec.target.kind.startsWith('until') && spec.target.kind !== 'untilDistance';
+    const plan =
+      isPlanned && dice.hits(0.8) ? { plannedBase: dice.of('1.1', '0.5', '0') as DecimalString } : {};
+    this.#requests.push({ request, positionId, ...plan });
     this.lines.push(`${ruleId} wants ${spec.kind} of ${positionId ?? 'all'} (${request.mode})`);
   }
 
   #turnGate(): void {
-    const isPaused = this.#dice.hits(0.4);
-    const silencedRules = this.#dice.hits(0.3) ? ['near'] : [];
-    this.#gate = { ...openGate, paused: isPaused, silencedRules };
-    this.lines.push(`gate: ${isPaused ? 'paused' : 'open'}, silenced: ${silencedRules.join()}`);
+    const dice = this.#dice;
+    const isPaused = dice.hits(0.15);
+    const silencedRules = dice.hits(0.2) ? ['near'] : [];
+    const held = dice.of(undefined, ...this.#requests)?.request;
+    const limited =
+      held !== undefined && dice.hits(0.3)
+        ? { [episodeKeyOf(held)]: dice.of('cooldown' as const, 'perHour' as const) }
+        : {};
+    const silencedSubjects = dice.hits(0.2) ? [{ ruleId: 'nearer', subject: 'position:42' }] : [];
+    const modeOf = (): Mode => dice.of('enforce', 'enforce', 'enforce', 'observe');
+    const mode = modeOf();
+    this.#gate = {
+      paused: isPaused,
+      isShared: dice.hits(0.04),
+      silencedRules,
+      silencedSubjects,
+      limited,
+      modeOf: () => mode,
+      questions: this.#questions(),
+    };
+    this.lines.push(
+      `gate: ${isPaused ? 'paused' : 'open'}, silenced ${silencedRules.join()} ${silencedSubjects.length}, ` +
+        `limited ${Object.values(limited).join()}, mode ${mode}`,
+    );
+  }
+
+  /** What people have said so far about the rules that ask. */
+  #questions(): ReadonlyMap<string, ApprovalQuestion> {
+    const dice = this.#dice;
+    const questions = new Map<string, ApprovalQuestion>();
+    for (const { request, positionId } of this.#requests) {
+      if (request.mode !== 'approve' || positionId === null) continue;
+      const stageKey = stageKeyOf(request);
+      const state = dice.of<ApprovalQuestion['state']>(
+        'waiting',
+        'approved',
+        'approved',
+        'vetoed',
+        'unanswered',
+        'released',
+      );
+      const targetBase = dice.of('1', '0.5', '0') as DecimalString;
+      const target = {
+        positionId,
+        market: this.#market.name,
+        targetBase,
+        sizeBase: dice.of('2', '1.2') as DecimalString,
+      };
+      questions.set(stageKey, {
+        id: `q${questions.size}`,
+        stageKey,
+        openedMs: this.#nowMs - 1_000,
+        untilMs: this.#nowMs + 5_000,
+        state,
+        asked: [{ revision: 1, atMs: this.#nowMs - 1_000, targets: [target] }],
+        ...(state === 'approved' ? { approved: [target] } : {}),
+      });
+      this.lines.push(`${request.ruleId} of ${positionId}: ${state} to ${targetBase}`);
+    }
+    return questions;
   }
 
   #operate(): void {
@@ -187,7 +256,16 @@ class PlayedLane {
     this.lines.push(`-- ${this.#nowMs} mark ${this.#market.mark.toPrecision(6)}: ${shown}`);
     this.#take('', observeRead(this.#state, observation, this.#settings, this.#nowMs));
     const isConclusive = this.#dice.hits(0.9);
+    if (this.#dice.hits(0.1)) this.#clear();
     this.#take('', observeRequests(this.#state, this.#requests, isConclusive, this.#settings, this.#nowMs));
+  }
+
+  /** The condition of a rule does not hold any more; it is only kept firing. */
+  #clear(): void {
+    const [first, ...others] = this.#requests;
+    if (first === undefined) return;
+    this.#requests = [...others, { ...first, request: { ...first.request, hasCleared: true } }];
+    this.lines.push(`${first.request.ruleId} has cleared`);
   }
 
   /** @returns whether there may be more to do */
@@ -218,7 +296,8 @@ class PlayedLane {
     const failed = this.#failed(fate);
     if (failed !== undefined) return { kind: step.kind, outcome: failed };
     if (step.kind === 'place') {
-      return { kind: 'place', outcome: { kind: 'accepted', value: this.#market.accept(step), timing } };
+      const outcome = { kind: 'accepted', value: this.#market.accept(step), timing } as const;
+      return { kind: 'place', outcome, ...(this.#dice.hits(0.1) ? { othersAct: true } : {}) };
     }
     this.#market.cancelAll();
     return { kind: 'cancelAll', outcome: { kind: 'accepted', value: null, timing } };
@@ -287,6 +366,7 @@ function summaryOf(state: LaneState): string {
         targetBase ?? '?',
         end === null ? (intent.refusedBy ?? intent.blockedBy ?? 'open') : end.why,
         `${failures}f${renewals}r`,
+        intent.approvedBase === undefined ? '' : `approved ${intent.approvedBase}`,
       ].join(' '),
   );
   const orders = state.orders.map(
@@ -309,8 +389,11 @@ function summaryOf(state: LaneState): string {
   const doubt = state.doubt === null ? '' : `doubt ${state.doubt.why}`;
   const change = state.change === null ? '' : `change ${state.change.why} ${state.change.phase}`;
   const tasks = state.cancels.map(({ types, state: how }) => `${types.join('+')} ${how}`);
-  const learned = state.learnedSteps === undefined ? '' : JSON.stringify(state.learnedSteps);
-  return [...intents, ...covers, ...orders, ...tasks, ...absent, doubt, change, learned]
+  const { learnedSteps, learnedMaintenance, learnedBasis, margins, contests, measuredBasis } = state;
+  const learned = [learnedSteps, learnedMaintenance, learnedBasis, margins, contests, measuredBasis].map(
+    (one) => (one === undefined ? '' : JSON.stringify(one)),
+  );
+  return [...intents, ...covers, ...orders, ...tasks, ...absent, doubt, change, ...learned]
     .filter((part) => part !== '')
     .join(' | ');
 }

@@ -27,7 +27,7 @@ const CHANGES: readonly Terms['changed'][] = [
   { nonceMode: 'window', maxOrderReadAgeMs: 300 },
 ];
 
-const TERMS = Array.from({ length: 24 }, (_, index): Terms => {
+const TERMS = Array.from({ length: 28 }, (_, index): Terms => {
   const changed = CHANGES[index % CHANGES.length] ?? {};
   return {
     seed: index + 1,
