@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { parseAst } from 'vitest/node';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { parseAst } from 'vitest/node';
 import { mutantsOf } from './operators.ts';
 import { ROOMS, ROOT, sourceFiles, testFilesOf } from './rooms.ts';
 import { allMutants, drawSample } from './sample.ts';
@@ -26,7 +26,10 @@ function runWith(text: string, isOn: (number: number) => boolean): (distance: nu
     .replace(/^const __isMutated = .*?; /, '')
     .replace(/import .*\n/, '')
     .replace(/type .*\n/, '')
-    .replace('export function isNear(distance: number, limit?: { readonly at: number }): boolean', 'return (distance, limit) =>');
+    .replace(
+      'export function isNear(distance: number, limit?: { readonly at: number }): boolean',
+      'return (distance, limit) =>',
+    );
   return new Function('__isMutated', 'other', code)(isOn, () => undefined) as (distance: number) => boolean;
 }
 
@@ -91,14 +94,23 @@ test('all sources can be woven and belong to a room, and each room has mutants a
   expect(drawSample(all, 600, 8)).not.toEqual(sample);
 });
 
-test('one of them is tried in a process of its own, is killed, and leaves nothing over', { timeout: 120_000 }, () => {
+test('one of them is tried in a process of its own, is killed, and leaves nothing over', {
+  timeout: 120_000,
+}, () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'mutants-test-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const inGate = allMutants().filter(({ file }) => file === 'src/core/intents/gate.ts');
   const killed = inGate.find(({ from, to }) => from === "'paused'" && to === "''");
   const { stdout, status } = spawnSync(
     process.execPath,
-    ['test/mutants/main.ts', '--json', '--only', 'test/core/intents/gate.test.ts', '--mutant', killed?.id ?? ''],
+    [
+      'test/mutants/main.ts',
+      '--json',
+      '--only',
+      'test/core/intents/gate.test.ts',
+      '--mutant',
+      killed?.id ?? '',
+    ],
     { cwd: ROOT, encoding: 'utf8', timeout: 110_000, env: { ...process.env, TMPDIR: folder } },
   );
   const { mutants, broken } = JSON.parse(stdout) as {

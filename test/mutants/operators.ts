@@ -54,7 +54,6 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
   times: ['div'],
   some: ['every'],
   every: ['some'],
-  find: ['findLast'],
   startsWith: ['endsWith'],
   min: ['max'],
   max: ['min'],

@@ -22,7 +22,7 @@ export type Line =
       readonly file: string;
       readonly ms: number;
       /** How often it came by each mutant's place. */
-      readonly hits: Readonly<Record<number, number>>;
+      readonly hits: Readonly<Record<number, Hits>>;
       /** What failed although nothing was changed; such a file says nothing about mutants. */
       readonly failed: string | null;
     }
@@ -39,6 +39,12 @@ export type Line =
       readonly file: string;
       readonly killedBy: string | null;
     };
+
+export interface Hits {
+  count: number;
+  /** Ids of the tests that come by; `null`: not only tests do. */
+  tests: string[] | null;
+}
 
 /** In the environment of the process that runs the tests: the path of its plan. */
 export const PLAN_VARIABLE = 'BREAKWATER_MUTANTS_PLAN';

@@ -64,17 +64,9 @@ function exchangeRoom(name: string, weight: number): Room {
   return { name: `exchange ${name}`, sources: [`exchange/${name}/*.ts`], tests, further, weight, goal: 0.85 };
 }
 
-/** Which worlds a mutant has to live through: those that take a second or two and differ most. */
-const WORLDS = [
-  'transcripts',
-  'cancels',
-  'elsewhere',
-  'hedged',
-  'sets-refused',
-  'two-hands',
-  'unsure-orders',
-];
-/** They work for seconds, and come last. */
+/** Which worlds a mutant has to live through, last. */
+const WORLDS = ['transcripts', 'unsure-orders'];
+/** They work for seconds: they come last, and for mutants of their own room only. */
 const SLOW = [
   'core/view/rule-lines',
   'core/redaction/conceal',
@@ -111,14 +103,15 @@ export function sourceFiles(): ReadonlyMap<string, Room> {
 
 /** The tests that a mutant has to live through, in their order. */
 export function testFilesOf(room: Room): readonly string[] {
+  const isOfCore = room.sources.some((glob) => glob.startsWith('core/'));
+  const own = inOrder(room.tests);
   const files = [
-    ...inOrder(room.tests).filter((file) => !isSlow(file)),
-    ...inOrder([room.sources.some((glob) => glob.startsWith('core/')) ? 'core/**/*' : 'exchange/**/*']),
-    ...inOrder(['pipeline/**/*']),
+    ...own,
+    ...inOrder([isOfCore ? 'core/**/*' : 'exchange/**/*', 'pipeline/**/*']),
     ...inOrder(room.further ?? []),
-    ...WORLDS.flatMap((name) => inOrder([`world/${name}`])),
+    ...inOrder(WORLDS.map((name) => `world/${name}`)),
   ];
-  return [...new Set([...files.filter((file) => !isSlow(file)), ...files.filter(isSlow)])];
+  return [...new Set([...files.filter((file) => !isSlow(file)), ...own.filter(isSlow)])];
 }
 
 function inOrder(patterns: readonly string[]): readonly string[] {
