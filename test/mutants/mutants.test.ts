@@ -3,12 +3,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { runInThisContext } from 'node:vm';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseAst } from 'vitest/node';
 import { mutantsOf } from './operators.ts';
 import { ROOMS, ROOT, sourceFiles, testFilesOf } from './rooms.ts';
 import { allMutants, drawSample } from './sample.ts';
-import { SWITCH_NAME, weave } from './weave.ts';
+import { numbered, SWITCH_NAME, weave } from './weave.ts';
 
 const TEXT = `import { other } from './other.ts';
 type Size = 'small' | 'large';
@@ -30,7 +31,10 @@ function runWith(text: string, isOn: (number: number) => boolean): (distance: nu
       'export function isNear(distance: number, limit?: { readonly at: number }): boolean',
       'return (distance, limit) =>',
     );
-  return new Function('__isMutated', 'other', code)(isOn, () => undefined) as (distance: number) => boolean;
+  const load = runInThisContext(`(function (__isMutated, other) { ${code} })`) as (
+    ...given: readonly unknown[]
+  ) => (distance: number) => boolean;
+  return load(isOn, () => undefined);
 }
 
 function resultOf(call: () => boolean): string {
@@ -57,10 +61,7 @@ describe('mutants of a file', () => {
   });
 
   test('are one compilation, in which each is switched on by itself', () => {
-    const woven = weave(
-      TEXT,
-      mutants.map((mutant, number) => ({ ...mutant, number })),
-    );
+    const woven = weave(TEXT, numbered(mutants));
     const distances = [-1, 0, 4, 5, 6];
     const results = [-1, ...mutants.keys()].map((on) => {
       const isNear = runWith(woven, (number) => number === on);
@@ -78,15 +79,12 @@ test('all sources can be woven and belong to a room, and each room has mutants a
   expect([...sourceFiles().keys()].length).toBeGreaterThan(200);
   for (const [file, mutants] of Map.groupBy(all, (mutant) => mutant.file)) {
     const text = readFileSync(path.join(ROOT, file), 'utf8');
-    const woven = weave(
-      text,
-      mutants.map((mutant, number) => ({ ...mutant, number })),
-    );
-    expect(() => parseAst(woven, { lang: 'ts' }), file).not.toThrow();
+    const woven = weave(text, numbered(mutants));
+    expect(() => parseAst(woven, { lang: 'ts' })).not.toThrow();
   }
   for (const room of ROOMS) {
-    expect(all.filter((mutant) => mutant.room === room).length, room.name).toBeGreaterThan(100);
-    expect(testFilesOf(room).length, room.name).toBeGreaterThan(50);
+    expect(all.filter((mutant) => mutant.room === room).length).toBeGreaterThan(100);
+    expect(testFilesOf(room).length).toBeGreaterThan(50);
   }
   const sample = drawSample(all, 600, 7);
   expect(sample.length).toBeGreaterThanOrEqual(600);

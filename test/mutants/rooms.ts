@@ -68,6 +68,8 @@ function exchangeRoom(name: string, weight: number): Room {
 const WORLDS = ['transcripts', 'unsure-orders'];
 /** They work for seconds: they come last, and for mutants of their own room only. */
 const SLOW = [
+  'exchange/call/held-loop',
+  'exchange/nonce/nonce-sequences',
   'core/view/rule-lines',
   'core/redaction/conceal',
   'core/orders/client-order-id',

@@ -6,7 +6,7 @@ import { createVitest, ForksPoolWorker, type Vitest } from 'vitest/node';
 import { type Line, PLAN_VARIABLE, type Plan } from './plan.ts';
 import { ROOT, testFilesOf } from './rooms.ts';
 import type { Sampled } from './sample.ts';
-import { type Switched, weave } from './weave.ts';
+import { numbered, type Switched, weave } from './weave.ts';
 
 /** Runs the tests on mutants, one process at a time, and ends it when a mutant does not. */
 
@@ -38,7 +38,7 @@ const LOOK_EVERY_MS = 200;
 export async function tryMutants(sampled: readonly Sampled[], options: SessionOptions): Promise<Outcome> {
   const folder = mkdtempSync(path.join(tmpdir(), 'breakwater-mutants-'));
   const judge = new Judge(sampled);
-  const switched = sampled.map((mutant, number) => ({ ...mutant, number }));
+  const switched = numbered(sampled);
   const planFile = path.join(folder, 'plan.json');
   const vitest = await startVitest(switched, planFile);
   try {
@@ -219,8 +219,8 @@ async function startVitest(switched: readonly Switched[], planFile: string): Pro
           return Object.assign(new ForksPoolWorker({ ...options, env: environment }), { entrypoint });
         },
       },
-      testTimeout: 10_000,
-      hookTimeout: 10_000,
+      testTimeout: 20_000,
+      hookTimeout: 20_000,
       expect: { poll: { timeout: 5_000 } },
       // It would hand the text woven for one sample to the next.
       fsModuleCache: false,

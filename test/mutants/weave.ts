@@ -19,6 +19,13 @@ const SWITCH = '__isMutated';
 
 export const SWITCH_NAME = '__breakwaterIsMutated';
 
+/** Gives each the number by which it is switched on: its place in the list. */
+export function numbered(mutants: readonly Mutant[]): readonly Switched[] {
+  const all: Switched[] = [];
+  for (const mutant of mutants) all.push({ ...mutant, number: all.length });
+  return all;
+}
+
 export function weave(text: string, mutants: readonly Switched[]): string {
   const root: Place = { start: 0, end: text.length, mutants: [], inner: [] };
   for (const mutant of mutants.toSorted((a, b) => a.start - b.start || b.end - a.end)) place(root, mutant);
