@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { newLane } from '../../../src/core/lanes/lane-state.ts';
 import { recover } from '../../../src/core/lanes/recover-lane.ts';
 import { orderTypesOf } from '../../../src/core/orders/order-request.ts';
+import { known } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
-import { Driver, failure } from './driver.ts';
-import { action, half, protect, view } from './fixtures.ts';
+import { at, Driver, failure } from './driver.ts';
+import { action, half, MARKET, protect, view } from './fixtures.ts';
 
 /** What only shows beside a second one: two positions, two intents, two rules; another kind of market. */
 
@@ -74,6 +76,52 @@ describe('two positions', () => {
     expect(step.order).toMatchObject({ role: 'cover', positionId: '42' });
     expect(driver.next().kind).toBe('idle');
     expect(driver.state.orders.map(({ positionId }) => positionId)).toEqual(['41', '42']);
+  });
+});
+
+describe('two sides and two orders', () => {
+  test('a stop as large as the net exposure does not block a reduction', () => {
+    const short = view({
+      positionId: '42',
+      positionSide: 'SHORT',
+      direction: known('short'),
+      sizeBase: at({ size: '0.4' }).sizeBase,
+    });
+    const driver = new Driver().ordersAreTaken().read(one, short).ask(stopOf('41'));
+    expect(driver.place().request).toMatchObject({ side: 'sell', amount: '0.6', positionSide: 'LONG' });
+    driver.ask(stopOf('41'), halfOf('41'));
+    expect(driver.place()).toMatchObject({ order: { role: 'reduce' }, request: { amount: '0.5' } });
+    expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
+  });
+
+  test.for([
+    ['may be that of the other', false, 2],
+    ['is its fill where only activated orders outlive a cancel', true, 1],
+  ] as const)('a fall by the amount of one of two %s', ([, cancelCoversStops, left]) => {
+    const to = (fraction: number): ActionSpec => ({
+      kind: 'reduce',
+      target: { kind: 'to', fraction },
+      slippageSteps: [0.005],
+    });
+    const driver = new Driver({ cancel: 'never', cancelCoversStops, overshoot: 'never' });
+    driver.read(at({})).ask(action(to(0.9)));
+    expect(driver.place().request.amount).toBe('0.1');
+    driver.read(at({ mark: '990' })).ask(action(to(0.9)), action(to(0.7), { ruleId: 'other' }));
+    expect(driver.place().request.amount).toBe('0.2');
+    driver.read(at({ size: '0.9', mark: '980' }));
+    expect(driver.state.orders).toHaveLength(left);
+  });
+
+  test('what an earlier store left open counts until a read from after the fence and the lag', () => {
+    const driver = new Driver({ readLagMs: 1_000 });
+    driver.state = newLane('desk', MARKET, 'epoch', driver.nowMs);
+    const resolved = [1_000, 4_500, 400, 500].map((ms) => {
+      driver.later(ms).read(one, other);
+      return driver.reasons('doubtResolved').length;
+    });
+    // The fence ends after 5 s, and a read of that moment may be a second old.
+    expect(resolved).toEqual([0, 0, 0, 1]);
+    expect(driver.state).toMatchObject({ doubt: null, priorOrdersPossible: true });
   });
 });
 
