@@ -89,7 +89,8 @@ export class PlayedAccount {
         : {}),
       ...(dice.hits(0.95) ? { spotOrders: read(list(this.#orders()), ageMs) } : {}),
     };
-    return { version: 1, accountId: 'desk-1', at: this.now, sources, ownStops: this.#stops() };
+    const closed = dice.hits(0.1) ? { closedByUs: ['43'] } : {};
+    return { version: 1, accountId: 'desk-1', at: this.now, sources, ownStops: this.#stops(), ...closed };
   }
 
   #positions(): readonly PositionRecord[] {
@@ -113,7 +114,8 @@ export class PlayedAccount {
         positionSide: { known: true, value: one.side },
         tpsl: dice.hits(0.3) ? { takeProfit: text(one.base * 1.1), stopLoss: text(one.base * 0.9) } : null,
       });
-      return [lacks === '' ? record : override(record, { [lacks]: undefined })];
+      const shown = lacks === '' ? record : override(record, { [lacks]: undefined });
+      return dice.hits(0.02) ? [shown, shown] : [shown];
     });
   }
 

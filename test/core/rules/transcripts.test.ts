@@ -5,7 +5,15 @@ import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate } from '../../../src/core/rules/evaluate.ts';
-import type { Comparison, ConditionSpec, FieldParameter, RuleSpec } from '../../../src/core/rules/rule.ts';
+import type {
+  ActionSpec,
+  ActiveWindow,
+  Comparison,
+  ConditionSpec,
+  FieldParameter,
+  RuleSpec,
+  SubjectFilter,
+} from '../../../src/core/rules/rule.ts';
 import { Dice } from '../../support/dice.ts';
 import { rule, settings } from './fixtures.ts';
 import { marketOf, PlayedAccount } from './played-account.ts';
@@ -40,7 +48,12 @@ function transcriptOf(seed: number): string {
   let asked: ReadonlySet<string> = new Set();
   for (let poll = 0; poll < POLLS; poll++) {
     account.move();
-    const evaluation = evaluate({ snapshot: account.snapshot(own), state, now: account.now }, compiled);
+    const laneNowMs = dice.hits(0.5) ? account.now.wallMs : undefined;
+    const options = { leastIntervalMs: dice.of(0, 800), ...(laneNowMs === undefined ? {} : { laneNowMs }) };
+    const evaluation = evaluate(
+      { snapshot: account.snapshot(own), state, now: account.now, options },
+      compiled,
+    );
     state = JSON.parse(JSON.stringify(evaluation.state)) as typeof state;
     const decided = new Map(
       evaluation.decisions.map(({ ruleId, subject, phase, reason, unknown }) => [
@@ -48,7 +61,7 @@ function transcriptOf(seed: number): string {
         `${phase} ${reason} ${unknown ?? ''}`.trim(),
       ]),
     );
-    lines.push(`-- poll ${poll}`, ...linesOf(evaluation));
+    lines.push(`-- poll ${poll} read ${evaluation.state.positionsReadMs ?? ''}`, ...linesOf(evaluation));
     const changed = new Set(evaluation.transitions.map(({ ruleId, subject }) => `${ruleId} ${subject}`));
     for (const [key, words] of decided) {
       if (said.get(key) !== words && !changed.has(key)) lines.push(`${key}: ${words}`);
@@ -79,8 +92,15 @@ function linesOf({ transitions, forecasts, nextDue }: Evaluation): readonly stri
 
 function askedBy({ active }: Evaluation): ReadonlySet<string> {
   return new Set(
-    active.map(({ ruleId, subject, stage, actionIndex, exemptFromLimits, hasCleared }) =>
-      [ruleId, subject, `${stage}.${actionIndex}`, exemptFromLimits && 'exempt', hasCleared && 'cleared']
+    active.map(({ ruleId, subject, stage, actionIndex, mode, exemptFromLimits, hasCleared }) =>
+      [
+        ruleId,
+        subject,
+        `${stage}.${actionIndex}`,
+        mode,
+        exemptFromLimits && 'exempt',
+        hasCleared && 'cleared',
+      ]
         .filter((part) => typeof part === 'string')
         .join(' '),
     ),
@@ -94,24 +114,41 @@ function rulesOn(dice: Dice): readonly RuleSpec[] {
       checksum: `c${index}`,
       forMs: dice.of(0, 0, 2_000),
       keepFiringForMs: dice.of(0, 5_000),
-      where:
-        field.on === 'position' ? dice.of({}, { market: ['ETH_*'] }, { direction: 'long' as const }) : {},
+      where: whereOf(field, dice),
       actions: [
-        { kind: 'notify', channels: ['ops'], cure: [] },
-        ...(index % 4 === 0
-          ? [
-              {
-                kind: 'reduce' as const,
-                target: { kind: 'by' as const, fraction: 0.5 },
-                slippageSteps: [0.01],
-              },
-            ]
-          : []),
+        { kind: 'notify', channels: ['ops'], cure: field.on === 'creditLine' ? [0.5] : [] },
+        ...actsOf(field, index),
       ],
       escalate: [{ afterMs: 4_000, actions: [{ kind: 'notify', channels: ['boss'], cure: [] }] }],
       severity: dice.of('info', 'warning', 'critical'),
+      ...(index % 7 === 0 ? { mode: dice.of('observe' as const, 'approve' as const) } : {}),
+      ...(index % 9 === 0 ? { activeWindow: dice.of<ActiveWindow>(INSIDE, OUTSIDE) } : {}),
     }),
   );
+}
+
+/** The snapshots are of a Tuesday, 22:30 UTC. */
+const INSIDE = { days: [2], fromMinute: 1_320, toMinute: 60, timeZone: 'UTC' } as const;
+const OUTSIDE = { days: [3], fromMinute: 480, toMinute: 1_020, timeZone: 'UTC' } as const;
+
+function whereOf({ on }: FieldSpec, dice: Dice): SubjectFilter {
+  if (on === 'creditLine') return dice.of<SubjectFilter>({}, {}, { asset: ['B?C'] });
+  if (on === 'account') return {};
+  return dice.of<SubjectFilter>(
+    {},
+    {},
+    { market: ['ETH_*', '?TC_PERP'] },
+    { direction: 'long' },
+    { positionId: ['4?', '44'] },
+  );
+}
+
+function actsOf({ on }: FieldSpec, index: number): readonly ActionSpec[] {
+  const positions = on === 'position' ? {} : { positions: ['*_PERP'] };
+  if (index % 4 === 0)
+    return [{ kind: 'reduce', target: { kind: 'by', fraction: 0.5 }, slippageSteps: [0.01], ...positions }];
+  if (index % 4 === 1) return [{ kind: 'protect', at: 0.6, slippage: 0.01, ...positions }];
+  return [];
 }
 
 function conditionOn(field: FieldSpec, dice: Dice): ConditionSpec {
