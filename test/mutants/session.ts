@@ -58,7 +58,7 @@ export async function tryMutants(sampled: readonly Sampled[], options: SessionOp
       );
       clearInterval(watch);
       judge.read(plan.journal);
-      if (!judge.settleHanging()) break;
+      if (options.signal.aborted || !judge.settleHanging()) break;
     }
     process.exitCode = 0;
     return judge.outcome();
