@@ -85,7 +85,7 @@ function linesOf({ transitions, forecasts, nextDue }: Evaluation): readonly stri
     `forecasts ${figures}`,
     ...transitions.map(
       ({ ruleId, subject, episode, from, to, reason, stage, words }) =>
-        `${ruleId} ${subject} ${episode}: ${from} to ${to}, ${reason} ${stage ?? ''} ${words.split(': ').slice(1).join(': ')}`,
+        `${ruleId} ${subject} ${episode}: ${from} to ${to}, ${reason} ${stage ?? ''} ${words}`,
     ),
   ];
 }
