@@ -30,6 +30,7 @@ const TASKS = {
   outages: { script: 'test/outages/main.ts', redis: true },
   failovers: { script: 'test/failovers/main.ts' },
   versions: { script: 'test/versions/main.ts' },
+  mutants: { script: 'test/mutants/main.ts', redis: true },
   calibrate: { script: 'test/calibration/main.ts' },
   rulesets: { script: 'test/rulesets/main.ts' },
 };

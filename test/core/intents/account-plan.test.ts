@@ -1,3 +1,4 @@
+import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AccountTarget, planAccount, type Sizes } from '../../../src/core/intents/account-plan.ts';
@@ -6,6 +7,7 @@ import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
 import { decimal, toNumber } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
+import { Dice } from '../../support/dice.ts';
 import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
 
 /** Positive: long. */
@@ -252,4 +254,45 @@ describe('a reduction for the account as a whole', () => {
       ),
     );
   });
+});
+
+/** `npm test -- test/core/intents/account-plan.test.ts --update` writes them anew. */
+test('plans of accounts with hedges, costs and what earlier plans left are kept for review', async () => {
+  const dice = new Dice(7);
+  const lines = Array.from({ length: 60 }, (_, index) => {
+    const held = Array.from({ length: dice.of(1, 2, 3, 5) }, (): Held => {
+      const base = dice.of(1, 10, -2, -8, 0.3) * dice.of(1, 1.7);
+      return {
+        base,
+        mark: dice.of(100, 100, 0.01, 40_000),
+        rate: dice.of(0.03, 0.05),
+        cost: dice.of(0.001, 0.004),
+      };
+    });
+    const worth = held.reduce((sum, { base, mark = 100 }) => sum + Math.abs(base) * mark, 0);
+    const account = accountOf(held, worth * dice.of(0.05, 0.08, 0.15, 0.4), {
+      marginModel: dice.of('auto', 'cross', 'isolated'),
+      distanceTolerance: 0.1,
+    });
+    const wanted = dice.of(0.06, 0.12, 0.3);
+    const target: AccountTarget = dice.hits(0.6)
+      ? until(wanted)
+      : { kind: 'untilMarginUsage', asset: 'USDT', usage: dice.of(0.2, 0.5, 0.8) };
+    const ids = held.map((__, position) => String(position));
+    const matching = new Set(dice.hits(0.7) ? ids : ids.slice(1));
+    const first = planAccount(target, account, { matching, targets: new Map(), tolerance: 0.1 });
+    const again = planAccount(target, account, { matching, targets: first ?? new Map(), tolerance: 0.1 });
+    const nearer = planAccount(until(wanted * 1.3), account, {
+      matching,
+      targets: first ?? new Map(),
+      tolerance: 0.1,
+    });
+    const words = [first, again, nearer].map((plan) =>
+      plan === undefined ? 'unknown' : [...plan].map(([id, left]) => `${id} to ${left}`).join(', '),
+    );
+    const has = held.map(({ base, mark, rate, cost }) => `${base} at ${mark} (${rate}, ${cost})`).join(', ');
+    return `${index} ${account.pool.kind} ${JSON.stringify(target)} of ${has}\n   ${words.join(' | ')}`;
+  });
+  const file = path.join(import.meta.dirname, 'transcripts', 'account-plan.txt');
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file);
 });

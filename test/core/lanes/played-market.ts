@@ -1,0 +1,151 @@
+import type { PlaceStep } from '../../../src/core/lanes/lane-state.ts';
+import type { PlacedOrder } from '../../../src/core/ports/exchange.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
+import type { MarketSettings } from '../../../src/core/quantities/settings.ts';
+import type { PositionView } from '../../../src/core/rules/subject.ts';
+import type { Dice } from '../../support/dice.ts';
+import { placed } from './driver.ts';
+
+/** A market with two positions, in which orders fill, for transcripts: simple, and the same at every price. */
+
+interface Held {
+  readonly positionId: string;
+  readonly side: PositionView['positionSide'];
+  readonly isLong: boolean;
+  size: number;
+  openDate: number;
+  liquidation: number;
+}
+
+interface Live {
+  readonly request: PlaceStep['request'];
+  readonly positionId: string;
+  left: number;
+}
+
+export class PlayedMarket {
+  readonly name: string;
+  readonly settings: MarketSettings;
+  readonly #dice: Dice;
+  readonly #priceDigits: number;
+  mark: number;
+  positions: Held[];
+  live: Live[] = [];
+
+  constructor(name: string, price: number, isHedged: boolean, dice: Dice) {
+    this.name = name;
+    this.#dice = dice;
+    this.mark = price;
+    this.#priceDigits = Math.max(0, 4 - Math.floor(Math.log10(price)));
+    this.settings = {
+      amountStep: '0.01' as DecimalString,
+      priceStep: this.#price(price * 1e-4),
+      minAmount: '0.02' as DecimalString,
+      maintenanceMargin: 0.03,
+      basisAllowance: 0.001,
+      money: 'USDT',
+    };
+    this.positions = [
+      held('41', isHedged ? 'LONG' : 'BOTH', true, 2, price * 0.93),
+      held('42', isHedged ? 'SHORT' : 'BOTH', !isHedged, 1.2, price * (isHedged ? 1.08 : 0.9)),
+    ];
+  }
+
+  #price(value: number): DecimalString {
+    return Math.max(value, 10 ** -this.#priceDigits).toFixed(this.#priceDigits) as DecimalString;
+  }
+
+  /** The market moves, and orders that it reaches mostly fill. */
+  move(share: number): void {
+    this.mark *= 1 + share;
+    for (const order of this.live) {
+      const { side, activationPrice, inFavour } = order.request;
+      const isBelow = (side === 'sell') !== (inFavour === true);
+      const isReached = isBelow ? this.mark <= Number(activationPrice) : this.mark >= Number(activationPrice);
+      if (!isReached || this.#dice.hits(0.3)) continue;
+      const position = this.positions.find(({ positionId }) => positionId === order.positionId);
+      const filled = Math.min(order.left, position?.size ?? 0) * this.#dice.of(1, 1, 0.5);
+      if (position !== undefined) position.size = round(position.size - filled);
+      order.left = round(order.left - filled);
+    }
+    this.live = this.live.filter(({ left }) => left > 0);
+  }
+
+  /** Its owner trades. */
+  ownerActs(): void {
+    const position = this.#dice.of(this.positions[0], this.positions.at(-1));
+    if (position === undefined) return;
+    const what = this.#dice.of('adds', 'takes', 'closes', 'rebuilds');
+    if (what === 'adds') position.size = round(position.size * 1.5 + 0.1);
+    if (what === 'takes') position.size = round(position.size * 0.75);
+    if (what === 'closes') position.size = 0;
+    if (what === 'rebuilds') {
+      position.size = 1.5;
+      position.openDate += 1;
+    }
+    position.liquidation *= this.#dice.between(0.99, 1.01);
+  }
+
+  accept(step: PlaceStep): PlacedOrder {
+    const { request, order } = step;
+    const { positionId } = order;
+    const isFilled = this.#dice.hits(0.08);
+    if (!isFilled) this.live.push({ request, positionId, left: Number(request.amount) });
+    return placed(step, {
+      status: { known: true, value: isFilled ? 'FILLED' : 'PENDING' } as PlacedOrder['status'],
+      ...(this.#dice.hits(0.05) ? { adjustedFrom: request.amount } : {}),
+    });
+  }
+
+  cancelAll(): void {
+    this.live = [];
+  }
+
+  /** What a read shows; sometimes it lacks something. */
+  views(): readonly PositionView[] {
+    const lacks = this.#dice.hits(0.8) ? 'nothing' : this.#dice.of('one', 'mark', 'liquidation', 'side');
+    const open = this.positions.filter(({ size }) => size > 0);
+    const shown = lacks === 'one' ? open.slice(1) : open;
+    return shown.map((position, index) => this.#view(position, index === 0 ? lacks : 'nothing'));
+  }
+
+  #view(position: Held, lacks: string): PositionView {
+    const { positionId, side, isLong, size, openDate, liquidation } = position;
+    const distance = ((isLong ? 1 : -1) * (this.mark - liquidation)) / this.mark;
+    const hasNone = lacks === 'liquidation' && this.#dice.hits(0.5);
+    return {
+      positionId,
+      market: this.name,
+      openDate,
+      positionSide: side,
+      direction: lacks === 'side' ? unknown('stale') : known(isLong ? 'long' : 'short'),
+      sizeBase: String(size) as DecimalString,
+      markPrice: lacks === 'mark' ? unknown('stale') : known(this.#price(this.mark)),
+      markError: known(0),
+      liquidationPrice: hasNone ? NONE : known(this.#price(liquidation)),
+      liquidationDistance: hasNone ? NONE : known(distance),
+      liquidationState: distance < 0 ? 'liquidation' : distance < 0.01 ? 'margin_call' : 'none',
+      disagreement: lacks === 'liquidation' && !hasNone,
+      liquidationProbability: () => known(distance < 0.02 ? 0.4 : 0.001),
+      basePrice: this.#price(this.mark * 1.02),
+      realizedPnl: '0.5' as DecimalString,
+      ...(lacks === 'side' ? { margin: this.#dice.of('own', 'shared') } : {}),
+      ...(this.#dice.hits(0.2) ? { jointLiquidationPrice: this.#price((liquidation + this.mark) / 2) } : {}),
+    };
+  }
+}
+
+function held(
+  positionId: string,
+  side: PositionView['positionSide'],
+  isLong: boolean,
+  size: number,
+  liquidation: number,
+): Held {
+  return { positionId, side, isLong, size, openDate: 1, liquidation };
+}
+
+function round(value: number): number {
+  return Math.max(0, Math.round(value * 100) / 100);
+}
