@@ -1,6 +1,8 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { EventOwner, EventQueue } from './event-queue.ts';
-import type { ExchangePath } from './spec.ts';
+
+/** Between one daemon and the exchange. `closed`: nothing gets through; `oneWay`: requests do, replies do not. */
+export type ExchangePath = 'open' | 'closed' | 'oneWay';
 
 export interface ClockSpec {
   /** How far ahead of the world's time the wall clock is at the start; negative: behind. */
