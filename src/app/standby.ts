@@ -239,21 +239,28 @@ export class Standby {
 
   /** What could not continue its chain goes into it as one record that has it attached. */
   async #writeSegments(accounts: readonly HandedBack[]): Promise<void> {
+    for (const handed of accounts) if (handed.segment.length > 0) await this.#writeSegment(handed);
+  }
+
+  /** Others poll the account meanwhile: what meets their commit is written again, or an order would be in no record. */
+  async #writeSegment({ accountId, how, segment }: HandedBack): Promise<void> {
     const { store, clock } = this.#parts;
-    for (const { accountId, how, segment } of accounts) {
-      if (segment.length === 0) continue;
+    const note = {
+      kind: 'note',
+      atMs: clock.nowMs(),
+      about: 'carriedAlone',
+      words: `${segment.length} records were made without the shared store; ${WORDS[how]}`,
+      detail: { how, records: segment.length },
+      attachments: { records: segment.map(({ text, hash }) => ({ text, hash })) },
+    } as const;
+    for (let attempt = 1; attempt <= SEGMENT_ATTEMPTS; attempt++) {
       const { load } = await store.read(accountId);
-      if (load.kind !== 'loaded') continue;
-      const note = {
-        kind: 'note',
-        atMs: clock.nowMs(),
-        about: 'carriedAlone',
-        words: `${segment.length} records were made without the shared store; ${WORDS[how]}`,
-        detail: { how, records: segment.length },
-        attachments: { records: segment.map(({ text, hash }) => ({ text, hash })) },
-      } as const;
-      await store.commit([{ base: load.account, audit: [note] }]);
+      if (load.kind !== 'loaded') return;
+      const [result] = await store.commit([{ base: load.account, audit: [note] }]);
+      if (result?.kind === 'committed') return;
+      await clock.sleep(attempt);
     }
+    throw new Error(`${segment.length} records of ${accountId} could not be attached to the audit trail`);
   }
 
   #after(delayMs: number, call: () => void): void {
@@ -264,6 +271,8 @@ export class Standby {
     this.#callOffs.add(callOff);
   }
 }
+
+const SEGMENT_ATTEMPTS = 50;
 
 /** In place of a time: ticks have stopped. */
 const HANDING_BACK = Number.NEGATIVE_INFINITY;

@@ -58,8 +58,8 @@ export async function judge(scene: Scene, times: Times): Promise<Judged> {
     const left = lanes.flatMap(({ intents }) => intents).filter(({ end }) => end === null).length;
     if (left > 0) violations.push(`${left} intents are open in the state`);
   }
-  const toldOf = trail.events.flatMap(({ order }) => (order === undefined ? [] : [order.clientOrderId]));
-  const unexplained = placedBy(ledger).filter(({ clientOrderId = '' }) => !toldOf.includes(clientOrderId));
+  const toldOf = new Set(trail.events.map(({ order }) => order?.clientOrderId));
+  const unexplained = placedBy(ledger).filter(({ clientOrderId = '' }) => !toldOf.has(clientOrderId));
   if (unexplained.length > 0) violations.push(`${unexplained.length} orders are not in the audit trail`);
   const fromMs = cutsExchange(outage)
     ? Math.max(times.breachMs, times.backMs)

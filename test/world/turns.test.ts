@@ -131,7 +131,7 @@ async function checkWhole(world: World, about: string): Promise<void> {
 }
 
 async function epochsOf(world: World): Promise<readonly (string | undefined)[]> {
-  const loads = await Promise.all(world.daemons.map(({ store }) => store?.store.read('desk')));
+  const loads = await Promise.all(world.daemons.map(async ({ store }) => await store?.store.read('desk')));
   return loads.map((read) => (read?.load.kind === 'loaded' ? read.load.account.epoch.id : undefined));
 }
 
