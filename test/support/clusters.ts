@@ -61,7 +61,7 @@ export async function openClusterScene(options: ClusterSceneOptions): Promise<Cl
     await node.redis.call('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1));
   }
   for (const { port, redis } of nodes.slice(1)) {
-    const bus = String(((await redis.config('GET', 'cluster-port')) as string[])[1]);
+    const bus = String((await redis.config('GET', 'cluster-port'))[1]);
     await primary.redis.call('CLUSTER', 'MEET', '127.0.0.1', String(port), bus);
   }
   const isWhole = async ({ redis }: ClusterNode): Promise<boolean> => {
