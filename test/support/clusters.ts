@@ -61,7 +61,7 @@ export async function openClusterScene(options: ClusterSceneOptions): Promise<Cl
     await node.redis.call('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1));
   }
   for (const { port, redis } of nodes.slice(1)) {
-    const bus = String(((await redis.config('GET', 'cluster-port')) as string[])[1]);
+    const bus = String((await redis.config('GET', 'cluster-port'))[1]);
     await primary.redis.call('CLUSTER', 'MEET', '127.0.0.1', String(port), bus);
   }
   const isWhole = async ({ redis }: ClusterNode): Promise<boolean> => {
@@ -110,19 +110,49 @@ async function startNode(options: ClusterSceneOptions): Promise<ClusterNode> {
     certificate === undefined
       ? []
       : [
-          ...['--tls-port', String(tlsPort), '--tls-ca-cert-file', certificate.ca],
-          ...['--tls-cert-file', certificate.cert, '--tls-key-file', certificate.key],
-          ...['--tls-auth-clients', 'no', '--tls-cluster', 'yes', '--tls-replication', 'yes'],
+          '--tls-port',
+          String(tlsPort),
+          '--tls-ca-cert-file',
+          certificate.ca,
+          '--tls-cert-file',
+          certificate.cert,
+          '--tls-key-file',
+          certificate.key,
+          '--tls-auth-clients',
+          'no',
+          '--tls-cluster',
+          'yes',
+          '--tls-replication',
+          'yes',
         ];
   const server = await startRedisServer({
     persistent: true,
     args: [
-      ...['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())],
-      ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--cluster-replica-validity-factor', '0'],
+      '--cluster-enabled',
+      'yes',
+      '--cluster-port',
+      String(await freePort()),
+      '--cluster-node-timeout',
+      String(NODE_TIMEOUT_MS),
+      '--cluster-replica-validity-factor',
+      '0',
       // So that a replica can be kept from following, and nobody else.
-      ...['--masteruser', 'replica', '--masterauth', 'replica'],
-      ...['--user', 'replica', 'on', '>replica', '+psync', '+replconf', '+ping'],
-      ...['--repl-diskless-sync-delay', '0', ...access, ...tls, ...args],
+      '--masteruser',
+      'replica',
+      '--masterauth',
+      'replica',
+      '--user',
+      'replica',
+      'on',
+      '>replica',
+      '+psync',
+      '+replconf',
+      '+ping',
+      '--repl-diskless-sync-delay',
+      '0',
+      ...access,
+      ...tls,
+      ...args,
     ],
   });
   closing(async () => {

@@ -48,9 +48,20 @@ export async function openSentinelScene(options: SentinelSceneOptions): Promise<
   const { closing, password } = options;
   const own = [
     ...(password === undefined ? [] : ['--requirepass', password]),
-    ...['--masteruser', 'replica', '--masterauth', 'replica', '--repl-diskless-sync-delay', '0'],
+    '--masteruser',
+    'replica',
+    '--masterauth',
+    'replica',
+    '--repl-diskless-sync-delay',
+    '0',
     // So that a replica can be kept from following, and nobody else.
-    ...['--user', 'replica', 'on', '>replica', '+psync', '+replconf', '+ping'],
+    '--user',
+    'replica',
+    'on',
+    '>replica',
+    '+psync',
+    '+replconf',
+    '+ping',
   ];
   const start = async (...args: readonly string[]): Promise<RedisServer> => {
     const server = await startRedisServer({ persistent: true, args: [...own, ...args] });

@@ -9,16 +9,16 @@ export async function until(
   { everyMs = 50, withinMs = LONGEST_MS, about = (): unknown => '' } = {},
 ): Promise<void> {
   const endsMs = performance.now() + withinMs;
-  let last: unknown;
+  let last: Error | undefined;
   while (performance.now() < endsMs) {
     try {
       if (await holds()) return;
       last = undefined;
     } catch (error) {
-      last = error;
+      last = error as Error;
     }
     await sleep(everyMs);
   }
-  const why = last === undefined ? '' : ` (${String(last)})`;
+  const why = last === undefined ? '' : ` (${last.message})`;
   throw new Error(`waited in vain for ${what}${why} ${JSON.stringify(about())}`);
 }

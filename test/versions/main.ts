@@ -54,13 +54,13 @@ async function run(ref: string): Promise<void> {
 }
 
 async function playAll(tree: OtherTree, from: number, to: number): Promise<void> {
-  let isOver = false;
+  const over = new AbortController();
   process.once('SIGINT', () => {
-    isOver = true;
+    over.abort();
     process.exitCode = 130;
   });
   const all: Mixed[] = [];
-  for (let seed = from; seed < to && !isOver; seed++) {
+  for (let seed = from; seed < to && !over.signal.aborted; seed++) {
     const mixed = await play(mixedCase(seed), tree);
     all.push(mixed);
     if (mixed.violations.length > 0) process.exitCode ||= 1;
@@ -70,9 +70,9 @@ async function playAll(tree: OtherTree, from: number, to: number): Promise<void>
 }
 
 function lineOf({ played, violations, orders, durationMs }: Mixed): string {
-  const { seed, first, killed, killedAfterMs, then } = played;
+  const { seed, first, killed, killedAfterMs, next } = played;
   const death = killed === 'none' ? 'none killed' : `${killed} killed after ${killedAfterMs} ms`;
-  const line = `${seed}: both, ${first} first, ${death}; then ${then} alone, then the other: ${orders} orders, ${(durationMs / 1_000).toFixed(0)} s`;
+  const line = `${seed}: both, ${first} first, ${death}; then ${next} alone, then the other: ${orders} orders, ${(durationMs / 1_000).toFixed(0)} s`;
   return [line, ...violations.map((words) => `  VIOLATION ${words}`)].join('\n');
 }
 

@@ -11,7 +11,7 @@ export interface MixedCase {
   /** From the moment at which the rule may fire, milliseconds. */
   readonly killedAfterMs: number;
   /** Which goes on alone afterwards; then the other one, started anew on what that left. */
-  readonly then: Version;
+  readonly next: Version;
 }
 
 /** Six seeds in a row have each order, with each version killed and none. */
@@ -23,6 +23,6 @@ export function mixedCase(seed: number): MixedCase {
     first: random.below(2) === 0 ? 'old' : 'new',
     killed,
     killedAfterMs: random.below(1_200),
-    then: seed % 2 === 0 ? 'old' : 'new',
+    next: seed % 2 === 0 ? 'old' : 'new',
   };
 }

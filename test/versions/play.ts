@@ -63,7 +63,7 @@ export async function play(played: MixedCase, tree: OtherTree): Promise<Mixed> {
 }
 
 async function live(
-  { first, killed, killedAfterMs, then }: MixedCase,
+  { first, killed, killedAfterMs, next }: MixedCase,
   crash: Crash,
   start: (version: Version, instance: number) => Promise<Child>,
 ): Promise<void> {
@@ -75,10 +75,10 @@ async function live(
   await sleep(killedAfterMs);
   if (killed !== 'none') await both.find(({ version }) => version === killed)?.end('SIGKILL');
   await halved;
-  await both.find(({ version }) => version !== then)?.end('SIGTERM');
-  const stayed = killed === then ? undefined : both.find(({ version }) => version === then);
-  await aloneThrough(1, stayed ?? (await start(then, 0)), crash);
-  await aloneThrough(2, await start(other(then), 0), crash);
+  await both.find(({ version }) => version !== next)?.end('SIGTERM');
+  const stayed = killed === next ? undefined : both.find(({ version }) => version === next);
+  await aloneThrough(1, stayed ?? (await start(next, 0)), crash);
+  await aloneThrough(2, await start(other(next), 0), crash);
 }
 
 async function aloneThrough(step: number, child: Child, crash: Crash): Promise<void> {
