@@ -1,6 +1,5 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { EventOwner, EventQueue } from './event-queue.ts';
-import type { LinkEnd, LinkState } from './spec.ts';
 
 export interface ClockSpec {
   /** How far ahead of the world's time the wall clock is at the start; negative: behind. */
@@ -8,6 +7,11 @@ export interface ClockSpec {
   /** How much too fast both clocks run, in millionths. */
   readonly driftPpm?: number;
 }
+
+/** What a host has a way to. */
+export type LinkEnd = 'store' | 'exchange';
+/** `down`: nothing gets through; `deaf`: what the host sends arrives, and no answer comes back. */
+export type LinkState = 'up' | 'down' | 'deaf';
 
 /** A host with clocks and ways of its own. Its monotonic clock says nothing about those of others. */
 export class Machine {

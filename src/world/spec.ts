@@ -3,7 +3,7 @@ import type { ConditionInput } from '../simulator/control/condition-routes.ts';
 import type { FaultSpec } from '../simulator/http/faults.ts';
 import type { RegionState } from '../simulator/http/front.ts';
 import type { LatencySpec } from './chance.ts';
-import type { ClockSpec } from './machine.ts';
+import type { ClockSpec, LinkEnd, LinkState } from './machine.ts';
 
 /** A world as plain JSON. Times (`atMs`) are milliseconds since the start; amounts and prices are decimal texts. */
 export interface WorldSpec {
@@ -128,10 +128,6 @@ export interface TimedFault {
   readonly untilMs?: number;
   readonly fault: FaultSpec;
 }
-
-export type LinkEnd = 'store' | 'exchange';
-/** `down`: nothing gets through; `deaf`: what the host sends arrives, and no answer comes back. */
-export type LinkState = 'up' | 'down' | 'deaf';
 
 export type TimedEvent = { readonly atMs: number } & WorldEvent;
 

@@ -1,8 +1,7 @@
 import type { NonceStore } from '../core/ports/nonce-store.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import type { EventQueue } from './event-queue.ts';
-import type { MachineProcess } from './machine.ts';
-import type { LinkState } from './spec.ts';
+import type { LinkState, MachineProcess } from './machine.ts';
 
 /** Whether the shared store answers at all. */
 export interface StoreState {

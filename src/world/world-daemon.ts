@@ -19,9 +19,9 @@ import { createMemoryState, createStandby, type State } from '../state/state.ts'
 import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
 import type { EventQueue } from './event-queue.ts';
-import { BOOT_MS, Machine, MachineProcess } from './machine.ts';
+import { BOOT_MS, type LinkEnd, type LinkState, Machine, MachineProcess } from './machine.ts';
 import type { People } from './people.ts';
-import type { DaemonSpec, LinkEnd, LinkState } from './spec.ts';
+import type { DaemonSpec } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
 
 /** The shared stores as one process reaches them. */

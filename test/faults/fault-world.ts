@@ -6,13 +6,11 @@ import type {
   PriceSpec,
   TimedEvent,
   TimedFault,
-  WorldSpec,
 } from '../../src/world/spec.ts';
 import { FAULTS, LATE_ARRIVAL_MS, READ_LAG_MS, READING_VALUES, requestsOf } from './matrix.ts';
+import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick, TROUBLED_MS } from './parts.ts';
 import { widened } from './widen.ts';
 
-/** Faults, events and people trouble the world up to here. */
-export const TROUBLED_MS = 36_000;
 /** After the troubles: everything that was begun has to come to its end. */
 const QUIET_MS = 36_000;
 
@@ -22,23 +20,6 @@ export const WIDER_FROM = 100_000;
 const FIRST = 'first';
 const SECOND = 'second';
 const CALM = 'calm';
-
-/** A world of the fault matrix, and what has to be known to judge it. */
-export interface FaultWorld {
-  readonly spec: WorldSpec;
-  /** Readings of the specification that are not the default, as `name=value`. */
-  readonly readings: readonly string[];
-  /** Faults by name and the kind of request that they hit. */
-  readonly pairs: readonly (readonly [fault: string, request: string])[];
-  /** Accounts that are only observed. */
-  readonly observed: readonly string[];
-  /** No fault and no event touches the second account, its daemons or its markets. */
-  readonly sparesSecond: boolean;
-  /** The account whose requests no fault hits in worlds where `sparesSecond`; not in every other world. */
-  readonly second: string;
-  /** The account that needs nothing, whatever happens to its reads: nothing of it may change. */
-  readonly calm: string;
-}
 
 /**
  * A world that follows from its seed: an account that comes close to liquidation, mostly a second one, and one that
@@ -99,18 +80,6 @@ function coreWorld(seed: number): FaultWorld {
 
 const NAMES = ['north', 'south', 'east'];
 
-export function chance(random: SeededRandom, probability: number): boolean {
-  return random.uniform() < probability;
-}
-
-export function between(random: SeededRandom, least: number, most: number): number {
-  return least + Math.floor(random.uniform() * (most - least + 1));
-}
-
-export function pick<T>(random: SeededRandom, choices: readonly T[]): T {
-  return choices[random.below(choices.length)] as T;
-}
-
 /** One to three, of one name once. */
 function readingsOf(random: SeededRandom): readonly string[] {
   const chosen = Array.from({ length: 1 + random.below(3) }, () => pick(random, READING_VALUES));
@@ -147,8 +116,6 @@ function faultOf(
     },
   };
 }
-
-export const PRICES: Readonly<Record<string, number>> = { BTC: 60_000, ETH: 3_000 };
 
 interface Holdings {
   readonly hasSecond: boolean;
@@ -296,8 +263,6 @@ interface Cast {
   readonly daemons: readonly DaemonSpec[];
   readonly accounts: readonly AccountSpec[];
 }
-
-export const LATEST_EVENT_MS = TROUBLED_MS - 11_000;
 
 function eventsOf(random: SeededRandom, cast: Cast): readonly TimedEvent[] {
   const kinds = Array.from({ length: random.below(5) }, () => pick(random, EVENT_KINDS));

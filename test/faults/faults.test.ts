@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { type FaultWorld, faultWorld } from './fault-world.ts';
+import { faultWorld } from './fault-world.ts';
 import { judge } from './judge.ts';
 import { ledgerViolations } from './ledger-check.ts';
+import type { FaultWorld } from './parts.ts';
 import { shrink } from './shrink.ts';
 import { Tally } from './tally.ts';
 

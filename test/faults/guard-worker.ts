@@ -11,7 +11,7 @@ registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
     if (!url.endsWith(`/src/${file}`)) return loaded;
-    const source = String(loaded.source);
+    const source = new TextDecoder().decode(loaded.source as Uint8Array);
     if (source.split(text).length !== 2) throw new Error(`${file} has not once: ${text}`);
     isRemoved = true;
     return { ...loaded, source: source.replace(text, () => instead) };

@@ -5,9 +5,9 @@ import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
-import { type FaultWorld, TROUBLED_MS } from './fault-world.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
+import { type FaultWorld, TROUBLED_MS } from './parts.ts';
 import { TruthCheck } from './truth-check.ts';
 import { watchViolations } from './watch-check.ts';
 

@@ -1,5 +1,5 @@
 import type { WorldSpec } from '../../src/world/spec.ts';
-import type { FaultWorld } from './fault-world.ts';
+import type { FaultWorld } from './parts.ts';
 
 /**
  * The shortest list of faults and events, found by leaving out ever smaller parts of it, with which a world still

@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../../src/simulator/scenarios/random.ts';
 import type { AccountSpec, PositionSpec, TimedEvent } from '../../src/world/spec.ts';
-import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick } from './fault-world.ts';
+import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick } from './parts.ts';
 
 /**
  * In addition: entry prices of more digits than a double has, as after fills at several prices; hosts that are cut off;

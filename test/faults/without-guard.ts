@@ -13,6 +13,7 @@ export async function playWithout(guard: RemovedGuard, seeds: Iterable<number>):
   try {
     await answer(worker);
     for (const seed of seeds) {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       worker.postMessage(seed);
       const { violations } = (await answer(worker)) as { readonly violations: readonly string[] };
       const violation = violations.find((words) => words.startsWith(guard.shows));

@@ -22,21 +22,21 @@ const EVERY_MS = 1_000;
 const random = createRandom(seed);
 
 /** Every kind that a request can meet without being damaged for long; each hits one request in a hundred. */
-const FAULTS: readonly FaultSpec[] = [
-  { effect: { kind: 'latency', delayMs: 700, jitterMs: 900 } },
-  { effect: { kind: 'reset' } },
-  { effect: { kind: 'hang' } },
-  { effect: { kind: 'lostReply' } },
-  { effect: { kind: 'appliedLate', delayMs: 1_500, connection: 'reset' } },
-  { effect: { kind: 'status', status: 500 } },
-  { effect: { kind: 'status', status: 503, retryAfterMs: 500 } },
-  { effect: { kind: 'gatewayStatus', status: 502 } },
-  { effect: { kind: 'malformedJson' } },
-  { effect: { kind: 'cutBody' } },
-  { effect: { kind: 'badRecord' } },
-  { effect: { kind: 'missingField' } },
-  { effect: { kind: 'nullRecord' } },
-].map((fault) => ({ ...fault, probability: 0.01 }) as FaultSpec);
+const EFFECTS: readonly FaultSpec['effect'][] = [
+  { kind: 'latency', delayMs: 700, jitterMs: 900 },
+  { kind: 'reset' },
+  { kind: 'hang' },
+  { kind: 'lostReply' },
+  { kind: 'appliedLate', delayMs: 1_500, connection: 'reset' },
+  { kind: 'status', status: 500 },
+  { kind: 'status', status: 503, retryAfterMs: 500 },
+  { kind: 'gatewayStatus', status: 502 },
+  { kind: 'malformedJson' },
+  { kind: 'cutBody' },
+  { kind: 'badRecord' },
+  { kind: 'missingField' },
+  { kind: 'nullRecord' },
+];
 
 const ids = Array.from({ length: accounts }, (_, index) => `desk-${index + 1}`);
 
@@ -61,7 +61,7 @@ const simulator = await startSimulatedExchange({
       ],
     };
   }),
-  faults: FAULTS,
+  faults: EFFECTS.map((effect) => ({ effect, probability: 0.01 })),
   logCapacity: 1_000,
   ledgerCapacity: 20_000,
 });

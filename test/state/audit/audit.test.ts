@@ -216,7 +216,7 @@ describe.each(PLACE_KINDS)('audit trail in %s', (kind) => {
     const [record] = await audit.tail('again', 1);
     const inputs = (await audit.inputs(record!.record))!;
     expect(inputs).toEqual(draft.inputs);
-    const { specs } = inputs.rules as unknown as { specs: readonly RuleSpec[] };
+    const { specs } = inputs.rules as { specs: readonly RuleSpec[] };
     const rules = compileRules(specs, { ...SETTINGS, accountId: 'again' });
     const again = evaluate(inputs, rules);
     expect(JSON.stringify(again)).toBe(JSON.stringify(evaluation));
