@@ -1,17 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import { sliceOf } from '../support/slice.ts';
 import type { AuditTrail } from './audit-trail.ts';
-import { faultWorld } from './fault-world.ts';
+import { faultWorld, WIDER_FROM } from './fault-world.ts';
+import { REMOVED_GUARDS } from './guards.ts';
 import { judge } from './judge.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import type { FaultWorld } from './parts.ts';
 import { shrink } from './shrink.ts';
 import { Tally } from './tally.ts';
+import { playWithout } from './without-guard.ts';
 
 /** `WORLDS=1000 FIRST_SEED=5000 npm test -- test/faults`, or `npm run faults`, plays more. */
 const WORLDS = Number(process.env['WORLDS'] ?? 12);
-const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? 1);
+const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? WIDER_FROM);
 /** Each was a world in which something did not hold. */
 const FOUND = [7, 27, 31, 54, 109, 399, 490, 1_001, 2_459, 2_560, 50_372, 50_437, 51_743, 53_745];
 
@@ -68,6 +71,20 @@ describe('what is planted is found:', () => {
     expect(shortest.spec.events?.map(({ kind }) => kind)).toEqual(dead.spec.daemons.map(() => 'kill'));
   });
 });
+
+/** Others in each run; `npm run faults -- --guards` takes all of them out. */
+const GUARDS = sliceOf(REMOVED_GUARDS, 4);
+
+test.each(GUARDS.map((guard) => [guard.name, guard] as const))(
+  'without the guard "%s" a world shows it',
+  async (_name, guard) => {
+    const shown = await playWithout(guard, [guard.seed]);
+    expect(shown?.violation, `npm run faults -- --seed ${guard.seed} --spec has the world`).toMatch(
+      new RegExp(`^${guard.shows}`),
+    );
+  },
+  60_000,
+);
 
 describe('the ledger shows', () => {
   const TRAIL: AuditTrail = {

@@ -1,25 +1,27 @@
 import { registerHooks } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { RemovedGuard } from './guards.ts';
+import type { GuardEdit, RemovedGuard } from './guards.ts';
 
 /** Plays worlds in a program without one guard: the worlds whose seeds it is sent, one after another. */
 const port = parentPort;
-const { file, text, instead } = workerData as RemovedGuard;
-let isRemoved = false;
+const { edits } = workerData as RemovedGuard;
+const removed = new Set<GuardEdit>();
 
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
-    if (!url.endsWith(`/src/${file}`)) return loaded;
+    const edit = edits.find(({ file }) => url.endsWith(`/src/${file}`));
+    if (edit === undefined) return loaded;
     const source = new TextDecoder().decode(loaded.source as Uint8Array);
+    const { file, text, instead } = edit;
     if (source.split(text).length !== 2) throw new Error(`${file} has not once: ${text}`);
-    isRemoved = true;
+    removed.add(edit);
     return { ...loaded, source: source.replace(text, () => instead) };
   },
 });
 
 const [{ faultWorld }, { judge }] = await Promise.all([import('./fault-world.ts'), import('./judge.ts')]);
-if (!isRemoved) throw new Error(`no world loads ${file}`);
+if (removed.size < edits.length) throw new Error('no world loads a file that lacks the guard');
 
 port?.on('message', (seed: number) => {
   judge(faultWorld(seed)).then(

@@ -3,130 +3,158 @@ export interface RemovedGuard {
   readonly name: string;
   /** Beginning of the violations that show it. */
   readonly shows: string;
+  /** Some are there twice. */
+  readonly edits: readonly GuardEdit[];
+  /** A world in which it shows. */
+  readonly seed: number;
+}
+
+export interface GuardEdit {
   /** Below `src/`. */
   readonly file: string;
   /** Stands in the file once. */
   readonly text: string;
   readonly instead: string;
-  /** A world in which it shows. */
-  readonly seed: number;
 }
 
 /**
- * One or more for every invariant that worlds can break. Secrets (8) and configs that cannot be used (12) have tests of
- * their own on the real parts: `test/security/planted.test.ts`, `test/daemon/config-reload.test.ts`.
+ * Guards whose lack shows in worlds by itself. Others stand behind one another: what may still arrive is fenced, removed
+ * by a cancel after the fence, and sent again under the same id; what a killed process had begun was written ahead. Secrets
+ * (8) and configs that cannot be used (12) have tests of their own on the real parts: `test/security/planted.test.ts`,
+ * `test/daemon/config-reload.test.ts`.
  */
 export const REMOVED_GUARDS: readonly RemovedGuard[] = [
   {
     name: 'orders are reduce-only',
     shows: '1 or 4',
-    file: 'exchange/endpoint-operations.ts',
-    text: 'placeStop({ ...stop, reduceOnly: true }',
-    instead: 'placeStop({ ...stop, reduceOnly: false }',
-    seed: 0,
+    edits: [
+      {
+        file: 'exchange/endpoint-operations.ts',
+        text: 'placeStop({ ...stop, reduceOnly: true }',
+        instead: 'placeStop({ ...stop, reduceOnly: false }',
+      },
+    ],
+    seed: 100_001,
   },
   {
     name: 'the smaller side of a hedge stays',
     shows: '1 or 4',
-    file: 'core/orders/net-exposure.ts',
-    text: 'if (!isHedged(read)) return false;\n  if (position',
-    instead: 'return false;\n  if (position',
-    seed: 0,
+    edits: [
+      {
+        file: 'core/orders/net-exposure.ts',
+        text: 'if (!isHedged(read)) return false;\n  if (position',
+        instead: 'return false;\n  if (position',
+      },
+    ],
+    seed: 100_008,
   },
   {
     name: 'what is unknown is not zero',
     shows: '2 or',
-    file: 'core/rules/condition.ts',
-    text: "if (quantity.kind === 'unknown') return UNKNOWN;\n    if (quantity.kind === 'none') {",
-    instead: "if (quantity.kind === 'unknown') return TRUE;\n    if (quantity.kind === 'none') {",
-    seed: 0,
+    edits: [
+      {
+        file: 'core/rules/condition.ts',
+        text: "if (quantity.kind === 'unknown') return UNKNOWN;\n    if (quantity.kind === 'none') {",
+        instead: "if (quantity.kind === 'unknown') return TRUE;\n    if (quantity.kind === 'none') {",
+      },
+    ],
+    seed: 100_005,
   },
   {
     name: 'what is unknown clears nothing',
     shows: '3 or 11',
-    file: 'core/rules/condition.ts',
-    text: "if (quantity.kind === 'unknown') return UNKNOWN;\n    if (quantity.kind === 'none') {",
-    instead: "if (quantity.kind === 'unknown') return FALSE;\n    if (quantity.kind === 'none') {",
-    seed: 0,
+    edits: [
+      {
+        file: 'core/rules/condition.ts',
+        text: "if (quantity.kind === 'unknown') return UNKNOWN;\n    if (quantity.kind === 'none') {",
+        instead: "if (quantity.kind === 'unknown') return FALSE;\n    if (quantity.kind === 'none') {",
+      },
+    ],
+    seed: 100_320,
   },
   {
     name: 'a position is gone only when a complete list says so',
     shows: '3 or 11',
-    file: 'core/rules/rule-run.ts',
-    text: "if (why === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');",
-    instead: "if (why === why) this.#end(rule, entry.subject, entry, 'subjectGone');",
-    seed: 0,
-  },
-  {
-    name: 'what may still arrive is fenced',
-    shows: '1 or 4',
-    file: 'core/orders/fence.ts',
-    text: "return settings.nonceMode === 'increasing' ? doubt.sinceMs : doubt.sinceMs + settings.lateArrivalMs;",
-    instead: 'return doubt.sinceMs;',
-    seed: 0,
-  },
-  {
-    name: 'a request that a process died with may have been done',
-    shows: '1 or 4',
-    file: 'core/lanes/recover-lane.ts',
-    text: "if (step?.kind === 'place') return unsure(rebased, step.order, 'processDied', scene);",
-    instead: "if (step?.kind === 'place') return rebased;",
-    seed: 0,
+    edits: [
+      {
+        file: 'core/rules/rule-run.ts',
+        text: "if (why === undefined) this.#end(rule, entry.subject, entry, 'subjectGone');",
+        instead: "if (why === why) this.#end(rule, entry.subject, entry, 'subjectGone');",
+      },
+    ],
+    seed: 100_000,
   },
   {
     name: 'a nonce is used once',
     shows: '6',
-    file: 'exchange/nonce/nonce-sequences.ts',
-    text: 'this.#next += 1;\n    return this.format(this.#next - 1);',
-    instead: 'this.#next += this.#next % 2;\n    return this.format(this.#next);',
-    seed: 0,
+    edits: [
+      {
+        file: 'exchange/nonce/nonce-sequences.ts',
+        text: 'this.#next += 1;\n    return this.format(this.#next - 1);',
+        instead: 'this.#next += this.#next % 2;\n    return this.format(this.#next);',
+      },
+    ],
+    seed: 100_002,
   },
   {
     name: 'observe mode sends nothing',
     shows: '7',
-    file: 'core/intents/gate.ts',
-    text: "if (subject.mode === 'observe') return 'observeMode';",
-    instead: '',
-    seed: 0,
+    edits: [
+      {
+        file: 'core/intents/gate.ts',
+        text: "if (subject.mode === 'observe') return 'observeMode';",
+        instead: '',
+      },
+    ],
+    seed: 100_000,
   },
   {
     name: 'a pause holds back what follows it',
     shows: '7',
-    file: 'core/intents/gate.ts',
-    text: "if (gate.paused) return 'paused';",
-    instead: '',
-    seed: 0,
+    edits: [{ file: 'core/intents/gate.ts', text: "if (gate.paused) return 'paused';", instead: '' }],
+    seed: 100_094,
   },
   {
     name: 'a process goes on without the store',
-    shows: '10',
-    file: 'app/standby.ts',
-    text: 'this.#aloneSinceMs = clock.monotonicMs();',
-    instead: 'return;',
-    seed: 0,
+    shows: '10 or 13',
+    edits: [{ file: 'app/standby.ts', text: 'this.#beginTicks(problem.error);', instead: 'return;' }],
+    seed: 100_019,
   },
   {
     name: 'timers go by the time that no clock step changes',
     shows: '11',
-    file: 'core/rules/elapsed.ts',
-    text: 'const measuredMs = Math.max(0, now.monotonicMs - last.at.monotonicMs);',
-    instead: 'const measuredMs = Math.max(0, now.wallMs - last.at.wallMs);',
-    seed: 0,
+    edits: [
+      {
+        file: 'core/rules/elapsed.ts',
+        text: 'const measuredMs = Math.max(0, now.monotonicMs - last.at.monotonicMs);',
+        instead: 'const measuredMs = Math.max(0, now.wallMs - last.at.wallMs);',
+      },
+    ],
+    seed: 107_036,
   },
   {
     name: 'one account that hangs holds up no other',
-    shows: '13',
-    file: 'pipeline/poll/poll-tick.ts',
-    text: 'const due = { load, controls: view.controls, afterMs: index * apartMs };',
-    instead: 'const due = { load, controls: view.controls, afterMs: index * 15_000 };',
-    seed: 0,
+    shows: '10 or 13',
+    edits: [
+      {
+        file: 'pipeline/poll/poll-tick.ts',
+        text: 'const due = { load, controls: view.controls, afterMs: index * apartMs };',
+        instead: 'const due = { load, controls: view.controls, afterMs: index * 15_000 };',
+      },
+    ],
+    seed: 100_001,
   },
   {
     name: 'acting means that an order was accepted',
     shows: '14',
-    file: 'core/view/state-of.ts',
-    text: "return status === 'open' || presumedFilled;",
-    instead: "return status !== 'open' || !presumedFilled;",
-    seed: 0,
+    edits: [
+      {
+        file: 'core/view/state-of.ts',
+        text: 'return observing(inputs, open, severity);',
+        instead:
+          "if (sent.length > 0) return line('acting', { cause: 'orderActive', words: 'reducing', severity, sinceMs: 0 });\n  return observing(inputs, open, severity);",
+      },
+    ],
+    seed: 100_001,
   },
 ];

@@ -4,7 +4,7 @@ import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick } from 
 
 /**
  * In addition: entry prices of more digits than a double has, as after fills at several prices; hosts that are cut off;
- * longer losses of the store; and accounts that one tick polls.
+ * longer losses of the store; accounts that one tick polls; and people who are told.
  */
 export function widened(world: FaultWorld, random: SeededRandom): FaultWorld {
   const { spec, sparesSecond } = world;
@@ -26,7 +26,16 @@ export function widened(world: FaultWorld, random: SeededRandom): FaultWorld {
       events: [...(spec.events ?? []), ...events],
     },
   };
-  return chance(random, 0.5) ? inOneBucket(wider) : wider;
+  const telling = withNotices(wider);
+  return chance(random, 0.5) ? inOneBucket(telling) : telling;
+}
+
+/** People are told of what the rules find, and every few seconds again. */
+function withNotices(world: FaultWorld): FaultWorld {
+  const told = JSON.stringify(world.spec)
+    .replaceAll('do: [{ ', 'do: [{ notify: {} }, { ')
+    .replaceAll('rules:\\n', 'notify: { remindEvery: 3s }\\nrules:\\n');
+  return { ...world, spec: JSON.parse(told) as FaultWorld['spec'] };
 }
 
 /** Ids that fall into the bucket of `first`: one tick polls all of them. */
