@@ -222,16 +222,39 @@ export const CASES: readonly AlertCase[] = [
   },
   {
     alert: 'BreakwaterCriticalRuleFiring',
-    firing: { [`breakwater_rule_state{${RULE}}`]: ALWAYS(2) },
+    firing: {
+      [`breakwater_rule_state{${RULE}}`]: ALWAYS(2),
+      [`breakwater_account_enforcing{${ACCOUNT}}`]: ON,
+    },
     calm: [
-      { [`breakwater_rule_state{${RULE}}`]: ALWAYS(1) },
-      { [`breakwater_rule_state{${RULE.replace('"critical"', '"warning"')}}`]: ALWAYS(2) },
+      { [`breakwater_rule_state{${RULE}}`]: ALWAYS(1), [`breakwater_account_enforcing{${ACCOUNT}}`]: ON },
+      { [`breakwater_rule_state{${RULE}}`]: ALWAYS(2), [`breakwater_account_enforcing{${ACCOUNT}}`]: OFF },
+      {
+        [`breakwater_rule_state{${RULE.replace('"critical"', '"warning"')}}`]: ALWAYS(2),
+        [`breakwater_account_enforcing{${ACCOUNT}}`]: ON,
+      },
     ],
     labels: aboutRule,
     severity: 'critical',
     summary: 'desk-1: rule near fires for position:42 and does not end',
     description:
       'A rule of severity critical has been firing for more than 5 minutes: what it does has not cured what it sees.',
+  },
+  {
+    alert: 'BreakwaterCriticalRuleObserved',
+    firing: {
+      [`breakwater_rule_state{${RULE}}`]: ALWAYS(2),
+      [`breakwater_account_enforcing{${ACCOUNT}}`]: OFF,
+    },
+    calm: [
+      { [`breakwater_rule_state{${RULE}}`]: ALWAYS(2), [`breakwater_account_enforcing{${ACCOUNT}}`]: ON },
+      { [`breakwater_rule_state{${RULE}}`]: ALWAYS(1), [`breakwater_account_enforcing{${ACCOUNT}}`]: OFF },
+    ],
+    labels: aboutRule,
+    severity: 'warning',
+    summary: 'desk-1: rule near fires for position:42, and is only observed',
+    description:
+      'A rule of severity critical has been firing for more than 5 minutes. The account is not enforced: nothing is sent.',
   },
   {
     alert: 'BreakwaterCriticalRuleHeldBack',
@@ -466,13 +489,12 @@ export const CASES: readonly AlertCase[] = [
   },
   {
     alert: 'BreakwaterConfigRefused',
-    firing: { [`breakwater_config_reloads_total{result="refused",${WHERE}}`]: APPEARED(1) },
+    firing: { [`breakwater_degraded{reason="config",${WHERE}}`]: ON },
     calm: [
-      { [`breakwater_config_reloads_total{result="changed",${WHERE}}`]: APPEARED(1) },
+      { [`breakwater_degraded{reason="config",${WHERE}}`]: OFF },
       { [`breakwater_config_reloads_total{result="refused",${WHERE}}`]: PAST },
     ],
-    at: '35m',
-    labels: { result: 'refused' },
+    labels: { reason: 'config' },
     severity: 'warning',
     summary: 'A changed config was refused',
     description:
@@ -570,6 +592,7 @@ export const CASES: readonly AlertCase[] = [
     calm: [
       { [`breakwater_degraded{reason="exchange_store",${WHERE}}`]: OFF },
       { [`breakwater_degraded{reason="redis",${WHERE}}`]: ON },
+      { [`breakwater_degraded{reason="config",${WHERE}}`]: ON },
     ],
     labels: { reason: 'exchange_store' },
     severity: 'warning',
@@ -600,7 +623,14 @@ export const CASES: readonly AlertCase[] = [
   {
     alert: 'BreakwaterQueueProblems',
     firing: { [`breakwater_queue_problems_total{queue="act",problem="stalled",${WHERE}}`]: APPEARED(10) },
-    calm: { [`breakwater_queue_problems_total{queue="act",problem="stalled",${WHERE}}`]: APPEARED(9) },
+    calm: [
+      { [`breakwater_queue_problems_total{queue="act",problem="stalled",${WHERE}}`]: APPEARED(9) },
+      // What a lost Redis leaves behind says nothing new.
+      {
+        [`breakwater_queue_problems_total{queue="act",problem="stalled",${WHERE}}`]: APPEARED(10),
+        [`breakwater_redis_available{${WHERE}}`]: OFF,
+      },
+    ],
     at: '13m',
     labels: { queue: 'act', problem: 'stalled' },
     severity: 'warning',
@@ -670,7 +700,7 @@ export const CASES: readonly AlertCase[] = [
     severity: 'critical',
     summary: '55% of calls to the exchange fail',
     description:
-      '55% of all calls of the last 5 minutes failed or were lost (alert above 50%). Reads are repeated and fail over; data ages, and rules freeze when it is too old.',
+      '55% of all calls of the last minute failed or were lost (alert above 50%). Reads are repeated and fail over; data ages, and rules freeze when it is too old.',
   },
   {
     alert: 'BreakwaterExchangePath',
