@@ -9,7 +9,7 @@ process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modul
 /** They mostly wait, for 20 s or longer, and begin first: nothing else remains to be done while the last one waits. */
 const LONGEST = [
   'test/crash/*.test.ts',
-  'test/daemon/{actions,built-in-notices,instances,readings,redis-lost,scheduled-stress,sentinel}.test.ts',
+  'test/daemon/{actions,built-in-notices,cluster,instances,readings,redis-lost,scheduled-stress,sentinel}.test.ts',
   'test/daemon/{telemetry,without-redis}.test.ts',
   'test/demo/demo.test.ts',
   'test/outages/*.test.ts',
@@ -47,12 +47,14 @@ const FIRST = [
   'crash/account-points',
   'demo/demo',
   'daemon/sentinel',
+  'daemon/cluster',
   'daemon/scheduled-stress',
   'daemon/built-in-notices',
   'daemon/telemetry',
   'daemon/without-redis',
   'scripts/release',
   'field/command',
+  'world/turns',
   'world/determinism',
   'world/contended',
   'field/field',

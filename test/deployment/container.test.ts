@@ -240,10 +240,11 @@ describe('the image', () => {
 async function checkDaemon(file: string, health: readonly string[]): Promise<void> {
   const daemon = start(words('CMD').map((word) => word.replace('/etc/breakwater/breakwater.yaml', file)));
   try {
-    const limits = await readFile(`/proc/${daemon.child.pid}/limits`, 'utf8');
-    expect(limits).toMatch(/^Max core file size +0 +0 /m);
     const url = (): string | undefined => /"url":"(http:[^"]+)"/.exec(daemon.output())?.[1];
     await until(() => url() !== undefined, daemon);
+    // The shell that sets it has become the daemon by now.
+    const limits = await readFile(`/proc/${daemon.child.pid}/limits`, 'utf8');
+    expect(limits).toMatch(/^Max core file size +0 +0 /m);
     await until(async () => (await fetch(`${url()}/readyz`)).ok, daemon);
     const urls = [...daemon.output().matchAll(/"url":"(http:[^"]+)"/g)].map(([, found]) => found);
     expect(urls).toHaveLength(2);

@@ -14,7 +14,7 @@ const TURN_MS = LATE_ARRIVAL_MS + TIMEOUT_MS + 1_000;
 /** Ends the minutes of a fall until the rule fires, a poll, a read and an order. */
 const SLACK_MS = 6_000;
 /** `SEEDS=50 npm test -- test/world/turns` tries more. */
-const SEEDS = Number(process.env['SEEDS'] ?? 3);
+const SEEDS = Number(process.env['SEEDS'] ?? 2);
 
 function config(when: string, does: string): string {
   return `mode: enforce
