@@ -7,19 +7,43 @@ export interface StandbyReceipts extends ReceiptStore {
 
 const OWNER = 'standby';
 const HOLD_MS = 5_000;
+/** Threads of which this process knows by itself what it delivered: more than two changes of the store take. */
+const MOST_KNOWN = 5_000;
 
-/** The shared receipts, and those of this process in their place while it goes on alone. */
+/**
+ * The shared receipts, and those of this process in their place while it goes on alone. What this process has delivered
+ * it knows in either place: the shared store has not heard yet of what was delivered alone when work is taken from it
+ * again, and alone nothing else tells of what was delivered before.
+ */
 export function createStandbyReceipts(
   shared: ReceiptStore,
   alone: ReceiptStore,
   isAlone: () => boolean,
 ): StandbyReceipts {
   const kept = new Map<string, Receipts>();
+  // In the order of last use.
+  const known = new Map<string, Receipts>();
   const current = (): ReceiptStore => (isAlone() ? alone : shared);
+  const learn = (thread: string, receipts: Receipts): void => {
+    if (Object.keys(receipts).length === 0) return;
+    const all = { ...known.get(thread), ...receipts };
+    known.delete(thread);
+    known.set(thread, all);
+    const [oldest] = known.keys();
+    if (known.size > MOST_KNOWN && oldest !== undefined) known.delete(oldest);
+  };
+  const withKnown = (thread: string, receipts: Receipts): Receipts => ({ ...receipts, ...known.get(thread) });
   return {
-    peek: (threads) => current().peek(threads),
-    hold: (thread, owner, leaseMs) => current().hold(thread, owner, leaseMs),
+    async peek(threads) {
+      const found = await current().peek(threads);
+      return threads.map((thread, index) => withKnown(thread, found[index] ?? {}));
+    },
+    async hold(thread, owner, leaseMs) {
+      const hold = await current().hold(thread, owner, leaseMs);
+      return hold.kind === 'held' ? { ...hold, receipts: withKnown(thread, hold.receipts) } : hold;
+    },
     settle(thread, owner, receipts) {
+      learn(thread, receipts);
       if (isAlone()) kept.set(thread, { ...kept.get(thread), ...receipts });
       return current().settle(thread, owner, receipts);
     },

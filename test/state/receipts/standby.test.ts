@@ -18,3 +18,24 @@ test('what was delivered alone is known to all afterwards', async () => {
   // Others can go on in the thread.
   expect(await receipts.hold('episode', 'other', 1_000)).toMatchObject({ kind: 'held' });
 });
+
+test('"told twice": what this process delivered it knows before it is handed back, and after the store is lost', async () => {
+  const shared = createMemoryReceiptStore(systemClock);
+  let isAlone = true;
+  const receipts = createStandbyReceipts(shared, createMemoryReceiptStore(systemClock), () => isAlone);
+  const receipt: Receipt = { kind: 'delivered', atMs: 1, saidAtMs: 1, final: false };
+  await receipts.settle('alone', 'me', { first: receipt });
+  // The queue gives out work as soon as the store answers, and the receipts come behind it.
+  isAlone = false;
+  expect(await receipts.hold('alone', 'worker', 1_000)).toEqual({
+    kind: 'held',
+    receipts: { first: receipt },
+  });
+  expect(await receipts.peek(['alone'])).toEqual([{ first: receipt }]);
+  await receipts.settle('shared', 'me', { second: receipt });
+  isAlone = true;
+  expect(await receipts.hold('shared', 'worker', 1_000)).toEqual({
+    kind: 'held',
+    receipts: { second: receipt },
+  });
+});
