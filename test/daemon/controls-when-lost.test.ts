@@ -104,6 +104,8 @@ describe.runIf(hasRedisServer())('once Redis is lost', () => {
       await breakwater('resume', ...scope, '--reason', 'over', '--author', 'ann');
       await breakwater('pause', ...scope, '--reason', 'the second', '--author', 'ann');
       await knows('the second');
+      // Each bucket tells of it by itself.
+      await knows('the first', false);
       await scene.loseRedis();
       await polls(world, 'long', 1);
       expect(await daemon.state.controls.list()).toMatchObject([{ reason: 'the second' }]);
