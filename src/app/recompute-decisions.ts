@@ -1,5 +1,9 @@
-import type { ChainedRecord, StoredDecision } from '../core/audit/audit-record.ts';
-import { AuditInputsError, type DecisionInputs } from '../core/audit/audit-record.ts';
+import {
+  AuditInputsError,
+  type ChainedRecord,
+  type DecisionInputs,
+  type StoredDecision,
+} from '../core/audit/audit-record.ts';
 import { type Recomputed, recompute } from '../core/audit/recompute.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';

@@ -55,7 +55,7 @@ function addressIn(url: RedisSettings['url'], { ca, cert, key }: RedisSettings['
 const SENTINEL_TIMEOUT_MS = 1_000;
 
 /**
- * What is said by a server that may be the primary no more, and how long until that is a reason to look again. While a
+ * Answers of a server that may have stopped being the primary, and after how long each is a reason to look again. While a
  * slot is on its way (ASK, TRYAGAIN) its keys are at two servers: that ends with MOVED, and looking again would not help.
  */
 const REASONS_TO_LOOK: readonly { readonly words: RegExp; readonly everyMs: number }[] = [

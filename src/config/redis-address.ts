@@ -116,8 +116,8 @@ export function showRedisAddress({ tls, hosts, primary, isCluster, database }: R
 }
 
 /**
- * What keys begin with. In a cluster it is the hash tag of all of them, so that everything of one installation lies in one
- * slot: whoever can write there can write everything, and one server answers for it.
+ * What keys begin with. In a cluster it is the hash tag of all of them: everything of one installation then lies in one
+ * slot, which one server holds at a time.
  */
 export function prefixAt({ isCluster }: Pick<RedisAddress, 'isCluster'>, prefix: string): string {
   const name = prefix.replace(/^\{(.*)\}$/, '$1');

@@ -32,6 +32,22 @@ async function fill(world: OperatorWorld, count: number): Promise<void> {
   }
 }
 
+/** A daemon has run here, and a rule has fired: there is a decision. */
+async function openDecided(): Promise<OperatorWorld> {
+  const world = await openOperatorWorld({
+    accounts: { long: { rules: ['near'], more: '    mode: observe' } },
+    rules: `  - id: near
+    on: position
+    when: { liquidationDistance: { below: 90% } }
+    do: [{ notify: { channels: [log] } }]
+`,
+  });
+  const daemon = await world.start();
+  await polls(world, 'long');
+  await daemon.stop('enough', 5_000);
+  return world;
+}
+
 function fileIn(world: OperatorWorld, name: string): string {
   return path.join(path.dirname(world.configFile), name);
 }
@@ -63,17 +79,7 @@ test('tail prints the newest records in words or JSON, show one in full', async 
 });
 
 test('show --inputs has all that a decision was computed from', async () => {
-  const world = await openOperatorWorld({
-    accounts: { long: { rules: ['near'], more: '    mode: observe' } },
-    rules: `  - id: near
-    on: position
-    when: { liquidationDistance: { below: 90% } }
-    do: [{ notify: { channels: [log] } }]
-`,
-  });
-  const daemon = await world.start();
-  await polls(world, 'long');
-  await daemon.stop('enough', 5_000);
+  const world = await openDecided();
   const records = jsonLines(await world.cli(['audit', 'tail', ...LONG, '--json']));
   const decision = records.find(({ content }) => (content as { kind: string }).kind === 'decision');
   const shown = json(
@@ -89,17 +95,7 @@ test('show --inputs has all that a decision was computed from', async () => {
 });
 
 test('verify judges every decision once more, and says which record is not what its inputs give', async () => {
-  const world = await openOperatorWorld({
-    accounts: { long: { rules: ['near'], more: '    mode: observe' } },
-    rules: `  - id: near
-    on: position
-    when: { liquidationDistance: { below: 90% } }
-    do: [{ notify: { channels: [log] } }]
-`,
-  });
-  const daemon = await world.start();
-  await polls(world, 'long');
-  await daemon.stop('enough', 5_000);
+  const world = await openDecided();
   const sound = await world.cli(['audit', 'verify', ...LONG]);
   expect(sound).toMatchObject({ exitCode: EXIT.ok });
   expect(sound.stdout).toMatch(/\nlong: \d+ decisions? judged once more from their inputs: as recorded\n$/);

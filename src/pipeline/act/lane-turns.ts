@@ -68,7 +68,7 @@ interface WaitingLane {
 const MARGIN_MS = 1_000;
 /** A lane that is idle for less has not ended what it was about. */
 const SHORT_REST_MS = 2_000;
-/** An order of ours may fill so late. */
+/** A fall within this time after one of our orders may be its fill. */
 const OWN_FILL_MS = 60_000;
 
 /**

@@ -156,7 +156,7 @@ function planOf({ turns }: PipelineContext, lane: LaneRef): Omit<Plan, 'endOf'> 
       const isIdle = step.kind === 'idle' && step.why !== 'busy' && step.why !== 'held';
       if (isIdle) turns.rest(lane);
       if (step.kind === 'idle') return true;
-      // What was taken down is put up again by whoever took it down.
+      // A process that has cancelled orders also places the ones that replace them.
       return turns.isTurn(lane) || (isInChange && turns.carries(lane));
     },
   };

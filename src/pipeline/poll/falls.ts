@@ -12,7 +12,7 @@ export interface Fall {
 }
 
 interface Seen {
-  /** Of the newest read, by position. */
+  /** What the newest read shows, by position. */
   readonly records: ReadonlyMap<string, PositionRecord>;
   readonly falls: readonly Fall[];
   /** When the newest read of all markets was sent, and of each market that was read alone. */
@@ -31,7 +31,7 @@ export class Falls {
   /** Takes in a read that was sent at `sentMs`, monotonic; `market`: it was of this one alone. */
   note(accountId: string, { records, complete }: PositionList, sentMs: number, market?: string): void {
     const seen = this.#accounts.get(accountId) ?? NOTHING_SEEN;
-    // Of reads that overtook one another the one that was sent last counts.
+    // Replies may overtake one another: a read that was sent earlier says nothing new.
     const newestMs =
       market === undefined ? Math.max(...seen.readMs.values()) : this.lastReadMs(accountId, market);
     if (sentMs < newestMs) return;
