@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import type { OperatorOrder } from '../../src/core/controls/controls.ts';
 import { bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { openQueues } from '../../src/queues/producers.ts';
@@ -36,6 +37,17 @@ function writer({ redisUrl, prefix }: OperatorWorld, key?: string): State {
     redis.disconnect();
   });
   return state;
+}
+
+/** A poll of the daemon may commit in between: again, until it is written. */
+async function putInInbox({ store }: State, account: string, order: OperatorOrder): Promise<void> {
+  await eventually(async () => {
+    const { load } = await store.read(account);
+    if (load.kind === 'refused') return expect.fail();
+    const documents = { inbox: { version: 1, orders: [order] } } as const;
+    const [result] = await store.commit([{ base: load.account, documents, due: { inMs: 0, danger: 0 } }]);
+    return result?.kind === 'committed';
+  }, 'written');
 }
 
 const orders = ({ simulator }: OperatorWorld): number =>
@@ -95,12 +107,7 @@ test('a sealed order of one account is not taken for another', async () => {
     ...CLOSE,
     markets: ['NONE_PERP'],
   });
-  const state = writer(world);
-  const { load } = await state.store.read('long');
-  if (load.kind === 'refused') return expect.fail();
-  await state.store.commit([
-    { base: load.account, documents: { inbox: { version: 1, orders: [said] } }, due: { inMs: 0, danger: 0 } },
-  ]);
+  await putInInbox(writer(world), 'long', said);
   await eventually(() => alarms(world).some((words) => words.startsWith('operatorOrderRefused')), 'an alarm');
   expect(orders(world)).toBe(0);
 });
@@ -118,18 +125,7 @@ test.each([
     await polls(world, 'long', 1);
     const state = writer(world);
     const order = { ...CLOSE, id: 'forged1', atMs: Date.now(), ...wrong } as never;
-    await eventually(async () => {
-      const { load } = await state.store.read('long');
-      if (load.kind === 'refused') return expect.fail();
-      const [result] = await state.store.commit([
-        {
-          base: load.account,
-          documents: { inbox: { version: 1, orders: [order] } },
-          due: { inMs: 0, danger: 0 },
-        },
-      ]);
-      return result?.kind === 'committed';
-    }, 'written');
+    await putInInbox(state, 'long', order);
     await eventually(() => alarms(world).some((words) => words.includes('no orders')), 'an alarm');
     await polls(world, 'long', 3);
     expect(orders(world)).toBe(0);
