@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { faultWorld, WIDER_FROM } from './fault-world.ts';
+import { faultWorld, PRESSING_FROM } from './fault-world.ts';
 import { REMOVED_GUARDS } from './guards.ts';
 import { type Judged, judge } from './judge.ts';
 import type { FaultWorld } from './parts.ts';
@@ -31,7 +31,7 @@ const MOST_LETTERS = 160;
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string' },
-    from: { type: 'string', default: String(WIDER_FROM) },
+    from: { type: 'string', default: String(PRESSING_FROM) },
     guards: { type: 'boolean', default: false },
     workers: { type: 'string', default: String(availableParallelism()) },
     seed: { type: 'string' },
