@@ -8,6 +8,7 @@ import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { type FaultWorld, TROUBLED_MS } from './parts.ts';
+import { ToldCheck } from './told-check.ts';
 import { TruthCheck } from './truth-check.ts';
 import { watchViolations } from './watch-check.ts';
 
@@ -33,6 +34,8 @@ const PAUSE_GRACE_MS = 15_000;
 /** The exchange notes the time up to which its market has come. */
 const LOG_LAG_MS = 500;
 const LOOK_MS = 500;
+/** Prices have a tick every 250 ms. */
+const KEEP_UP_MS = 50;
 const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
 /** Near enough to its target: what a reduction need not do any more. */
 const TOLERANCE = decimal('0.1');
@@ -44,14 +47,24 @@ const LAST_LOOK_MS = 15_000;
 export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const { spec, readings, second, calm } = faultWorld;
   const truth = new TruthCheck();
-  const observer: Telemetry = { emit: (event) => truth.hear(event, world.elapsedMs()) };
+  const told = new ToldCheck();
+  const observer: Telemetry = {
+    emit: (event) => {
+      truth.hear(event, world.elapsedMs());
+      told.hear(event, world.elapsedMs());
+    },
+  };
   const world: World = openWorld(spec, { observe: () => observer });
   const secrets = secretsOf(world);
   const log: RequestRecord[] = [];
   let breachMs: number | undefined;
+  keepUp(world);
   for (let atMs = LOOK_MS; atMs <= spec.durationMs; atMs += LOOK_MS) {
-    await world.run(atMs);
-    truth.look(world, atMs);
+    const isOver = (): boolean => {
+      truth.look(world, world.elapsedMs());
+      return world.elapsedMs() >= atMs;
+    };
+    await world.run(isOver);
     log.push(...world.exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
     if (breachMs === undefined && isBreached(world, second)) breachMs = atMs;
   }
@@ -66,6 +79,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     ...livenessViolations(world, log),
     ...watchViolations(spec, world.startMs, log),
     ...truth.violations(world),
+    ...told.violations(world, trail),
     ...(faultWorld.sparesSecond ? sparedViolations(world, second, breachMs, trail) : []),
     ...(await recordViolations(world, secrets)),
   ];
@@ -84,6 +98,14 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     readings,
     events: [...new Set((spec.events ?? []).map(({ kind }) => kind))],
   };
+}
+
+/** The exchange follows its prices only when it is asked. So that no tick is passed over, it is asked between any two. */
+function keepUp(world: World): void {
+  world.schedule(world.elapsedMs() + KEEP_UP_MS, () => {
+    world.exchange.catchUp();
+    keepUp(world);
+  });
 }
 
 /**
