@@ -14,7 +14,10 @@ interface Accepted {
   readonly atMs: number;
   readonly accountId: string;
   readonly market: string;
-  /** As the ledger has it, and as it was asked for: the exchange may have trimmed it. */
+  /**
+   * As the ledger has it, and as it was asked for under its id: the exchange may have trimmed it, and of one that another
+   * process sent under that id only the id is known.
+   */
   readonly words: readonly string[];
   /** The intent or cover that it is for. */
   readonly key: string | undefined;
@@ -94,13 +97,16 @@ function acceptedOrders(
     const { accountId, market = '', clientOrderId = '', side = 'sell', amount = '', details = {} } = entry;
     if (accountId === null || !clientOrderId.startsWith(OURS)) return [];
     const requests = asked.get(clientOrderId) ?? [];
-    const amounts = new Set([amount, ...requests.flatMap(({ order }) => order?.amount ?? [])]);
-    const words = [...amounts].flatMap((one) =>
+    const wordsOf = (one: string, activation: unknown, limit: unknown): readonly string[] =>
       ['less', 'more'].map(
-        (when) =>
-          `${side} ${one} ${market} once the price is ${details['activationPrice']} or ${when}, limit ${entry.price}`,
+        (when) => `${side} ${one} ${market} once the price is ${activation} or ${when}, limit ${limit}`,
+      );
+    const words = [
+      ...wordsOf(amount, details['activationPrice'], entry.price),
+      ...requests.flatMap(({ order }) =>
+        order === undefined ? [] : wordsOf(order.amount, order.activationPrice, order.price),
       ),
-    );
+    ];
     const key = requests.find((event) => event.key !== undefined)?.key;
     return [{ atMs: entry.atMs - startMs, accountId, market, words, key }];
   });
