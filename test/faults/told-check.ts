@@ -1,6 +1,6 @@
 import type { Notice } from '../../src/core/ports/notifier.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
-import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import type { LedgerDetail, LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { World } from '../../src/world/open-world.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
@@ -14,10 +14,7 @@ interface Accepted {
   readonly atMs: number;
   readonly accountId: string;
   readonly market: string;
-  /**
-   * As the ledger has it, and as it was asked for under its id: the exchange may have trimmed it, and of one that another
-   * process sent under that id only the id is known.
-   */
+  /** As the ledger has it, and as it was asked for under its id: the exchange may have trimmed it. */
   readonly words: readonly string[];
   /** The intent or cover that it is for. */
   readonly key: string | undefined;
@@ -62,19 +59,25 @@ function untrueWords(
   if (doing === undefined) return [];
   const said = [
     ...(doing.state === 'waiting' ? (doing.words.match(ORDER_WORDS) ?? [doing.words]) : []),
-    ...doing.orders.flatMap((words) =>
-      words.startsWith(IN_PLACE) ? [words.slice(IN_PLACE.length)] : [],
-    ),
+    ...doing.orders.flatMap((words) => (words.startsWith(IN_PLACE) ? [words.slice(IN_PLACE.length)] : [])),
   ];
-  const untrue = said.filter((order) => !accepted.some(({ words }) => words.includes(order)));
+  const untrue = said.filter(
+    (order) => !accepted.some(({ words }) => words.includes(order) || words.includes(ofAnyAmount(order))),
+  );
   if (doing.state !== 'acting') return untrue;
   const [, market, targetBase] = REDUCING.exec(doing.words) ?? [];
   const isAccepted = accepted.some(
     (order) =>
       order.market === market &&
-      (targetBase === undefined || order.key === undefined || hadTarget(trail, accountId, order.key, targetBase)),
+      (targetBase === undefined ||
+        order.key === undefined ||
+        hadTarget(trail, accountId, order.key, targetBase)),
   );
   return isAccepted ? untrue : [...untrue, doing.words];
+}
+
+function ofAnyAmount(orderWords: string): string {
+  return orderWords.replace(/ \S+ /, ' ? ');
 }
 
 /** Whether the target was the intent's at some time. */
@@ -97,9 +100,10 @@ function acceptedOrders(
     const { accountId, market = '', clientOrderId = '', side = 'sell', amount = '', details = {} } = entry;
     if (accountId === null || !clientOrderId.startsWith(OURS)) return [];
     const requests = asked.get(clientOrderId) ?? [];
-    const wordsOf = (one: string, activation: unknown, limit: unknown): readonly string[] =>
+    const wordsOf = (one: string, activation: LedgerDetail | undefined, limit = ''): readonly string[] =>
       ['less', 'more'].map(
-        (when) => `${side} ${one} ${market} once the price is ${activation} or ${when}, limit ${limit}`,
+        (when) =>
+          `${side} ${one} ${market} once the price is ${String(activation)} or ${when}, limit ${limit}`,
       );
     const words = [
       ...wordsOf(amount, details['activationPrice'], entry.price),
@@ -107,7 +111,17 @@ function acceptedOrders(
         order === undefined ? [] : wordsOf(order.amount, order.activationPrice, order.price),
       ),
     ];
+    // Of an order that another process sent under the same id only the id is known: it counts as the larger of both.
+    const isTwice = requests.some(({ kind, reason }) => kind === 'rejected' && reason === 'duplicateId');
     const key = requests.find((event) => event.key !== undefined)?.key;
-    return [{ atMs: entry.atMs - startMs, accountId, market, words, key }];
+    return [
+      {
+        atMs: entry.atMs - startMs,
+        accountId,
+        market,
+        words: isTwice ? [...words, ...words.map(ofAnyAmount)] : words,
+        key,
+      },
+    ];
   });
 }

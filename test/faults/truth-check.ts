@@ -167,5 +167,7 @@ function rangeOf(distances: readonly (number | undefined)[]): string {
   const known = distances.filter((distance) => distance !== undefined);
   const percent = (distance: number): string => `${(distance * 100).toFixed(2)} %`;
   const range = `${percent(Math.min(...known))} to ${percent(Math.max(...known))}`;
-  return [...(known.length > 0 ? [range] : []), ...(known.length < distances.length ? ['none'] : [])].join(', ');
+  return [...(known.length > 0 ? [range] : []), ...(known.length < distances.length ? ['none'] : [])].join(
+    ', ',
+  );
 }

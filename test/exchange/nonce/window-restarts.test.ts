@@ -4,7 +4,7 @@ import type { NonceStore } from '../../../src/core/ports/nonce-store.ts';
 import { CallScope } from '../../../src/exchange/call/call-scope.ts';
 import { createNonceSource } from '../../../src/exchange/nonce/nonce-modes.ts';
 import { EventQueue } from '../../../src/world/event-queue.ts';
-import { Machine } from '../../../src/world/machine.ts';
+import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 
 const START_MS = 1_767_225_600_000;
 /** The exchange accepts unused milliseconds so far to either side of its time. */
@@ -47,10 +47,7 @@ interface Sent {
 async function live(hostSkewMs: number, lives: readonly Life[], ordinal = 1): Promise<readonly Sent[]> {
   const queue = new EventQueue();
   const host = new Machine(queue, START_MS, { skewMs: hostSkewMs });
-  const time = {
-    clock: { nowMs: () => host.wallMs(), monotonicMs: () => host.monotonicMs() },
-    timers: { after: (delayMs: number, call: () => void) => host.after(delayMs, call) },
-  };
+  const time = new MachineProcess(queue, host);
   const sent: Sent[] = [];
   for (const [life, { requests, everyMs, latencyMs, restartMs, stepMs = 0 }] of lives.entries()) {
     const source = createNonceSource(time, {
@@ -111,12 +108,9 @@ test.each([-3_000, 3_000])('nor one whose host is %d ms wrong about the time', a
   expectOnce(await live(skewMs, [BUSY, BUSY, BUSY]));
 });
 
-test.each([-60_000, -3_000, -500, 500])(
-  'nor one whose clock was set by %d ms meanwhile',
-  async (stepMs) => {
-    expectOnce(await live(0, [{ ...BUSY, stepMs }, BUSY]));
-  },
-);
+test.each([-60_000, -3_000, -500, 500])('nor one whose clock was set by %d ms meanwhile', async (stepMs) => {
+  expectOnce(await live(0, [{ ...BUSY, stepMs }, BUSY]));
+});
 
 test('the exchange accepts what it uses, and soon', () => {
   const life = fc.record({
