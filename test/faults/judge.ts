@@ -10,6 +10,7 @@ import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { type FaultWorld, TROUBLED_MS } from './parts.ts';
+import { ToldCheck } from './told-check.ts';
 import { TruthCheck } from './truth-check.ts';
 import { watchViolations } from './watch-check.ts';
 
@@ -35,6 +36,8 @@ const PAUSE_GRACE_MS = 15_000;
 /** The exchange notes the time up to which its market has come. */
 const LOG_LAG_MS = 500;
 const LOOK_MS = 500;
+/** Prices have a tick every 250 ms. */
+const KEEP_UP_MS = 50;
 const COMMANDS: ReadonlySet<string> = new Set(['stopLimit', 'cancelAll']);
 /** Near enough to its target: what a reduction need not do any more. */
 const TOLERANCE = decimal('0.1');
@@ -63,25 +66,38 @@ export interface Played {
 export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const { spec, second } = faultWorld;
   const truth = new TruthCheck();
-  const observer: Telemetry = { emit: (event) => truth.hear(event, world.elapsedMs()) };
+  const told = new ToldCheck();
+  const observer: Telemetry = {
+    emit: (event) => {
+      truth.hear(event, world.elapsedMs());
+      told.hear(event, world.elapsedMs());
+    },
+  };
   const world: World = openWorld(spec, { observe: () => observer });
   const { exchange, audit, startMs, daemons } = world;
   const log: RequestRecord[] = [];
   let breachMs: number | undefined;
+  keepUp(world);
   for (let atMs = LOOK_MS; atMs <= spec.durationMs; atMs += LOOK_MS) {
-    await world.run(atMs);
-    truth.look(world, atMs);
+    const isOver = (): boolean => {
+      truth.look(world, world.elapsedMs());
+      return world.elapsedMs() >= atMs;
+    };
+    await world.run(isOver);
     log.push(...exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
     if (breachMs === undefined && isBreached(exchange, second)) breachMs = atMs;
   }
   const said = JSON.stringify(daemons.map(({ events, notices }) => [events, notices]));
   const polls = daemons.reduce((sum, one) => sum + one.polls, 0);
   const played = { faultWorld, startMs, exchange, audit, log, breachMs, polls, said, errors: world.errors };
-  return await judgePlayed(played, truth.violations(world));
+  return await judgePlayed(played, (trail) => [...truth.violations(world), ...told.violations(world, trail)]);
 }
 
-/** What must hold, by the exchange's ledger and request log. `found`: what does not, as far as it is known already. */
-export async function judgePlayed(played: Played, found: readonly string[]): Promise<Judged> {
+/** What must hold, by the exchange's ledger and request log. `found`: what else does not. */
+export async function judgePlayed(
+  played: Played,
+  found: (trail: AuditTrail) => readonly string[],
+): Promise<Judged> {
   const { faultWorld, exchange, startMs, log, polls, audit } = played;
   const { spec, readings, sparesSecond, pairs } = faultWorld;
   const trail = await auditTrailOf({ audit, startMs, spec });
@@ -94,7 +110,7 @@ export async function judgePlayed(played: Played, found: readonly string[]): Pro
     ...heldBackViolations(played),
     ...livenessViolations(played),
     ...watchViolations(spec, startMs, log),
-    ...found,
+    ...found(trail),
     ...(sparesSecond ? sparedViolations(played, trail) : []),
     ...(await recordViolations(played)),
   ];
@@ -113,6 +129,14 @@ export async function judgePlayed(played: Played, found: readonly string[]): Pro
     readings,
     events: [...new Set((spec.events ?? []).map(({ kind }) => kind))],
   };
+}
+
+/** The exchange follows its prices only when it is asked. So that no tick is passed over, it is asked between any two. */
+function keepUp(world: World): void {
+  world.schedule(world.elapsedMs() + KEEP_UP_MS, () => {
+    world.exchange.catchUp();
+    keepUp(world);
+  });
 }
 
 /**

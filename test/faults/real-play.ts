@@ -54,7 +54,10 @@ export async function playForReal(faultWorld: FaultWorld, signal?: AbortSignal):
     const said = daemons.map((daemon) => daemon.said()).join('\n');
     const errors = daemons.flatMap((daemon) => daemon.errors);
     const polls = seen.log.filter(({ endpoint }) => endpoint === 'openPositions').length;
-    return await judgePlayed({ faultWorld, exchange, audit: state.audit, ...seen, said, errors, polls }, []);
+    return await judgePlayed(
+      { faultWorld, exchange, audit: state.audit, ...seen, said, errors, polls },
+      () => [],
+    );
   } finally {
     await closers.close();
   }
