@@ -114,10 +114,17 @@ export async function openInstalled(program: string, accounts: number): Promise<
       const [firstCpuMs, firstMs] = await until(1);
       const [allCpuMs, allMs] = await until(keys.length);
       const stop = (): Promise<void> => stopDaemon(daemon, files.logFile);
-      return {
-        ...{ firstCpuMs, firstMs, allCpuMs, allMs },
-        daemon: { pid, url: `http://127.0.0.1:${port}`, stop },
-      };
+      return ({
+	firstCpuMs,
+	firstMs,
+	allCpuMs,
+	allMs,
+	daemon: {
+		pid,
+		url: `http://127.0.0.1:${port}`,
+		stop
+	}
+});
     },
     async close() {
       redis.disconnect();
