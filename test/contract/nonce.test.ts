@@ -64,7 +64,7 @@ describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }
     return child;
   }
 
-  it.each(sliceOf(CASES, 2))('mode %s, rule %s: no nonce twice, none refused', async (mode, nonceRule) => {
+  it.each(sliceOf(CASES, 2, 'modes of nonces'))('mode %s, rule %s: no nonce twice, none refused', async (mode, nonceRule) => {
     const exchange = await openExchange({ readings: { nonceRule } });
     const { apiKey, apiSecret } = accountNamed(exchange, 'long');
     const children = await Promise.all(

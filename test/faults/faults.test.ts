@@ -73,7 +73,7 @@ describe('what is planted is found:', () => {
 });
 
 /** Others in each run; `npm run faults -- --guards` takes all of them out. */
-const GUARDS = sliceOf(REMOVED_GUARDS, 4);
+const GUARDS = sliceOf(REMOVED_GUARDS, 4, 'guards taken out');
 
 test.each(GUARDS.map((guard) => [guard.name, guard] as const))(
   'without the guard "%s" a world shows it',

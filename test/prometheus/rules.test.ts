@@ -81,7 +81,7 @@ describe('promtool', () => {
   const which = Array.from({ length: mutants }, (_, index) => index);
 
   // One way in a run, both with FULL=1.
-  test.each(sliceOf([1, -1] as const, 2).flatMap((way) => which.map((index) => [index, way] as const)))(
+  test.each(sliceOf([1, -1] as const, 2, 'ways to move a threshold').flatMap((way) => which.map((index) => [index, way] as const)))(
     'the tests notice threshold %i of every alert when it is moved (%i)',
     async (index, direction) => {
       const changed = new Set<string>();

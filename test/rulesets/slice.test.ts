@@ -34,7 +34,7 @@ test.skipIf(CRASHES.length === 0)(
       space: null,
       seed: 1,
     });
-    const plan = { ...whole, candidates: sliceOf(whole.candidates, 3) };
+    const plan = { ...whole, candidates: sliceOf(whole.candidates, 3, 'sets of rules') };
     const pool = openTunePool(plan, 1);
     try {
       const record = await searchFront(plan, pool, {
