@@ -140,7 +140,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
 });
 
 /** Each mutation loads the whole example: a run tries them at some of its nodes, `FULL=1` at all. */
-const SHARE = 8;
+const SHARE = 16;
 
 describe('every single-key mutation of the example', { timeout: 120_000 }, () => {
   const all = [...nodes(root())].filter(({ path }) => path.length > 0);

@@ -8,9 +8,9 @@ import { SCENARIO_PLACES, scenarioCase } from './scenarios.ts';
 
 /**
  * A slice of `npm run field`: every pair of values once, some accounts that need nothing, and one case of each scenario
- * that is over soon. A run plays a third of it, `FULL=1` all. What fails replays: `npm run field -- --case ID`.
+ * that is over soon. A run plays a sixth of it, `FULL=1` all. What fails replays: `npm run field -- --case ID`.
  */
-const SHARE = 3;
+const SHARE = 6;
 const SEED = 1;
 const CONTROLS = 24;
 const LONG_MS = 600_000;

@@ -19,8 +19,12 @@ export function setup(project: TestProject): void {
 /** Each commit has its own, so that a second run of one does the same and the next commit tries something else. */
 function seedOfCommit(): number {
   try {
-    const options = { cwd: import.meta.dirname, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } as const;
-    return Number.parseInt(execFileSync('git', ['rev-parse', 'HEAD'], options).slice(0, 7), 16);
+    const commit = execFileSync('git', ['rev-parse', 'HEAD'], {
+      cwd: import.meta.dirname,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return Number.parseInt(commit.slice(0, 7), 16);
   } catch {
     // No checkout of Git.
     return 1;
