@@ -58,9 +58,15 @@ function isHeldUp({ faults = [] }: WorldSpec, accountId: string): boolean {
 
 /** At which times some daemon could have asked for long enough. */
 function abilityOf({ daemons, events = [] }: WorldSpec): (atMs: number) => boolean {
+  // Where nonces have to arrive in order, requests of a key go one after another, also behind one of another host that hangs.
+  const isOneByOne = daemons.some(({ config }) => config.includes('nonce: increasing'));
   const troubles = daemons.map(({ name, startAtMs = 0 }) => [
     { fromMs: Number.NEGATIVE_INFINITY, toMs: startAtMs + SETTLED_MS },
-    ...troublesOf(events, (event) => edgeFor(event, name)),
+    ...daemons.flatMap((other) =>
+      troublesOf(events, (event) =>
+        other.name === name || (isOneByOne && event.kind === 'link') ? edgeFor(event, other.name) : undefined,
+      ),
+    ),
   ]);
   const regions = [0, 1].flatMap((index) =>
     troublesOf(events, (event) => {

@@ -7,6 +7,7 @@ import type {
   SetAsideRecord,
 } from '../../core/ports/exchange.ts';
 import type { Endpoint } from '../endpoints.ts';
+import { blockMsOf } from '../limits/limiter.ts';
 import type { Slots } from '../limits/slots.ts';
 import type { NonceTicket } from '../nonce/nonce-mutex.ts';
 import type { CallPlan } from './call-plan.ts';
@@ -41,6 +42,11 @@ interface Turn {
 /** Leave to send: a turn and a permit; or why nothing is sent. */
 type Admission = Turn | { readonly error: Attempt<never> };
 
+/** Who waits for budget waits longer by up to this part, so that not all come at once. */
+const WAIT_JITTER = 0.1;
+
+const spent = ({ id }: Endpoint): Admission => ({ error: stop(finding('rateBudgetSpent', id)) });
+
 /**
  * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered exponential
  * backoff until their time is over. A command is sent again only after its nonce was refused, which has no effect - and
@@ -50,6 +56,8 @@ export class Caller {
   readonly #parts: CallerParts;
   readonly #judge: Judge;
   readonly #sender: Sender;
+  /** By path: from when this client asks again after the exchange refused a call of its own for a limit. */
+  readonly #lastInLine = new Map<string, number>();
   #closed = false;
 
   constructor(parts: CallerParts) {
@@ -148,7 +156,20 @@ export class Caller {
 
   async #attempt<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
     const admitted = await this.#admit(plan, scope, progress);
-    return 'error' in admitted ? admitted.error : await this.#send(admitted, plan, scope, progress);
+    if ('error' in admitted) return admitted.error;
+    const attempt = await this.#send(admitted, plan, scope, progress);
+    if (attempt.kind === 'error') this.#standBack(plan.endpoint, attempt.error);
+    return attempt;
+  }
+
+  /**
+   * A limit holds up every client of the address. Where it is this one's alone, its next refusal must not come before
+   * the others, which wait up to a tenth longer than they have to, had their turn.
+   */
+  #standBack({ path }: Endpoint, { name, gateway, retryAfterMs }: ExchangeError): void {
+    if (name !== 'rateLimited' || gateway === true) return;
+    const { clock } = this.#parts;
+    this.#lastInLine.set(path, clock.monotonicMs() + blockMsOf(retryAfterMs) * (1 + 2 * WAIT_JITTER));
   }
 
   /**
@@ -163,6 +184,14 @@ export class Caller {
     for (;;) {
       const stopped = this.#unsent(plan, scope);
       if (stopped !== undefined) return { error: stopped };
+      const lastMs = protective ? 0 : (this.#lastInLine.get(endpoint.path) ?? 0);
+      const behindMs = lastMs - this.#parts.clock.monotonicMs();
+      if (behindMs > 0) {
+        if (behindMs >= scope.remainingMs()) return spent(endpoint);
+        progress.budgetWaitMs += behindMs;
+        await scope.sleep(behindMs);
+        continue;
+      }
       const turn = await this.#turn(endpoint, protective, scope);
       if (turn === undefined) continue;
       const permission = await scope.within(limiter.acquire(endpoint.path, priority));
@@ -171,8 +200,8 @@ export class Caller {
       turn.ticket?.release();
       slots.release();
       if (permission === undefined || granted) continue;
-      const waitMs = permission.retryInMs * (1 + this.#parts.random() * 0.1);
-      if (waitMs >= scope.remainingMs()) return { error: stop(finding('rateBudgetSpent', endpoint.id)) };
+      const waitMs = permission.retryInMs * (1 + this.#parts.random() * WAIT_JITTER);
+      if (waitMs >= scope.remainingMs()) return spent(endpoint);
       progress.budgetWaitMs += waitMs;
       await scope.sleep(waitMs);
     }

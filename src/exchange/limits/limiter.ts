@@ -33,6 +33,11 @@ const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000 };
 const DEFAULT_BLOCK_MS = 1000;
 const MOST_BLOCK_MS = 60_000;
 
+/** For how long nobody asks again after a refusal. */
+export function blockMsOf(retryAfterMs: number | undefined): number {
+  return Math.min(retryAfterMs ?? DEFAULT_BLOCK_MS, MOST_BLOCK_MS);
+}
+
 /**
  * Keeps the requests of all that share the store and egress group within the exchange's limits. Permits come in small
  * blocks that lapse soon, so that most requests need no round trip. The window is longer by the lapse time: no sliding
@@ -98,7 +103,7 @@ export class Limiter {
 
   /** The exchange answered 429 for the path because a limit was reached. */
   refused(path: string, retryAfterMs: number | undefined): void {
-    this.#penalize(this.#budgetsOf(path), retryAfterMs ?? DEFAULT_BLOCK_MS);
+    this.#penalize(this.#budgetsOf(path), retryAfterMs);
   }
 
   /** A gateway's 429 counts every path: all that share the store stop polling; each paces its protective calls. */
@@ -116,8 +121,8 @@ export class Limiter {
     this.#gateway.passed(sentAtMs);
   }
 
-  #penalize(budgets: readonly Budget[], pauseMs: number): void {
-    const blockMs = Math.min(pauseMs, MOST_BLOCK_MS);
+  #penalize(budgets: readonly Budget[], retryAfterMs: number | undefined): void {
+    const blockMs = blockMsOf(retryAfterMs);
     for (const budget of budgets) {
       budget.drop();
       const penalty = { scope: budget.scope, ...PENALTY, blockMs };

@@ -44,6 +44,8 @@ const MAX_BLOCK = 256;
 /** Bounds of `window` mode around the exchange's time; it accepts 5 s to either side. */
 const WINDOW_BACK_MS = 1000;
 const WINDOW_AHEAD_MS = 2000;
+/** The exchange's dates are whole seconds: two processes that go by them differ by as much. */
+const DATE_ERROR_MS = 1000;
 /** How far ahead a second refusal in a row jumps: past the clock of whoever else used the key. */
 const REFUSED_JUMP_MS = 500_000;
 
@@ -143,15 +145,19 @@ class WindowSource extends NonceSource {
   readonly #store: BoundedStore<NonceStore>;
   /** Wall clock minus monotonic clock at the start: steps of the wall clock do not matter afterwards. */
   readonly #anchorMs: number;
+  readonly #startedMs: number;
   /** The exchange's clock minus ours, moved only as far as replies prove. */
   #skewMs = 0;
+  /** When the first reply came that told the exchange's time. */
+  #datedMs: number | undefined;
   #next = 0;
   #end = 0;
   #validUntilMs = 0;
   #blockSize = 1;
   #waiting = 0;
   #refilling: Promise<number> | undefined;
-  #lastLocal = 0;
+  readonly #undated: LocalNonces = { digit: UNDATED_DIGIT, last: 0 };
+  readonly #dated: LocalNonces = { digit: DATED_DIGIT, last: 0 };
   /** Everything below has been handed out by this process or passed over: a store that forgot does not matter. */
   #floor = 0;
 
@@ -160,7 +166,8 @@ class WindowSource extends NonceSource {
     this.#clock = clock;
     this.#settings = settings;
     this.#store = store;
-    this.#anchorMs = clock.nowMs() - clock.monotonicMs();
+    this.#startedMs = clock.monotonicMs();
+    this.#anchorMs = clock.nowMs() - this.#startedMs;
   }
 
   override prefetch(): void {
@@ -199,6 +206,7 @@ class WindowSource extends NonceSource {
     const least = serverDateMs - (this.#anchorMs + receivedAtMs);
     const most = serverDateMs + 1000 - (this.#anchorMs + sentAtMs);
     const skewMs = Math.min(most, Math.max(least, this.#skewMs));
+    this.#datedMs ??= receivedAtMs;
     if (skewMs === this.#skewMs) return;
     this.#skewMs = skewMs;
     this.#end = this.#next;
@@ -214,7 +222,7 @@ class WindowSource extends NonceSource {
       this.#next += 1;
       const value = this.#next - 1;
       this.#floor = Math.max(this.#floor, this.#next);
-      if (value % 10 !== LOCAL_DIGIT) return String(value);
+      if (value % 10 < UNDATED_DIGIT) return String(value);
     }
     return undefined;
   }
@@ -246,19 +254,34 @@ class WindowSource extends NonceSource {
   }
 
   /**
-   * While the store is lost: of every 10 * ordinals milliseconds one belongs to this process alone, and
-   * none of them is ever handed out from the store.
+   * While the store is lost: of every 10 * ordinals milliseconds two belong to this process alone, and none of them is
+   * ever handed out from the store. An earlier process of this ordinal may have used any up to `WINDOW_AHEAD_MS` beyond
+   * its end, so this one begins beyond that. Both have to go by the same clock for it: one of the two milliseconds is for
+   * the time before a reply told the exchange's, and the other for the time after.
    */
   #fromMemory(): { nonce?: string; waitMs: number } {
+    const isDated = this.#datedMs !== undefined;
+    const local = isDated ? this.#dated : this.#undated;
     const period = 10 * this.#settings.ordinals;
-    const own = 10 * this.#settings.ordinal + LOCAL_DIGIT;
+    const own = 10 * this.#settings.ordinal + local.digit;
     const now = this.#now();
-    const least = Math.max(now - 2 * WINDOW_BACK_MS, this.#lastLocal + 1);
+    const ageMs = Math.floor(this.#clock.monotonicMs() - (this.#datedMs ?? this.#startedMs));
+    const unused = now - ageMs + WINDOW_AHEAD_MS + (isDated ? DATE_ERROR_MS : 0) + 1;
+    const least = Math.max(now - 2 * WINDOW_BACK_MS, unused, local.last + 1);
     const value = least + ((own - (least % period) + period) % period);
     if (value > now + WINDOW_AHEAD_MS) return { waitMs: value - now - WINDOW_AHEAD_MS };
-    this.#lastLocal = value;
+    local.last = value;
     return { nonce: String(value), waitMs: 0 };
   }
 }
 
-const LOCAL_DIGIT = 9;
+interface LocalNonces {
+  /** All of its nonces end on it. */
+  readonly digit: number;
+  last: number;
+}
+
+/** Going by the host's clock, which may be wrong. */
+const UNDATED_DIGIT = 8;
+/** Going by the exchange's clock. */
+const DATED_DIGIT = 9;
