@@ -86,29 +86,27 @@ interface Group {
   readonly maxWorkers: number;
   /** Groups of one order run at the same time; who waits for a worker goes by the name. */
   readonly order: number;
-  /** True by default: a process for each file. */
+  /** A process for each file; default: files share the workers, and test/support/setup.ts gives each its own modules. */
   readonly isolate?: boolean;
 }
 
 /** Chosen for two cores. */
 const GROUPS: readonly Group[] = [
-  { name: 'longest', include: LONGEST, maxWorkers: 5, order: 0 },
-  { name: 'waiting', include: WAITING, exclude: [LONGEST, LIVE], maxWorkers: 5, order: 0 },
+  { name: 'longest', include: LONGEST, maxWorkers: 4, order: 0 },
+  { name: 'waiting', include: WAITING, exclude: [LONGEST, LIVE], maxWorkers: 4, order: 0 },
   {
     name: 'working',
     include: ['test/**/*.test.ts'],
     exclude: [LONGEST, WAITING, LIVE, LIVE_AND_BUSY],
     maxWorkers: 3,
     order: 1,
-    // Files share processes; test/support/setup.ts gives each its own modules.
-    isolate: false,
   },
-  { name: 'live', include: LIVE, maxWorkers: 2, order: 2 },
-  { name: 'live and busy', include: LIVE_AND_BUSY, maxWorkers: 2, order: 2 },
+  { name: 'live', include: LIVE, maxWorkers: 2, order: 2, isolate: true },
+  { name: 'live and busy', include: LIVE_AND_BUSY, maxWorkers: 2, order: 2, isolate: true },
 ];
 
 function projectOf(group: Group): TestProjectInlineConfiguration {
-  const { name, include, exclude = [], maxWorkers, order, isolate = true } = group;
+  const { name, include, exclude = [], maxWorkers, order, isolate = false } = group;
   return {
     extends: true,
     test: {

@@ -10,7 +10,7 @@ const CALLED = BOUNDS.indexOf(0.15);
 
 describe('forecasts against what happened in crashes that nothing was fitted to', () => {
   // Every two seconds as in an alarm, or every ten as in a calm: one of them in a run, both with FULL=1.
-  test.skipIf(FILES.length === 0).each(sliceOf([2_000, 10_000], 2))(
+  test.skipIf(FILES.length === 0).each(sliceOf([2_000, 10_000], 2, 'intervals of looks'))(
     `looking every %i ms${why}`,
     { timeout: 120_000 },
     (everyMs) => {

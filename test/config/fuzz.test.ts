@@ -140,11 +140,11 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
 });
 
 /** Each mutation loads the whole example: a run tries them at some of its nodes, `FULL=1` at all. */
-const SHARE = 8;
+const SHARE = 16;
 
 describe('every single-key mutation of the example', { timeout: 120_000 }, () => {
   const all = [...nodes(root())].filter(({ path }) => path.length > 0);
-  const some = sliceOf(all, SHARE);
+  const some = sliceOf(all, SHARE, 'nodes of the example');
   const required =
     /^(exchange|exchange\.baseUrls|accounts|accounts\.0\.(id|apiKey|apiSecret)|markets\.[A-Z_]+\.(amountStep|priceStep|minAmount|maintenanceMargin)|rules\.\d+\.(id|on|when))$/;
 
@@ -181,7 +181,7 @@ describe('every single-key mutation of the example', { timeout: 120_000 }, () =>
     const measured = all.filter(({ node }) => /^\d+(\.\d+)?(%|ms|s|m|h)?$/.test(scalarText(node)));
     expect(measured.length).toBeGreaterThan(60);
     const value = Number.isNaN(Number(wrong)) ? wrong : Number(wrong);
-    const accepted = sliceOf(measured, SHARE).filter(
+    const accepted = sliceOf(measured, SHARE, 'measures of the example').filter(
       ({ path }) => judge(mutated(path, () => value)) === 'loaded',
     );
     expect(accepted.map(({ path }) => path.join('.')).filter((path) => !TAKES_MUCH.test(path))).toEqual([]);

@@ -64,45 +64,48 @@ describe('1,000 calls at once from 4 processes on one key', { timeout: 120_000 }
     return child;
   }
 
-  it.each(sliceOf(CASES, 2))('mode %s, rule %s: no nonce twice, none refused', async (mode, nonceRule) => {
-    const exchange = await openExchange({ readings: { nonceRule } });
-    const { apiKey, apiSecret } = accountNamed(exchange, 'long');
-    const children = await Promise.all(
-      [0, 1, 2, 3].map((process) => {
-        const task = {
-          baseUrls: exchange.baseUrls,
-          apiKey,
-          apiSecret,
-          redisUrl: redis.url,
-          prefix: `${redis.prefix}${mode}-${nonceRule}:`,
-          mode,
-          // The default for all of them: the store alone keeps them apart.
-          ordinal: 0,
-          calls: 250,
-          // Clocks of several hosts never agree; the window allows for it because the exchange tells its time.
-          clockOffsetMs: (process % 2) * 1300,
-        };
-        return ready(fork(WORKER, [JSON.stringify(task)], { execArgv: [] }));
-      }),
-    );
-    const results = children.map(async (child) => {
-      const [outcomes] = (await once(child, 'message')) as [Record<string, number>];
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-      return outcomes;
-    });
-    for (const child of children) child.send('go');
-    expect(await Promise.all(results)).toEqual(children.map(() => ({ ok: 225, accepted: 25 })));
-    const nonces = noncesOf(exchange);
-    // On a busy machine a nonce can be older than the window by the time it arrives; it is sent again then.
-    const isLate = ({ nonce, handledAtMs, atMs }: RequestRecord) =>
-      mode === 'window' && Number(nonce) < (handledAtMs ?? atMs) - 5000;
-    expect(exchange.requestLog({ outcome: 'refused' }).filter((record) => !isLate(record))).toEqual([]);
-    if (mode === 'increasing') expectIncreasing(nonces);
-    // A read that gave way to an urgent call is sent again, with a nonce of its own.
-    expect(nonces.length).toBeGreaterThanOrEqual(1000);
-    expectUnique(nonces, nonces.length);
-    if (mode === 'unique') expect(nonces).toHaveLength(1000);
-  });
+  it.each(sliceOf(CASES, 2, 'modes of nonces'))(
+    'mode %s, rule %s: no nonce twice, none refused',
+    async (mode, nonceRule) => {
+      const exchange = await openExchange({ readings: { nonceRule } });
+      const { apiKey, apiSecret } = accountNamed(exchange, 'long');
+      const children = await Promise.all(
+        [0, 1, 2, 3].map((process) => {
+          const task = {
+            baseUrls: exchange.baseUrls,
+            apiKey,
+            apiSecret,
+            redisUrl: redis.url,
+            prefix: `${redis.prefix}${mode}-${nonceRule}:`,
+            mode,
+            // The default for all of them: the store alone keeps them apart.
+            ordinal: 0,
+            calls: 250,
+            // Clocks of several hosts never agree; the window allows for it because the exchange tells its time.
+            clockOffsetMs: (process % 2) * 1300,
+          };
+          return ready(fork(WORKER, [JSON.stringify(task)], { execArgv: [] }));
+        }),
+      );
+      const results = children.map(async (child) => {
+        const [outcomes] = (await once(child, 'message')) as [Record<string, number>];
+        if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+        return outcomes;
+      });
+      for (const child of children) child.send('go');
+      expect(await Promise.all(results)).toEqual(children.map(() => ({ ok: 225, accepted: 25 })));
+      const nonces = noncesOf(exchange);
+      // On a busy machine a nonce can be older than the window by the time it arrives; it is sent again then.
+      const isLate = ({ nonce, handledAtMs, atMs }: RequestRecord) =>
+        mode === 'window' && Number(nonce) < (handledAtMs ?? atMs) - 5000;
+      expect(exchange.requestLog({ outcome: 'refused' }).filter((record) => !isLate(record))).toEqual([]);
+      if (mode === 'increasing') expectIncreasing(nonces);
+      // A read that gave way to an urgent call is sent again, with a nonce of its own.
+      expect(nonces.length).toBeGreaterThanOrEqual(1000);
+      expectUnique(nonces, nonces.length);
+      if (mode === 'unique') expect(nonces).toHaveLength(1000);
+    },
+  );
 });
 
 describe('one process', () => {

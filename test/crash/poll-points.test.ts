@@ -1,7 +1,8 @@
+import { sliceOf } from '../support/slice.ts';
 import { type KillCase, killAndRestart } from './killed.ts';
 
 /** While it polls: before and after the claim, the reads, the commit and handing over. */
-const CASES: readonly KillCase[] = [
+const POLLS: readonly KillCase[] = [
   { point: 'poll.taken', pass: 1, scope: 'market' },
   { point: 'poll.read', pass: 1, scope: 'market' },
   { point: 'poll.evaluated', pass: 1, scope: 'market' },
@@ -9,8 +10,11 @@ const CASES: readonly KillCase[] = [
   { point: 'poll.committed', pass: 1, scope: 'market' },
   { point: 'poll.dispatching', pass: 1, scope: 'market' },
   { point: 'poll.dispatched', pass: 1, scope: 'market' },
+];
+
+const NOTICES: readonly KillCase[] = [
   { point: 'notice.handing', pass: 1, scope: 'market' },
   { point: 'notice.handed', pass: 1, scope: 'market' },
 ];
 
-killAndRestart(CASES);
+killAndRestart([...sliceOf(POLLS, 4, 'points of a poll'), ...sliceOf(NOTICES, 2, 'points of a notice')]);

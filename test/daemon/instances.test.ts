@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
+import { sliceOf } from '../support/slice.ts';
 import { startChild } from './child.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
@@ -93,7 +94,7 @@ test('what an instance began that was killed does not wait for the next poll of 
 /** No account is silent for longer when one of several instances is killed: nobody has to be started for that. */
 const MOST_SILENCE_MS = 5_000;
 
-test.each(['poll.taken', 'poll.committed'] as const)(
+test.each(sliceOf(['poll.taken', 'poll.committed'] as const, 2, 'points to kill one of three at'))(
   'of three instances one is killed at %s: no account is silent, and nothing is lost or doubled',
   { timeout: 120_000 },
   async (point) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Readings } from '../../src/simulator/model/readings.ts';
+import { sliceOf } from '../support/slice.ts';
 import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -49,7 +50,7 @@ const CASES: readonly Case[] = [
   { name: 'success has no body', readings: { successBody: 'nothing' } },
 ];
 
-test.each(CASES)(
+test.each(sliceOf(CASES, 4, 'readings with a lost reply'))(
   'a lost reply where $name: the target is reached, not passed',
   { timeout: 120_000 },
   async ({ readings, exchange, account = 'long' }) => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, type RedisServer } from '../support/redis.ts';
 import { openSentinelScene, PRIMARY } from '../support/sentinels.ts';
+import { sliceOf } from '../support/slice.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -35,10 +36,12 @@ describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
     return { scene, simulator, world, daemon, reduceHalfway, failedOver };
   }
 
-  test.each([
+  const losses = [
     ['is killed', (server: RedisServer) => server.kill()],
     ['hangs', async (server: RedisServer) => server.pause()],
-  ])(
+  ] as const;
+
+  test.each(sliceOf(losses, 2, 'ways to lose a primary'))(
     'in the middle of a reduction, as the primary %s: its target is not crossed and nothing is sent twice',
     {
       timeout: 120_000,

@@ -4,6 +4,7 @@ import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { describe, expect, inject, test } from 'vitest';
 import { hasRedisServer } from '../support/redis.ts';
+import { sliceOf } from '../support/slice.ts';
 import { failoverCase, TROUBLES } from './failover-case.ts';
 import { play } from './play.ts';
 
@@ -45,7 +46,7 @@ test('seeds in a row take all troubles of a keeper, with one daemon and with two
 
 describe.runIf(hasRedisServer())('a failover in the middle of an action', () => {
   const seed = inject('fastCheckSeed') % 10_000;
-  test.each(['sentinel', 'cluster'] as const)(
+  test.each(sliceOf(['sentinel', 'cluster'] as const, 2, 'keepers of Redis'))(
     `by a %s, seed ${seed}`,
     { timeout: 120_000 },
     async (keeper) => {

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { failoverCase, type Keeper, TROUBLES } from './failover-case.ts';
-import { type Played, play } from './play.ts';
+import type { Played } from './play.ts';
 
 const KEEPERS: readonly Keeper[] = ['sentinel', 'cluster'];
 
@@ -48,6 +48,8 @@ async function run(): Promise<void> {
   if (keepers.length === 0) refuse(`--keeper ${values.keeper}: there are ${KEEPERS.join(', ')}`);
   const from = whole('from', values.seed ?? values.from);
   const seeds = values.seed === undefined ? whole('seeds', values.seeds) : 1;
+  // Not before: most of a start is loading what plays.
+  const { play } = await import('./play.ts');
   let isOver = false;
   process.once('SIGINT', () => {
     isOver = true;

@@ -8,9 +8,9 @@ import { SCENARIO_PLACES, scenarioCase } from './scenarios.ts';
 
 /**
  * A slice of `npm run field`: every pair of values once, some accounts that need nothing, and one case of each scenario
- * that is over soon. A run plays a third of it, `FULL=1` all. What fails replays: `npm run field -- --case ID`.
+ * that is over soon. A run plays a sixth of it, `FULL=1` all. What fails replays: `npm run field -- --case ID`.
  */
-const SHARE = 3;
+const SHARE = 6;
 const SEED = 1;
 const CONTROLS = 24;
 const LONG_MS = 600_000;
@@ -25,7 +25,7 @@ const HARMED = 0;
 
 test('every pair of values is met, and what is preventable is prevented', { timeout: 900_000 }, async () => {
   const cases = coveringRows(SEED).map((_, index) => caseAt(SEED, index));
-  const some = sliceOf(cases, SHARE);
+  const some = sliceOf(cases, SHARE, 'cases of the covering grid');
   const results: CaseResult[] = [];
   for (const one of some) results.push(await judge(one));
   const missing = allPairs();
@@ -46,7 +46,7 @@ function wordsOf(lost: readonly CaseResult[]): readonly string[] {
 
 test('accounts that need nothing keep their orders, positions and money', { timeout: 900_000 }, async () => {
   const results: ControlResult[] = [];
-  for (const index of sliceOf([...Array(CONTROLS).keys()], SHARE))
+  for (const index of sliceOf([...Array(CONTROLS).keys()], SHARE, 'accounts that need nothing'))
     results.push(await judgeControl(controlAt(SEED, index)));
   expect(results.flatMap(({ errors }) => errors)).toEqual([]);
   const harmed = results.filter(({ harm }) => harm.length > 0);
@@ -59,7 +59,7 @@ test('scenarios of their own are played', { timeout: 900_000 }, async () => {
   const all = SCENARIO_PLACES.flatMap(({ index }, place) => (index === 0 ? [place] : []))
     .map((place) => scenarioCase(SEED, place))
     .filter(({ world }) => world.durationMs < LONG_MS);
-  const places = sliceOf(all, SHARE);
+  const places = sliceOf(all, SHARE, 'scenarios of the field');
   const results: CaseResult[] = [];
   for (const made of places) results.push(await judge(made));
   expect(results.flatMap(({ daemon }) => daemon?.errors ?? [])).toEqual([]);

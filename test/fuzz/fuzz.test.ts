@@ -10,9 +10,9 @@ import { seedRedis } from './redis-seed.ts';
 import type { Boundary } from './target.ts';
 
 /** A slice of `npm run fuzz`, with other inputs in each run. What it finds replays with its `--input`. */
-const INPUTS = FULL ? 400 : 150;
+const INPUTS = FULL ? 400 : 75;
 /** Of configs, each of which takes milliseconds. */
-const CONFIGS = FULL ? 200 : 80;
+const CONFIGS = FULL ? 200 : 40;
 const FROM = inject('fastCheckSeed') % 500_000_000;
 
 test.each(BOUNDARIES)('whatever comes in, $name holds', { timeout: 120_000 }, async (boundary) => {

@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { account, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
+import { sliceOf } from '../support/slice.ts';
 import { axeFindings } from './axe.ts';
 import { asked, type Fixture, overview, startFixture, stressed } from './fixture.ts';
 
@@ -203,24 +204,18 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
   }
 
   it.each(Object.entries(VIEWS))(
-    'has names, headings in order, and words beside every shape: %s',
+    'has names, headings in order, words beside every shape, and nothing that axe-core finds: %s',
     async (_name, path) => {
       await open(path, 1280, async (page) => {
         expect(await page.evaluate(FLAWS)).toEqual([]);
+        await page.setViewportSize({ width: 390, height: 844 });
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme });
+          expect([colorScheme, await axeFindings(page)]).toEqual([colorScheme, []]);
+        }
       });
     },
   );
-
-  it.each(
-    Object.entries(VIEWS).flatMap(([name, path]) =>
-      (['light', 'dark'] as const).map((colorScheme) => ({ name, path, colorScheme })),
-    ),
-  )('has nothing that axe-core finds, $colorScheme: $name', async ({ path, colorScheme }) => {
-    await open(path, 390, async (page) => {
-      await page.emulateMedia({ colorScheme });
-      expect(await axeFindings(page)).toEqual([]);
-    });
-  });
 
   it('has them in its dialogs too', async () => {
     await open('/', 390, async (page) => {
@@ -243,9 +238,12 @@ describe.skipIf(!hasBrowser())('every view', { timeout: 90_000 }, () => {
     });
   });
 
-  it.each(
-    Object.entries(VIEWS).flatMap(([name, path]) => [320, 390, 768].map((width) => ({ name, path, width }))),
-  )('fits into $width pixels: $name', async ({ path, width }) => {
+  // Of each view another width: one run has all of them, three runs have all of them in each view.
+  const fits = Object.entries(VIEWS).flatMap(([name, path], row) =>
+    [320, 390, 768].map((_, column, widths) => ({ name, path, width: widths[(row + column) % 3] ?? 0 })),
+  );
+
+  it.each(sliceOf(fits, 3, 'widths of views'))('fits into $width pixels: $name', async ({ path, width }) => {
     await open(path, width, async (page) => {
       expect(await page.evaluate(CUT_OFF)).toEqual([]);
     });

@@ -9,6 +9,7 @@ import { ours, polls, sizeOf } from '../daemon/scene.ts';
 import { troubles } from '../daemon/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { hasBrowser, launchBrowser } from '../support/browser.ts';
+import { sliceOf } from '../support/slice.ts';
 import {
   CALM,
   type DaemonPage,
@@ -154,7 +155,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     await expectClean({ ...scene, complaints });
   });
 
-  it.each([true, false])(
+  it.each(sliceOf([true, false], 2, 'acknowledged or not'))(
     'what people were told goes to the pager, unless it is acknowledged there: %s',
     async (isSeenTo) => {
       const receiver = await startReceiver();

@@ -81,21 +81,22 @@ describe('promtool', () => {
   const which = Array.from({ length: mutants }, (_, index) => index);
 
   // One way in a run, both with FULL=1.
-  test.each(sliceOf([1, -1] as const, 2).flatMap((way) => which.map((index) => [index, way] as const)))(
-    'the tests notice threshold %i of every alert when it is moved (%i)',
-    async (index, direction) => {
-      const changed = new Set<string>();
-      const mutated = changeRules((rule) => {
-        const expr = withThreshold(rule.expr, index, direction);
-        if (expr !== rule.expr) changed.add(rule.alert ?? '?');
-        return { ...rule, expr };
-      });
-      const found = await tested(mutated, ({ alert }) => changed.has(alert));
-      if (found === undefined) return;
-      expect(changed.size).toBeGreaterThan(0);
-      expect([...changed].filter((name) => !found.output.includes(`alertname: ${name},`))).toEqual([]);
-    },
-  );
+  test.each(
+    sliceOf([1, -1] as const, 2, 'ways to move a threshold').flatMap((way) =>
+      which.map((index) => [index, way] as const),
+    ),
+  )('the tests notice threshold %i of every alert when it is moved (%i)', async (index, direction) => {
+    const changed = new Set<string>();
+    const mutated = changeRules((rule) => {
+      const expr = withThreshold(rule.expr, index, direction);
+      if (expr !== rule.expr) changed.add(rule.alert ?? '?');
+      return { ...rule, expr };
+    });
+    const found = await tested(mutated, ({ alert }) => changed.has(alert));
+    if (found === undefined) return;
+    expect(changed.size).toBeGreaterThan(0);
+    expect([...changed].filter((name) => !found.output.includes(`alertname: ${name},`))).toEqual([]);
+  });
 
   test('the tests notice an alert that does not wait, or that is not there', async ({ skip }) => {
     const waiting = alerts.filter((rule) => rule.for !== undefined).map(({ alert = '?' }) => alert);

@@ -5,10 +5,17 @@ import { inject } from 'vitest';
 export const FULL = process.env['FULL'] === '1';
 
 /**
- * Every `share`-th element, from a place that the seed of the run (`FC_SEED`) gives: `share` seeds in a row take all.
- * For what takes long and proves the same of each element.
+ * Every `share`-th element, from a place that the seed of the run (`FC_SEED`) gives: `share` seeds in a row take all. It
+ * takes one at least, and prints what it leaves out: `what` names the elements. For what takes long and proves the same
+ * of each element.
  */
-export function sliceOf<T>(all: readonly T[], share: number): readonly T[] {
-  const first = inject('fastCheckSeed') % share;
-  return FULL ? all : all.filter((_, index) => index % share === first);
+export function sliceOf<T>(all: readonly T[], share: number, what: string): readonly T[] {
+  const first = inject('fastCheckSeed') % Math.min(share, Math.max(1, all.length));
+  const taken = FULL ? all : all.filter((_, index) => index % share === first);
+  if (taken.length < all.length) {
+    process.stderr.write(
+      `slice: ${taken.length} of ${all.length} ${what}; others with another FC_SEED, all with FULL=1\n`,
+    );
+  }
+  return taken;
 }

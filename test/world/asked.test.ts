@@ -6,7 +6,7 @@ import { type AskedWorld, asksIn, isWithin, playAsked, stagesOfOrders } from './
 
 /** `WORLDS=300 npm test -- test/world/asked.test.ts` plays as many; otherwise a slice of 64. */
 const ALL = Array.from({ length: Number(process.env['WORLDS'] ?? 64) }, (_, index) => index + 1);
-const SEEDS = process.env['WORLDS'] === undefined ? sliceOf(ALL, 16) : ALL;
+const SEEDS = process.env['WORLDS'] === undefined ? sliceOf(ALL, 16, 'worlds that ask') : ALL;
 
 /** An order that was on its way, and two hops of the network. */
 const GRACE_MS = 700;

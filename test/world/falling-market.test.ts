@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { sliceOf } from '../support/slice.ts';
 
 const FALL_MS = 60_000;
 const PRICE_STEP = '0.1';
@@ -108,7 +109,7 @@ const CONDITIONS: readonly Conditions[] = [
 /** Orders of one fall: what is learned from those that were passed, and from those that filled, bounds them. */
 const MOST_ORDERS = 15;
 
-test.each(CONDITIONS)(
+test.each(sliceOf(CONDITIONS, 4, 'conditions of a fall'))(
   'a fall of $speed a second, requests of $roundTripMs ms, mark and last $basis apart: orders trigger, and the account lives',
   async (conditions) => {
     const alone = openWorld(fallingWorld(conditions, false));

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { decimal, toNumber } from '../../src/core/quantities/decimal.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { PositionSpec, WorldSpec } from '../../src/world/spec.ts';
+import { sliceOf } from '../support/slice.ts';
 
 const START = 100;
 const FALL_MS = 60_000;
@@ -105,7 +106,7 @@ const correlated = (rules?: string): WorldSpec =>
     ...(rules === undefined ? {} : { rules }),
   });
 
-test.each(['balanced', 'conservative', 'last-resort'])(
+test.each(sliceOf(['balanced', 'conservative', 'last-resort'], 3, 'rule sets for ten longs'))(
   'ten correlated longs under cross margin: each shows 61 % distance, the account is 6 % away (%s)',
   async (rules) => {
     const alone = openWorld(correlated());
@@ -195,7 +196,7 @@ function placeOwnersOrders(world: World): void {
   });
 }
 
-test.each(['balanced', 'conservative', 'last-resort', 'circuit-breaker'])(
+test.each(sliceOf(['balanced', 'conservative', 'last-resort', 'circuit-breaker'], 2, 'rule sets'))(
   "a hedged, healthy account under the `balanced` set: owner's stop cancelled, reduction refused (%s)",
   async (rules) => {
     const world = openWorld(

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
+import { sliceOf } from '../support/slice.ts';
 
 /** Pages of the exchange name 12,000 and 100 requests per 10 s for the positions: what if the smaller one holds? */
 
@@ -55,7 +56,7 @@ function worldOf(rateLimitReply: string, isGuarded: boolean): World {
   return world;
 }
 
-test.each(['json', 'html', 'empty'])(
+test.each(sliceOf(['json', 'html', 'empty'], 3, 'forms of a refusal'))(
   'a limit of a hundredth of what the table says, refused in %s: the account in danger is read in time and lives',
   async (rateLimitReply) => {
     const alone = worldOf(rateLimitReply, false);
