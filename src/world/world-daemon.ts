@@ -93,6 +93,8 @@ export class WorldDaemon {
   #config: CompiledConfig;
   #lives = 0;
   #life: Life | undefined;
+  #isStopping = false;
+  #startsAfterStop = false;
 
   /** @throws WorldConfigError */
   constructor(spec: DaemonSpec, ordinal: number, surroundings: WorldSurroundings) {
@@ -128,7 +130,9 @@ export class WorldDaemon {
   }
 
   /** Nothing happens if it is up. It reads the config that it was last given. */
+  /** Of one that is stopping: as a supervisor does, when that is over. */
   start(): void {
+    this.#startsAfterStop = this.#isStopping;
     if (this.#life !== undefined) return;
     this.#config = this.#surroundings.loadConfig(this.#configText);
     this.#lives += 1;
@@ -163,6 +167,7 @@ export class WorldDaemon {
     const life = this.#life;
     if (life === undefined) return;
     this.#life = undefined;
+    this.#isStopping = false;
     life.process.kill();
     this.#surroundings.ticks.leave(life.taker);
   }
@@ -172,6 +177,8 @@ export class WorldDaemon {
     const life = this.#life;
     if (life === undefined) return;
     const { process, over, pipeline, memory, accounts, ticks, taker, queue, standby } = life;
+    this.#isStopping = true;
+    this.#startsAfterStop = false;
     this.#surroundings.ticks.leave(taker);
     over.abort(new Error('the daemon is stopping'));
     await standby.stop();
@@ -182,7 +189,10 @@ export class WorldDaemon {
     await memory.settled();
     await accounts.close();
     process.kill();
-    if (this.#life === life) this.#life = undefined;
+    if (this.#life !== life) return;
+    this.#life = undefined;
+    this.#isStopping = false;
+    if (this.#startsAfterStop) this.start();
   }
 
   /** Sets its wall clock. */
