@@ -120,7 +120,7 @@ test('one that is started while it stops starts when that is over', async () => 
   ] as const;
   const world = openWorld(scene(events));
   await world.run(50_000);
-  expect(world.daemon('north').state).toBe('up');
+  expect(world.daemon('north').state).toBe('running');
 });
 
 test('two daemons share the work and the account; either goes on when the other is killed', async () => {
