@@ -200,7 +200,7 @@ function refusalOf({ code, message }: NodeJS.ErrnoException, hasTls: boolean): A
   }
   if (code === 'ECONNRESET' && !hasTls) {
     const why = `${code} (does it speak TLS only? then rediss+cluster://)`;
-    return { kind: 'refused', why, isAway: false };
+    return { kind: 'refused', why, isAway: true };
   }
   if (code !== undefined && /CERT|SIGNATURE|SSL/.test(code)) {
     const why = `${message} (redis.ca names an authority of your own)`;

@@ -18,8 +18,12 @@ const AWAY_WORDS = /^(?:no answer within|LOADING|MASTERDOWN|Connection is closed
 const WRONG_ACCESS = /NOAUTH|WRONGPASS|NOPERM|certificate|SSL/i;
 const NO_SENTINEL = 'no Sentinel names the primary';
 
-/** A server that resets connections may want TLS or a certificate: it is not taken for one that is away. */
-function isAway({ code, message }: NodeJS.ErrnoException, why: string): boolean {
+/**
+ * A proxy whose server is away resets connections. So does a server that speaks TLS only, but a daemon that does not
+ * start watches nothing. Where TLS is spoken without a certificate, it rather wants one.
+ */
+function isAway({ code, message }: NodeJS.ErrnoException, why: string, { tls }: RedisTarget): boolean {
+  if (code === 'ECONNRESET') return tls === undefined || tls.cert !== undefined;
   if (why.startsWith(NO_SENTINEL)) return !WRONG_ACCESS.test(why);
   if (AWAY_WORDS.test(message)) return true;
   return AWAY.has(code);
@@ -55,7 +59,7 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
     if (error instanceof NoClusterNodeError) return { why: error.message, isAway: error.isAway };
     const cause = first ?? (error as NodeJS.ErrnoException);
     const why = noSentinel(error as Error, target, [...ofSentinels]) ?? reasonOf(cause, target);
-    return { why, isAway: isAway(cause, why) };
+    return { why, isAway: isAway(cause, why, target) };
   } finally {
     redis.off('error', note);
     redis.off('sentinelError', noteSentinel);

@@ -92,9 +92,9 @@ export class WorldDaemon {
   #configText: string;
   #config: CompiledConfig;
   #lives = 0;
-  #life: Life | undefined;
   #isStopping = false;
-  #startsAfterStop = false;
+  #startsAgain = false;
+  #life: Life | undefined;
 
   /** @throws WorldConfigError */
   constructor(spec: DaemonSpec, ordinal: number, surroundings: WorldSurroundings) {
@@ -129,11 +129,15 @@ export class WorldDaemon {
     return this.#life?.state;
   }
 
-  /** Nothing happens if it is up. It reads the config that it was last given. */
-  /** Of one that is stopping: as a supervisor does, when that is over. */
+  /**
+   * Nothing happens if it is up; one that is stopping is started when it has ended. It reads the config that it was last
+   * given.
+   */
   start(): void {
-    this.#startsAfterStop = this.#isStopping;
-    if (this.#life !== undefined) return;
+    if (this.#life !== undefined) {
+      this.#startsAgain = this.#isStopping;
+      return;
+    }
     this.#config = this.#surroundings.loadConfig(this.#configText);
     this.#lives += 1;
     const life = this.#open();
@@ -178,7 +182,7 @@ export class WorldDaemon {
     if (life === undefined) return;
     const { process, over, pipeline, memory, accounts, ticks, taker, queue, standby } = life;
     this.#isStopping = true;
-    this.#startsAfterStop = false;
+    this.#startsAgain = false;
     this.#surroundings.ticks.leave(taker);
     over.abort(new Error('the daemon is stopping'));
     await standby.stop();
@@ -192,7 +196,7 @@ export class WorldDaemon {
     if (this.#life !== life) return;
     this.#life = undefined;
     this.#isStopping = false;
-    if (this.#startsAfterStop) this.start();
+    if (this.#startsAgain) this.start();
   }
 
   /** Sets its wall clock. */

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
+import { openLink } from '../outages/link.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { type ChildDaemon, startChild } from './child.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
@@ -166,6 +167,32 @@ describe.runIf(hasRedisServer())('a daemon', () => {
       expect((await second.state.audit.verify('long')).kind).toBe('intact');
     },
   );
+
+  test('a proxy that resets connections, as its server is away, was the end of a daemon that started', {
+    timeout: 120_000,
+  }, async () => {
+    const server = await startRedisServer({ persistent: true });
+    closeAfterTest(() => server.stop());
+    const proxy = await openLink(server.port);
+    closeAfterTest(() => proxy.close());
+    const simulator = await openScene();
+    const redis = { url: `redis://127.0.0.1:${proxy.port}`, prefix: 'bw' };
+    const world = await openDaemonWorld(
+      simulator,
+      { accounts: { long: { rules: ['rule'] } }, rules: HALVE },
+      { redis },
+    );
+    proxy.set('refused');
+    await world.start();
+    await polls(world, 'long', 3);
+    expect(isAlone(world)).toBe(true);
+    proxy.set('open');
+    await eventually(
+      () => isShared(world),
+      'all handed back',
+      () => troubles(world.events),
+    );
+  });
 
   test('that needs Redis does not start without it', async () => {
     const { server, world } = await open({ required: true });

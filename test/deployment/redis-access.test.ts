@@ -287,5 +287,6 @@ const NEAR = `  - id: near
 const HALVE = `  - id: rule
     on: position
     when: { liquidationDistance: { below: 9% } }
+    keepFiringFor: 1m
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;

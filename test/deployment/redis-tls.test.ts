@@ -11,6 +11,7 @@ import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts'
 const HALVE = `  - id: rule
     on: position
     when: { liquidationDistance: { below: 9% } }
+    keepFiringFor: 1m
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 

@@ -16,6 +16,8 @@ const QUIET_MS = 36_000;
 
 /** Worlds of smaller seeds stay as they are: tests name some of them. */
 export const WIDER_FROM = 100_000;
+/** From here on the market goes against the first account: nearly every world has something to do. */
+export const PRESSING_FROM = 1_000_000;
 
 const FIRST = 'first';
 const SECOND = 'second';
@@ -40,6 +42,7 @@ function coreWorld(seed: number): FaultWorld {
   // A position that stands alone at ten times leverage is as far from liquidation as its margin beyond maintenance.
   const bufferRatio = isIsolated ? 0.07 : between(random, 70, 100) / 1_000;
   const accounts = accountsOf(random, { hasSecond, isIsolated, bufferRatio });
+  const pressed = seed < PRESSING_FROM ? undefined : accounts[0]?.positions?.[0]?.side;
   const observed = hasSecond && !sparesSecond && chance(random, 0.3) ? [SECOND] : [];
   const config = configOf(random, { accounts, observed, readings });
   const daemons = NAMES.slice(0, 1 + random.below(3)).map(
@@ -59,7 +62,7 @@ function coreWorld(seed: number): FaultWorld {
         ...(chance(random, 0.3) ? { depth: pick(random, ['0.1', '0.4', '3']) } : {}),
         readings: Object.fromEntries(readings.map(valueOf)),
       },
-      prices: pricesOf(random, bufferRatio - between(random, 20, 32) / 1_000),
+      prices: pricesOf(random, bufferRatio - between(random, 20, 32) / 1_000, pressed),
       daemons,
       network: {
         toExchange: pick(random, [20, { minMs: 5, maxMs: 80 }, { medianMs: 40, sigma: 0.8, maxMs: 1_500 }]),
@@ -237,11 +240,16 @@ ${RULES}`;
 
 const WATCH = '{ positions: true, creditLine: true, mainBalance: [USDT], transfers: true, spotOrders: true }';
 
-/** Both coins fall or rise together, by less than what liquidates, and perhaps come back. */
-function pricesOf(random: SeededRandom, farRatio: number): readonly PriceSpec[] {
+/** Both coins fall or rise together, by less than what liquidates, and perhaps come back; against `pressed` if given. */
+function pricesOf(
+  random: SeededRandom,
+  farRatio: number,
+  pressed: PositionSpec['side'] | undefined,
+): readonly PriceSpec[] {
   const startMs = between(random, 3_000, 12_000);
   const fallMs = between(random, 2_000, 15_000);
-  const rises = chance(random, 0.35);
+  const drawn = chance(random, 0.35);
+  const rises = pressed === undefined ? drawn : pressed === 'short';
   const far = farRatio * (rises ? 1 : -1);
   const back = chance(random, 0.3) ? far * 0.5 : far;
   const text = (coin: string, change: number): string => ((PRICES[coin] ?? 0) * (1 + change)).toFixed(1);

@@ -1,7 +1,9 @@
+import type { AuditReader } from '../../src/core/ports/audit-reader.ts';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import type { Telemetry } from '../../src/core/ports/telemetry.ts';
 import { decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
+import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
@@ -43,9 +45,26 @@ const TOLERANCE = decimal('0.1');
 const UNTROUBLED_REACTION_MS = 12_000;
 const LAST_LOOK_MS = 15_000;
 
-/** Plays a world and checks what must hold in it by the exchange's ledger and request log. */
+/** A world of the matrix that was played, in virtual time or on real parts, and what was seen of it. */
+export interface Played {
+  readonly faultWorld: FaultWorld;
+  /** Unix milliseconds, on the exchange's clock, from which the times of the world count. */
+  readonly startMs: number;
+  readonly exchange: SimulatedExchange;
+  readonly audit: AuditReader;
+  readonly log: readonly RequestRecord[];
+  /** Since the start: when the second account was first seen where its rules fire. */
+  readonly breachMs: number | undefined;
+  readonly polls: number;
+  /** All that the daemons said, to telemetry, people or logs. */
+  readonly said: string;
+  /** What failed that no code expected. */
+  readonly errors: readonly unknown[];
+}
+
+/** Plays a world in virtual time and checks what must hold in it by the exchange's ledger and request log. */
 export async function judge(faultWorld: FaultWorld): Promise<Judged> {
-  const { spec, readings, second, calm } = faultWorld;
+  const { spec, second } = faultWorld;
   const truth = new TruthCheck();
   const told = new ToldCheck();
   const observer: Telemetry = {
@@ -55,7 +74,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     },
   };
   const world: World = openWorld(spec, { observe: () => observer });
-  const secrets = secretsOf(world);
+  const { exchange, audit, startMs, daemons } = world;
   const log: RequestRecord[] = [];
   let breachMs: number | undefined;
   keepUp(world);
@@ -65,33 +84,45 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
       return world.elapsedMs() >= atMs;
     };
     await world.run(isOver);
-    log.push(...world.exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
-    if (breachMs === undefined && isBreached(world, second)) breachMs = atMs;
+    log.push(...exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
+    if (breachMs === undefined && isBreached(exchange, second)) breachMs = atMs;
   }
-  const trail = await auditTrailOf(world);
-  const entries = world.exchange.model.ledger();
+  const said = JSON.stringify(daemons.map(({ events, notices }) => [events, notices]));
+  const polls = daemons.reduce((sum, one) => sum + one.polls, 0);
+  const played = { faultWorld, startMs, exchange, audit, log, breachMs, polls, said, errors: world.errors };
+  return await judgePlayed(played, (trail) => [...truth.violations(world), ...told.violations(world, trail)]);
+}
+
+/** What must hold, by the exchange's ledger and request log. `found`: what else does not. */
+export async function judgePlayed(
+  played: Played,
+  found: (trail: AuditTrail) => readonly string[],
+): Promise<Judged> {
+  const { faultWorld, exchange, startMs, log, polls, audit } = played;
+  const { spec, readings, sparesSecond, pairs } = faultWorld;
+  const trail = await auditTrailOf({ audit, startMs, spec });
+  const entries = exchange.model.ledger();
   const violations = [
-    ...ledgerViolations(entries, trail, world.startMs).map((words) => `1 or 4: ${words}`),
-    ...calmViolations(world, calm, log, trail),
-    ...endViolations(faultWorld, world, trail),
+    ...ledgerViolations(entries, trail, startMs).map((words) => `1 or 4: ${words}`),
+    ...calmViolations(played, trail),
+    ...endViolations(played, trail),
     ...nonceViolations(log),
-    ...heldBackViolations(faultWorld, world, log),
-    ...livenessViolations(world, log),
-    ...watchViolations(spec, world.startMs, log),
-    ...truth.violations(world),
-    ...told.violations(world, trail),
-    ...(faultWorld.sparesSecond ? sparedViolations(world, second, breachMs, trail) : []),
-    ...(await recordViolations(world, secrets)),
+    ...heldBackViolations(played),
+    ...livenessViolations(played),
+    ...watchViolations(spec, startMs, log),
+    ...found(trail),
+    ...(sparesSecond ? sparedViolations(played, trail) : []),
+    ...(await recordViolations(played)),
   ];
   return {
     seed: spec.seed,
     violations,
-    polls: world.daemons.reduce((sum, { polls }) => sum + polls, 0),
+    polls,
     orders: entries.filter(
       ({ kind, clientOrderId }) => kind === 'order_placed' && clientOrderId?.startsWith('bw'),
     ).length,
     hits: log.filter(({ faults }) => faults.length > 0).length,
-    pairs: faultWorld.pairs.filter(([fault, endpoint]) => {
+    pairs: pairs.filter(([fault, endpoint]) => {
       const { kind = '' } = FAULTS[fault] ?? {};
       return log.some((request) => request.endpoint === endpoint && request.faults.includes(kind));
     }),
@@ -113,9 +144,7 @@ function keepUp(world: World): void {
  * liquidation state that nobody knows is a margin call by design, also where a fault made it up.
  */
 function calmViolations(
-  { startMs }: World,
-  calm: string,
-  log: readonly RequestRecord[],
+  { startMs, log, faultWorld: { calm } }: Played,
   { events }: AuditTrail,
 ): readonly string[] {
   const isCalled = events.some(
@@ -129,8 +158,7 @@ function calmViolations(
 
 /** Invariant 5: what was begun has ended, in its target or in a failure, or an order for what is left stands. */
 function endViolations(
-  { observed, spec }: FaultWorld,
-  { exchange }: World,
+  { exchange, faultWorld: { observed, spec } }: Played,
   trail: AuditTrail,
 ): readonly string[] {
   return trail.open.flatMap(({ accountId, positionId, target }) => {
@@ -177,11 +205,7 @@ function nonceViolations(log: readonly RequestRecord[]): readonly string[] {
 }
 
 /** Invariant 7: nothing leaves for an account that is only observed, nor for a paused one. */
-function heldBackViolations(
-  { observed, spec }: FaultWorld,
-  { startMs }: World,
-  log: readonly RequestRecord[],
-): readonly string[] {
+function heldBackViolations({ startMs, log, faultWorld: { observed, spec } }: Played): readonly string[] {
   const times = pausesOf(spec);
   return log.flatMap(({ account, endpoint, atMs }) => {
     if (!COMMANDS.has(endpoint) || account === null) return [];
@@ -213,7 +237,7 @@ function pausesOf({ events = [] }: WorldSpec) {
 }
 
 /** Invariants 9 to 13: every account is read again when the troubles are over. */
-function livenessViolations({ spec, startMs }: World, log: readonly RequestRecord[]): readonly string[] {
+function livenessViolations({ startMs, log, faultWorld: { spec } }: Played): readonly string[] {
   const fromMs = startMs + spec.durationMs - LAST_LOOK_MS;
   return spec.exchange.accounts
     .filter(
@@ -229,8 +253,9 @@ function livenessViolations({ spec, startMs }: World, log: readonly RequestRecor
 /** Of the rules of these worlds the one that fires last begins here. */
 const FIRING_DISTANCE = 0.045;
 
-function isBreached({ exchange, spec }: World, accountId: string): boolean {
-  if (!spec.exchange.accounts.some(({ id }) => id === accountId)) return false;
+/** Whether an account is where its rules fire. */
+export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {
+  if (!exchange.accounts.has(accountId)) return false;
   return exchange.model.openPositions(accountId).some(({ markPrice, liquidationPrice, direction }) => {
     if (liquidationPrice === null) return false;
     const mark = markPrice.toNumber();
@@ -241,9 +266,7 @@ function isBreached({ exchange, spec }: World, accountId: string): boolean {
 
 /** Invariant 13: what befalls the requests of one account delays no reduction of another. */
 function sparedViolations(
-  world: World,
-  second: string,
-  breachMs: number | undefined,
+  { exchange, startMs, breachMs, faultWorld: { second } }: Played,
   trail: AuditTrail,
 ): readonly string[] {
   if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
@@ -254,10 +277,10 @@ function sparedViolations(
     own.filter(({ reason }) => reason === 'failed:hedged').map(({ positionId }) => positionId),
   );
   if (meant.length > 0 && meant.every((positionId) => hedges.has(positionId))) return [];
-  const first = world.exchange.model
+  const first = exchange.model
     .ledger({ accountId: second, kinds: ['order_placed'] })
     .find(({ clientOrderId }) => clientOrderId?.startsWith('bw'));
-  const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - world.startMs - breachMs;
+  const waitedMs = first === undefined ? Number.POSITIVE_INFINITY : first.atMs - startMs - breachMs;
   return waitedMs <= UNTROUBLED_REACTION_MS
     ? []
     : [
@@ -265,7 +288,7 @@ function sparedViolations(
       ];
 }
 
-function secretsOf({ exchange, spec }: World): readonly string[] {
+function secretsOf({ exchange, faultWorld: { spec } }: Played): readonly string[] {
   return spec.exchange.accounts.flatMap(({ id }) => {
     const { apiKey, apiSecret } = exchange.accounts.access(id);
     return [apiKey, apiSecret];
@@ -273,17 +296,19 @@ function secretsOf({ exchange, spec }: World): readonly string[] {
 }
 
 /** Invariants 8 and 9: no secret in what is recorded, every chain whole, nothing failed that no code expected. */
-async function recordViolations(world: World, secrets: readonly string[]): Promise<readonly string[]> {
-  const { audit, daemons, spec, errors, exchange } = world;
+async function recordViolations(played: Played): Promise<readonly string[]> {
+  const { audit, said, errors, exchange, faultWorld } = played;
+  const { spec } = faultWorld;
   const records = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, 1_000_000)));
-  const said = JSON.stringify([records, daemons.map(({ events, notices }) => [events, notices])]);
+  const recorded = said + JSON.stringify(records);
+  const secrets = secretsOf(played);
   const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.verify(id)));
   const losesStore = (spec.events ?? []).some(
     (event) => event.kind === 'store' || (event.kind === 'link' && event.to === 'store'),
   );
   const unexpected = errors.filter((error) => !(losesStore && error instanceof StoreLostError));
   return [
-    ...(secrets.some((secret) => said.includes(secret))
+    ...(secrets.some((secret) => recorded.includes(secret))
       ? ['8: a key or secret is in what was recorded']
       : []),
     ...chains.filter(({ kind }) => kind !== 'intact').map((chain) => `9: ${JSON.stringify(chain)}`),

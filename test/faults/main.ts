@@ -2,10 +2,11 @@ import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { faultWorld, WIDER_FROM } from './fault-world.ts';
+import { faultWorld, PRESSING_FROM } from './fault-world.ts';
 import { REMOVED_GUARDS } from './guards.ts';
 import { type Judged, judge } from './judge.ts';
 import type { FaultWorld } from './parts.ts';
+import { playForReal, realWorlds } from './real-play.ts';
 import { shrink } from './shrink.ts';
 import { Tally } from './tally.ts';
 import { playWithout } from './without-guard.ts';
@@ -16,6 +17,9 @@ by the exchange's ledger.
 
   npm run faults -- [--seeds N] [--from SEED] [--workers N] [--json]
   npm run faults -- --seed SEED [--shrink] [--spec]      plays one world again
+  npm run faults -- --real [--seeds N] [--from SEED] [--workers N] [--json]
+                                                         plays such worlds in real time: daemons are processes, on a
+                                                         real Redis, and the exchange is asked over HTTP
   npm run faults -- --guards [--seeds N] [--from SEED]   takes each guard of the design out of the code, and plays a
                                                          world that shows it (--seeds: looks for such worlds)
 
@@ -27,13 +31,16 @@ when it was interrupted (what was played by then is summed up).
 `;
 
 const MOST_LETTERS = 160;
+/** Real plays mostly wait. */
+const REAL_PER_CORE = 3;
 
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string' },
-    from: { type: 'string', default: String(WIDER_FROM) },
+    from: { type: 'string', default: String(PRESSING_FROM) },
     guards: { type: 'boolean', default: false },
-    workers: { type: 'string', default: String(availableParallelism()) },
+    real: { type: 'boolean', default: false },
+    workers: { type: 'string' },
     seed: { type: 'string' },
     shrink: { type: 'boolean', default: false },
     spec: { type: 'boolean', default: false },
@@ -51,12 +58,13 @@ function whole(name: string, text: string): number {
 if (values.help) process.stdout.write(HELP);
 else if (values.guards) await playGuards();
 else if (values.seed !== undefined) await playOne(faultWorld(whole('seed', values.seed)));
-else
-  await playMany(
-    whole('from', values.from),
-    whole('seeds', values.seeds ?? '200'),
-    whole('workers', values.workers),
-  );
+else {
+  const from = whole('from', values.from);
+  const cores = availableParallelism();
+  const workers = whole('workers', values.workers ?? String(values.real ? REAL_PER_CORE * cores : cores));
+  if (values.real) await playMany(playsForReal(from, whole('seeds', values.seeds ?? '100')), workers);
+  else await playMany(playsInWorlds(from, whole('seeds', values.seeds ?? '200')), workers);
+}
 
 /** Each guard by itself; what is not shown is a check that cannot fail. */
 async function playGuards(): Promise<void> {
@@ -105,31 +113,21 @@ function invariantOf(words: string): string {
 
 type Answer = Judged | { readonly seed: number; readonly broken: string };
 
-async function playMany(from: number, seeds: number, workers: number): Promise<void> {
-  const tally = new Tally();
-  const startedMs = Date.now();
+/** Plays that one of several workers makes one after another, until there are none left or it is told to end. */
+interface Plays {
+  readonly from: number;
+  readonly count: number;
+  readonly work: (take: (answer: Answer) => void, signal: AbortSignal) => Promise<void>;
+}
+
+/** Each worker is a thread. */
+function playsInWorlds(from: number, count: number): Plays {
   let next = from;
-  let isOver = false;
-  const stop = (): void => {
-    isOver = true;
-    process.exitCode = 130;
-  };
-  process.once('SIGINT', stop);
-  const take = (answer: Answer): void => {
-    const violations = 'broken' in answer ? [answer.broken] : answer.violations;
-    if (!('broken' in answer)) tally.add(answer);
-    if (violations.length > 0) {
-      process.exitCode ||= 1;
-      process.stdout.write(`${JSON.stringify({ seed: answer.seed, violations })}\n`);
-    }
-    const played = next - from;
-    if (process.stderr.isTTY && played % 20 === 0) process.stderr.write(`\r${played} of ${seeds} worlds `);
-  };
-  const work = (): Promise<void> =>
+  const work: Plays['work'] = (take, signal) =>
     new Promise((resolve, reject) => {
       const worker = new Worker(new URL('./worker.ts', import.meta.url));
       const feed = (): void => {
-        if (isOver || next >= from + seeds) void worker.terminate().then(() => resolve(), reject);
+        if (signal.aborted || next >= from + count) void worker.terminate().then(() => resolve(), reject);
         // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
         else worker.postMessage(next++);
       };
@@ -140,7 +138,48 @@ async function playMany(from: number, seeds: number, workers: number): Promise<v
       worker.once('error', reject);
       feed();
     });
-  await Promise.all(Array.from({ length: Math.max(1, Math.min(workers, seeds)) }, work));
+  return { from, count, work };
+}
+
+function playsForReal(from: number, count: number): Plays {
+  const worlds = realWorlds(from, count);
+  const work: Plays['work'] = async (take, signal) => {
+    while (!signal.aborted) {
+      const { value: world } = worlds.next();
+      if (world === undefined) return;
+      const { seed } = world.spec;
+      try {
+        take(await playForReal(world, signal));
+      } catch (error) {
+        if (!signal.aborted) take({ seed, broken: String(error) });
+      }
+    }
+  };
+  return { from, count, work };
+}
+
+async function playMany({ from, count, work }: Plays, workers: number): Promise<void> {
+  const tally = new Tally();
+  const startedMs = Date.now();
+  const over = new AbortController();
+  let played = 0;
+  const stop = (): void => {
+    over.abort();
+    process.exitCode = 130;
+  };
+  process.once('SIGINT', stop);
+  const take = (answer: Answer): void => {
+    const violations = 'broken' in answer ? [answer.broken] : answer.violations;
+    if (!('broken' in answer)) tally.add(answer);
+    if (violations.length > 0) {
+      process.exitCode ||= 1;
+      process.stdout.write(`${JSON.stringify({ seed: answer.seed, violations })}\n`);
+    }
+    played += 1;
+    if (process.stderr.isTTY && played % 20 === 0) process.stderr.write(`\r${played} of ${count} worlds `);
+  };
+  const atOnce = Math.max(1, Math.min(workers, count));
+  await Promise.all(Array.from({ length: atOnce }, () => work(take, over.signal)));
   process.removeListener('SIGINT', stop);
   const seconds = (Date.now() - startedMs) / 1_000;
   report({ from, ...tally.summary(), seconds });

@@ -1,7 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** `closed`: nothing gets through; `oneWay`: what is asked does, and answers do not. Connections stay open. */
-export type LinkState = 'open' | 'closed' | 'oneWay';
+/**
+ * `closed`: nothing gets through; `oneWay`: what is asked does, and answers do not; connections stay open in both.
+ * `refused`: there are none.
+ */
+export type LinkState = 'open' | 'closed' | 'oneWay' | 'refused';
 
 /** A TCP proxy on loopback in front of a server. */
 export interface Link {
@@ -22,6 +25,7 @@ export async function openLink(targetPort: number): Promise<Link> {
     else far.pause();
   };
   const server = createServer((near) => {
+    if (state === 'refused') return void near.resetAndDestroy();
     const far = connect({ host: '127.0.0.1', port: targetPort });
     const pair = { near, far };
     pairs.add(pair);
@@ -51,6 +55,7 @@ export async function openLink(targetPort: number): Promise<Link> {
     port,
     set(next) {
       state = next;
+      if (next === 'refused') endAll();
       for (const pair of pairs) apply(pair);
     },
     reset() {
