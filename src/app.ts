@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import type { ConfiguredAccess } from './app/account-access.ts';
+import type { DaemonOptions } from './app/daemon.ts';
 import { readVersion } from './app/read-version.ts';
 import type { ChannelTest } from './app/test-channels.ts';
 import type { CheckReport } from './config/check-report.ts';
@@ -78,8 +79,9 @@ export const simulatorVocabulary = lazy(async () => (await import('./simulator/v
 
 /**
  * From now on V8's baseline compiler makes machine code of every function at its first call. Code that acts may not
- * have run for months when it is needed: interpreted, the first orders after a breach leave a fifth later. A V8 without
- * this flag says so on standard error and goes on as before.
+ * have run for months when it is needed: interpreted, the first orders after a breach leave a fifth later. What only a
+ * start runs needs none: made for it too, it was 9 MB. A V8 without this flag says so on standard error and goes on as
+ * before.
  */
 function compileOnFirstCall(): void {
   setFlagsFromString('--always-sparkplug');
@@ -90,8 +92,9 @@ function compileOnFirstCall(): void {
  * @throws errors with a `code` and a message that says what to change.
  */
 export const startDemo = lazy(async () => {
+  const { openDemo } = await import('./demo/open-demo.ts');
   compileOnFirstCall();
-  return (await import('./demo/open-demo.ts')).openDemo;
+  return openDemo;
 });
 
 /**
@@ -100,8 +103,12 @@ export const startDemo = lazy(async () => {
  * what to change.
  */
 export const runDaemon = lazy(async () => {
-  compileOnFirstCall();
-  return (await import('./app/daemon.ts')).startDaemon;
+  const { startDaemon } = await import('./app/daemon.ts');
+  return async (options: DaemonOptions) => {
+    const daemon = await startDaemon(options);
+    compileOnFirstCall();
+    return daemon;
+  };
 });
 
 /** Everything that is wrong or dangerous in a config file, and its rules in words. */

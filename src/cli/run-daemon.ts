@@ -6,6 +6,7 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, hasColours } from './io.ts';
 import { whole } from './option-values.ts';
+import { boundYoungGeneration, type YoungGeneration } from './young-generation.ts';
 
 interface Flags {
   readonly config: string;
@@ -85,7 +86,17 @@ function readRoles(text: string): readonly Role[] {
 }
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
+  const young = boundYoungGeneration();
+  try {
+    await watch(io, flags, young);
+  } finally {
+    young.release();
+  }
+}
+
+async function watch(io: CliIo, flags: Flags, young: YoungGeneration): Promise<void> {
   const daemon = await start(io, flags);
+  young.follow();
   io.hide?.((text) => daemon.conceal(text));
   io.outliveOutputs?.();
   const stopListening = io.onHangup?.(() => void daemon.reload());
