@@ -1,31 +1,5 @@
 import type { Command } from 'commander';
-import { registerAcknowledge } from './acknowledge.ts';
-import { registerApprove } from './approve.ts';
-import { registerAudit } from './audit.ts';
-import { registerCall } from './call.ts';
-import { registerCheck } from './check.ts';
-import { registerCompletion } from './completion.ts';
-import { registerDemo } from './demo.ts';
-import { registerDigest } from './digest.ts';
-import { registerDoctor } from './doctor.ts';
-import { registerFlatten } from './flatten.ts';
-import { registerInit } from './init.ts';
 import type { CliIo } from './io.ts';
-import { registerNotify } from './notify.ts';
-import { registerPause } from './pause.ts';
-import { registerReduce } from './reduce.ts';
-import { registerReplay } from './replay/command.ts';
-import { registerStress } from './replay/stress.ts';
-import { registerTune } from './replay/tune.ts';
-import { registerReport } from './report.ts';
-import { registerResume } from './resume.ts';
-import { registerRun } from './run-daemon.ts';
-import { registerSilence } from './silence.ts';
-import { registerSimulate } from './simulate.ts';
-import { registerStatus } from './status.ts';
-import { registerToken } from './token.ts';
-import { registerVersion } from './version.ts';
-import { registerVeto } from './veto.ts';
 
 /**
  * Adds a command from the file of its name: summary, options, examples (`withExamples`); loads what it runs in its
@@ -33,32 +7,46 @@ import { registerVeto } from './veto.ts';
  */
 export type RegisterCommand = (program: Command, io: CliIo) => void;
 
-/** In the order of `breakwater --help`. */
-export const COMMANDS: readonly RegisterCommand[] = [
-  registerDemo,
-  registerReplay,
-  registerStress,
-  registerTune,
-  registerInit,
-  registerRun,
-  registerSimulate,
-  registerCall,
-  registerCheck,
-  registerNotify,
-  registerDoctor,
-  registerStatus,
-  registerPause,
-  registerResume,
-  registerSilence,
-  registerApprove,
-  registerVeto,
-  registerAcknowledge,
-  registerReduce,
-  registerFlatten,
-  registerAudit,
-  registerReport,
-  registerDigest,
-  registerToken,
-  registerVersion,
-  registerCompletion,
-];
+/** In the order of `breakwater --help`. Loaded by name: a daemon that runs for months holds no other command. */
+export const COMMANDS: Readonly<Record<string, () => Promise<RegisterCommand>>> = {
+  demo: async () => (await import('./demo.ts')).registerDemo,
+  replay: async () => (await import('./replay/command.ts')).registerReplay,
+  stress: async () => (await import('./replay/stress.ts')).registerStress,
+  tune: async () => (await import('./replay/tune.ts')).registerTune,
+  init: async () => (await import('./init.ts')).registerInit,
+  run: async () => (await import('./run-daemon.ts')).registerRun,
+  simulate: async () => (await import('./simulate.ts')).registerSimulate,
+  call: async () => (await import('./call.ts')).registerCall,
+  check: async () => (await import('./check.ts')).registerCheck,
+  notify: async () => (await import('./notify.ts')).registerNotify,
+  doctor: async () => (await import('./doctor.ts')).registerDoctor,
+  status: async () => (await import('./status.ts')).registerStatus,
+  pause: async () => (await import('./pause.ts')).registerPause,
+  resume: async () => (await import('./resume.ts')).registerResume,
+  silence: async () => (await import('./silence.ts')).registerSilence,
+  approve: async () => (await import('./approve.ts')).registerApprove,
+  veto: async () => (await import('./veto.ts')).registerVeto,
+  acknowledge: async () => (await import('./acknowledge.ts')).registerAcknowledge,
+  reduce: async () => (await import('./reduce.ts')).registerReduce,
+  flatten: async () => (await import('./flatten.ts')).registerFlatten,
+  audit: async () => (await import('./audit.ts')).registerAudit,
+  report: async () => (await import('./report.ts')).registerReport,
+  digest: async () => (await import('./digest.ts')).registerDigest,
+  token: async () => (await import('./token.ts')).registerToken,
+  version: async () => (await import('./version.ts')).registerVersion,
+  completion: async () => (await import('./completion.ts')).registerCompletion,
+};
+
+/** What a command line needs: its command, or all of them where it does not begin with the name of one. */
+export async function commandsFor(args: readonly string[]): Promise<readonly RegisterCommand[]> {
+  const [name = ''] = args;
+  const load = Object.hasOwn(COMMANDS, name) && !READS_ALL.has(name) ? COMMANDS[name] : undefined;
+  return load === undefined ? await allCommands() : [await load()];
+}
+
+export async function allCommands(): Promise<readonly RegisterCommand[]> {
+  return await Promise.all(Object.values(COMMANDS).map((load) => load()));
+}
+
+/** Its output is made from the others. */
+const READS_ALL: ReadonlySet<string> = new Set(['completion']);

@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { readVersion } from '../app.ts';
-import { COMMANDS, type RegisterCommand } from './commands.ts';
+import { commandsFor, type RegisterCommand } from './commands.ts';
 import { CliError } from './errors.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { type CliIo, paint, printNote } from './io.ts';
@@ -22,13 +22,13 @@ interface Problem {
 export async function runCli(
   args: readonly string[],
   surroundings: CliSurroundings,
-  commands: readonly RegisterCommand[] = COMMANDS,
+  commands?: readonly RegisterCommand[],
 ): Promise<ExitCode> {
   let chosen: ExitCode | undefined;
   const io = withExitCode(surroundings, (code) => {
     chosen = code;
   });
-  const program = buildProgram(io, readVersion(), commands);
+  const program = buildProgram(io, readVersion(), commands ?? (await commandsFor(args)));
   try {
     await program.parseAsync(args, { from: 'user' });
     return chosen ?? stopReason(io.signal)?.exitCode ?? EXIT.ok;

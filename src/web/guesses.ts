@@ -1,4 +1,4 @@
-import { type Clock } from '../core/ports/clock.ts';
+import type { Clock } from '../core/ports/clock.ts';
 
 /** Wrong tokens that a client may send at once, and how long until it may send another one. */
 const BURST = 20;

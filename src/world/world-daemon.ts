@@ -92,6 +92,8 @@ export class WorldDaemon {
   #configText: string;
   #config: CompiledConfig;
   #lives = 0;
+  #isStopping = false;
+  #startsAgain = false;
   #life: Life | undefined;
 
   /** @throws WorldConfigError */
@@ -127,9 +129,15 @@ export class WorldDaemon {
     return this.#life?.state;
   }
 
-  /** Nothing happens if it is up. It reads the config that it was last given. */
+  /**
+   * Nothing happens if it is up; one that is stopping is started when it has ended. It reads the config that it was last
+   * given.
+   */
   start(): void {
-    if (this.#life !== undefined) return;
+    if (this.#life !== undefined) {
+      this.#startsAgain = this.#isStopping;
+      return;
+    }
     this.#config = this.#surroundings.loadConfig(this.#configText);
     this.#lives += 1;
     const life = this.#open();
@@ -163,6 +171,7 @@ export class WorldDaemon {
     const life = this.#life;
     if (life === undefined) return;
     this.#life = undefined;
+    this.#isStopping = false;
     life.process.kill();
     this.#surroundings.ticks.leave(life.taker);
   }
@@ -172,6 +181,8 @@ export class WorldDaemon {
     const life = this.#life;
     if (life === undefined) return;
     const { process, over, pipeline, memory, accounts, ticks, taker, queue, standby } = life;
+    this.#isStopping = true;
+    this.#startsAgain = false;
     this.#surroundings.ticks.leave(taker);
     over.abort(new Error('the daemon is stopping'));
     await standby.stop();
@@ -182,7 +193,10 @@ export class WorldDaemon {
     await memory.settled();
     await accounts.close();
     process.kill();
-    if (this.#life === life) this.#life = undefined;
+    if (this.#life !== life) return;
+    this.#life = undefined;
+    this.#isStopping = false;
+    if (this.#startsAgain) this.start();
   }
 
   /** Sets its wall clock. */

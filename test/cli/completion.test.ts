@@ -4,12 +4,12 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { COMMANDS, type RegisterCommand } from '../../src/cli/commands.ts';
+import { allCommands, type RegisterCommand } from '../../src/cli/commands.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 
-async function scriptFor(shell: string, commands = COMMANDS): Promise<string> {
-  const { exitCode, stdout } = await runCommandLine(['completion', shell], { commands });
+async function scriptFor(shell: string, commands?: readonly RegisterCommand[]): Promise<string> {
+  const { exitCode, stdout } = await runCommandLine(['completion', shell], commands === undefined ? {} : { commands });
   expect(exitCode).toBe(0);
   return stdout;
 }
@@ -62,10 +62,10 @@ test('a command that is added is completed without anything else being changed',
   const register: RegisterCommand = (program) => {
     program.command('moor').summary("the ship's own").option('--rope <kind>', "the rope's kind");
   };
-  const offers = offersOf(await scriptFor('bash', [...COMMANDS, register]));
+  const offers = offersOf(await scriptFor('bash', [...(await allCommands()), register]));
   expect(offers('moo')).toEqual(['moor']);
   expect(offers('moor', '--r')).toEqual(['--rope']);
-  const fish = await scriptFor('fish', [...COMMANDS, register]);
+  const fish = await scriptFor('fish', [...(await allCommands()), register]);
   expect(fish).toContain(`-n '__fish_use_subcommand' -f -a moor -d 'the ship'\\''s own'`);
   expect(fish).toContain(`-n '__fish_seen_subcommand_from moor' -l rope -r -d 'the rope'\\''s kind'`);
 });

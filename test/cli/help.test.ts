@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { allCommands } from '../../src/cli/commands.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
 
@@ -11,12 +11,12 @@ function namesOf(command: Command, path: readonly string[] = []): readonly (read
   return [path, ...command.commands.flatMap((child) => namesOf(child, [...path, child.name()]))];
 }
 
-function everyCommand(): readonly (readonly string[])[] {
+async function everyCommand(): Promise<readonly (readonly string[])[]> {
   const stream = new PassThrough();
   const isTty = { stdin: false, stdout: false, stderr: false };
   const { signal } = new AbortController();
   const io = { stdin: stream, stdout: stream, stderr: stream, isTty, env: {}, signal, setExitCode: ctrlC };
-  return namesOf(buildProgram(io, '1.2.3', COMMANDS));
+  return namesOf(buildProgram(io, '1.2.3', await allCommands()));
 }
 
 async function helpOf(path: readonly string[]): Promise<string> {
@@ -24,7 +24,7 @@ async function helpOf(path: readonly string[]): Promise<string> {
 }
 
 test('half of all helps were wider than a terminal of 80 columns', async () => {
-  const names = everyCommand();
+  const names = await everyCommand();
   expect(names.length).toBeGreaterThan(30);
   for (const path of names) {
     const help = await helpOf(path);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { allCommands } from '../../src/cli/commands.ts';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import type { CliIo } from '../../src/cli/io.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
@@ -32,12 +32,13 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   'audit export': ['--account', 'a'],
   'audit prune': ['--account', 'a', '--keep', '1', '--out', '/nowhere/a', '--yes', ...BY],
 };
+const REGISTERED = await allCommands();
 const WITH_REDIS = withOption('--redis');
 
 /** Names of all commands that have an option. */
 function withOption(name: string): readonly string[] {
   const program = new Command();
-  for (const register of COMMANDS) register(program, {} as CliIo);
+  for (const register of REGISTERED) register(program, {} as CliIo);
   const walk = (command: Command, parents: readonly string[]): readonly string[] => {
     const names = [...parents, command.name()];
     const own = command.options.some(({ long }) => long === name) ? [names.join(' ')] : [];

@@ -152,9 +152,9 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
         file: 'core/view/state-of.ts',
         text: 'return observing(inputs, open, severity);',
         instead:
-          "if (sent.length > 0) return line('acting', { cause: 'orderActive', words: 'reducing', severity, sinceMs: 0 });\n  return observing(inputs, open, severity);",
+          "if (sent.length > 0) return line('acting', { cause: 'orderActive', words: `reducing ${sent[0]?.lane.market ?? ''} ${targetWords(sent[0]!.intent.target, sent[0]!.intent.targetBase)}`, severity, sinceMs: 0 });\n  return observing(inputs, open, severity);",
       },
     ],
-    seed: 100_001,
+    seed: 100_005,
   },
 ];

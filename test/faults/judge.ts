@@ -5,14 +5,14 @@ import { decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.
 import type { RequestRecord } from '../../src/simulator/http/request-log.ts';
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 import { openWorld, type World } from '../../src/world/open-world.ts';
-import type { WorldSpec } from '../../src/world/spec.ts';
+import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
 import { ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { type FaultWorld, TROUBLED_MS } from './parts.ts';
 import { ToldCheck } from './told-check.ts';
 import { TruthCheck } from './truth-check.ts';
-import { watchViolations } from './watch-check.ts';
+import { type Edge, troublesOf, watchViolations } from './watch-check.ts';
 
 /** What became of a world of the fault matrix. */
 export interface Judged {
@@ -33,6 +33,8 @@ export interface Judged {
 
 /** A step that was begun completes: so long after a pause began something may still arrive. */
 const PAUSE_GRACE_MS = 15_000;
+/** What is said in the store is known to each daemon, for a time without it. */
+const LEARNT_MS = 2_000;
 /** The exchange notes the time up to which its market has come. */
 const LOG_LAG_MS = 500;
 const LOOK_MS = 500;
@@ -223,7 +225,9 @@ function heldBackViolations({ startMs, log, faultWorld: { observed, spec } }: Pl
   });
 }
 
+/** One that is said while a daemon does not reach the store is known when it reaches it again, and has settled. */
 function pausesOf({ events = [] }: WorldSpec) {
+  const losses = troublesOf(events, edgeOfStore);
   return events.flatMap((event) => {
     if (event.kind !== 'pause') return [];
     const { account, atMs } = event;
@@ -232,8 +236,14 @@ function pausesOf({ events = [] }: WorldSpec) {
         .filter((other) => other.kind === 'unpause' && other.account === account && other.atMs > atMs)
         .map((other) => other.atMs),
     );
-    return [{ account, fromMs: atMs, toMs }];
+    const unknown = losses.filter((loss) => loss.fromMs < atMs + LEARNT_MS && loss.toMs > atMs);
+    return [{ account, fromMs: Math.max(atMs, ...unknown.map((loss) => loss.toMs)), toMs }];
   });
+}
+
+function edgeOfStore(event: TimedEvent): Edge {
+  if (event.kind !== 'store' && !(event.kind === 'link' && event.to === 'store')) return undefined;
+  return event.state === 'up' ? 'sound' : 'broken';
 }
 
 /** Invariants 9 to 13: every account is read again when the troubles are over. */

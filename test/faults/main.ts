@@ -176,7 +176,9 @@ async function playMany({ from, count, work }: Plays, workers: number): Promise<
       process.stdout.write(`${JSON.stringify({ seed: answer.seed, violations })}\n`);
     }
     played += 1;
-    if (process.stderr.isTTY && played % 20 === 0) process.stderr.write(`\r${played} of ${count} worlds `);
+    const { isTTY } = process.stderr;
+    if (played % (isTTY ? 20 : 500) === 0)
+      process.stderr.write(isTTY ? `\r${played} of ${count} worlds ` : `${played} of ${count} worlds\n`);
   };
   const atOnce = Math.max(1, Math.min(workers, count));
   await Promise.all(Array.from({ length: atOnce }, () => work(take, over.signal)));

@@ -79,12 +79,12 @@ function abilityOf({ daemons, events = [] }: WorldSpec): (atMs: number) => boole
   return (atMs) => !isIn(regions, atMs) && troubles.some((spans) => !isIn(spans, atMs));
 }
 
-interface Span {
+export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-type Edge = 'broken' | 'sound' | undefined;
+export type Edge = 'broken' | 'sound' | undefined;
 
 function edgeFor(event: TimedEvent, daemon: string): Edge {
   if (!('daemon' in event) || event.daemon !== daemon) return undefined;
@@ -105,7 +105,10 @@ function edgeFor(event: TimedEvent, daemon: string): Edge {
 }
 
 /** Every breaking until the mending that follows it, and the time to settle. Troubles of several kinds may overlap. */
-function troublesOf(events: readonly TimedEvent[], edgeOf: (event: TimedEvent) => Edge): readonly Span[] {
+export function troublesOf(
+  events: readonly TimedEvent[],
+  edgeOf: (event: TimedEvent) => Edge,
+): readonly Span[] {
   const edges = events
     .map((event) => ({ atMs: event.atMs, edge: edgeOf(event) }))
     .filter(({ edge }) => edge !== undefined)

@@ -9,7 +9,7 @@ import { walkWindow, windowsOf } from '../../src/replay/tune/tune-windows.ts';
 import type { PathModel } from '../../src/simulator/prices/price-path.ts';
 import type { LatencySpec } from '../../src/world/chance.ts';
 import { accountOfBook, BOOK_ACCOUNT, STANDARD_BOOKS, type TuneBook } from './books.ts';
-import { type CrashPrices } from './files.ts';
+import type { CrashPrices } from './files.ts';
 
 const TERMS = {
   BTC_PERP: { amountStep: '0.001', priceStep: '0.1', minAmount: '0.001', maintenanceMargin: '0.03' },

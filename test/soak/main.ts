@@ -48,18 +48,24 @@ const DRAIN_MS = 45_000;
 /** One webhook in so many is answered with an error. */
 const REFUSED_SHARE = 0.03;
 
+const KEYS_AT_ONCE = 1_000;
+/** What Redis answers for a key that does not expire. */
+const LASTS = -1;
+
 const LIMITS = {
   heapBytesPerHour: 1 * MEGABYTE,
-  /** Descriptors at the end beside the median of the first fifth: retries and reconnections come and go. */
-  moreDescriptors: 12,
-  /** Keys of histories and jobs come and go. */
-  moreKeysShare: 0.05,
+  /** Connections for retries come and go: what counts is a trend beyond its error. */
+  descriptorsPerHour: 10,
+  /** Of the keys that do not expire; those of jobs come and go. The others are as many as their retention lets live. */
+  moreLastingKeysShare: 0.05,
 } as const;
 
 type Sample = Extract<DaemonAnswer, { kind: 'sample' }> & {
   readonly atMs: number;
   readonly redisBytes: number;
   readonly keys: number;
+  /** Those that do not expire. */
+  readonly lastingKeys: number;
 };
 
 if (values.help) process.stdout.write(HELP);
@@ -215,16 +221,30 @@ async function measure(parts: Parts, forMs: number, signal: AbortSignal): Promis
     const atMs = performance.now() - startedMs;
     const taken = (await ask(daemon, 'sample', 'sample')) as Extract<DaemonAnswer, { kind: 'sample' }>;
     const redisBytes = Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]);
-    const sample = { ...taken, atMs, redisBytes, keys: await redis.dbsize() };
+    const sample = { ...taken, atMs, redisBytes, ...(await keysIn(redis)) };
     samples.push(sample);
     say(
       `${(atMs / MINUTE_MS).toFixed(1)} min: heap ${mb(sample.heapBytes)} MB, resident ${mb(sample.residentBytes)} MB, ` +
-        `${sample.descriptors} descriptors, Redis ${mb(redisBytes)} MB in ${sample.keys} keys, ${sample.evaluated} judged, ${sample.failed} polls failed`,
+        `${sample.descriptors} descriptors, Redis ${mb(redisBytes)} MB in ${sample.keys} keys (${sample.lastingKeys} lasting), ${sample.evaluated} judged, ${sample.failed} polls failed`,
     );
     if (atMs + everyMs > forMs || signal.aborted) return samples;
     await pause(everyMs - (performance.now() - startedMs - atMs), signal);
     if (signal.aborted) return samples;
   }
+}
+
+async function keysIn(redis: Redis): Promise<Pick<Sample, 'keys' | 'lastingKeys'>> {
+  let [keys, lastingKeys, cursor] = [0, 0, '0'];
+  do {
+    const [next, found] = await redis.scan(cursor, 'COUNT', KEYS_AT_ONCE);
+    const pipeline = redis.pipeline();
+    for (const key of found) pipeline.pttl(key);
+    const answers = (await pipeline.exec()) ?? [];
+    keys += found.length;
+    lastingKeys += answers.filter(([, leftMs]) => leftMs === LASTS).length;
+    cursor = next;
+  } while (cursor !== '0');
+  return { keys, lastingKeys };
 }
 
 interface Result {
@@ -245,14 +265,17 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
   const redis = slopeOf(points(({ redisBytes }) => redisBytes));
   const early = samples.slice(0, Math.max(3, Math.floor(samples.length / 5)));
   const late = samples.slice(-early.length);
-  const descriptors = [median(early, 'descriptors'), median(late, 'descriptors')] as const;
+  const descriptors = slopeOf(points((one) => one.descriptors));
   const keys = [median(early, 'keys'), median(late, 'keys')] as const;
+  const lastingKeys = [median(early, 'lastingKeys'), median(late, 'lastingKeys')] as const;
   const undelivered = [...told.handed].filter((id) => !told.delivered.has(id) && !told.failed.has(id));
   const repeated = [...deliveries].filter(([, times]) => times > 1).map(([id]) => id);
   const problems = [
     ...(heap.perHour < LIMITS.heapBytesPerHour ? [] : [`the heap grows by ${mb(heap.perHour)} MB an hour`]),
-    ...(descriptors[1] - descriptors[0] <= LIMITS.moreDescriptors ? [] : ['descriptors grow']),
-    ...(keys[1] <= keys[0] * (1 + LIMITS.moreKeysShare) ? [] : ['keys in Redis grow']),
+    ...(descriptors.perHour - descriptors.error < LIMITS.descriptorsPerHour ? [] : ['descriptors grow']),
+    ...(lastingKeys[1] <= lastingKeys[0] * (1 + LIMITS.moreLastingKeysShare)
+      ? []
+      : ['keys in Redis grow that do not expire']),
     ...(undelivered.length === 0 ? [] : [`${undelivered.length} notices were handed over and not delivered`]),
     ...(repeated.length === 0 ? [] : [`${repeated.length} notices were delivered more than once`]),
     ...(traded.opening === 0 ? [] : [`${traded.opening} orders or fills of the daemon opened something`]),
@@ -269,8 +292,10 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
     redisMbPerHour: rounded(redis),
     heapMb: [mb(samples[0]?.heapBytes ?? 0), mb(samples.at(-1)?.heapBytes ?? 0)],
     residentMb: [mb(samples[0]?.residentBytes ?? 0), mb(samples.at(-1)?.residentBytes ?? 0)],
-    descriptors,
+    descriptors: [median(early, 'descriptors'), median(late, 'descriptors')],
+    descriptorsPerHour: { perHour: descriptors.perHour.toFixed(1), error: descriptors.error.toFixed(1) },
     keys,
+    lastingKeys,
     notices: { handed: told.handed.size, delivered: deliveries.size, failed: told.failed.size },
     exchange: { placed: traded.placed, liquidated: traded.liquidated },
     judged: samples.at(-1)?.evaluated ?? 0,
@@ -280,7 +305,7 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
   if (problems.length > 0) process.exitCode ||= 1;
 }
 
-function median(samples: readonly Sample[], name: 'descriptors' | 'keys'): number {
+function median(samples: readonly Sample[], name: 'descriptors' | 'keys' | 'lastingKeys'): number {
   const sorted = samples.map((one) => one[name]).sort((a, b) => a - b);
   return sorted[sorted.length >> 1] ?? 0;
 }

@@ -111,6 +111,25 @@ test('a daemon that is stopped in order ends, and one that is started again goes
   expect(ordersOf(world).length).toBeGreaterThan(0);
 });
 
+test('one that is started while it stops starts when that is over', async () => {
+  const events = [
+    { atMs: 29_000, kind: 'suspend', daemon: 'north' },
+    { atMs: 30_000, kind: 'stop', daemon: 'north' },
+    { atMs: 31_000, kind: 'start', daemon: 'north' },
+    { atMs: 35_000, kind: 'resume', daemon: 'north' },
+  ] as const;
+  // It has begun a poll, and cannot end it.
+  const fault = {
+    effect: { kind: 'latency', delayMs: 4_000 },
+    target: { endpoint: 'openPositions' },
+  } as const;
+  const world = openWorld({ ...scene(events), faults: [{ atMs: 20_000, untilMs: 30_000, fault }] });
+  await world.run(34_000);
+  expect(world.daemon('north').state).toBe('suspended');
+  await world.run(50_000);
+  expect(world.daemon('north').state).toBe('running');
+});
+
 test('two daemons share the work and the account; either goes on when the other is killed', async () => {
   const daemons = [
     { name: 'north', config: CONFIG, clock: { skewMs: 2_000, driftPpm: 50 } },

@@ -7,7 +7,7 @@ import { accountLines } from './account-lines.ts';
 import { type ChosenAccess, chooseAccess, retypedKeys } from './choose-access.ts';
 import { chooseChannel } from './choose-channel.ts';
 import { confirmMarkets } from './confirm-markets.ts';
-import { type ChosenSet, type InitDecisions, type ShownAccount } from './decisions.ts';
+import type { ChosenSet, InitDecisions, ShownAccount } from './decisions.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import { proposeMarkets } from './propose-markets.ts';

@@ -2,7 +2,7 @@ import type { BlockReason, Recorder } from '../audit/audit-event.ts';
 import { episodeOf } from '../intents/gate.ts';
 import { outstandingBase } from '../orders/outstanding.ts';
 import { decimal, formatDecimal, toDecimal } from '../quantities/decimal.ts';
-import { type Contest, type LaneState, type MarketRead, type ReadPosition } from './lane-state.ts';
+import type { Contest, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { findPosition, isSameHolding } from './market-read.ts';
 
 /** Somebody who adds so often within the time, each time after a reduction of ours, means to hold the position. */

@@ -1,5 +1,5 @@
-import { type RejectionReason } from '../audit/audit-event.ts';
-import { type LaneState, type MarketRead, type MarkSample, type ReadPosition } from '../lanes/lane-state.ts';
+import type { RejectionReason } from '../audit/audit-event.ts';
+import type { LaneState, MarketRead, MarkSample, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition, roundTripOf } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
@@ -11,7 +11,7 @@ import {
   ZERO,
 } from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
-import { type AccountSettings } from '../quantities/settings.ts';
+import type { AccountSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
 import { activationGap, opposite } from './order-prices.ts';

@@ -1,7 +1,7 @@
-import { type BlockReason, type RemovalReason } from '../audit/audit-event.ts';
+import type { BlockReason, RemovalReason } from '../audit/audit-event.ts';
 import { slippageOf } from '../intents/intent.ts';
 import { contestOf } from '../lanes/contest.ts';
-import { type Intent, type ReadPosition } from '../lanes/lane-state.ts';
+import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {
   type Decimal,
@@ -24,7 +24,7 @@ import { standsInTheWay } from './cancel-policy.ts';
 import { isHedged, leastAmount } from './net-exposure.ts';
 import { type Shape, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
-import { type Removal, type SetScene, type Want } from './want.ts';
+import type { Removal, SetScene, Want } from './want.ts';
 
 export interface SetPlan {
   place: Want[];

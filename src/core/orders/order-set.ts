@@ -2,7 +2,7 @@ import { isOpen } from '../intents/intent.ts';
 import { hasOwnMargin } from '../intents/own-margin.ts';
 import { reductionAmount } from '../intents/targets.ts';
 import { isHeld, isUncertain, withHeld } from '../lanes/absence.ts';
-import { type Intent, type ReadPosition } from '../lanes/lane-state.ts';
+import type { Intent, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import {

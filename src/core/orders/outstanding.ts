@@ -1,4 +1,4 @@
-import { type LaneState, type MarketRead, type ReadPosition } from '../lanes/lane-state.ts';
+import type { LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderType } from '../ports/exchange.ts';

@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../core/audit/audit-event.ts';
 import { acknowledgementOf, episodeOf, isSilenced } from '../../core/controls/controls.ts';
 import type { Closing } from '../../core/costs/closing-words.ts';
 import { actionKey } from '../../core/intents/intent.ts';
-import { type CureFigures, type Notice, type NoticeKind } from '../../core/ports/notifier.ts';
+import type { CureFigures, Notice, NoticeKind } from '../../core/ports/notifier.ts';
 import type { StoredAlerts } from '../../core/ports/state-store.ts';
 import { CreditLineQuantities, curesOf } from '../../core/quantities/credit-line.ts';
 import { roughly } from '../../core/quantities/roughly.ts';

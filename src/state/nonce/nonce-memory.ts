@@ -1,12 +1,12 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import {
-  type MutexEntry,
-  type MutexRenewal,
-  type MutexRequest,
-  type MutexSignal,
-  type NonceStore,
-  type ReservedSequence,
-  type WindowReservation,
+import type {
+  MutexEntry,
+  MutexRenewal,
+  MutexRequest,
+  MutexSignal,
+  NonceStore,
+  ReservedSequence,
+  WindowReservation,
 } from '../../core/ports/nonce-store.ts';
 import { type ReservedRun, reserveFromRuns } from './nonce-window.ts';
 
