@@ -12,6 +12,7 @@ const LONGEST = [
   'test/daemon/{actions,built-in-notices,cluster,instances,readings,redis-lost,scheduled-stress,sentinel}.test.ts',
   'test/daemon/{telemetry,without-redis}.test.ts',
   'test/demo/demo.test.ts',
+  'test/faults/real.test.ts',
   'test/outages/*.test.ts',
   'test/page/{answers,daemon}.test.ts',
   'test/security/slow.test.ts',

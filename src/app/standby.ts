@@ -132,9 +132,9 @@ export class Standby {
       this.#beginTicks(problem.error);
       return;
     }
+    this.#learnControls();
     if (!backend.isAlone) {
       this.#learnAnswers();
-      this.#learnControls();
       return;
     }
     const nowMs = clock.monotonicMs();
@@ -163,7 +163,7 @@ export class Standby {
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#controlsAskedAtMs < LEARN_CONTROLS_EVERY_MS) return;
     this.#controlsAskedAtMs = nowMs;
-    backend.allControls().catch(() => undefined);
+    backend.learnControls().catch(() => undefined);
   }
 
   #beginTicks(error: unknown): void {

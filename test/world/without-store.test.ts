@@ -150,3 +150,19 @@ test('a store that comes back empty has everything again, and the same epoch goe
   expect(after.load.account.epoch.id).toBe(before.load.account.epoch.id);
   expect(after.load.account.documents.evaluation?.nextEpisode).toBeGreaterThan(1);
 });
+
+test('a pause that was said in a store that comes and goes held only when everything was handed back', async () => {
+  // Never up for as long as it takes to be trusted.
+  const flaps = Array.from({ length: 10 }, (_, loss): readonly TimedEvent[] => [
+    { atMs: 5_000 + loss * 3_500, kind: 'store', state: 'down' },
+    { atMs: 7_000 + loss * 3_500, kind: 'store', state: 'up' },
+  ]).flat();
+  const paused = open(3, ['north'], [...flaps, { atMs: 9_500, kind: 'pause', account: 'desk' }]);
+  await paused.run(38_000);
+  const alone = paused.daemon('north').events.filter(({ kind }) => kind === 'standby');
+  expect(alone).toMatchObject([{ state: 'alone' }]);
+  expect(firstOrderMs(paused)).toBe(Number.POSITIVE_INFINITY);
+  const acting = open(3, ['north'], flaps);
+  await acting.run(38_000);
+  expect(firstOrderMs(acting)).toBeLessThan(38_000);
+});

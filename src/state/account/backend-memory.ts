@@ -148,6 +148,10 @@ export class MemoryBackend implements Backend {
     return bucket.epoch ?? '';
   }
 
+  learnControls(index: number, controls: string): void {
+    this.#bucket(index).controls = controls;
+  }
+
   async setControls(index: number, expected: string, next: string): Promise<string> {
     const bucket = this.#bucket(index);
     if (bucket.controls.slice(0, STAMP_LENGTH) === expected) bucket.controls = next;

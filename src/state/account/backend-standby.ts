@@ -1,19 +1,21 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import { BUCKETS, bucketOf, type LaneLeases } from '../../core/ports/state-store.ts';
+import { mergeControls } from '../controls/controls-text.ts';
 import type { Mirror, MirrorSource } from '../mirror/mirror.ts';
 import type { MirroredSegment } from '../mirror/mirror-text.ts';
 import type { ReadMirror } from '../mirror/read-mirror.ts';
-import type {
-  Backend,
-  HistoryRange,
-  RawBatch,
-  RawChange,
-  RawCommitReply,
-  RawRecord,
-  RawRequest,
-  RawSample,
-  RawView,
-  RecordRange,
+import {
+  type Backend,
+  type HistoryRange,
+  type RawBatch,
+  type RawChange,
+  type RawCommitReply,
+  type RawRecord,
+  type RawRequest,
+  type RawSample,
+  type RawView,
+  type RecordRange,
+  STAMP_LENGTH,
 } from './account-backend.ts';
 import { type BucketImage, MemoryBackend } from './backend-memory.ts';
 import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
@@ -273,6 +275,27 @@ export class StandbyBackend implements Backend {
       if (text !== '' && image.controls === before[index]) image.controls = text;
     }
     return texts;
+  }
+
+  /**
+   * Pauses that are said in the shared store hold here too, also while this process is alone: it may be long until what
+   * was done alone can be handed back. Rejects when the shared store does not answer.
+   */
+  async learnControls(): Promise<void> {
+    const alone = this.#alone;
+    if (alone === undefined) return void (await this.allControls());
+    const { shared, randomText } = this.#options;
+    const texts = await shared.allControls();
+    if (this.#alone !== alone) return;
+    for (const [index, there] of texts.entries()) {
+      const image = this.#image(index);
+      if (there === '' || there === image.controls) continue;
+      const { controls: here } = alone.stateOf(index);
+      const merged = mergeControls({ base: image.controls, here, there }, randomText(STAMP_LENGTH));
+      image.controls = there;
+      alone.learnControls(index, merged);
+    }
+    await this.#mirror?.processChanged();
   }
 
   makeDue(index: number, accountId: string, inMs: number): Promise<void> {
