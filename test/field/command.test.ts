@@ -39,13 +39,16 @@ test.each([
   expect(stderr).toContain(reason);
 });
 
-test('a run with one value of a factor reports only that, as JSON, and the same each time', async () => {
-  const args = ['--cases', '2', '--controls', '1', '--no-scenarios', '--only', 'account=one short', '--json'];
+test('a run with one value of a factor reports only that, as JSON, and the same each time', {
+  timeout: 120_000,
+}, async () => {
+  const args = ['--cases', '1', '--controls', '1', '--no-scenarios', '--only', 'account=one short', '--json'];
   const [first, second] = await Promise.all([run(...args), run(...args)]);
   const reports = [first, second].map(({ stdout }) => JSON.parse(stdout) as FieldReport);
-  const [report] = reports;
+  const [report, again] = reports;
+  expect({ ...again, tookMs: 0, cpuMs: 0 }).toEqual({ ...report, tookMs: 0, cpuMs: 0 });
   expect(report?.values.filter(({ factor }) => factor === 'account')).toMatchObject([{ value: 'one short' }]);
-  expect(report?.total.preventable).toBeGreaterThanOrEqual(2);
+  expect(report?.total.preventable).toBeGreaterThanOrEqual(1);
   expect(report?.controls.played).toBe(1);
   expect(first.code).toBe(report?.bars.every(({ holds }) => holds) === true ? 0 : 1);
 });
@@ -58,11 +61,13 @@ test('a case replays with what the exchange saw and the daemon decided', async (
   expect(stdout).toMatch(/daemon: +intentOpened/);
 });
 
-test('Ctrl-C prints what there is', async () => {
+test('Ctrl-C prints what there is', { timeout: 120_000 }, async () => {
   const child = start('--cases', '5000', '--controls', '0', '--no-scenarios');
   const output = text(child.stdout);
-  await once(child, 'spawn');
-  setTimeout(() => child.kill('SIGINT'), 4_000);
+  // From when it says so it plays, and listens.
+  const [said] = (await once(child.stderr, 'data')) as [Buffer];
+  expect(String(said)).toContain('Playing 5000 cases');
+  child.kill('SIGINT');
   const [code] = (await once(child, 'exit')) as [number | null];
   expect(code).toBe(130);
   expect(await output).toContain('Stopped early');

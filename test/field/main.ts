@@ -94,6 +94,7 @@ async function main(): Promise<number> {
     isTty: { stdin: false, stdout: process.stdout.isTTY, stderr: process.stderr.isTTY },
     env: process.env,
   });
+  process.stderr.write(`Playing ${cases} cases; Ctrl-C prints what there is by then.\n`);
   const played = await playField(
     { seed: wholeNumber('seed', flags.seed), cases, fixed, controls, withScenarios: !flags['no-scenarios'] },
     stop.signal,

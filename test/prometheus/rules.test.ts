@@ -80,26 +80,29 @@ describe('promtool', () => {
   const mutants = Math.max(...alerts.map(({ expr }) => [...expr.matchAll(THRESHOLD())].length));
   const which = Array.from({ length: mutants }, (_, index) => index);
 
+  const names = alerts.map(({ alert = '?' }) => alert);
+  const some = new Set(sliceOf(names, 3, 'alerts to change'));
+
   // One way in a run, both with FULL=1.
   test.each(
     sliceOf([1, -1] as const, 2, 'ways to move a threshold').flatMap((way) =>
       which.map((index) => [index, way] as const),
     ),
-  )('the tests notice threshold %i of every alert when it is moved (%i)', async (index, direction) => {
+  )('the tests notice threshold %i of an alert when it is moved (%i)', async (index, direction) => {
     const changed = new Set<string>();
     const mutated = changeRules((rule) => {
       const expr = withThreshold(rule.expr, index, direction);
-      if (expr !== rule.expr) changed.add(rule.alert ?? '?');
+      if (expr !== rule.expr && some.has(rule.alert ?? '?')) changed.add(rule.alert ?? '?');
       return { ...rule, expr };
     });
     const found = await tested(mutated, ({ alert }) => changed.has(alert));
     if (found === undefined) return;
-    expect(changed.size).toBeGreaterThan(0);
     expect([...changed].filter((name) => !found.output.includes(`alertname: ${name},`))).toEqual([]);
   });
 
   test('the tests notice an alert that does not wait, or that is not there', async ({ skip }) => {
-    const waiting = alerts.filter((rule) => rule.for !== undefined).map(({ alert = '?' }) => alert);
+    const waits = alerts.filter((rule) => rule.for !== undefined).map(({ alert = '?' }) => alert);
+    const waiting = waits.filter((name) => some.has(name));
     const hasty = changeRules(({ for: _for, ...rule }) => rule);
     const found = (await tested(hasty, ({ alert }) => waiting.includes(alert))) ?? skip(MISSING);
     expect(waiting.filter((name) => !found.output.includes(`alertname: ${name},`))).toEqual([]);

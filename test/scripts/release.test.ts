@@ -18,6 +18,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { releaseNotes, releaseProblems } from '../../scripts/lib/release-checks.mjs';
 import { copyProject, environment } from '../package/packed.ts';
+import { sliceOf } from '../support/slice.ts';
 
 type State = Parameters<typeof releaseProblems>[0];
 
@@ -157,78 +158,97 @@ describe('npm run release, on a clone', { timeout: 300_000 }, () => {
     ]);
   });
 
-  test('a dry run shows the checksums of what the run then writes, which pushes nothing', async () => {
+  // Each builds all of it: one in a run, both with FULL=1.
+  const ways = sliceOf(['without an image', 'with an image'], 2, 'ways to release');
+  let dry: Ran;
+  let version: string;
+
+  test('a dry run shows checksums, and writes nothing', async () => {
     const manifest = path.join(clone, 'package.json');
-    const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
+    ({ version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string });
     const section = CHANGELOG.replace('[1.2.3]', `[${version}]`);
     writeFileSync(path.join(clone, 'CHANGELOG.md'), section);
     await commit();
     // Not in the commit, and so not in the package.
     writeFileSync(path.join(clone, 'docs', 'mine.log'), 'mine\n');
     const before = readdirSync(folder);
-    const dry = await release('--dry-run');
+    dry = await release('--dry-run');
     expect([dry.code, dry.stderr]).toEqual([0, expect.stringContaining('a dry run: ')]);
     expect(existsSync(path.join(clone, 'release'))).toBe(false);
     expect(readdirSync(folder).filter((name) => !before.includes(name) && name !== '.npm-cache')).toEqual([]);
-    const real = await release();
-    expect([real.code, real.stdout]).toEqual([0, dry.stdout]);
+    for (const command of [`git push origin HEAD v${version}`, `docker push REGISTRY/breakwater:${version}`])
+      expect(dry.stdout).toContain(command);
+  });
 
+  const namesOf = (): readonly string[] => [
+    `breakwater-${version}.tgz`,
+    `breakwater-${version}.sbom.cdx.json`,
+    'NOTES.md',
+  ];
+
+  /** What was written is what the dry run said, and neither a tag nor a change of the tree. */
+  async function expectAsShown(): Promise<string> {
     const out = path.join(clone, 'release', version);
-    const names = [`breakwater-${version}.tgz`, `breakwater-${version}.sbom.cdx.json`, 'NOTES.md'];
-    expect(readdirSync(out).sort()).toEqual([...names, 'SHA256SUMS'].sort());
+    const names = namesOf();
     const sums = names.map((name) => {
       const hash = createHash('sha256')
         .update(readFileSync(path.join(out, name)))
         .digest('hex');
       return `${hash}  ${name}\n`;
     });
-    expect(readFileSync(path.join(out, 'SHA256SUMS'), 'utf8')).toBe(sums.join(''));
-    expect(real.stdout).toContain(sums.join(''));
+    expect(dry.stdout).toContain(sums.join(''));
     expect(readFileSync(path.join(out, 'NOTES.md'), 'utf8')).toBe('### Added\n\n- A thing.\n');
     const sbom = JSON.parse(readFileSync(path.join(out, names[1] ?? ''), 'utf8')) as object;
     expect(sbom).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { version } } });
     const { stdout: packed } = await run('tar', '-tzf', path.join(out, names[0] ?? ''));
     expect(packed).toContain('package/dist/src/cli/main.js');
     expect(packed).not.toContain('mine.log');
-    for (const command of [`git push origin HEAD v${version}`, `docker push REGISTRY/breakwater:${version}`])
-      expect(real.stdout).toContain(command);
-    // Neither a tag nor a change of the tree.
     expect(await run('git', 'tag')).toMatchObject({ stdout: '' });
     expect(await run('git', 'status', '--porcelain')).toMatchObject({ stdout: '' });
+    return sums.join('');
+  }
+
+  test.runIf(ways.includes('without an image'))('the run writes what the dry run said', async () => {
+    const real = await release();
+    expect([real.code, real.stdout]).toEqual([0, dry.stdout]);
+    const sums = await expectAsShown();
+    const out = path.join(clone, 'release', version);
+    expect(readdirSync(out).sort()).toEqual([...namesOf(), 'SHA256SUMS'].sort());
+    expect(readFileSync(path.join(out, 'SHA256SUMS'), 'utf8')).toBe(sums);
   });
 
-  test('the image is built from the commit, and its digest is one of the files with a checksum', async () => {
-    const { version } = JSON.parse(readFileSync(path.join(clone, 'package.json'), 'utf8')) as {
-      version: string;
-    };
-    // There is no engine here: what stands in says what it was asked, and what lay around it.
-    const stub = `#!/bin/sh
+  test.runIf(ways.includes('with an image'))(
+    'the image is built from the commit, and its digest is one of the files with a checksum',
+    async () => {
+      // There is no engine here: what stands in says what it was asked, and what lay around it.
+      const stub = `#!/bin/sh
 printf '%s\\n' "$@" > "$TMPDIR/asked"
 ls > "$TMPDIR/context"
 for last; do [ "$previous" = --iidfile ] && printf 'sha256:%064d' 7 > "$last"; previous=$last; done
 `;
-    const programs = path.join(folder, 'programs');
-    mkdirSync(programs);
-    writeFileSync(path.join(programs, 'docker'), stub, { mode: 0o755 });
-    const { PATH } = environment(folder);
-    const asked = 'npm run --silent release -- --image registry.example.com/breakwater'.split(' ');
-    const { code, stdout } = await run('env', `PATH=${programs}:${PATH}`, ...asked);
-    expect(code).toBe(0);
-    const image = `registry.example.com/breakwater:${version}`;
-    expect(readFileSync(path.join(folder, 'asked'), 'utf8')).toContain(`build\n--tag\n${image}\n`);
-    expect(readFileSync(path.join(folder, 'context'), 'utf8')).toContain('Dockerfile\n');
-    expect(readFileSync(path.join(folder, 'context'), 'utf8')).not.toContain('release\n');
-    const out = path.join(clone, 'release', version);
-    expect(readFileSync(path.join(out, 'IMAGE'), 'utf8')).toBe(`${image} sha256:${'7'.padStart(64, '0')}\n`);
-    expect(readFileSync(path.join(out, 'SHA256SUMS'), 'utf8')).toMatch(/^[0-9a-f]{64} {2}IMAGE$/m);
-    expect(stdout).toContain(`docker push ${image}\n`);
-    expect(stdout).not.toContain('docker build');
-  });
+      const programs = path.join(folder, 'programs');
+      mkdirSync(programs);
+      writeFileSync(path.join(programs, 'docker'), stub, { mode: 0o755 });
+      const { PATH } = environment(folder);
+      const asked = 'npm run --silent release -- --image registry.example.com/breakwater'.split(' ');
+      const { code, stdout } = await run('env', `PATH=${programs}:${PATH}`, ...asked);
+      expect(code).toBe(0);
+      const image = `registry.example.com/breakwater:${version}`;
+      expect(readFileSync(path.join(folder, 'asked'), 'utf8')).toContain(`build\n--tag\n${image}\n`);
+      expect(readFileSync(path.join(folder, 'context'), 'utf8')).toContain('Dockerfile\n');
+      expect(readFileSync(path.join(folder, 'context'), 'utf8')).not.toContain('release\n');
+      const out = path.join(clone, 'release', version);
+      expect(readFileSync(path.join(out, 'IMAGE'), 'utf8')).toBe(
+        `${image} sha256:${'7'.padStart(64, '0')}\n`,
+      );
+      expect(readFileSync(path.join(out, 'SHA256SUMS'), 'utf8')).toMatch(/^[0-9a-f]{64} {2}IMAGE$/m);
+      expect(stdout).toContain(`docker push ${image}\n`);
+      expect(stdout).not.toContain('docker build');
+      expect(stdout).toContain(await expectAsShown());
+    },
+  );
 
   test('a tag of this version is in the way, and an unknown option is told', async () => {
-    const { version } = JSON.parse(readFileSync(path.join(clone, 'package.json'), 'utf8')) as {
-      version: string;
-    };
     await run('git', 'tag', `v${version}`);
     expect(await release('--dry-run')).toMatchObject({
       code: 1,

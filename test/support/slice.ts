@@ -10,12 +10,17 @@ export const FULL = process.env['FULL'] === '1';
  * of each element.
  */
 export function sliceOf<T>(all: readonly T[], share: number, what: string): readonly T[] {
-  const first = inject('fastCheckSeed') % Math.min(share, Math.max(1, all.length));
-  const taken = FULL ? all : all.filter((_, index) => index % share === first);
+  const taken = FULL ? all : sliceAt(all, share, inject('fastCheckSeed'));
   if (taken.length < all.length) {
     process.stderr.write(
       `slice: ${taken.length} of ${all.length} ${what}; others with another FC_SEED, all with FULL=1\n`,
     );
   }
   return taken;
+}
+
+export function sliceAt<T>(all: readonly T[], share: number, seed: number): readonly T[] {
+  // With fewer elements than shares some seeds would take none.
+  const steps = Math.min(share, Math.max(1, all.length));
+  return all.filter((_, index) => index % steps === seed % steps);
 }

@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, inject, it, vi } from 'vitest';
 import { leftOver, takeFootprint } from './leaks.ts';
 import { hasRedisServer, type RedisServer, startPrivateRedis, startRedisServer } from './redis.ts';
+import { sliceAt } from './slice.ts';
 
 /** Known only once the hooks have run; before that it would match the processes of every test file. */
 const mark = (): string => `BREAKWATER_TEST_FILE=${process.env['BREAKWATER_TEST_FILE'] ?? 'no mark yet'}`;
@@ -86,6 +87,27 @@ describe('the leak check', () => {
 describe('property tests', () => {
   it('run with the seed that was printed', () => {
     expect(fc.readConfigureGlobal().seed).toBe(inject('fastCheckSeed'));
+  });
+});
+
+describe('a slice', () => {
+  it('takes one at least, and as many seeds in a row as there are shares take each once', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 1, max: 12 }),
+        fc.nat(),
+        (count, share, from) => {
+          const all = Array.from({ length: count }, (_, index) => index);
+          const seeds = Array.from({ length: Math.min(share, count) }, (_, index) => from + index);
+          const slices = seeds.map((seed) => sliceAt(all, share, seed));
+          expect(slices.every((slice) => slice.length > 0)).toBe(true);
+          expect(slices.flat().toSorted((a, b) => a - b)).toEqual(all);
+          // The same seed takes the same.
+          expect(sliceAt(all, share, from)).toEqual(slices[0]);
+        },
+      ),
+    );
   });
 });
 

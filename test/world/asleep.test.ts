@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
+import { sliceOf } from '../support/slice.ts';
 
 /** A machine that sleeps, or a processor that is taken away for a while: the daemon as a process that is suspended. */
 
@@ -58,7 +59,7 @@ async function play(spec: WorldSpec) {
   return { world, of };
 }
 
-test.each([30_000, 600_000, 2 * 3_600_000])(
+test.each(sliceOf([30_000, 600_000, 2 * 3_600_000], 3, 'times asleep'))(
   'machine asleep for %i ms while the market falls: it acts when it wakes, on what it reads then',
   async (lastsMs) => {
     const wakesMs = FALL_MS + lastsMs;

@@ -11,7 +11,7 @@ import { sliceOf } from '../support/slice.ts';
 
 const ALL = Array.from({ length: Number(process.env['LADDER_SEEDS'] ?? 30) }, (_, index) => index + 1);
 /** LADDER_SEEDS asks for so many; otherwise a run plays some of them, and FULL=1 all. */
-const SEEDS = process.env['LADDER_SEEDS'] === undefined ? sliceOf(ALL, 3, 'worlds of ladders') : ALL;
+const SEEDS = process.env['LADDER_SEEDS'] === undefined ? sliceOf(ALL, 6, 'worlds of ladders') : ALL;
 const DURATION_MS = 240_000;
 const LOOK_MS = 100;
 const PRICE_STEP = 0.1;

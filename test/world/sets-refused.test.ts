@@ -4,6 +4,7 @@ import { readFault } from '../../src/simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { TimedFault } from '../../src/world/spec.ts';
+import { sliceOf } from '../support/slice.ts';
 
 /** What the sets leave in the exchange's book brings an account through where no order is taken any more. */
 
@@ -36,7 +37,8 @@ const CASES = [
   ),
 );
 
-test.each(CASES)(
+// Five is prime to the sides and the times: a slice has all of them.
+test.each(sliceOf(CASES, 5, 'sets whose orders are refused'))(
   '$set, $leverage x $side: all orders refused from before a move of $fallMs ms on: it comes through by its standing stops alone',
   async ({ set, leverage, side, fallMs }) => {
     const faults: readonly TimedFault[] = [
