@@ -140,7 +140,7 @@ describe('the ledger shows', () => {
     const two = [placed(2, 'bw1.second'), placed(3, 'bw1.third')];
     const cancelled = entry({ kind: 'order_cancelled', orderId: 1, clientOrderId: 'bw1.first' });
     const found = (entries: readonly LedgerEntry[]) =>
-      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0);
+      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0, 'together');
     expect(found([first, ...two])).toEqual([]);
     expect(found([first, cancelled, ...two])).toEqual([
       expect.stringContaining('1 is to be closed of 1, the target is 0.5'),

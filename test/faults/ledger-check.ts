@@ -32,17 +32,20 @@ interface Books {
   readonly netAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
   readonly trail: AuditTrail;
+  readonly hosts: 'together' | 'apart';
 }
 
 /**
  * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
  * one that opens something or leaves a larger net exposure of its market than there was when it was placed, a position below the lowest target committed so
- * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two.
+ * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two; where
+ * hosts may have acted apart, neither knowing of the other, everything after an overshoot is, too.
  */
 export function ledgerViolations(
   entries: Iterable<LedgerEntry>,
   trail: AuditTrail,
   startMs: number,
+  hosts: 'together' | 'apart' = 'apart',
 ): readonly string[] {
   const found: string[] = [];
   const books: Books = {
@@ -56,6 +59,7 @@ export function ledgerViolations(
       found.push(`${entry.atMs - startMs} ms, ${entry.accountId ?? '-'}: ${words}`);
     },
     trail,
+    hosts,
   };
   for (const entry of entries) follow(books, entry);
   return found;
@@ -71,10 +75,10 @@ function follow(books: Books, entry: LedgerEntry): void {
   }
 }
 
-function followCancelled({ orders, overshoots, filled }: Books, { orderId = -1 }: LedgerEntry): void {
+function followCancelled({ orders, overshoots, filled, hosts }: Books, { orderId = -1 }: LedgerEntry): void {
   orders.delete(orderId);
   // What is left of one that filled in part was cancelled, and the part was not.
-  if (!filled.has(orderId)) overshoots.delete(orderId);
+  if (hosts === 'together' && !filled.has(orderId)) overshoots.delete(orderId);
 }
 
 function isExcused({ disturbed, overshoots }: Books, positionId: number): boolean {

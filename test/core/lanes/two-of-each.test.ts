@@ -151,7 +151,6 @@ describe('two sides and two orders', () => {
     expect(driver.place().request).toMatchObject({ side: 'sell', amount: '0.4' });
     driver.ask(stopOf('41'), halfOf('41'));
     expect(driver.place()).toMatchObject({ order: { role: 'reduce' }, request: { amount: '0.4' } });
-    expect(driver.reasons('blocked')).toEqual([]);
   });
 
   test.for([
