@@ -7,6 +7,7 @@ import type {
   TimedEvent,
   TimedFault,
 } from '../../src/world/spec.ts';
+import { hazardWorld } from './hazards.ts';
 import { FAULTS, LATE_ARRIVAL_MS, READ_LAG_MS, READING_VALUES, requestsOf } from './matrix.ts';
 import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick, TROUBLED_MS } from './parts.ts';
 import { widened } from './widen.ts';
@@ -18,6 +19,8 @@ const QUIET_MS = 36_000;
 export const WIDER_FROM = 100_000;
 /** From here on the market goes against the first account: nearly every world has something to do. */
 export const PRESSING_FROM = 1_000_000;
+/** From here on worlds are few and small ones, in which a guard alone keeps an order from being sent twice. */
+const HAZARDS_FROM = 2_000_000;
 
 const FIRST = 'first';
 const SECOND = 'second';
@@ -29,6 +32,7 @@ const CALM = 'calm';
  * up to four events that befall hosts, the store, the market or the account.
  */
 export function faultWorld(seed: number): FaultWorld {
+  if (seed >= HAZARDS_FROM) return hazardWorld(seed, configOf);
   const world = coreWorld(seed);
   return seed < WIDER_FROM ? world : widened(world, createRandom(seed * 7_919 + 11));
 }
@@ -207,12 +211,14 @@ interface ConfigParts {
   readonly accounts: readonly AccountSpec[];
   readonly observed: readonly string[];
   readonly readings: readonly string[];
+  /** Absent: some. */
+  readonly rules?: readonly string[];
 }
 
 /** What a careful owner writes who knows the readings. */
-function configOf(random: SeededRandom, { accounts, observed, readings }: ConfigParts): string {
+function configOf(random: SeededRandom, { accounts, observed, readings, ...parts }: ConfigParts): string {
   const has = (reading: string): boolean => readings.includes(reading);
-  const rules = pick(random, RULE_CHOICES).join(', ');
+  const rules = (parts.rules ?? pick(random, RULE_CHOICES)).join(', ');
   const items = accounts.map(({ id }, index) => {
     const mode = observed.includes(id) ? ', mode: observe' : '';
     return `  - { id: ${id}, apiKey: { env: KEY_${index} }, apiSecret: { env: SECRET_${index} }, rules: [${rules}], watch: ${WATCH}${mode} }`;

@@ -125,6 +125,29 @@ describe('the ledger shows', () => {
     ]);
   });
 
+  test('orders that add up, once the one that was audited as overshoot is cancelled', () => {
+    const overshoots = new Set(['bw1.first']);
+    const trail = { ...TRAIL, overshoots, lowestTarget: () => decimal('0.5') };
+    const placed = (orderId: number, clientOrderId: string): LedgerEntry =>
+      entry({
+        kind: 'order_placed',
+        orderId,
+        clientOrderId,
+        side: 'sell',
+        amount: formatDecimal(decimal('0.5')),
+        details: { reduceOnly: true },
+      });
+    const first = placed(1, 'bw1.first');
+    const two = [placed(2, 'bw1.second'), placed(3, 'bw1.third')];
+    const cancelled = entry({ kind: 'order_cancelled', orderId: 1, clientOrderId: 'bw1.first' });
+    const found = (entries: readonly LedgerEntry[]) =>
+      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0, 'together');
+    expect(found([first, ...two])).toEqual([]);
+    expect(found([first, cancelled, ...two])).toEqual([
+      expect.stringContaining('1 is to be closed of 1, the target is 0.5'),
+    ]);
+  });
+
   test('a fill that raises the net exposure of a hedged market', () => {
     const fill = entry({
       orderId: 9,

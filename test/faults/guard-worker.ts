@@ -10,13 +10,16 @@ const removed = new Set<GuardEdit>();
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
-    const edit = edits.find(({ file }) => url.endsWith(`/src/${file}`));
-    if (edit === undefined) return loaded;
-    const source = new TextDecoder().decode(loaded.source as Uint8Array);
-    const { file, text, instead } = edit;
-    if (source.split(text).length !== 2) throw new Error(`${file} has not once: ${text}`);
-    removed.add(edit);
-    return { ...loaded, source: source.replace(text, () => instead) };
+    const own = edits.filter(({ file }) => url.endsWith(`/src/${file}`));
+    if (own.length === 0) return loaded;
+    let source = new TextDecoder().decode(loaded.source as Uint8Array);
+    for (const edit of own) {
+      const { file, text, instead } = edit;
+      if (source.split(text).length !== 2) throw new Error(`${file} has not once: ${text}`);
+      removed.add(edit);
+      source = source.replace(text, () => instead);
+    }
+    return { ...loaded, source };
   },
 });
 

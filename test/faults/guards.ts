@@ -18,10 +18,9 @@ export interface GuardEdit {
 }
 
 /**
- * Guards whose lack shows in worlds by itself. Others stand behind one another: what may still arrive is fenced, removed
- * by a cancel after the fence, and sent again under the same id; what a killed process had begun was written ahead. Secrets
- * (8) and configs that cannot be used (12) have tests of their own on the real parts: `test/security/planted.test.ts`,
- * `test/daemon/config-reload.test.ts`.
+ * Guards whose lack shows in worlds. Some stand behind one another: their names say with which others they are taken out.
+ * Secrets (8) and configs that cannot be used (12) have tests of their own on the real parts:
+ * `test/security/planted.test.ts`, `test/daemon/config-reload.test.ts`.
  */
 export const REMOVED_GUARDS: readonly RemovedGuard[] = [
   {
@@ -156,5 +155,49 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
       },
     ],
     seed: 100_005,
+  },
+  {
+    name: 'what may still arrive is waited for, with its place in the accounting, and with cancels only where orders are taken',
+    shows: '1 or 4',
+    edits: [
+      {
+        file: 'core/orders/fence.ts',
+        text: "return settings.nonceMode === 'increasing' ? doubt.sinceMs : doubt.sinceMs + settings.lateArrivalMs;",
+        instead: 'return doubt.sinceMs;',
+      },
+      {
+        file: 'core/orders/outstanding.ts',
+        text: "return settings.nonceMode !== 'increasing' && order.arrivedByMs > cancelSentMs;",
+        instead: 'return false;',
+      },
+      {
+        file: 'core/lanes/resolve-doubt.ts',
+        text: "if (verdict === 'may' && !(isHidden && isAllowedBeside))",
+        instead: 'if (!isHidden)',
+      },
+    ],
+    seed: 2_000_005,
+  },
+  {
+    name: 'an order is written down before it is sent, with the id by which it is sent once',
+    shows: '1 or 4',
+    edits: [
+      {
+        file: 'pipeline/act/run-lane.ts',
+        text: 'return written(view, { state: begun.state, events }, {',
+        instead: 'return written(view, { state: isSent ? ahead.state : begun.state, events }, {',
+      },
+      {
+        file: 'pipeline/act/run-lane.ts',
+        text: 'const before: Before = (lane, view) => finish(lane, result,',
+        instead: 'const before: Before = (lane, view) => finish(begin(lane, step, answeredMs).state, result,',
+      },
+      {
+        file: 'core/orders/client-order-id.ts',
+        text: '    identity.generation,\n  ];',
+        instead: '    identity.generation,\n    performance.now(),\n  ];',
+      },
+    ],
+    seed: 2_000_043,
   },
 ];

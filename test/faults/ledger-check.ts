@@ -24,32 +24,42 @@ interface Books {
   readonly orders: Map<number, OpenOrder>;
   /** Positions that somebody else reduced: what was sent before may then add up. */
   readonly disturbed: Set<number>;
+  /** Orders that are audited as overshoot and were not cancelled, with their positions: they may add up with others. */
+  readonly overshoots: Map<number, number>;
+  /** Orders that filled, at least in part. */
+  readonly filled: Set<number>;
   /** Net exposure of its market when an order of the daemon was placed, by order id. */
   readonly netAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
   readonly trail: AuditTrail;
+  readonly hosts: 'together' | 'apart';
 }
 
 /**
  * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
  * one that opens something or leaves a larger net exposure of its market than there was when it was placed, a position below the lowest target committed so
- * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two.
+ * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two; where
+ * hosts may have acted apart, neither knowing of the other, everything after an overshoot is, too.
  */
 export function ledgerViolations(
   entries: Iterable<LedgerEntry>,
   trail: AuditTrail,
   startMs: number,
+  hosts: 'together' | 'apart' = 'apart',
 ): readonly string[] {
   const found: string[] = [];
   const books: Books = {
     positions: new Map(),
     orders: new Map(),
     disturbed: new Set(),
+    overshoots: new Map(),
+    filled: new Set(),
     netAtPlacing: new Map(),
     say: (entry, words) => {
       found.push(`${entry.atMs - startMs} ms, ${entry.accountId ?? '-'}: ${words}`);
     },
     trail,
+    hosts,
   };
   for (const entry of entries) follow(books, entry);
   return found;
@@ -58,11 +68,21 @@ export function ledgerViolations(
 function follow(books: Books, entry: LedgerEntry): void {
   if (entry.kind === 'order_placed') followPlaced(books, entry);
   else if (entry.kind === 'fill') followFill(books, entry);
-  else if (entry.kind === 'order_cancelled') books.orders.delete(entry.orderId ?? -1);
+  else if (entry.kind === 'order_cancelled') followCancelled(books, entry);
   else if (entry.kind === 'position_seeded' || OWN_REDUCTIONS.has(entry.kind)) {
     const { positionId } = adopt(books, entry) ?? {};
     if (positionId !== undefined && entry.kind !== 'position_seeded') books.disturbed.add(positionId);
   }
+}
+
+function followCancelled({ orders, overshoots, filled, hosts }: Books, { orderId = -1 }: LedgerEntry): void {
+  orders.delete(orderId);
+  // What is left of one that filled in part was cancelled, and the part was not.
+  if (hosts === 'together' && !filled.has(orderId)) overshoots.delete(orderId);
+}
+
+function isExcused({ disturbed, overshoots }: Books, positionId: number): boolean {
+  return disturbed.has(positionId) || [...overshoots.values()].includes(positionId);
 }
 
 function isOurs({ clientOrderId }: LedgerEntry): boolean {
@@ -107,14 +127,14 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
   const { trail } = books;
   if (trail.covers.has(clientOrderId)) return;
   if (trail.overshoots.has(clientOrderId)) {
-    books.disturbed.add(positionId);
+    books.overshoots.set(orderId, positionId);
     return;
   }
   books.orders.set(orderId, { positionId, left: decimal(amount) });
   const target = trail.lowestTarget(positionId, entry.atMs);
   const size = books.positions.get(positionId)?.size ?? ZERO;
   // Reduce-only orders beside one another cannot take a position past 0.
-  if (target === undefined || target.eq(ZERO) || books.disturbed.has(positionId)) return;
+  if (target === undefined || target.eq(ZERO) || isExcused(books, positionId)) return;
   let open = ZERO;
   for (const order of books.orders.values()) {
     if (order.positionId === positionId) open = open.plus(order.left);
@@ -138,6 +158,7 @@ function followFill(books: Books, entry: LedgerEntry): void {
     books.disturbed.add(positionId);
     return;
   }
+  books.filled.add(orderId ?? -1);
   const order = books.orders.get(orderId ?? -1);
   if (order !== undefined) {
     order.left = order.left.minus(decimal(amount));
@@ -154,8 +175,8 @@ function followFill(books: Books, entry: LedgerEntry): void {
   const { trail } = books;
   const target = trail.lowestTarget(positionId, entry.atMs);
   const size = books.positions.get(positionId)?.size ?? ZERO;
-  const isExcused = books.disturbed.has(positionId) || trail.covers.has(clientOrderId);
-  if (target !== undefined && size.lt(target) && !isExcused) {
+  const mayBeBelow = isExcused(books, positionId) || trail.covers.has(clientOrderId);
+  if (target !== undefined && size.lt(target) && !mayBeBelow) {
     books.say(
       entry,
       `position ${positionId} was reduced to ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { newLane } from '../../../src/core/lanes/lane-state.ts';
 import { recover } from '../../../src/core/lanes/recover-lane.ts';
 import { orderTypesOf } from '../../../src/core/orders/order-request.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
@@ -79,6 +80,51 @@ describe('two positions', () => {
   });
 });
 
+describe('within the bound on stale reads, a read of two positions', () => {
+  const lagging = { readLagMs: 1_000 };
+
+  test.each([
+    ['first', view({ ...one, sizeBase: '0.7' as DecimalString }), other],
+    ['second', one, view({ ...other, sizeBase: '0.7' as DecimalString })],
+  ])('is not believed where only the %s has grown again', (_which, first, second) => {
+    const smaller = [
+      view({ ...one, sizeBase: '0.5' as DecimalString }),
+      view({ ...other, sizeBase: '0.5' as DecimalString }),
+    ];
+    const driver = new Driver(lagging)
+      .read(one, other)
+      .later(1_500)
+      .read(...smaller);
+    // The other one is as small as before, or smaller.
+    const stale = [first, second].map((position) =>
+      position.sizeBase === '0.7' ? position : view({ ...position, sizeBase: '0.4' as DecimalString }),
+    );
+    driver.read(...stale);
+    expect(driver.reasons('readIgnored')).toEqual(['staleGrowth']);
+    expect(driver.state.read?.positions.map(({ sizeBase }) => sizeBase)).toEqual(['0.5', '0.5']);
+    driver.later(1_500).read(...stale);
+    expect(driver.state.read?.positions.map(({ sizeBase }) => sizeBase)).toEqual(
+      stale.map(({ sizeBase }) => sizeBase),
+    );
+  });
+
+  test.each(['41', '42'])('is not believed where only %s is the one of before', (rebuiltId) => {
+    const ofDate = (openDate: number) =>
+      [one, other].map((position) =>
+        view({ ...position, ...(position.positionId === rebuiltId ? { openDate } : {}) }),
+      );
+    const driver = new Driver(lagging)
+      .read(...ofDate(1))
+      .later(1_500)
+      .read(...ofDate(2));
+    driver.read(...ofDate(1));
+    expect(driver.reasons('readIgnored')).toEqual(['stalePosition']);
+    expect(driver.state.read?.positions.find(({ positionId }) => positionId === rebuiltId)).toMatchObject({
+      openDate: 2,
+    });
+  });
+});
+
 describe('two sides and two orders', () => {
   test('a stop as large as the net exposure does not block a reduction', () => {
     const short = view({
@@ -92,6 +138,19 @@ describe('two sides and two orders', () => {
     driver.ask(stopOf('41'), halfOf('41'));
     expect(driver.place()).toMatchObject({ order: { role: 'reduce' }, request: { amount: '0.5' } });
     expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
+  });
+
+  test('nor where it may not be cancelled and the other side is larger: together they take twice the net exposure', () => {
+    const short = view({
+      positionId: '42',
+      positionSide: 'SHORT',
+      direction: known('short'),
+      sizeBase: at({ size: '0.6' }).sizeBase,
+    });
+    const driver = new Driver({ cancel: 'never' }).read(one, short).ask(stopOf('41'));
+    expect(driver.place().request).toMatchObject({ side: 'sell', amount: '0.4' });
+    driver.ask(stopOf('41'), halfOf('41'));
+    expect(driver.place()).toMatchObject({ order: { role: 'reduce' }, request: { amount: '0.4' } });
   });
 
   test.for([
