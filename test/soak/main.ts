@@ -51,12 +51,13 @@ const REFUSED_SHARE = 0.03;
 const KEYS_AT_ONCE = 1_000;
 /** What Redis answers for a key that does not expire. */
 const LASTS = -1;
+const KEPT_NOTICE = /:notify:notice-/;
 
 const LIMITS = {
   heapBytesPerHour: 1 * MEGABYTE,
   /** Connections for retries come and go: what counts is a trend beyond its error. */
   descriptorsPerHour: 10,
-  /** Of the keys that do not expire; those of jobs come and go. The others are as many as their retention lets live. */
+  /** Of the keys that nothing takes away; those of jobs come and go. The others are as many as their retention lets live. */
   moreLastingKeysShare: 0.05,
 } as const;
 
@@ -64,7 +65,7 @@ type Sample = Extract<DaemonAnswer, { kind: 'sample' }> & {
   readonly atMs: number;
   readonly redisBytes: number;
   readonly keys: number;
-  /** Those that do not expire. */
+  /** Those that neither expire nor are notices, of which the queue keeps those of a day. */
   readonly lastingKeys: number;
 };
 
@@ -241,7 +242,9 @@ async function keysIn(redis: Redis): Promise<Pick<Sample, 'keys' | 'lastingKeys'
     for (const key of found) pipeline.pttl(key);
     const answers = (await pipeline.exec()) ?? [];
     keys += found.length;
-    lastingKeys += answers.filter(([, leftMs]) => leftMs === LASTS).length;
+    lastingKeys += found.filter(
+      (key, index) => answers[index]?.[1] === LASTS && !KEPT_NOTICE.test(key),
+    ).length;
     cursor = next;
   } while (cursor !== '0');
   return { keys, lastingKeys };
@@ -275,7 +278,7 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
     ...(descriptors.perHour - descriptors.error < LIMITS.descriptorsPerHour ? [] : ['descriptors grow']),
     ...(lastingKeys[1] <= lastingKeys[0] * (1 + LIMITS.moreLastingKeysShare)
       ? []
-      : ['keys in Redis grow that do not expire']),
+      : ['keys in Redis grow that nothing takes away']),
     ...(undelivered.length === 0 ? [] : [`${undelivered.length} notices were handed over and not delivered`]),
     ...(repeated.length === 0 ? [] : [`${repeated.length} notices were delivered more than once`]),
     ...(traded.opening === 0 ? [] : [`${traded.opening} orders or fills of the daemon opened something`]),
