@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
+import { StoreLostError } from '../core/ports/state-store.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
 import { producerConnection, type RedisTarget } from './connection.ts';
 import { laneJobKey, queuePrefix } from './names.ts';
@@ -45,13 +46,35 @@ export function openQueues({ target, prefix, sealOf = () => undefined, onError }
   const all = [poll, act, notify] as unknown as readonly Queue[];
   return {
     poll,
-    lanes: { dispatch: (lanes) => dispatch(act, lanes) },
-    notifier: { hand: (notices) => hand(notify, notices, sealOf) },
+    lanes: { dispatch: (lanes) => withinTime('queueing lanes', () => dispatch(act, lanes)) },
+    notifier: {
+      hand: (notices) => withinTime('queueing notices', () => hand(notify, notices, sealOf)),
+    },
     all,
     async close() {
       await Promise.all(all.map(closeQueue));
     },
   };
+}
+
+/** A server that is silent for longer is lost. */
+const ANSWER_MS = 1_000;
+
+/**
+ * Polls wait for what they queue: behind a server that has fallen silent an account would not be polled until it speaks
+ * again. What is queued after all finds its job there already, by its id.
+ */
+async function withinTime(doing: string, call: () => Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new Error(`no answer within ${ANSWER_MS} ms`);
+    timer = setTimeout(() => reject(new StoreLostError(doing, error)), ANSWER_MS);
+  });
+  try {
+    await Promise.race([call(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Without a connection there is nothing to end in order; it must not be made anew. */

@@ -1,8 +1,10 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
+import { POINT_PREFIX } from '../../src/pipeline/points.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import {
   hasRedisServer,
@@ -159,5 +161,37 @@ describe.runIf(hasRedisServer())('while Redis', () => {
       ({ record: { content } }) => content.kind === 'action' && content.event.kind === 'intentOpened',
     );
     expect(opened).toHaveLength(1);
+  });
+
+  test('falls silent while people are told of a breach, it is acted on', { timeout: 60_000 }, async () => {
+    const server = await startRedisServer({ args: ['--save', ''] });
+    closeAfterTest(() => server.stop());
+    const proxy = await startSlowRedis(server.url, 0);
+    closeAfterTest(() => proxy.stop());
+    const simulator = await openScene();
+    move(simulator, 0.02);
+    const world = await openDaemonWorld(
+      simulator,
+      {
+        accounts: { long: { rules: ['rule'] } },
+        rules: HALVE.replace('do: [', 'do: [{ notify: {} }, '),
+      },
+      { redis: { url: proxy.url, prefix: 'bw' } },
+    );
+    await world.start();
+    await polls(world, 'long', 3);
+    let isSilent = false;
+    const fallSilent = (): void => {
+      isSilent = true;
+      proxy.close();
+    };
+    const point = `${POINT_PREFIX}notice.handing`;
+    subscribe(point, fallSilent);
+    closeAfterTest(async () => void unsubscribe(point, fallSilent));
+    await drift(simulator, -0.004, () => isSilent, 'people to tell', world);
+    await drift(simulator, -0.0005, () => ours(simulator, 'long').length > 0, 'an order', world);
+    const isBack = world.events.some((event) => event.kind === 'standby' && event.state === 'shared');
+    expect(isBack).toBe(false);
+    proxy.open();
   });
 });
