@@ -32,7 +32,7 @@ export function boundYoungGeneration(): YoungGeneration {
   let timer: NodeJS.Timeout | undefined;
   return {
     follow(accounts) {
-      const look = (): void => growBy(youngBytes() < boundFor(accounts()) ? 2 : 1);
+      const look = (): void => growBy(2 * youngBytes() < boundFor(accounts()) ? 2 : 1);
       look();
       timer ??= setInterval(look, LOOK_MS).unref();
     },
@@ -47,6 +47,7 @@ function boundFor(accounts: number): number {
   return Math.min(Math.max(accounts * BYTES_PER_ACCOUNT, LEAST_BYTES), MOST_BYTES);
 }
 
+/** Held now. The half that is empty between two collections may be missing. */
 function youngBytes(): number {
   return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0;
 }
