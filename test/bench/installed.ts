@@ -114,17 +114,17 @@ export async function openInstalled(program: string, accounts: number): Promise<
       const [firstCpuMs, firstMs] = await until(1);
       const [allCpuMs, allMs] = await until(keys.length);
       const stop = (): Promise<void> => stopDaemon(daemon, files.logFile);
-      return ({
-	firstCpuMs,
-	firstMs,
-	allCpuMs,
-	allMs,
-	daemon: {
-		pid,
-		url: `http://127.0.0.1:${port}`,
-		stop
-	}
-});
+      return {
+        firstCpuMs,
+        firstMs,
+        allCpuMs,
+        allMs,
+        daemon: {
+          pid,
+          url: `http://127.0.0.1:${port}`,
+          stop,
+        },
+      };
     },
     async close() {
       redis.disconnect();
@@ -180,7 +180,9 @@ export function heldBy(pid: number): Held {
 
 function cpuMsOf(pid: number): number {
   // The name of the program is in brackets and may hold anything.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 

@@ -10,8 +10,7 @@ import {
   toDecimal,
   ZERO,
 } from '../quantities/decimal.ts';
-import type { MarketSettings } from '../quantities/settings.ts';
-import type { AccountSettings } from '../quantities/settings.ts';
+import type { AccountSettings, MarketSettings } from '../quantities/settings.ts';
 import type { Direction } from '../rules/subject.ts';
 import { fenceDurationMs } from './fence.ts';
 import { activationGap, opposite } from './order-prices.ts';

@@ -1,6 +1,5 @@
 import type { LaneState } from '../lanes/lane-state.ts';
-import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
-import type { OrderType } from '../ports/exchange.ts';
+import type { OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
 import { clientOrderId } from './client-order-id.ts';
 import type { Want } from './want.ts';
