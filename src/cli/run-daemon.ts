@@ -96,7 +96,7 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
 
 async function watch(io: CliIo, flags: Flags, young: YoungGeneration): Promise<void> {
   const daemon = await start(io, flags);
-  young.follow();
+  young.follow(() => daemon.accounts.all().length);
   io.hide?.((text) => daemon.conceal(text));
   io.outliveOutputs?.();
   const stopListening = io.onHangup?.(() => void daemon.reload());

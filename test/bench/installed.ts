@@ -238,18 +238,10 @@ rules:
 }
 
 function environmentOf(keys: CalmExchange['keys']): NodeJS.ProcessEnv {
-  const { PATH, HOME, TMPDIR, NODE_OPTIONS, MALLOC_ARENA_MAX, MALLOC_TRIM_THRESHOLD_ } = process.env;
+  const { PATH, HOME, TMPDIR, NODE_OPTIONS } = process.env;
   const secrets = keys.flatMap(({ apiKey, apiSecret }, index) => [
     [`KEY_${index}`, apiKey],
     [`SECRET_${index}`, apiSecret],
   ]);
-  return {
-    PATH,
-    HOME,
-    TMPDIR,
-    NODE_OPTIONS,
-    MALLOC_ARENA_MAX,
-    MALLOC_TRIM_THRESHOLD_,
-    ...(Object.fromEntries(secrets) as Record<string, string>),
-  };
+  return { PATH, HOME, TMPDIR, NODE_OPTIONS, ...(Object.fromEntries(secrets) as Record<string, string>) };
 }

@@ -14,6 +14,8 @@ const HELPERS = new Set([
   'steady.ts',
   'fleet-server.ts',
   'attackers.ts',
+  'installed.ts',
+  'calm-exchange.ts',
 ]);
 const directory = new URL('.', import.meta.url);
 const wanted = process.argv.slice(2);

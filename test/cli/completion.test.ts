@@ -9,7 +9,10 @@ import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 
 async function scriptFor(shell: string, commands?: readonly RegisterCommand[]): Promise<string> {
-  const { exitCode, stdout } = await runCommandLine(['completion', shell], commands === undefined ? {} : { commands });
+  const { exitCode, stdout } = await runCommandLine(
+    ['completion', shell],
+    commands === undefined ? {} : { commands },
+  );
   expect(exitCode).toBe(0);
   return stdout;
 }
