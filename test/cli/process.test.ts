@@ -1,10 +1,12 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { abortOnSignals, stopReason } from '../../src/cli/signals.ts';
+import { openScene } from '../daemon/scene.ts';
+import { openDaemonWorld } from '../daemon/world.ts';
 
 const FIXTURE = path.join(import.meta.dirname, 'fixtures/program.ts');
 const FIRST_CALL = path.join(import.meta.dirname, 'fixtures/first-call.ts');
@@ -83,26 +85,43 @@ describe('a real process', () => {
 
 /** In a daemon the code that acts may run for the first time when everything depends on it. */
 describe('a function that is called for the first time', () => {
-  it.each([
-    { command: ['run', '--config', '/nonexistent.yaml'], compiled: true },
-    { command: ['demo'], compiled: true },
-    { command: ['check', '/nonexistent.yaml'], compiled: false },
-  ])('is compiled by then: $compiled, in $command.0', async ({ command, compiled }) => {
-    const preload = ['--allow-natives-syntax', '--import', FIRST_CALL];
-    // Without a PATH no Redis server is found, and the demo ends at once.
-    const child = spawn(process.execPath, [...preload, MAIN, ...command], { env: {} });
-    let stdout = '';
-    child.stdout.on('data', (chunk: Buffer) => {
+  const preload = ['--allow-natives-syntax', '--import', FIRST_CALL];
+
+  async function ends(child: ChildProcess): Promise<{ readonly code: number; readonly lastLine: string }> {
+    let [stdout, stderr] = ['', ''];
+    child.stdout?.on('data', (chunk: Buffer) => {
       stdout += String(chunk);
     });
-    let stderr = '';
-    child.stderr.on('data', (chunk: Buffer) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
       stderr += String(chunk);
     });
     const [code] = (await once(child, 'close')) as [number];
-    expect(code).not.toBe(0);
-    expect(stdout.trimEnd().split('\n').at(-1)).toBe(`compiled with its first call: ${compiled}`);
     expect(stderr).not.toContain('unrecognized flag');
+    return { code, lastLine: stdout.trimEnd().split('\n').at(-1) ?? '' };
+  }
+
+  it.each([
+    { command: ['demo'], compiled: true },
+    { command: ['check', '/nonexistent.yaml'], compiled: false },
+  ])('is compiled by then: $compiled, in $command.0', async ({ command, compiled }) => {
+    // Without a PATH no Redis server is found, and the demo ends at once.
+    const { code, lastLine } = await ends(
+      spawn(process.execPath, [...preload, MAIN, ...command], { env: {} }),
+    );
+    expect(code).not.toBe(0);
+    expect(lastLine).toBe(`compiled with its first call: ${compiled}`);
+  });
+
+  it('is compiled by then in a daemon that watches', async () => {
+    const rules =
+      '  - { id: never, on: position, when: { markPrice: { below: 1 } }, do: [{ notify: {} }] }\n';
+    const parts = { accounts: { long: { rules: ['never'] } }, rules };
+    const { configFile, env } = await openDaemonWorld(await openScene(), parts);
+    const args = [...preload, MAIN, 'run', '--config', configFile];
+    const child = spawn(process.execPath, args, { env: { ...process.env, ...env } });
+    const ended = ends(child);
+    child.stderr.on('data', (chunk: Buffer) => void (String(chunk).includes('watching ') && child.kill()));
+    expect((await ended).lastLine).toBe('compiled with its first call: true');
   });
 });
 
