@@ -63,7 +63,7 @@ export async function playField(
   return {
     seed,
     fixed,
-    cases: inOrder(cases),
+    cases: upTo(options.cases, inOrder(cases)),
     controls: inOrder(controls),
     scenarios: inOrder(scenarios),
     tookMs: performance.now() - startedMs,
@@ -74,4 +74,14 @@ export async function playField(
 
 function inOrder<T>(results: ReadonlyMap<number, T>): readonly T[] {
   return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
+}
+
+/** How many are drawn beyond those that are wanted depends on which thread is faster: they do not count. */
+function upTo(wanted: number, results: readonly CaseResult[]): readonly CaseResult[] {
+  let preventable = 0;
+  return results.filter(({ verdict }) => {
+    const counts = preventable < wanted;
+    if (verdict !== 'unpreventable') preventable += 1;
+    return counts;
+  });
 }

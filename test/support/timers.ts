@@ -34,10 +34,13 @@ export function stopFollowing(): void {
   running.clear();
 }
 
-/** Where in a stack the code begins that asked for a timer: past Node's own frames. */
+/** The clock that everybody sleeps by. */
+const CLOCK = '/src/exchange/system-clock.ts';
+
+/** Where in a stack the code begins that asked for a timer: past Node's own frames, and those of the clock. */
 function callerOf(stack: string | undefined): string {
   const frames = (stack ?? '').split('\n').filter((line) => line.startsWith('    at '));
-  const caller = frames.find((line) => !line.includes('node:'));
+  const caller = frames.find((line) => !line.includes('node:') && !line.includes(CLOCK));
   return (caller ?? 'Node itself').replace('    at ', '').trim();
 }
 
