@@ -27,7 +27,7 @@ export interface KillCase {
 
 /** No account is silent for longer after a kill: from it to the next read that the exchange sees. */
 const MOST_SILENCE_MS = 5_000;
-/** Of which a new process takes so long to be loaded; a machine on which it takes longer is slower by as much. */
+/** The part of it that loading a process takes; a machine that needs longer is slower by as much. */
 const USUAL_START_MS = 1_500;
 /** From when it watches to its first read. */
 const MOST_REST_MS = 3_500;

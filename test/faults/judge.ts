@@ -33,7 +33,7 @@ export interface Judged {
 
 /** A step that was begun completes: so long after a pause began something may still arrive. */
 const PAUSE_GRACE_MS = 15_000;
-/** What is said in the store is known to each daemon, for a time without it. */
+/** Within this time each daemon has read what is said in the store. */
 const LEARNT_MS = 2_000;
 /** The exchange notes the time up to which its market has come. */
 const LOG_LAG_MS = 500;
@@ -233,7 +233,7 @@ function heldBackViolations({ startMs, log, faultWorld: { observed, spec } }: Pl
   });
 }
 
-/** One that is said while a daemon does not reach the store is known when it reaches it again, and has settled. */
+/** A daemon that does not reach the store learns of a pause when it reaches it again and has settled. */
 function pausesOf({ events = [] }: WorldSpec) {
   const losses = troublesOf(events, edgeOfStore);
   return events.flatMap((event) => {

@@ -113,7 +113,7 @@ function invariantOf(words: string): string {
 
 type Answer = Judged | { readonly seed: number; readonly broken: string };
 
-/** Plays that one of several workers makes one after another, until there are none left or it is told to end. */
+/** What several workers play. Each plays one after another, until none are left or it is told to end. */
 interface Plays {
   readonly from: number;
   readonly count: number;

@@ -185,7 +185,8 @@ export class Caller {
       const stopped = this.#unsent(plan, scope);
       if (stopped !== undefined) return { error: stopped };
       const lastMs = protective ? 0 : (this.#lastInLine.get(endpoint.path) ?? 0);
-      const behindMs = lastMs - this.#parts.clock.monotonicMs();
+      // Whole ones: a clock that is not exact may never come to the last fraction.
+      const behindMs = Math.ceil(lastMs - this.#parts.clock.monotonicMs());
       if (behindMs > 0) {
         if (behindMs >= scope.remainingMs()) return spent(endpoint);
         progress.budgetWaitMs += behindMs;

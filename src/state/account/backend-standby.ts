@@ -285,11 +285,13 @@ export class StandbyBackend implements Backend {
     const alone = this.#alone;
     if (alone === undefined) return void (await this.allControls());
     const { shared, randomText } = this.#options;
+    const before = this.#images.map(({ controls }) => controls);
     const texts = await shared.allControls();
     if (this.#alone !== alone) return;
     for (const [index, there] of texts.entries()) {
       const image = this.#image(index);
-      if (there === '' || there === image.controls) continue;
+      // What was learnt while this was on its way, as in a hand-back, is at least as new.
+      if (there === '' || there === image.controls || image.controls !== before[index]) continue;
       const { controls: here } = alone.stateOf(index);
       const merged = mergeControls({ base: image.controls, here, there }, randomText(STAMP_LENGTH));
       image.controls = there;
