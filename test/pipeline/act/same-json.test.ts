@@ -6,28 +6,26 @@ const values = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
     fc.constantFrom(0, 1, '0', '', null, true, undefined),
-    fc.array(tie('value'), { maxLength: 2 }),
+    fc.array(
+      tie('value').map((item) => item ?? 'nothing'),
+      { maxLength: 2 },
+    ),
     fc.dictionary(fc.constantFrom('a', 'b'), tie('value')),
   ),
 })).value;
 
-/** Members in one order; an undefined one in a list is written as null, but no document has such lists. */
+/** With its members in one order. A list has no undefined one, which would be written as null: no document has such lists. */
 function written(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) => {
-    if (member === undefined || member === null || typeof member !== 'object') return member;
-    if (Array.isArray(member)) return member.map((item: unknown) => item ?? 'nothing');
+    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member;
     return Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   });
 }
 
-const withoutNull = (value: unknown): unknown =>
-  Array.isArray(value) ? value.map((item) => withoutNull(item ?? 'nothing')) : value;
-
 test('two values are the same where they are written alike', () => {
   let same = 0;
   fc.assert(
-    fc.property(values, values, (one, other) => {
-      const [a, b] = [withoutNull(one), withoutNull(other)];
+    fc.property(values, values, (a, b) => {
       if (written(a) === written(b)) same += 1;
       expect(isSameJson(a, b)).toBe(written(a) === written(b));
       expect(isSameJson(a, structuredClone(a))).toBe(true);
