@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
@@ -8,14 +10,14 @@ import { type Judged, judge } from './judge.ts';
 import type { FaultWorld } from './parts.ts';
 import { playForReal, realWorlds } from './real-play.ts';
 import { shrink } from './shrink.ts';
-import { Tally } from './tally.ts';
+import { type Summary, Tally } from './tally.ts';
 import { playWithout } from './without-guard.ts';
 
 const HELP = `Plays worlds of the fault matrix: every fault of the simulated exchange, every kind of request and
 every reading of the specification, with hosts, stores, markets and people that trouble them, and checks what must hold
 by the exchange's ledger.
 
-  npm run faults -- [--seeds N] [--from SEED] [--workers N] [--json]
+  npm run faults -- [--seeds N] [--from SEED] [--workers N] [--record FILE] [--json]
   npm run faults -- --seed SEED [--shrink] [--spec]      plays one world again
   npm run faults -- --real [--seeds N] [--from SEED] [--workers N] [--json]
                                                          plays such worlds in real time: daemons are processes, on a
@@ -23,6 +25,7 @@ by the exchange's ledger.
   npm run faults -- --guards [--seeds N] [--from SEED]   takes each guard of the design out of the code, and plays a
                                                          world that shows it (--seeds: looks for such worlds)
 
+  --record   notes each world in FILE; those that FILE says to have held are counted, not played again
   --shrink   finds the shortest list of faults and events with which it still fails
   --spec     prints the world as JSON
 
@@ -30,6 +33,7 @@ Ends with 0 when everything held (or every missing guard was shown), with 1 when
 when it was interrupted (what was played by then is summed up).
 `;
 
+const LONGEST_WORLD_MS = 300_000;
 const MOST_LETTERS = 160;
 /** Real plays mostly wait. */
 const REAL_PER_CORE = 3;
@@ -41,6 +45,7 @@ const { values } = parseArgs({
     guards: { type: 'boolean', default: false },
     real: { type: 'boolean', default: false },
     workers: { type: 'string' },
+    record: { type: 'string' },
     seed: { type: 'string' },
     shrink: { type: 'boolean', default: false },
     spec: { type: 'boolean', default: false },
@@ -63,7 +68,14 @@ else {
   const cores = availableParallelism();
   const workers = whole('workers', values.workers ?? String(values.real ? REAL_PER_CORE * cores : cores));
   if (values.real) await playMany(playsForReal(from, whole('seeds', values.seeds ?? '100')), workers);
-  else await playMany(playsInWorlds(from, whole('seeds', values.seeds ?? '200')), workers);
+  else {
+    const before = values.record === undefined ? new Map<number, Judged>() : heldBefore(values.record);
+    const count = whole('seeds', values.seeds ?? '200');
+    const seeds = Array.from({ length: count }, (_, at) => from + at);
+    const tally = new Tally();
+    for (const seed of seeds) if (before.has(seed)) tally.add(before.get(seed) as Judged);
+    await playMany(playsInWorlds(seeds.filter((seed) => !before.has(seed))), workers, tally);
+  }
 }
 
 /** Each guard by itself; what is not shown is a check that cannot fail. */
@@ -115,30 +127,42 @@ type Answer = Judged | { readonly seed: number; readonly broken: string };
 
 /** What several workers play. Each plays one after another, until none are left or it is told to end. */
 interface Plays {
-  readonly from: number;
   readonly count: number;
   readonly work: (take: (answer: Answer) => void, signal: AbortSignal) => Promise<void>;
 }
 
-/** Each worker is a thread. */
-function playsInWorlds(from: number, count: number): Plays {
-  let next = from;
-  const work: Plays['work'] = (take, signal) =>
-    new Promise((resolve, reject) => {
-      const worker = new Worker(new URL('./worker.ts', import.meta.url));
-      const feed = (): void => {
-        if (signal.aborted || next >= from + count) void worker.terminate().then(() => resolve(), reject);
-        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-        else worker.postMessage(next++);
-      };
-      worker.on('message', (answer: Answer) => {
-        take(answer);
-        feed();
-      });
-      worker.once('error', reject);
-      feed();
-    });
-  return { from, count, work };
+/** Each worker is a thread; one that a world holds for too long is ended, and that world is a finding. */
+function playsInWorlds(seeds: readonly number[]): Plays {
+  const left = seeds.values();
+  const work: Plays['work'] = async (take, signal) => {
+    let worker: Worker | undefined;
+    for (const seed of left) {
+      if (signal.aborted) break;
+      worker ??= new Worker(new URL('./worker.ts', import.meta.url));
+      const answer = await playedBy(worker, seed);
+      if (answer !== undefined) take(answer);
+      else {
+        await worker.terminate();
+        worker = undefined;
+        take({ seed, broken: `not played to its end within ${LONGEST_WORLD_MS / 1_000} s` });
+      }
+    }
+    await worker?.terminate();
+  };
+  return { count: seeds.length, work };
+}
+
+async function playedBy(worker: Worker, seed: number): Promise<Answer | undefined> {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  worker.postMessage(seed);
+  const given = AbortSignal.timeout(LONGEST_WORLD_MS);
+  try {
+    const [answer] = (await once(worker, 'message', { signal: given })) as [Answer];
+    return answer;
+  } catch (error) {
+    if (given.aborted) return undefined;
+    throw error;
+  }
 }
 
 function playsForReal(from: number, count: number): Plays {
@@ -155,11 +179,20 @@ function playsForReal(from: number, count: number): Plays {
       }
     }
   };
-  return { from, count, work };
+  return { count, work };
 }
 
-async function playMany({ from, count, work }: Plays, workers: number): Promise<void> {
-  const tally = new Tally();
+/** What was played before and held; a world that did not is played again. */
+function heldBefore(record: string): Map<number, Judged> {
+  const lines = existsSync(record) ? readFileSync(record, 'utf8').split('\n') : [];
+  const held = lines
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Judged)
+    .filter((judged) => judged.violations.length === 0);
+  return new Map(held.map((judged) => [judged.seed, judged]));
+}
+
+async function playMany({ count, work }: Plays, workers: number, tally = new Tally()): Promise<void> {
   const startedMs = Date.now();
   const over = new AbortController();
   let played = 0;
@@ -170,7 +203,10 @@ async function playMany({ from, count, work }: Plays, workers: number): Promise<
   process.once('SIGINT', stop);
   const take = (answer: Answer): void => {
     const violations = 'broken' in answer ? [answer.broken] : answer.violations;
-    if (!('broken' in answer)) tally.add(answer);
+    if (!('broken' in answer)) {
+      tally.add(answer);
+      if (values.record !== undefined) appendFileSync(values.record, `${JSON.stringify(answer)}\n`);
+    }
     if (violations.length > 0) {
       process.exitCode ||= 1;
       process.stdout.write(`${JSON.stringify({ seed: answer.seed, violations })}\n`);
@@ -184,12 +220,10 @@ async function playMany({ from, count, work }: Plays, workers: number): Promise<
   await Promise.all(Array.from({ length: atOnce }, () => work(take, over.signal)));
   process.removeListener('SIGINT', stop);
   const seconds = (Date.now() - startedMs) / 1_000;
-  report({ from, ...tally.summary(), seconds });
+  report({ ...tally.summary(), seconds });
 }
 
-function report(
-  summary: ReturnType<Tally['summary']> & { readonly from: number; readonly seconds: number },
-): void {
+function report(summary: Summary & { readonly seconds: number }): void {
   if (values.json) {
     process.stdout.write(`${JSON.stringify(summary)}\n`);
     return;
