@@ -152,9 +152,9 @@ const LOSSES = [
   ['closed', true],
 ] as const;
 
-/** Ten minutes are played for one way of each kind, one minute for half of them. */
+/** Ten minutes are played for one way of each kind, one minute for a third of them. */
 describe.each([
-  [60_000, 2],
+  [60_000, 3],
   [600_000, 5],
 ])('a market that falls %d ms after the loss', (breachAfterMs, share) => {
   const some = <T>(all: readonly T[], what: string): readonly T[] =>
