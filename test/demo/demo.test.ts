@@ -4,6 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
 import type { DemoSide } from '../../src/demo/result.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
+import { inTurn } from '../support/slice.ts';
+
+const plays = inTurn(['a table', 'no colours', 'lines', 'no cursor'], 2, 'terminals of a demo');
 
 interface Line {
   readonly event: string;
@@ -56,19 +59,22 @@ describe('breakwater demo', () => {
     expect(all.find(({ event }) => event === 'frame')).toMatchObject({ protectedSide: { amount: '0.5' } });
   });
 
-  test('on a terminal it draws a table in place, gives the cursor back, and ends with another table', async () => {
-    const run = await runCommandLine(['demo', '--duration', '1s'], {
-      tty: true,
-      env: { ...env, FORCE_COLOR: '1' },
-    });
-    expect(run.stdout).toContain('NOT PROTECTED');
-    expect(run.stdout.indexOf(HIDE_CURSOR)).toBeLessThan(run.stdout.lastIndexOf(SHOW_CURSOR));
-    expect(run.stdout).toMatch(COLOUR);
-    expect(run.stdout).toContain('long at 10x');
-    expect(run.stdout).toContain("What happened, by the exchange's own ledger");
-  });
+  test.runIf(plays('a table'))(
+    'on a terminal it draws a table in place, gives the cursor back, and ends with another table',
+    async () => {
+      const run = await runCommandLine(['demo', '--duration', '1s'], {
+        tty: true,
+        env: { ...env, FORCE_COLOR: '1' },
+      });
+      expect(run.stdout).toContain('NOT PROTECTED');
+      expect(run.stdout.indexOf(HIDE_CURSOR)).toBeLessThan(run.stdout.lastIndexOf(SHOW_CURSOR));
+      expect(run.stdout).toMatch(COLOUR);
+      expect(run.stdout).toContain('long at 10x');
+      expect(run.stdout).toContain("What happened, by the exchange's own ledger");
+    },
+  );
 
-  test('with NO_COLOR it still draws in place, without a colour', async () => {
+  test.runIf(plays('no colours'))('with NO_COLOR it still draws in place, without a colour', async () => {
     const run = await runCommandLine(['demo', '--duration', '1s'], {
       tty: true,
       env: { ...env, NO_COLOR: '1' },

@@ -2,12 +2,18 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { describe, expect, inject, test } from 'vitest';
 import { startPrivateRedis } from '../support/redis.ts';
-import { FULL } from '../support/slice.ts';
+import { FULL, inTurn } from '../support/slice.ts';
 import { BOUNDARIES } from './boundaries.ts';
 import { fuzz, inputOf } from './fuzz.ts';
 import { mutatedJson } from './mutate.ts';
 import { seedRedis } from './redis-seed.ts';
 import type { Boundary } from './target.ts';
+
+const plays = inTurn(
+  ['slow', 'slow in the warm-up', 'a leak', 'buffers', 'memory at once', 'memory bit by bit'],
+  3,
+  'what the fuzzer finds',
+);
 
 /** A slice of `npm run fuzz`, with other inputs in each run. What it finds replays with its `--input`. */
 const INPUTS = FULL ? 400 : 75;
@@ -68,19 +74,22 @@ describe('the fuzzer', () => {
   /** Where many inputs are slow: what they may take, and what they take. */
   const [MOST_MS, SLOW_MS] = [8, 12];
 
-  test('reports an input that takes long each time, and none that did once', async () => {
-    const seen = new Set<string>();
-    const once = planted((text) => {
-      if (!seen.has(text)) busy();
-      seen.add(text);
-    });
-    expect((await fuzz(once, { from: 1, count: 3 })).findings).toEqual([]);
-    const { findings } = await fuzz(
-      planted(() => busy()),
-      { from: 1, count: 1 },
-    );
-    expect(findings.map(({ what }) => what)).toEqual(['slow']);
-  });
+  test.runIf(plays('slow'))(
+    'reports an input that takes long each time, and none that did once',
+    async () => {
+      const seen = new Set<string>();
+      const once = planted((text) => {
+        if (!seen.has(text)) busy();
+        seen.add(text);
+      });
+      expect((await fuzz(once, { from: 1, count: 3 })).findings).toEqual([]);
+      const { findings } = await fuzz(
+        planted(() => busy()),
+        { from: 1, count: 1 },
+      );
+      expect(findings.map(({ what }) => what)).toEqual(['slow']);
+    },
+  );
 
   test('blames no input for code that is slow until it is compiled, but still one that is slow after', async () => {
     const { text: slow } = inputOf(await planted(() => undefined).open(), 9);
@@ -93,23 +102,26 @@ describe('the fuzzer', () => {
     expect(findings.map(({ what, seed }) => [what, seed])).toEqual([['slow', 9]]);
   });
 
-  test('judges a slow input of the warm-up too, and one whose valid input is slow', async () => {
-    const slow = (): void => busy(SLOW_MS);
-    const target = planted(slow, MOST_MS);
-    const withValid: Boundary = {
-      name: 'planted',
-      open: async () => ({ ...(await target.open()), valid: { text: 'valid', run: slow } }),
-    };
-    for (const boundary of [target, withValid]) {
-      const { findings } = await fuzz(boundary, { from: 1, count: 2 });
-      expect(findings.map(({ what, seed }) => [what, seed])).toEqual([
-        ['slow', 1],
-        ['slow', 2],
-      ]);
-    }
-  });
+  test.runIf(plays('slow in the warm-up'))(
+    'judges a slow input of the warm-up too, and one whose valid input is slow',
+    async () => {
+      const slow = (): void => busy(SLOW_MS);
+      const target = planted(slow, MOST_MS);
+      const withValid: Boundary = {
+        name: 'planted',
+        open: async () => ({ ...(await target.open()), valid: { text: 'valid', run: slow } }),
+      };
+      for (const boundary of [target, withValid]) {
+        const { findings } = await fuzz(boundary, { from: 1, count: 2 });
+        expect(findings.map(({ what, seed }) => [what, seed])).toEqual([
+          ['slow', 1],
+          ['slow', 2],
+        ]);
+      }
+    },
+  );
 
-  test('finds a leak, but not what is given up at rest', async () => {
+  test.runIf(plays('a leak'))('finds a leak, but not what is given up at rest', async () => {
     const kept: unknown[] = [];
     const leaky = planted(() => void kept.push(Array.from({ length: 20_000 }, () => 0)));
     const { findings, heapGrowthBytes } = await fuzz(leaky, { from: 1, count: 100 });
@@ -122,7 +134,7 @@ describe('the fuzzer', () => {
     expect((await fuzz(resting, { from: 1, count: 100 })).findings).toEqual([]);
   });
 
-  test('finds a leak of buffers, which are not on the heap', async () => {
+  test.runIf(plays('buffers'))('finds a leak of buffers, which are not on the heap', async () => {
     const kept: Buffer[] = [];
     const { findings } = await fuzz(
       planted(() => void kept.push(Buffer.alloc(200_000))),

@@ -327,7 +327,10 @@ describe('every route', () => {
       const methods = new Set(of.map(({ method }) => method));
       const [route] = of;
       if (route === undefined) continue;
-      for (const method of turnOf(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'], route)) {
+      for (const method of turnOf(
+        ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'],
+        route,
+      )) {
         if (methods.has(method) || overlaps(method, url)) continue;
         const answer = await ask(guarded.server, urlOf(route), { method, token: CONTROL_TOKEN });
         expect([`${method} ${url}`, answer.status]).toEqual([`${method} ${url}`, 404]);

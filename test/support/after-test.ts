@@ -15,7 +15,8 @@ export function closeExchangeAfterTest(exchange: Exchange): void {
   closeAfterTest(async () => {
     await exchange.close();
     const { internalErrors } = exchange;
-    if (internalErrors.length > 0) throw new AggregateError(internalErrors, 'the exchange had internal errors');
+    if (internalErrors.length > 0)
+      throw new AggregateError(internalErrors, 'the exchange had internal errors');
   });
 }
 

@@ -6,6 +6,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
+import { inTurn } from '../../support/slice.ts';
+
+const plays = inTurn(['replay', 'stress'], 2, 'interrupted plays');
 
 /** What holds for a process of its own: signals, time zone, locale. */
 
