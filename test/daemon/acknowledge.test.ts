@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { runCommandLine } from '../support/cli.ts';
-import { inTurn } from '../support/slice.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import { ask } from '../web/fixture.ts';
 import { toldThenEscalated } from './config.ts';
 import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
@@ -149,7 +149,7 @@ test.runIf(plays('a shell'))(
   },
 );
 
-test.each([true, false])(
+test.each(sliceOf([true, false], 2, 'acknowledged or not'))(
   'what nobody acknowledges goes to the pager, once, and so does its end (acknowledged: %s)',
   async (isSeenTo) => {
     const [simulator, receiver] = [await openScene(), await startReceiver()];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inTurn } from '../support/slice.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import { d, drift, hasFilled, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
 
@@ -19,13 +19,14 @@ ${more}`;
 const ACCOUNTS = { long: { rules: ['rule'] } };
 
 describe('each reduction, on the ledger', () => {
-  test.each([
+  const reductions = [
     { action: 'reduce: { by: 50%, slippage: 1% }', size: 0.25 },
     { action: 'reduce: { to: 20%, slippage: 1% }', size: 0.1 },
     { action: 'reduce: { toNotional: 6000, slippage: 1% }', size: 0.1 },
     { action: 'reduce: { untilDistance: 60%, slippage: 1% }', size: 0.273 },
     { action: 'reduce: { to: 0%, slippage: 1% }', size: 0 },
-  ])('$action', async ({ action, size }) => {
+  ];
+  test.each(sliceOf(reductions, 3, 'reductions'))('$action', async ({ action, size }) => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, {
       accounts: ACCOUNTS,

@@ -347,7 +347,7 @@ test('a webhook that is set shows in log, metric and API, with what to do, until
   await wait(() => repliesTo(telegram, ANN).length > 0, 'a reply');
 });
 
-test.runIf(hasRedisServer())(
+test.runIf(hasRedisServer() && plays('without Redis'))(
   'while Redis is lost one of two processes listens, and what it did then is not done again when that is back',
   {
     timeout: 120_000,

@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
 import type { DemoSide } from '../../src/demo/result.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
-import { inTurn } from '../support/slice.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 
-const plays = inTurn(['a table', 'no colours', 'lines', 'no cursor'], 2, 'terminals of a demo');
+const plays = inTurn(['a table', 'no colours'], 2, 'terminals of a demo');
 
 interface Line {
   readonly event: string;
@@ -83,10 +83,11 @@ describe('breakwater demo', () => {
     expect(run.stdout).not.toMatch(COLOUR);
   });
 
-  test.each([
+  const plain: [string, Parameters<typeof runCommandLine>[1]][] = [
     ['without a terminal', { tty: false, env }],
     ['on a terminal that cannot move its cursor', { tty: true, env: { ...env, TERM: 'dumb' } }],
-  ])('%s it writes lines', async (_name, options) => {
+  ];
+  test.each(sliceOf(plain, 2, 'places without a picture'))('%s it writes lines', async (_name, options) => {
     const run = await runCommandLine(['demo', '--duration', '1s'], options);
     expect(run.stdout).not.toContain('\u001b');
     expect(run.stdout).toMatch(
@@ -127,15 +128,19 @@ describe('breakwater demo', () => {
     expect(after).not.toContain('Not as it should be');
   });
 
-  test.each([
+  const small = [
     { columns: 79, rows: 24 },
     { columns: 80, rows: 23 },
-  ])('a terminal of %o is too small for the picture: it writes lines', async (size) => {
-    const { exitCode, text } = await stopped([], { tty: true, size });
-    expect(exitCode).toBe(130);
-    expect(text).not.toContain(HIDE_CURSOR);
-    expect(text).toMatch(/s {2}BTC_PERP 60,000\.0/);
-  });
+  ];
+  test.each(sliceOf(small, 2, 'terminals that are too small'))(
+    'a terminal of %o is too small for the picture: it writes lines',
+    async (size) => {
+      const { exitCode, text } = await stopped([], { tty: true, size });
+      expect(exitCode).toBe(130);
+      expect(text).not.toContain(HIDE_CURSOR);
+      expect(text).toMatch(/s {2}BTC_PERP 60,000\.0/);
+    },
+  );
 
   test('Ctrl-C with --json: says that it was stopped, and the last line is as ever', async () => {
     const { exitCode, text } = await stopped(['--json'], { tty: false });

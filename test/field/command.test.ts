@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { inTurn } from '../support/slice.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import type { FieldReport } from './report.ts';
 
 const plays = inTurn(['a report', 'a case'], 2, 'runs of the field');
@@ -31,16 +31,21 @@ test('the help names every factor with its values, and what the exit codes mean'
   expect(stdout).toContain('Ends with 0');
 });
 
-test.each([
+const REFUSED = [
   [['--cases', 'many'], '--cases many: expected a whole number'],
   [['--only', 'latency=4 s'], '--only latency=4 s: expected factor=value'],
   [['--case', '1-s99999'], '--case 1-s99999: there is no such case'],
   [['--sead', '1'], "Unknown option '--sead'"],
-])('%j is refused with the reason', async (args, reason) => {
-  const { stdout, stderr, code } = await run(...args);
-  expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
-  expect(stderr).toContain(reason);
-});
+] as const;
+
+test.each(sliceOf(REFUSED, 4, 'options that make no sense'))(
+  '%j is refused with the reason',
+  async (args, reason) => {
+    const { stdout, stderr, code } = await run(...args);
+    expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
+    expect(stderr).toContain(reason);
+  },
+);
 
 test.runIf(plays('a report'))(
   'a run with one value of a factor reports only that, as JSON, and the same each time',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, inject } from 'vitest';
 import { closeWhatIsOpen } from './after-test.ts';
 import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
-import { stopFollowing } from './timers.ts';
+import { followTimers, stopFollowing } from './timers.ts';
 
 /**
  * Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind.
@@ -15,6 +15,9 @@ fc.configureGlobal({ seed: inject('fastCheckSeed') });
 const MARK_NAME = 'BREAKWATER_TEST_FILE';
 const mark = `${MARK_NAME}=${randomUUID()}`;
 let before: Footprint;
+
+// Each file anew: files of one process share the module.
+followTimers();
 
 // The first hook to run and, as hooks unwind, the last.
 beforeAll(() => {
