@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { describe, expect, inject, test } from 'vitest';
 import { startPrivateRedis } from '../support/redis.ts';
-import { FULL, inTurn } from '../support/slice.ts';
+import { FULL, inTurn, sliceOf } from '../support/slice.ts';
 import { BOUNDARIES } from './boundaries.ts';
 import { fuzz, inputOf } from './fuzz.ts';
 import { mutatedJson } from './mutate.ts';
