@@ -8,7 +8,7 @@ process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modul
 
 /** They compare what happens with the time that it takes: only each other run beside them. */
 const LIVE = [
-  'test/daemon/{crowd,scale,stress-thread}.test.ts',
+  'test/daemon/{crowd,examine-config,scale,stress-thread}.test.ts',
   'test/docs/first-hour.test.ts',
   'test/exchange/call/bounds.test.ts',
   'test/world/equivalence.test.ts',
