@@ -181,13 +181,17 @@ describe.each([
       }
     };
     // A subscription takes a moment to stand.
-    await heard('free', () => a.leaveMutex('once', 'nobody'));
+    const enter = () => a.enterMutex('once', { ...LEASE, leaseMs: 5000, owner: 'a' });
+    await heard('free', async () => {
+      await enter();
+      await a.leaveMutex('once', 'a');
+    });
     signals.length = 0;
-    await a.enterMutex('once', { ...LEASE, leaseMs: 5000, owner: 'a' });
+    await enter();
     for (let times = 0; times < 5; times++) {
       await b.enterMutex('once', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
     }
-    await b.leaveMutex('once', 'b');
+    await a.leaveMutex('once', 'a');
     await heard('free', async () => undefined);
     expect(signals.filter(({ kind, key }) => kind === 'urgent' && key === 'once')).toHaveLength(1);
     stop();
