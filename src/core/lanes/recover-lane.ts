@@ -132,14 +132,18 @@ export function startEpoch(
     epoch,
     change: null,
     doubt: { why: 'newStore', sinceMs: nowMs, sentAhead: [] },
-    orders: recovered.orders.map(askedAnew),
+    orders: recovered.orders.map(askedAfter),
   };
 }
 
-/** Whoever acted on what this store does not know may have taken it down: it is sent again under its own id. */
-function askedAnew(order: OwnOrder): OwnOrder {
+/**
+ * Somebody may have taken it down and this store not know: that it was accepted proves nothing any more, so it is sent
+ * again under its own id.
+ */
+function askedAfter(order: OwnOrder): OwnOrder {
   if (order.presumedFilled) return order;
-  return { ...order, status: 'unsure', behindCancel: true };
+  const asked = { ...order, status: 'unsure' } as const;
+  return order.role === 'cover' ? { ...asked, mayHaveVanished: true } : { ...asked, behindCancel: true };
 }
 
 /** Held, a lane does nothing by itself: an account-wide action is under way. */
