@@ -79,7 +79,13 @@ const ACKNOWLEDGEMENT = {
   expiresAtMs: LATER_MS,
 } as const;
 
-const SELL = { market: 'BTC_PERP', kind: 'placing', reason: 'reduce', words: 'sell 1', alarm: false } as const;
+const SELL = {
+  market: 'BTC_PERP',
+  kind: 'placing',
+  reason: 'reduce',
+  words: 'sell 1',
+  alarm: false,
+} as const;
 
 /** A decision of the process, and a request behind it if that is asked for. */
 async function act(state: State, accountId: string, sends: boolean): Promise<void> {
