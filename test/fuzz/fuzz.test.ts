@@ -17,12 +17,16 @@ const INPUTS = FULL ? 400 : 75;
 const CONFIGS = FULL ? 200 : 40;
 const FROM = inject('fastCheckSeed') % 500_000_000;
 
-test.each(sliceOf(BOUNDARIES, 2, 'boundaries'))('whatever comes in, $name holds', { timeout: 120_000 }, async (boundary) => {
-  const count = boundary.name === 'config' ? CONFIGS : INPUTS;
-  const { inputs, findings } = await fuzz(boundary, { from: FROM, count });
-  expect(findings).toEqual([]);
-  expect(inputs).toBe(count);
-});
+test.each(sliceOf(BOUNDARIES, 2, 'boundaries'))(
+  'whatever comes in, $name holds',
+  { timeout: 120_000 },
+  async (boundary) => {
+    const count = boundary.name === 'config' ? CONFIGS : INPUTS;
+    const { inputs, findings } = await fuzz(boundary, { from: FROM, count });
+    expect(findings).toEqual([]);
+    expect(inputs).toBe(count);
+  },
+);
 
 /** Nobody reads it, and it is there for a millisecond. */
 const GONE_AT_ONCE = 'probe';

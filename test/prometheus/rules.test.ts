@@ -109,7 +109,9 @@ describe('promtool', () => {
     const never = changeRules((rule) => ({ ...rule, expr: 'vector(1) > 2' }));
     const silent = await tested(never, ({ alert }) => some.has(alert));
     const changed = CASES.filter(({ alert }) => some.has(alert));
-    expect(changed.filter(({ alert }) => silent?.output.includes(`alertname: ${alert},`) !== true)).toEqual([]);
+    expect(changed.filter(({ alert }) => silent?.output.includes(`alertname: ${alert},`) !== true)).toEqual(
+      [],
+    );
   });
 });
 
