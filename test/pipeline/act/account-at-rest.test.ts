@@ -25,7 +25,6 @@ import {
   settings,
 } from '../../core/rules/fixtures.ts';
 import { storedWith } from '../../core/view/fixtures.ts';
-import { runsOf } from '../../support/slice.ts';
 
 /** Mark 90, liquidation at 81: the stop stands 6 % away. */
 const shown = position({ market: MARKET, positionId: '42' });
@@ -201,7 +200,7 @@ test('what is taken for an account at rest with its stops comes to nothing', () 
       const { limits: _, ...others } = documents;
       expect({ ...acted, documents: others }).toEqual(NOTHING_ACTED);
     }),
-    { numRuns: runsOf(500) },
+    { numRuns: 500 },
   );
   expect(seen.resting).toBeGreaterThan(50);
   expect(seen.busy).toBeGreaterThan(50);

@@ -95,8 +95,8 @@ test('what is taken for an account at rest comes to nothing', () => {
     }),
     { numRuns: runsOf(5_000) },
   );
-  expect(seen.atRest).toBeGreaterThan(100);
-  expect(seen.busy).toBeGreaterThan(100);
+  expect(seen.atRest).toBeGreaterThan(25);
+  expect(seen.busy).toBeGreaterThan(25);
 });
 
 test('an ordinary calm account is at rest', () => {
