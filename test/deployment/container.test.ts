@@ -196,6 +196,7 @@ describe('the image', () => {
 
   test.runIf(builds('image'))(
     'exchange and daemon of docker-compose.yml work together, and end when they are told to',
+    { timeout: 120_000 },
     async () => {
       await shell(
         [
