@@ -47,10 +47,14 @@ export interface AuditedWorld extends Pick<World, 'audit' | 'startMs'> {
   };
 }
 
-export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
+/** `died`: what was recorded besides, and died with its process. */
+export async function auditTrailOf(
+  world: AuditedWorld,
+  died: readonly AuditEvent[] = [],
+): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
   const chained = eventsIn(read.flatMap((records) => records.chained));
-  const events = [...chained, ...eventsIn(read.flatMap((records) => records.attached))];
+  const events = [...chained, ...eventsIn(read.flatMap((records) => records.attached)), ...died];
   const idsOf = (wanted: (event: AuditEvent) => boolean): ReadonlySet<string> =>
     new Set(
       events.flatMap((event) =>
