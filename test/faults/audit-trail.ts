@@ -47,14 +47,10 @@ export interface AuditedWorld extends Pick<World, 'audit' | 'startMs'> {
   };
 }
 
-/** `died`: what was recorded besides, and died with its process. */
-export async function auditTrailOf(
-  world: AuditedWorld,
-  died: readonly AuditEvent[] = [],
-): Promise<AuditTrail> {
+export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
   const chained = eventsIn(read.flatMap((records) => records.chained));
-  const events = [...chained, ...eventsIn(read.flatMap((records) => records.attached)), ...died];
+  const events = [...chained, ...eventsIn(read.flatMap((records) => records.attached))];
   const idsOf = (wanted: (event: AuditEvent) => boolean): ReadonlySet<string> =>
     new Set(
       events.flatMap((event) =>

@@ -1,4 +1,3 @@
-import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import type { AuditReader } from '../../src/core/ports/audit-reader.ts';
 import { StoreLostError } from '../../src/core/ports/state-store.ts';
 import type { Telemetry } from '../../src/core/ports/telemetry.ts';
@@ -63,8 +62,6 @@ export interface Played {
   readonly said: string;
   /** What failed that no code expected. */
   readonly errors: readonly unknown[];
-  /** What processes that were killed had recorded: alone they have it in memory, and worlds have no disk. */
-  readonly died?: readonly AuditEvent[];
 }
 
 /** Plays a world in virtual time and checks what must hold in it by the exchange's ledger and request log. */
@@ -72,18 +69,13 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const { spec, second } = faultWorld;
   const truth = new TruthCheck();
   const told = new ToldCheck();
-  const died: AuditEvent[] = [];
-  const observe = (daemon: string): Telemetry => {
-    const isKilled = spec.events?.some((event) => event.kind === 'kill' && event.daemon === daemon);
-    return {
-      emit: (event) => {
-        truth.hear(event, world.elapsedMs());
-        told.hear(event, world.elapsedMs());
-        if (event.kind === 'audited' && isKilled === true) died.push(event.event);
-      },
-    };
+  const observer: Telemetry = {
+    emit: (event) => {
+      truth.hear(event, world.elapsedMs());
+      told.hear(event, world.elapsedMs());
+    },
   };
-  const world: World = openWorld(spec, { observe });
+  const world: World = openWorld(spec, { observe: () => observer });
   const { exchange, audit, startMs, daemons } = world;
   const log: RequestRecord[] = [];
   let breachMs: number | undefined;
@@ -99,8 +91,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   }
   const said = JSON.stringify(daemons.map(({ events, notices }) => [events, notices]));
   const polls = daemons.reduce((sum, one) => sum + one.polls, 0);
-  const { errors } = world;
-  const played = { faultWorld, startMs, exchange, audit, log, breachMs, polls, said, errors, died };
+  const played = { faultWorld, startMs, exchange, audit, log, breachMs, polls, said, errors: world.errors };
   return await judgePlayed(played, (trail) => [...truth.violations(world), ...told.violations(world, trail)]);
 }
 
@@ -109,9 +100,9 @@ export async function judgePlayed(
   played: Played,
   found: (trail: AuditTrail) => readonly string[],
 ): Promise<Judged> {
-  const { faultWorld, exchange, startMs, log, polls, audit, died } = played;
+  const { faultWorld, exchange, startMs, log, polls, audit } = played;
   const { spec, readings, sparesSecond, pairs } = faultWorld;
-  const trail = await auditTrailOf({ audit, startMs, spec }, died);
+  const trail = await auditTrailOf({ audit, startMs, spec });
   const entries = exchange.model.ledger();
   const violations = [
     ...ledgerViolations(entries, trail, startMs, hostsOf(spec)).map((words) => `1 or 4: ${words}`),
