@@ -118,6 +118,17 @@ describe('where another process went on with an account meanwhile', () => {
     own.store.forgetAll();
     expect((await epochOf(own)) === before).toBe(!sends);
   });
+
+  test('and both decided, what that one did is in force', async () => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    standby.takeOver();
+    await count(own, KNOWN);
+    for (const next of [2, 3]) expect(await count(other(), KNOWN)).toBe(next);
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+    own.store.forgetAll();
+    expect(episodeOf(await load(own, KNOWN))).toBe(3);
+  });
 });
 
 describe('what was done alone is in force although people put meanwhile', () => {
