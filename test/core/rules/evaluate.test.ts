@@ -8,6 +8,7 @@ import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
 import { reasonWords } from '../../../src/core/rules/reason.ts';
 import type { ConditionSpec, RuleSpec } from '../../../src/core/rules/rule.ts';
+import { runsOf } from '../../support/slice.ts';
 import {
   above,
   at,
@@ -721,7 +722,7 @@ describe('properties', () => {
           ({ state } = evaluation);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 
@@ -733,7 +734,7 @@ describe('properties', () => {
           for (const { words } of transitions) expect(words).not.toBe('');
         }
       }),
-      { numRuns: 100 },
+      { numRuns: runsOf(100) },
     );
   });
 
@@ -755,7 +756,7 @@ describe('properties', () => {
           }
         });
       }),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 
@@ -785,7 +786,7 @@ describe('properties', () => {
         );
         expect(about41(beside)).toEqual(about41(alone));
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 
@@ -824,7 +825,7 @@ describe('properties', () => {
           );
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 
@@ -839,7 +840,7 @@ describe('properties', () => {
           expect(decided(jumping)).toEqual(decided(steady));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 
