@@ -106,9 +106,8 @@ export class NonceMutex {
   }
 
   #onSignal(kind: 'free' | 'urgent'): void {
-    // That something urgent waits frees nothing. Whoever waits hears that of its own asking, and would ask again at once.
     if (kind === 'urgent') this.#makeWay();
-    else this.#wake?.();
+    this.#wake?.();
   }
 
   /** Something urgent waits in another process: it goes first, unless something here is urgent, too. */

@@ -40,7 +40,8 @@ export interface HandedBack {
   readonly accountId: string;
   /**
    * `continued`: the shared one had stood still. `merged`: what this process knew is in force, as the shared one had
-   * less of it. `superseded`: another process went on with the account, and what it made is in force.
+   * less of it, or nobody but people had changed that. `superseded`: another process went on with the account, and what
+   * it made is in force.
    */
   readonly how: 'continued' | 'merged' | 'superseded';
   /** Audit records that could not continue their chain: they belong into it as a segment of their own. */

@@ -865,6 +865,18 @@ describe('unknown', () => {
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
   });
 
+  test('what a cancel that nobody knows of may have taken down is not sent again then: where its id is taken, nothing would be placed', () => {
+    const likely = { ...at({}), liquidationProbability: () => known(0.2) };
+    const driver = new Driver().read(likely).ask(action(half));
+    const before = driver.place();
+    driver.later(1_000).read(likely);
+    driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
+    driver.read(likely);
+    const ahead = driver.place();
+    expect(ahead).toMatchObject({ ahead: true, isResend: false, order: { overshoot: true } });
+    expect(ahead.request.clientOrderId).not.toBe(before.request.clientOrderId);
+  });
+
   test('unless that is forbidden', () => {
     const likely = { ...at({}), liquidationProbability: () => known(0.2) };
     const driver = new Driver({ overshoot: 'never' }).read(likely).ask(action(half)).lose('place');

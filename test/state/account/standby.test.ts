@@ -87,10 +87,10 @@ const SELL = {
   alarm: false,
 } as const;
 
-/** A decision of the process, and a request behind it if that is asked for. */
-async function act(state: State, accountId: string, sends: boolean): Promise<void> {
+/** A decision of the process, and a request behind it if that is asked for. Of two at one time nobody can tell which it was. */
+async function act(state: State, accountId: string, sends: boolean, atMs = 1): Promise<void> {
   const base = await load(state, accountId);
-  const event = { ...SELL, accountId, atMs: 1 };
+  const event = { ...SELL, accountId, atMs };
   const lanes = new Map([['BTC_PERP', lane(base, 'BTC_PERP', 1)]]);
   const audit = sends ? [{ kind: 'action', event } as const] : [note('decided')];
   await commit(state, {
@@ -113,10 +113,21 @@ describe('where another process went on with an account meanwhile', () => {
     const before = await epochOf(own);
     standby.takeOver();
     await act(own, KNOWN, sends);
-    await act(other(), KNOWN, true);
+    await act(other(), KNOWN, true, 2);
     expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
     own.store.forgetAll();
     expect((await epochOf(own)) === before).toBe(!sends);
+  });
+
+  test('and both decided, what that one did is in force', async () => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    standby.takeOver();
+    await count(own, KNOWN);
+    for (const next of [2, 3]) expect(await count(other(), KNOWN)).toBe(next);
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+    own.store.forgetAll();
+    expect(episodeOf(await load(own, KNOWN))).toBe(3);
   });
 });
 
