@@ -43,6 +43,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       'state/',
       'config/',
       'app/configured-accounts.ts',
+      'app/open-mirror.ts',
       'app/pipeline.ts',
       'app/standby.ts',
     ],

@@ -272,21 +272,7 @@ export class WorldDaemon {
     const backend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
     backend.hasCompany = this.#surroundings.hasCompany;
     const state = createMemoryState(stateOptions, { backend });
-    const accounts = new ConfiguredAccounts({
-      clock,
-      timers,
-      random,
-      nonces: link.nonces,
-      limits: link.limits,
-      fallbackLimits: createMemoryRateLimitStore(clock),
-      telemetry,
-      ordinal: this.#ordinal,
-      instance,
-      connections: new Connections({
-        open: (origin, { baseUrls }) => this.#surroundings.connect(regionOf(origin, baseUrls), process),
-        timers,
-      }),
-    });
+    const accounts = this.#openAccounts(process, link, random);
     const memory = new ReadMemory();
     const notifier = this.#notifier();
     const over = new AbortController();
@@ -342,6 +328,29 @@ export class WorldDaemon {
       probe,
       mirror: undefined,
     };
+  }
+
+  #openAccounts(
+    process: MachineProcess,
+    { nonces, limits }: LinkedStores,
+    random: () => number,
+  ): ConfiguredAccounts {
+    const { clock, timers } = process;
+    return new ConfiguredAccounts({
+      clock,
+      timers,
+      random,
+      nonces,
+      limits,
+      fallbackLimits: createMemoryRateLimitStore(clock),
+      telemetry: this.#telemetry,
+      ordinal: this.#ordinal,
+      instance: this.#instance(),
+      connections: new Connections({
+        open: (origin, { baseUrls }) => this.#surroundings.connect(regionOf(origin, baseUrls), process),
+        timers,
+      }),
+    });
   }
 
   #openMirror({ process, backend, time }: Life, lost: string | undefined): Promise<Mirror | undefined> {
