@@ -13,6 +13,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { bundle } from './lib/bundle.mjs';
 import { copyDeclarations } from './lib/declarations.mjs';
+import { licencesOf } from './lib/licences.mjs';
 import { sbomOf } from './lib/sbom.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
@@ -26,7 +27,8 @@ const dist = path.join(ROOT, 'dist');
 rmSync(dist, { recursive: true, force: true });
 const exitCode = await compile('tsconfig.types.json');
 if (exitCode === 0) {
-  await bundle(ROOT, dist);
+  const modules = await bundle(ROOT, dist);
+  writeFileSync(path.join(dist, 'LICENSES.txt'), licencesOf(modules));
   // Types of what others import, and of nothing else.
   const types = path.join(dist, '.types');
   const entries = readdirSync(path.join(types, 'src', 'package')).map((name) => `src/package/${name}`);
