@@ -1,10 +1,14 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
 
 /** Programs of threads: a worker is started by the place of its file. */
-const THREADS = ['src/app/config-thread', 'src/app/scheduled-stress/stress-thread', 'src/app/tune/tune-thread'];
+const THREADS = [
+  'src/app/config-thread',
+  'src/app/scheduled-stress/stress-thread',
+  'src/app/tune/tune-thread',
+];
 const PLACE = 'place-of:';
 
 /**
@@ -43,7 +47,10 @@ export async function bundle(root, dist) {
     platform: 'node',
     input: Object.fromEntries(entries.map((entry) => [entry, path.join(root, `${entry}.ts`)])),
     external: (id, importer) => isExternal(id, importer ?? ''),
-    plugins: [placed(root)],
+    // Of bullmq only what is used: its files have no effects of their own, which it does not say.
+    resolve: { alias: { bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js') } },
+    treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
+    plugins: [board(), placed(root)],
     onLog(_level, log) {
       // A warning of the bundler is a program that behaves otherwise than its sources.
       throw new Error(log.message);
@@ -55,9 +62,21 @@ export async function bundle(root, dist) {
     sourcemap: true,
     entryFileNames: '[name].js',
     chunkFileNames: 'src/chunks/[name].js',
+    // Sources are in the maps. What is loaded stays in memory as text.
+    comments: false,
   });
   await built.close();
-  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  const chunks = output.flatMap((file) => (file.type === 'chunk' ? [file] : []));
+  for (const { fileName, code } of chunks) writeFileSync(path.join(dist, fileName), inAscii(code));
+  return chunks.flatMap(({ moduleIds }) => moduleIds);
+}
+
+/**
+ * A character beyond ASCII, and V8 keeps two bytes for each of the whole file.
+ * @param {string} code
+ */
+function inAscii(code) {
+  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** @param {string} id @param {string} importer */
@@ -65,6 +84,24 @@ function isExternal(id, importer) {
   if (id.startsWith('.') || path.isAbsolute(id)) return false;
   if (isBuiltin(id)) return true;
   return importer.includes('node_modules') ? APART.has(id) : !BUNDLED.has(id);
+}
+
+const BOARD_QUEUE = '\0queue-of-the-board';
+
+/**
+ * The queues' page asks bullmq for two classes, in a way that would take all of it along.
+ * @returns {import('rolldown').Plugin}
+ */
+function board() {
+  return {
+    name: 'board',
+    resolveId(id, importer = '') {
+      return id === 'bullmq' && importer.includes('@bull-board') ? BOARD_QUEUE : undefined;
+    },
+    load(id) {
+      return id === BOARD_QUEUE ? "export { FlowProducer, Queue } from 'bullmq';" : undefined;
+    },
+  };
 }
 
 /**
@@ -85,11 +122,12 @@ function placed(root) {
       };
     },
     renderChunk(code, { fileName }) {
-      if (!code.includes(PLACE)) return undefined;
       const found = new RegExp(`(["'\`])${PLACE}([^"'\`]+)\\1`, 'g');
       const from = path.posix.dirname(fileName);
       return {
-        code: code.replaceAll(found, (_all, _quote, place) => JSON.stringify(path.posix.relative(from, place))),
+        code: code.replaceAll(found, (_all, _quote, place) =>
+          JSON.stringify(path.posix.relative(from, place)),
+        ),
         map: null,
       };
     },

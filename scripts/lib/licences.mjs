@@ -31,7 +31,8 @@ function entryOf(folder) {
     .filter((file) => FILE.test(file))
     .sort()
     .map((file) => readFileSync(path.join(folder, file), 'utf8').replaceAll('\r\n', '\n').trim());
-  if (texts.length === 0 && license !== 'MIT') throw new Error(`${name} brings no text of its licence (${license})`);
+  if (texts.length === 0 && license !== 'MIT')
+    throw new Error(`${name} brings no text of its licence (${license})`);
   const holder = typeof author === 'object' ? author.name : (author ?? `the authors of ${name}`);
   return {
     title: `${name} ${version} (${license})`,

@@ -147,7 +147,7 @@ async function open(): Promise<void> {
 
 function reopen(id: string): void {
   if (model.openPositions(id, PERPETUAL).length > 0) return;
-  const { collateral = {}, positions = [] } = seedOf(id);
+  const { collateral, positions = [] } = seedOf(id);
   simulator.exchange.change(() => {
     for (const [ticker, wanted] of Object.entries(collateral)) {
       // An order of its owner pays a fee and the spread.
