@@ -215,7 +215,7 @@ simulator.exchange;
     const [account] = simulator.accounts;
     const config = `insecure: [redis]
 exchange: { baseUrls: ["${simulator.baseUrl}"] }
-redis: { url: "${redis.url}", prefix: "${redis.prefix}" }
+redis: { url: "${redis.url}", prefix: "${redis.prefix.slice(0, -1)}" }
 accounts:
   - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [blind] }
 rules:
@@ -234,11 +234,15 @@ rules:
     createInterface(child.stdout).on('line', (line) => loaded.push(line));
     const logged: Record<string, unknown>[] = [];
     const log = createInterface(child.stderr);
-    log.on('line', (line) => logged.push(JSON.parse(line) as Record<string, unknown>));
+    log.on('line', (line) => {
+      const isJson = line.startsWith('{');
+      logged.push(isJson ? (JSON.parse(line) as Record<string, unknown>) : { event: 'crash', words: line });
+    });
     const told = async (event: string, times = 1): Promise<string> => {
       const found = () => logged.filter((one) => one['event'] === event);
       while (found().length < times && child.exitCode === null) await once(log, 'line');
-      return String(found()[times - 1]?.['words']);
+      const last = found()[times - 1] ?? expect.fail(JSON.stringify(logged.at(-1)));
+      return String(last['words']);
     };
     const url = /http:\/\/[\d.]+:\d+/.exec(await told('listening'))?.[0] ?? expect.fail('no address');
     await told('started');
