@@ -6,29 +6,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Hundreds of the processes that tests start load the same sources; compiling them is most of a start. */
 process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modules/.cache/node-compile');
 
-/** They mostly wait, for 20 s or longer, and begin first: nothing else remains to be done while the last one waits. */
-const LONGEST = [
-  'test/crash/*.test.ts',
-  'test/daemon/{actions,built-in-notices,cluster,instances,readings,redis-lost,scheduled-stress,sentinel}.test.ts',
-  'test/daemon/{telemetry,without-redis}.test.ts',
-  'test/demo/demo.test.ts',
-  'test/faults/real.test.ts',
-  'test/outages/*.test.ts',
-  'test/page/{answers,daemon}.test.ts',
-  'test/security/slow.test.ts',
-];
-/** They mostly wait: several at once. */
-const WAITING = [
-  'test/cli/orders.test.ts',
-  'test/contract/faults.test.ts',
-  'test/daemon/*.test.ts',
-  'test/pipeline/act/waiting.test.ts',
-  'test/queues/*.test.ts',
-  'test/web/events.test.ts',
-];
 /** They compare what happens with the time that it takes: only each other run beside them. */
 const LIVE = [
-  'test/daemon/{crowd,scale,stress-thread}.test.ts',
+  'test/daemon/{crowd,examine-config,scale,stress-thread}.test.ts',
   'test/docs/first-hour.test.ts',
   'test/exchange/call/bounds.test.ts',
   'test/world/equivalence.test.ts',
@@ -36,47 +16,103 @@ const LIVE = [
 /** So do these, and they keep a core busy meanwhile. */
 const LIVE_AND_BUSY = ['test/fuzz/fuzz.test.ts', 'test/grafana/*.test.ts'];
 
+/** They mock modules: each file needs modules of its own. */
+const MOCKING = ['test/replay/report/of-a-run.test.ts'];
+
+/** They mostly wait. Names below `test/`, or their beginnings. */
+const WAITING = [
+  'cli/orders',
+  'contract/faults',
+  'crash/',
+  'daemon/',
+  'demo/demo',
+  'faults/real',
+  'outages/',
+  'page/answers',
+  'page/daemon',
+  'pipeline/act/waiting',
+  'queues/',
+  'security/slow',
+  'web/events',
+];
+
 /**
- * The longest of their groups, longest first. Vitest begins with the files that took longest before; on a clone that has
- * run none it goes by their size, and would begin with these last, when nothing is left to run beside them.
+ * The longest, longest first. Vitest knows how long files took before; on a clone that has run none it goes by their
+ * size, and would begin with these last, when nothing is left to run beside them.
  */
 const FIRST = [
   'docs/first-hour',
-  'crash/step-points',
-  'crash/poll-points',
-  'daemon/instances',
-  'crash/account-points',
-  'demo/demo',
-  'daemon/sentinel',
-  'daemon/cluster',
-  'daemon/scheduled-stress',
-  'daemon/built-in-notices',
-  'daemon/telemetry',
   'daemon/without-redis',
-  'scripts/release',
-  'field/command',
-  'world/turns',
+  'faults/real',
+  'page/answers',
+  'daemon/instances',
+  'demo/demo',
+  'crash/step-points',
+  'daemon/built-in-notices',
+  'daemon/telegram-commands',
+  'page/daemon',
+  'daemon/cluster',
+  'daemon/started-without-redis',
+  'crash/poll-points',
+  'security/slow',
+  'daemon/acknowledge',
+  'daemon/one-truth',
+  'crash/account-points',
+  'daemon/heartbeat',
+  'security/planted',
   'world/determinism',
-  'world/contended',
-  'field/field',
-  'rulesets/slice',
-  'config/fuzz',
+  'scripts/release',
   'package/package',
-  'core/lanes/histories',
+  'page/page',
+  'faults/faults',
+  'world/turns',
   'calibration/calibration',
+  'security/access',
+  'field/command',
+  'deployment/container',
+  'field/field',
+  'page/accessible',
+  'replay/stress/stress',
+  'world/joint',
+  'cli/replay/replay',
+  'rulesets/slice',
+  'core/lanes/histories',
+  'config/fuzz',
   'scripts/start',
-].map((name) => path.join(import.meta.dirname, 'test', `${name}.test.ts`));
+];
 
-class LongestFirst extends BaseSequencer {
+const TESTS = path.join(import.meta.dirname, 'test');
+
+function nameOf({ moduleId }: TestSpecification): string {
+  return path.relative(TESTS, moduleId).replace('.test.ts', '');
+}
+
+function isWaiting(file: TestSpecification): boolean {
+  return WAITING.some((beginning) => nameOf(file).startsWith(beginning));
+}
+
+/** The longest first, and at all times as many that wait as keep a core busy: neither is left over at the end. */
+class Interleaved extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    if (files.some((file) => this.ctx.cache.getTestSpecificationResult(file) !== undefined)) return sorted;
-    const groups = [...new Set(sorted.map(({ project }) => project.name))];
-    const placeOf = ({ project, moduleId }: TestSpecification): number => {
-      const rank = FIRST.indexOf(moduleId);
-      return groups.indexOf(project.name) + (rank === -1 ? FIRST.length : rank) / (FIRST.length + 1);
+    const sorted = this.#longestFirst(await super.sort(files));
+    const places = new Map<TestSpecification, number>();
+    for (const [group, { name }] of GROUPS.entries()) {
+      const ofGroup = sorted.filter(({ project }) => project.name === name);
+      const [waiting, working] = [ofGroup.filter(isWaiting), ofGroup.filter((file) => !isWaiting(file))];
+      for (const list of [waiting, working]) {
+        for (const [index, file] of list.entries()) places.set(file, group + index / list.length);
+      }
+    }
+    return sorted.toSorted((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
+  }
+
+  #longestFirst(files: TestSpecification[]): TestSpecification[] {
+    if (files.some((file) => this.ctx.cache.getTestSpecificationResult(file) !== undefined)) return files;
+    const rank = (file: TestSpecification): number => {
+      const place = FIRST.indexOf(nameOf(file));
+      return place === -1 ? FIRST.length : place;
     };
-    return sorted.toSorted((a, b) => placeOf(a) - placeOf(b));
+    return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
@@ -85,25 +121,24 @@ interface Group {
   readonly include: readonly string[];
   readonly exclude?: readonly (readonly string[])[];
   readonly maxWorkers: number;
-  /** Groups of one order run at the same time; who waits for a worker goes by the name. */
+  /** Groups of one order run at the same time. */
   readonly order: number;
-  /** A process for each file; default: files share the workers, and test/support/setup.ts gives each its own modules. */
+  /** A process for each file; default: files share the workers, and in them the modules. */
   readonly isolate?: boolean;
 }
 
 /** Chosen for two cores. */
 const GROUPS: readonly Group[] = [
-  { name: 'longest', include: LONGEST, maxWorkers: 4, order: 0 },
-  { name: 'waiting', include: WAITING, exclude: [LONGEST, LIVE], maxWorkers: 4, order: 0 },
+  { name: 'mocking', include: MOCKING, maxWorkers: 4, order: 0, isolate: true },
   {
-    name: 'working',
+    name: 'together',
     include: ['test/**/*.test.ts'],
-    exclude: [LONGEST, WAITING, LIVE, LIVE_AND_BUSY],
-    maxWorkers: 3,
-    order: 1,
+    exclude: [MOCKING, LIVE, LIVE_AND_BUSY],
+    maxWorkers: 4,
+    order: 0,
   },
-  { name: 'live', include: LIVE, maxWorkers: 2, order: 2, isolate: true },
-  { name: 'live and busy', include: LIVE_AND_BUSY, maxWorkers: 2, order: 2, isolate: true },
+  { name: 'live', include: LIVE, maxWorkers: 2, order: 1, isolate: true },
+  { name: 'live and busy', include: LIVE_AND_BUSY, maxWorkers: 2, order: 1, isolate: true },
 ];
 
 function projectOf(group: Group): TestProjectInlineConfiguration {
@@ -125,8 +160,10 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/setup.ts'],
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: Interleaved },
     pool: 'forks',
+    // Node loads TypeScript by itself. What Vite makes of modules is slower: each import becomes the getter of an object.
+    experimental: { viteModuleRunner: false },
     // For hangs. A test that works for seconds has a longer one of its own.
     testTimeout: 30_000,
     hookTimeout: 30_000,

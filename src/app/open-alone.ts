@@ -1,9 +1,12 @@
+import path from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { systemTimers } from '../exchange/system-clock.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
+import { createMirrorDirectory } from '../state/mirror/mirror-directory.ts';
+import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import type { State } from '../state/state.ts';
 import { InstanceClaim } from './instance-claim.ts';
 import { openMirror } from './open-mirror.ts';
@@ -41,11 +44,16 @@ export async function openAlone(
   if (lost === undefined) await claim.take();
   claim.start();
   const directory = configured ?? stateDirectory;
+  const place = directory === undefined ? undefined : placeOf(directory, ordinal);
   const mirror = await openMirror(
-    { ...(directory === undefined ? {} : { directory }), prefix, ordinal, operators },
-    { backend, clock, time, telemetry, ...(lost === undefined ? {} : { lost }) },
+    { ...(place === undefined ? {} : { place }), prefix, ordinal, operators },
+    { backend, clock, timers: systemTimers, time, telemetry, ...(lost === undefined ? {} : { lost }) },
   );
   return [() => claim.release(), async () => await mirror?.close()];
+}
+
+function placeOf(directory: string, ordinal: number): MirrorPlace & { readonly where: string } {
+  return { ...createMirrorDirectory(path.join(directory, `instance-${ordinal}`)), where: directory };
 }
 
 function claimInstance(

@@ -1,18 +1,16 @@
-import path from 'node:path';
-import type { Clock } from '../core/ports/clock.ts';
+import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
-import { systemTimers } from '../exchange/system-clock.ts';
 import type { SharedTime } from '../pipeline/shared-time.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import { Mirror } from '../state/mirror/mirror.ts';
-import { createMirrorDirectory } from '../state/mirror/mirror-directory.ts';
+import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import { type ReadMirror, readMirror } from '../state/mirror/read-mirror.ts';
 import { beginAlone } from './begin-alone.ts';
 
 export interface MirrorSettings {
   /** Absent: there is none. */
-  readonly directory?: string;
+  readonly place?: MirrorPlace & { readonly where: string };
   readonly prefix: string;
   readonly ordinal: number;
   readonly operators: OperatorTrust;
@@ -21,6 +19,7 @@ export interface MirrorSettings {
 export interface OpenMirrorParts {
   readonly backend: StandbyBackend;
   readonly clock: Clock;
+  readonly timers: Pick<Timers, 'after'>;
   readonly time: SharedTime;
   readonly telemetry: Telemetry;
   /** Why the shared store is lost, in words; absent: it answers. */
@@ -35,17 +34,16 @@ export async function openMirror(
   settings: MirrorSettings,
   parts: OpenMirrorParts,
 ): Promise<Mirror | undefined> {
-  const { directory, prefix, ordinal, operators: trust } = settings;
-  const { backend, clock, time, telemetry } = parts;
-  if (directory === undefined) {
+  const { place, prefix, ordinal, operators: trust } = settings;
+  const { backend, clock, timers, time, telemetry } = parts;
+  if (place === undefined) {
     beginAlone(parts, 'there is no mirror (redis.mirror)');
     return undefined;
   }
-  const place = createMirrorDirectory(path.join(directory, `instance-${ordinal}`));
   const owner = { prefix, ordinal, trust };
   let found: ReadMirror | string;
   try {
-    found = (await readMirror(place, owner)) ?? `there is no mirror in ${directory} yet`;
+    found = (await readMirror(place, owner)) ?? `there is no mirror in ${place.where} yet`;
   } catch (error) {
     found = `the mirror cannot be read: ${error instanceof Error ? error.message : String(error)}`;
     telemetry.emit({ kind: 'mirror', state: 'unread', error });
@@ -58,7 +56,7 @@ export async function openMirror(
   const mirror = new Mirror({
     place,
     owner,
-    timers: systemTimers,
+    timers,
     source,
     onState: (failing) =>
       telemetry.emit({

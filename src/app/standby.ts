@@ -62,6 +62,9 @@ export class Standby {
   #probing: Promise<void> | undefined;
   #isStopped = false;
   #isLearning = false;
+  /** Handed back, and in no chain yet. */
+  #unattached: HandedBack[] = [];
+  #isAttaching = false;
   #controlsAskedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: StandbyParts) {
@@ -135,6 +138,7 @@ export class Standby {
     this.#learnControls();
     if (!backend.isAlone) {
       this.#learnAnswers();
+      void this.#attachSegments();
       return;
     }
     const nowMs = clock.monotonicMs();
@@ -219,8 +223,9 @@ export class Standby {
       const accounts = await backend.handBack();
       store.forgetAll();
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
+      this.#unattached.push(...accounts.filter(({ segment }) => segment.length > 0));
       await this.#parts.handBackOthers();
-      await this.#writeSegments(accounts);
+      await this.#attachSegments();
     } catch (error) {
       telemetry.emit({ kind: 'workerError', queue: 'poll', error });
     }
@@ -237,9 +242,20 @@ export class Standby {
     callOff();
   }
 
-  /** What could not continue its chain goes into it as one record that has it attached. */
-  async #writeSegments(accounts: readonly HandedBack[]): Promise<void> {
-    for (const handed of accounts) if (handed.segment.length > 0) await this.#writeSegment(handed);
+  /** What could not continue its chain goes into it as one record that has it attached; again where the store is lost. */
+  async #attachSegments(): Promise<void> {
+    if (this.#isAttaching) return;
+    this.#isAttaching = true;
+    try {
+      for (let next = this.#unattached[0]; next !== undefined; next = this.#unattached[0]) {
+        await this.#writeSegment(next);
+        this.#unattached.shift();
+      }
+    } catch (error) {
+      this.#parts.telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+    } finally {
+      this.#isAttaching = false;
+    }
   }
 
   /** Others poll the account meanwhile: what meets their commit is written again, or an order would be in no record. */
@@ -279,6 +295,6 @@ const HANDING_BACK = Number.NEGATIVE_INFINITY;
 
 const WORDS: Readonly<Record<HandedBack['how'], string>> = {
   continued: 'they continue the chain',
-  merged: 'the shared store had lost what came before, and has it again from this process',
+  merged: 'they are in force: the shared store had lost what came before, or nobody but people had changed it',
   superseded: 'another process went on with the account meanwhile, and its state is in force',
 };

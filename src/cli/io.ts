@@ -20,6 +20,8 @@ export interface CliIo {
   readonly onHangup?: (listener: () => void) => () => void;
   /** From now on lost outputs neither end the command nor keep it from ending. Absent: not those of a process. */
   readonly outliveOutputs?: () => void;
+  /** The process ends with the command, whatever that left open. Absent: it is not a process. */
+  readonly leaveOpen?: () => void;
   /** From now on nothing that a crash or a refusal prints shows what this conceals. Absent: not those of a process. */
   readonly hide?: (conceal: Conceal) => void;
   /** As given to `hide`. */

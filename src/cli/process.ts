@@ -15,6 +15,7 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   const controller = new AbortController();
   const hangups = new Hangups();
   let outlivesOutputs = false;
+  let leavesOpen = false;
   let conceal = (text: string): string => text;
   const outputs = [process.stdout, process.stderr];
   const surroundings: CliSurroundings = {
@@ -31,6 +32,9 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
     outliveOutputs: () => {
       outlivesOutputs = true;
     },
+    leaveOpen: () => {
+      leavesOpen = true;
+    },
     hide: (next) => {
       conceal = next;
     },
@@ -45,8 +49,9 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   // Node would open its debugger to every user of this machine, with all secrets in reach.
   process.on('SIGUSR1', () => undefined);
   process.on('uncaughtException', (error) => process.exit(reportCrash(error, args, surroundings)));
-  // The process then ends by itself: a handle that a command forgot shows as a hang, not as luck.
+  // Mostly it then ends by itself: a handle that a command forgot shows as a hang, not as luck.
   process.exitCode = await runCli(args, surroundings, commands);
+  if (leavesOpen) process.exit();
   if (outlivesOutputs && outputs.some(({ writableLength }) => writableLength > 0)) process.exit();
   const interrupted = stopReason(controller.signal)?.exitCode === EXIT.interrupted;
   if (interrupted && isEchoed) await orAfter(NPM_ECHO_MS, echo);

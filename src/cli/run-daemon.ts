@@ -104,6 +104,7 @@ async function watch(io: CliIo, flags: Flags, young: YoungGeneration): Promise<v
   stopListening?.();
   const inTime = await daemon.stop((io.signal.reason as Error).message, flags.stopWithin * 1_000);
   if (!inTime) {
+    io.leaveOpen?.();
     throw new CliError('stop-too-slow', `the daemon did not end within ${flags.stopWithin} s`, {
       cure: 'What was under way is taken up by the next start.',
     });

@@ -16,6 +16,8 @@ export type LinkState = 'up' | 'down' | 'deaf';
 /** A host with clocks and ways of its own. Its monotonic clock says nothing about those of others. */
 export class Machine {
   readonly links: Record<LinkEnd, LinkState> = { store: 'up', exchange: 'up' };
+  /** What its disk holds, by name. */
+  readonly files = new Map<string, string>();
   readonly #queue: EventQueue;
   readonly #startMs: number;
   readonly #rate: number;

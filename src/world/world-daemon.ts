@@ -1,10 +1,12 @@
 import { ConfiguredAccounts } from '../app/configured-accounts.ts';
+import { openMirror } from '../app/open-mirror.ts';
 import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
 import { Standby, type StandbyParts } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { NonceStore } from '../core/ports/nonce-store.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
+import { TRUSTING } from '../core/ports/operator-trust.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { Connections, type WireDispatcher } from '../exchange/call/transport.ts';
@@ -14,10 +16,13 @@ import { type BucketTick, pollTick } from '../pipeline/poll/poll-tick.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
 import type { Backend } from '../state/account/account-backend.ts';
+import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
+import type { Mirror } from '../state/mirror/mirror.ts';
 import { createMemoryState, createStandby, type State } from '../state/state.ts';
 import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
+import { diskOf } from './disk.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, type LinkEnd, type LinkState, Machine, MachineProcess } from './machine.ts';
 import type { People } from './people.ts';
@@ -74,6 +79,9 @@ interface Life {
   readonly over: AbortController;
   readonly ticks: Set<Promise<void>>;
   readonly standby: Standby;
+  readonly backend: StandbyBackend;
+  readonly probe: LinkedStores['probe'];
+  mirror: Mirror | undefined;
 }
 
 /** A daemon of a world: the real pipeline and client on a machine of its own. */
@@ -142,11 +150,18 @@ export class WorldDaemon {
     this.#lives += 1;
     const life = this.#open();
     this.#life = life;
-    const { accounts, process } = life;
+    void this.#begin(life).catch((error: unknown) => this.#surroundings.errors.push(error));
+  }
+
+  async #begin(life: Life): Promise<void> {
+    const { accounts, process, standby, pipeline } = life;
+    const lost = await lostAtStart(life);
+    life.mirror = await this.#openMirror(life, lost);
+    if (this.#life !== life || this.#isStopping) return;
     accounts.adopt(this.#config);
     this.#surroundings.ticks.assert(schedulesOf(accounts));
     this.#surroundings.ticks.join(life.taker);
-    this.#followClock(life);
+    if (lost === undefined) this.#followClock(life);
     this.#telemetry.emit({
       kind: 'started',
       roles: ['poll', 'act'],
@@ -154,7 +169,7 @@ export class WorldDaemon {
       instance: this.#instance(),
     });
     process.timers.after(FOLLOW_CLOCK_MS, () => this.#followOften(life));
-    life.standby.start(life.pipeline.context);
+    standby.start(pipeline.context, lost);
   }
 
   /** Its own clocks go on, and nothing else of it; what it has sent is on its way. */
@@ -192,6 +207,7 @@ export class WorldDaemon {
     memory.abortAll();
     await memory.settled();
     await accounts.close();
+    await life.mirror?.close();
     process.kill();
     if (this.#life !== life) return;
     this.#life = undefined;
@@ -284,8 +300,9 @@ export class WorldDaemon {
       (error) => report('act', error),
     );
     const guard = new PollGuard();
+    const { probe } = link;
     const standby = this.#openStandby(
-      { backend, store: state.store, guard, probe: link.probe, schedules: () => schedulesOf(accounts) },
+      { backend, store: state.store, guard, probe, schedules: () => schedulesOf(accounts) },
       process,
       () => pipeline,
     );
@@ -321,7 +338,20 @@ export class WorldDaemon {
       over,
       ticks,
       standby,
+      backend,
+      probe,
+      mirror: undefined,
     };
+  }
+
+  #openMirror({ process, backend, time }: Life, lost: string | undefined): Promise<Mirror | undefined> {
+    const place = { ...diskOf(process), where: 'its disk' };
+    const { clock, timers } = process;
+    const surroundings = { backend, clock, timers, time, telemetry: this.#telemetry };
+    return openMirror(
+      { place, prefix: 'world', ordinal: this.#ordinal, operators: TRUSTING },
+      { ...surroundings, ...(lost === undefined ? {} : { lost }) },
+    );
   }
 
   #notifier(): Notifier {
@@ -346,7 +376,9 @@ export class WorldDaemon {
       telemetry: this.#telemetry,
       ordinal: this.#ordinal,
       handBackOthers: async () => undefined,
-      join: async () => undefined,
+      join: async () => {
+        if (this.#life !== undefined) this.#followClock(this.#life);
+      },
       lanesSettled: async () => await pipeline().near?.settled(),
       runLane: async (lane) => await pipeline().near?.run(lane),
     });
@@ -365,6 +397,16 @@ export class WorldDaemon {
         time.adopt({ storeMs, askedAtMs, answeredAtMs: process.clock.monotonicMs() });
       })
       .catch(() => undefined);
+  }
+}
+
+/** Why the store is lost, in words; undefined: it answers. */
+async function lostAtStart({ probe }: Life): Promise<string | undefined> {
+  try {
+    await probe();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
   }
 }
 

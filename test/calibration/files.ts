@@ -26,9 +26,13 @@ export function freshFiles(): readonly string[] {
 export type Model = (typeof PATH_MODELS)[number];
 
 /** Per model of how a candle was walked through, what became of all forecasts. */
-export function measureFiles(files: readonly string[], sampleMs: number): ReadonlyMap<Model, Tallies> {
+export function measureFiles(
+  files: readonly string[],
+  sampleMs: number,
+  models: readonly Model[] = PATH_MODELS,
+): ReadonlyMap<Model, Tallies> {
   return new Map(
-    PATH_MODELS.map((model) => {
+    models.map((model) => {
       const tallies = newTallies();
       for (const file of files) {
         const parsed = parsePrices(readFileSync(join(CANDLES, file), 'utf8'));

@@ -13,6 +13,7 @@ import {
 } from '../../src/simulator/start-simulated-exchange.ts';
 import { type CliRun, type CliRunOptions, ctrlC, runCommandLine } from '../support/cli.ts';
 import { startPrivateRedis } from '../support/redis.ts';
+import { runsOf } from '../support/slice.ts';
 
 let simulator: RunningSimulator;
 let folder: string;
@@ -601,7 +602,7 @@ describe('what could open exposure', () => {
         await call([...stop(), ...args.flat(), '--base-url', address, '--yes']);
         return bodies.splice(0).every((body) => body['reduceOnly'] === true);
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
     expect((await call([...stop(), '--base-url', address, '--yes'])).exitCode).toBe(EXIT.failed);
     await close();

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runsOf } from '../support/slice.ts';
 import { linesOf, problemsOf, withRules } from './support.ts';
 
 test('a wrong mode, a secret, a misspelt `on`, a threshold that is no number and an unknown order type are five problems', () => {
@@ -380,7 +381,7 @@ describe('k mistakes are k problems, each at its own place', { timeout: 60_000 }
     });
     fc.assert(
       fc.property(some, (mistakes) => expectMarked(planted(mistakes))),
-      { numRuns: 150 },
+      { numRuns: runsOf(150) },
     );
   });
 });

@@ -9,7 +9,7 @@ import type { YamlNode } from '../../src/config/yaml/document.ts';
 import { parseYaml } from '../../src/config/yaml/parse.ts';
 import { digitsOf } from '../../src/config/yaml/value.ts';
 import { compileRules } from '../../src/core/rules/compiled-rules.ts';
-import { sliceOf } from '../support/slice.ts';
+import { runsOf, sliceOf } from '../support/slice.ts';
 import { FILE, surroundings } from './support.ts';
 
 const EXAMPLE = readFileSync(new URL('../../config/breakwater.example.yaml', import.meta.url), 'utf8');
@@ -63,7 +63,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
       fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) => {
         judge(Buffer.from(bytes).toString('utf8'));
       }),
-      { numRuns: 500 },
+      { numRuns: runsOf(500) },
     );
   });
 
@@ -81,7 +81,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
       fc.property(fc.array(fc.constantFrom(...alphabet), { maxLength: 200 }), (parts) => {
         judge(parts.join(''));
       }),
-      { numRuns: 1000 },
+      { numRuns: runsOf(1000) },
     );
   });
 
@@ -122,7 +122,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
       fc.property(fc.dictionary(fc.constantFrom(...Object.keys(PLAIN as object)), tree), (value) => {
         judge(stringify(value, { aliasDuplicateObjects: false }));
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 
@@ -134,7 +134,7 @@ describe('anything at all is a clear error or a valid config', { timeout: 120_00
         for (const [at, length, insert] of edits) text = text.slice(0, at) + insert + text.slice(at + length);
         judge(text);
       }),
-      { numRuns: 100 },
+      { numRuns: runsOf(100) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { formatProblem } from '../../src/config/problem.ts';
 import { changeAt, placeOf } from '../../src/config/yaml/document.ts';
 import { parseYaml } from '../../src/config/yaml/parse.ts';
 import { describeText, digitsOf, looksSecret } from '../../src/config/yaml/value.ts';
+import { runsOf } from '../support/slice.ts';
 
 const lines = (text: string): readonly string[] => parseYaml(text, 'f').problems.map(formatProblem);
 
@@ -136,6 +137,6 @@ test('any text is parsed, or refused with a place inside of it', () => {
         expect(place.column).toBeGreaterThanOrEqual(1);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runsOf(500) },
   );
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FaultEffect, FaultSpec } from '../../src/simulator/http/faults.ts';
+import { runsOf } from '../support/slice.ts';
 import { summary } from './support/outcomes.ts';
 import { connect, openExchange, placed, STOP } from './support/world.ts';
 
@@ -164,7 +165,7 @@ describe('an order hit by', { timeout: 120_000 }, () => {
           });
         },
       ),
-      { numRuns: 40 },
+      { numRuns: runsOf(40) },
     );
     await expect.poll(() => exchange.requestLog({ outcome: 'pending' }).length, { timeout: 15_000 }).toBe(0);
     for (let index = 1; index <= run; index += 1)

@@ -4,6 +4,7 @@ import type { StopLimitRequest } from '../../src/core/ports/exchange.ts';
 import { type Decimal, decimal, toDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import { runsOf } from '../support/slice.ts';
 import { connect, openExchange, ACCOUNTS as STANDARD } from './support/world.ts';
 
 /**
@@ -254,7 +255,7 @@ describe('for any seed and any flow of orders over HTTP', { timeout: 120_000 }, 
             await exchange.close();
           },
         ),
-        { numRuns: 12, endOnFailure: true },
+        { numRuns: runsOf(12), endOnFailure: true },
       );
     },
   );

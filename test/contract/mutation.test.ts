@@ -6,6 +6,7 @@ import { REPLY_BOUNDS } from '../../src/exchange/call/reply-bounds.ts';
 import type { ExchangeClient } from '../../src/exchange/client.ts';
 import { DEFAULT_RATE_LIMITS } from '../../src/exchange/limits/rate-limit-table.ts';
 import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
+import { runsOf } from '../support/slice.ts';
 import { arbitraryDamages, Digits, damaged, parseExact, type Tree, textOf } from './support/json-mutation.ts';
 import { startCanned, startTampering } from './support/tamper.ts';
 import { ACCOUNTS, closeAfterTest, connect, d, openExchange, STOP } from './support/world.ts';
@@ -315,7 +316,7 @@ describe('a damaged reply', () => {
           // A history may ask for a page that a damaged total promises; a command never asks again.
           if (!(READS as readonly string[]).includes(call)) expect(canned.requests).toBe(before + 1);
         }),
-        { numRuns: 200 },
+        { numRuns: runsOf(200) },
       );
     },
   );
@@ -345,7 +346,7 @@ describe('a damaged reply', () => {
           expect(error?.message.length).toBeLessThanOrEqual(300);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 

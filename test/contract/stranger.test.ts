@@ -9,7 +9,10 @@ import { describe, expect, it } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { sign, signingKey } from '../../src/exchange/call/signer.ts';
 import { freePort } from '../support/redis.ts';
+import { inTurn } from '../support/slice.ts';
 import { closeAfterTest, connect } from './support/world.ts';
+
+const plays = inTurn(['node', 'ports', 'errors', 'nonces'], 2, 'strangers to the simulator');
 
 /**
  * A client that nobody here wrote: the simulated exchange as a process of its own, started as the README says,
@@ -163,18 +166,27 @@ async function tradeAsStranger(post: Post, { listening }: Started): Promise<void
 }
 
 describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
-  it('started with npm, serves a stranger who signs with node:crypto, and ends with 0 on SIGTERM', async () => {
-    const started = await simulate(['--port', '0', '--accounts', '4', '--seed', '5']);
-    const { listening, child } = started;
-    expect(listening).toMatchObject({ event: 'listening', baseUrl: listening.baseUrls[0] });
-    expect(Object.keys(listening).sort()).toEqual(['accounts', 'baseUrl', 'baseUrls', 'controlUrl', 'event']);
-    expect(listening.baseUrls).toHaveLength(2);
-    await tradeAsStranger(withNode, started);
-    child.kill('SIGTERM');
-    expect(await started.ended).toEqual({ exit: EXIT.ok, stderr: '' });
-    expect(started.stdout).toHaveLength(1);
-    await expect(fetch(`${listening.baseUrl}/api/v4/public/ping`)).rejects.toThrow('fetch failed');
-  });
+  it.runIf(plays('node'))(
+    'started with npm, serves a stranger who signs with node:crypto, and ends with 0 on SIGTERM',
+    async () => {
+      const started = await simulate(['--port', '0', '--accounts', '4', '--seed', '5']);
+      const { listening, child } = started;
+      expect(listening).toMatchObject({ event: 'listening', baseUrl: listening.baseUrls[0] });
+      expect(Object.keys(listening).sort()).toEqual([
+        'accounts',
+        'baseUrl',
+        'baseUrls',
+        'controlUrl',
+        'event',
+      ]);
+      expect(listening.baseUrls).toHaveLength(2);
+      await tradeAsStranger(withNode, started);
+      child.kill('SIGTERM');
+      expect(await started.ended).toEqual({ exit: EXIT.ok, stderr: '' });
+      expect(started.stdout).toHaveLength(1);
+      await expect(fetch(`${listening.baseUrl}/api/v4/public/ping`)).rejects.toThrow('fetch failed');
+    },
+  );
 
   it.runIf(hasTools)(
     'serves a stranger with openssl and curl, and ends with 0 when a group is interrupted',
@@ -206,48 +218,57 @@ describe('breakwater simulate, as a process', { timeout: 120_000 }, () => {
     expect(await ended).toEqual([EXIT.ok, null]);
   });
 
-  it('uses the ports it is given, has open positions from the start, and repeats for a seed', async () => {
-    const [port, euPort, controlPort] = [await freePort(), await freePort(), await freePort()];
-    const ports = ['--port', port, '--eu-port', euPort, '--control-port', controlPort].map(String);
-    const first = await simulate([...ports, '--accounts', '7', '--seed', '9'], 'node');
-    expect(first.listening).toMatchObject({
-      baseUrls: [`http://127.0.0.1:${port}`, `http://127.0.0.1:${euPort}`],
-      controlUrl: `http://127.0.0.1:${controlPort}`,
-    });
-    expect(first.listening.accounts).toHaveLength(7);
-    for (const { id } of first.listening.accounts) {
-      const { client } = connect(first.listening, id);
-      const outcome = await client.openPositions();
-      expect(outcome.kind === 'ok' && outcome.value.records.length).toBeGreaterThan(0);
-      expect(outcome).toMatchObject({ kind: 'ok', value: { complete: true } });
-    }
-    first.child.kill('SIGINT');
-    expect(await first.ended).toEqual({ exit: EXIT.ok, stderr: '' });
-    const again = await simulate(['--accounts', '7', '--seed', '9'], 'node');
-    expect(again.listening.accounts).toEqual(first.listening.accounts);
-  });
+  it.runIf(plays('ports'))(
+    'uses the ports it is given, has open positions from the start, and repeats for a seed',
+    async () => {
+      const [port, euPort, controlPort] = [await freePort(), await freePort(), await freePort()];
+      const ports = ['--port', port, '--eu-port', euPort, '--control-port', controlPort].map(String);
+      const first = await simulate([...ports, '--accounts', '7', '--seed', '9'], 'node');
+      expect(first.listening).toMatchObject({
+        baseUrls: [`http://127.0.0.1:${port}`, `http://127.0.0.1:${euPort}`],
+        controlUrl: `http://127.0.0.1:${controlPort}`,
+      });
+      expect(first.listening.accounts).toHaveLength(7);
+      for (const { id } of first.listening.accounts) {
+        const { client } = connect(first.listening, id);
+        const outcome = await client.openPositions();
+        expect(outcome.kind === 'ok' && outcome.value.records.length).toBeGreaterThan(0);
+        expect(outcome).toMatchObject({ kind: 'ok', value: { complete: true } });
+      }
+      first.child.kill('SIGINT');
+      expect(await first.ended).toEqual({ exit: EXIT.ok, stderr: '' });
+      const again = await simulate(['--accounts', '7', '--seed', '9'], 'node');
+      expect(again.listening.accounts).toEqual(first.listening.accounts);
+    },
+  );
 
-  it('says what is wrong with a port that is taken, and with an option that makes no sense', async () => {
-    const { listening } = await simulate(['--port', '0'], 'node');
-    const port = new URL(listening.baseUrl).port;
-    const taken = await simulate(['--port', port], 'node').catch(String);
-    expect(taken).toMatch(new RegExp(`"exit":${EXIT.failed},.*EADDRINUSE`));
-    const nonsense = await simulate(['--readings', 'shortAmount=both'], 'node').catch(String);
-    expect(nonsense).toMatch(new RegExp(`"exit":${EXIT.usage},.*shortAmount`));
-  });
+  it.runIf(plays('errors'))(
+    'says what is wrong with a port that is taken, and with an option that makes no sense',
+    async () => {
+      const { listening } = await simulate(['--port', '0'], 'node');
+      const port = new URL(listening.baseUrl).port;
+      const taken = await simulate(['--port', port], 'node').catch(String);
+      expect(taken).toMatch(new RegExp(`"exit":${EXIT.failed},.*EADDRINUSE`));
+      const nonsense = await simulate(['--readings', 'shortAmount=both'], 'node').catch(String);
+      expect(nonsense).toMatch(new RegExp(`"exit":${EXIT.usage},.*shortAmount`));
+    },
+  );
 
-  it('answers the strict nonce rule with its misleading 429 when asked to', async () => {
-    const { listening } = await simulate(['--nonce', 'increasing', '--accounts', '1'], 'node');
-    const [keys] = listening.accounts;
-    if (keys === undefined) throw new Error('no account');
-    expect((await withNode(listening.baseUrl, keys, POSITIONS, { nonce: '100' })).status).toBe(200);
-    expect(await withNode(listening.baseUrl, keys, POSITIONS, { nonce: '99' })).toMatchObject({
-      status: 429,
-      json: { message: 'Too many requests.' },
-    });
-    const windowed = { nonce: String(Date.now()), nonceWindow: true };
-    expect((await withNode(listening.baseUrl, keys, POSITIONS, windowed)).status).toBe(200);
-  });
+  it.runIf(plays('nonces'))(
+    'answers the strict nonce rule with its misleading 429 when asked to',
+    async () => {
+      const { listening } = await simulate(['--nonce', 'increasing', '--accounts', '1'], 'node');
+      const [keys] = listening.accounts;
+      if (keys === undefined) throw new Error('no account');
+      expect((await withNode(listening.baseUrl, keys, POSITIONS, { nonce: '100' })).status).toBe(200);
+      expect(await withNode(listening.baseUrl, keys, POSITIONS, { nonce: '99' })).toMatchObject({
+        status: 429,
+        json: { message: 'Too many requests.' },
+      });
+      const windowed = { nonce: String(Date.now()), nonceWindow: true };
+      expect((await withNode(listening.baseUrl, keys, POSITIONS, windowed)).status).toBe(200);
+    },
+  );
 });
 
 describe('the signature', () => {

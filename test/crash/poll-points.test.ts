@@ -17,4 +17,4 @@ const NOTICES: readonly KillCase[] = [
   { point: 'notice.handed', pass: 1, scope: 'market' },
 ];
 
-killAndRestart([...sliceOf(POLLS, 4, 'points of a poll'), ...sliceOf(NOTICES, 2, 'points of a notice')]);
+killAndRestart([...sliceOf(POLLS, 7, 'points of a poll'), ...sliceOf(NOTICES, 2, 'points of a notice')]);

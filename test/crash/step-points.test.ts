@@ -22,4 +22,7 @@ const OTHERS: readonly KillCase[] = [
   { point: 'step.finished', pass: 3, scope: 'market' },
 ];
 
-killAndRestart([...AT_THE_REQUEST, ...sliceOf(OTHERS, 4, 'other points of a step in a market')]);
+killAndRestart([
+  ...sliceOf(AT_THE_REQUEST, 2, 'points around a request'),
+  ...sliceOf(OTHERS, 6, 'other points of a step in a market'),
+]);

@@ -3,10 +3,13 @@ import { expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { runCommandLine } from '../support/cli.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import { ask } from '../web/fixture.ts';
 import { toldThenEscalated } from './config.ts';
 import { drift, hasFilled, openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
+
+const plays = inTurn(['a link', 'a shell'], 2, 'places to acknowledge at');
 
 /** What people get and what the exchange's ledger has, before and after somebody acknowledges. */
 
@@ -66,81 +69,87 @@ const linkIn = (told: Told | undefined): string => {
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
-test('a link in a message: previews change nothing, two people at once are one, and what is acknowledged acts on', async () => {
-  const { simulator, world, told, until } = await openWorld();
-  const daemon = await world.start();
-  await until((all) => reminders(all) > 0, 'a reminder');
-  const typo = ['ack', '--rule', 'half', '--config', world.configFile];
-  expect(await runCommandLine(typo, { env: world.env })).toMatchObject({
-    exitCode: 2,
-    stderr: expect.stringContaining('Rules with something open: halve.'),
-  });
-  const web = portOf(daemon.webUrl());
-  const link = linkIn(told()[0]);
-  // Chat and mail look at what they show.
-  for (let times = 0; times < 3; times += 1) expect((await ask(web, link)).status).toBe(200);
-  expect(await daemon.state.controls.list()).toEqual([]);
-  const press = (name: string) => ask(web, link, { method: 'POST', headers: FORM, body: `author=${name}` });
-  const pressed = await Promise.all(['ann', 'bob'].map(press));
-  expect(pressed.map(({ status }) => status)).toEqual([200, 200]);
-  const [control, ...others] = await daemon.state.controls.list();
-  expect(others).toEqual([]);
-  expect(control).toMatchObject({ kind: 'acknowledgement', accountId: 'long', ruleId: 'halve', stage: 0 });
-  expect(control?.author).toMatch(/^(ann|bob), by a link sent to hook \(127\.0\.0\.1\)$/);
-  expect(await quiet(world, told)).toEqual([]);
-  // It goes on by its rule: the stop is there, and is filled when the price falls.
-  expect(ours(simulator, 'long').length).toBeGreaterThan(0);
-  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.3), 'the reduction', world);
-  expect(sizeOf(simulator, 'long')).toBeGreaterThan(0);
-  // Another process, after a restart: still acknowledged, and the link says by whom.
-  await daemon.stop('restart', 10_000);
-  const next = await world.start();
-  expect(await quiet(world, told)).toEqual([]);
-  const replayed = await ask(portOf(next.webUrl()), link, {
-    method: 'POST',
-    headers: FORM,
-    body: 'author=cem',
-  });
-  expect(replayed.body).toContain('This link has been used');
-  expect(replayed.body).toContain(control?.author ?? 'nobody');
-  const trail = await next.state.audit.tail('long', 500);
-  const records = trail.filter(({ record }) => record.content.kind === 'control');
-  expect(records.map(({ record }) => record.content)).toMatchObject([
-    { change: 'put', control: { id: control?.id } },
-  ]);
-});
+test.runIf(plays('a link'))(
+  'a link in a message: previews change nothing, two people at once are one, and what is acknowledged acts on',
+  async () => {
+    const { simulator, world, told, until } = await openWorld();
+    const daemon = await world.start();
+    await until((all) => reminders(all) > 0, 'a reminder');
+    const typo = ['ack', '--rule', 'half', '--config', world.configFile];
+    expect(await runCommandLine(typo, { env: world.env })).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('Rules with something open: halve.'),
+    });
+    const web = portOf(daemon.webUrl());
+    const link = linkIn(told()[0]);
+    // Chat and mail look at what they show.
+    for (let times = 0; times < 3; times += 1) expect((await ask(web, link)).status).toBe(200);
+    expect(await daemon.state.controls.list()).toEqual([]);
+    const press = (name: string) => ask(web, link, { method: 'POST', headers: FORM, body: `author=${name}` });
+    const pressed = await Promise.all(['ann', 'bob'].map(press));
+    expect(pressed.map(({ status }) => status)).toEqual([200, 200]);
+    const [control, ...others] = await daemon.state.controls.list();
+    expect(others).toEqual([]);
+    expect(control).toMatchObject({ kind: 'acknowledgement', accountId: 'long', ruleId: 'halve', stage: 0 });
+    expect(control?.author).toMatch(/^(ann|bob), by a link sent to hook \(127\.0\.0\.1\)$/);
+    expect(await quiet(world, told)).toEqual([]);
+    // It goes on by its rule: the stop is there, and is filled when the price falls.
+    expect(ours(simulator, 'long').length).toBeGreaterThan(0);
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.3), 'the reduction', world);
+    expect(sizeOf(simulator, 'long')).toBeGreaterThan(0);
+    // Another process, after a restart: still acknowledged, and the link says by whom.
+    await daemon.stop('restart', 10_000);
+    const next = await world.start();
+    expect(await quiet(world, told)).toEqual([]);
+    const replayed = await ask(portOf(next.webUrl()), link, {
+      method: 'POST',
+      headers: FORM,
+      body: 'author=cem',
+    });
+    expect(replayed.body).toContain('This link has been used');
+    expect(replayed.body).toContain(control?.author ?? 'nobody');
+    const trail = await next.state.audit.tail('long', 500);
+    const records = trail.filter(({ record }) => record.content.kind === 'control');
+    expect(records.map(({ record }) => record.content)).toMatchObject([
+      { change: 'put', control: { id: control?.id } },
+    ]);
+  },
+);
 
-test('acknowledge at a shell: listed, held by the daemon, told again once it gets worse or is lifted', async () => {
-  const { world, told, until } = await openWorld('4s');
-  const daemon = await world.start();
-  const cli = (...args: readonly string[]) =>
-    runCommandLine([...args, '--config', world.configFile], { env: world.env });
-  await until((all) => all.length > 0, 'a notice');
-  const listed = await cli('acknowledge');
-  expect(listed.stdout).toMatch(/long +halve +position:\d+ +critical .* no/);
-  const done = await cli('ack', '--account', 'long', '--author', 'ann', '--reason', 'looking');
-  expect(done.stdout).toMatch(
-    /^Acknowledged: rule halve on position:\d+ of account long, until it is over or gets worse\.\n$/,
-  );
-  const again = await cli('ack', '--rule', 'halve', '--author', 'bob');
-  expect(again.stdout).toMatch(/^Already acknowledged: .* by ann at /);
-  expect((await cli('status')).stdout).toContain(', acknowledged');
-  expect((await cli('status', '--account', 'long')).stdout).toContain('acknowledged by ann at');
-  // The stage is told, and with it reminders come again: nobody has acknowledged that.
-  await until((all) => all.some(({ kind, stage }) => kind === 'firing' && stage === 1), 'the next stage');
-  const from = told().length;
-  await until((all) => reminders(all.slice(from)) > 0, 'a reminder');
-  await cli('ack', '--all', '--author', 'ann');
-  expect(await quiet(world, told)).toEqual([]);
-  expect((await cli('ack', '--all', '--lift', '--author', 'ann')).stdout).toMatch(
-    /^Lifted: acknowledgement of rule halve/,
-  );
-  const lifted = told().length;
-  await until((all) => reminders(all.slice(lifted)) > 0, 'a reminder after it was lifted');
-  expect(await daemon.state.controls.list()).toEqual([]);
-});
+test.runIf(plays('a shell'))(
+  'acknowledge at a shell: listed, held by the daemon, told again once it gets worse or is lifted',
+  async () => {
+    const { world, told, until } = await openWorld('4s');
+    const daemon = await world.start();
+    const cli = (...args: readonly string[]) =>
+      runCommandLine([...args, '--config', world.configFile], { env: world.env });
+    await until((all) => all.length > 0, 'a notice');
+    const listed = await cli('acknowledge');
+    expect(listed.stdout).toMatch(/long +halve +position:\d+ +critical .* no/);
+    const done = await cli('ack', '--account', 'long', '--author', 'ann', '--reason', 'looking');
+    expect(done.stdout).toMatch(
+      /^Acknowledged: rule halve on position:\d+ of account long, until it is over or gets worse\.\n$/,
+    );
+    const again = await cli('ack', '--rule', 'halve', '--author', 'bob');
+    expect(again.stdout).toMatch(/^Already acknowledged: .* by ann at /);
+    expect((await cli('status')).stdout).toContain(', acknowledged');
+    expect((await cli('status', '--account', 'long')).stdout).toContain('acknowledged by ann at');
+    // The stage is told, and with it reminders come again: nobody has acknowledged that.
+    await until((all) => all.some(({ kind, stage }) => kind === 'firing' && stage === 1), 'the next stage');
+    const from = told().length;
+    await until((all) => reminders(all.slice(from)) > 0, 'a reminder');
+    await cli('ack', '--all', '--author', 'ann');
+    expect(await quiet(world, told)).toEqual([]);
+    expect((await cli('ack', '--all', '--lift', '--author', 'ann')).stdout).toMatch(
+      /^Lifted: acknowledgement of rule halve/,
+    );
+    const lifted = told().length;
+    await until((all) => reminders(all.slice(lifted)) > 0, 'a reminder after it was lifted');
+    expect(await daemon.state.controls.list()).toEqual([]);
+  },
+);
 
-test.each([true, false])(
+test.each(sliceOf([true, false], 2, 'acknowledged or not'))(
   'what nobody acknowledges goes to the pager, once, and so does its end (acknowledged: %s)',
   async (isSeenTo) => {
     const [simulator, receiver] = [await openScene(), await startReceiver()];

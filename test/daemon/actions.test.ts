@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import { d, drift, hasFilled, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+const plays = inTurn(['protect', 'cancel all', 'escalation', 'taking over'], 2, 'actions');
 
 /** Fires at once for every long position of the account `long`. */
 function always(actions: string, more = ''): string {
@@ -16,13 +19,14 @@ ${more}`;
 const ACCOUNTS = { long: { rules: ['rule'] } };
 
 describe('each reduction, on the ledger', () => {
-  test.each([
+  const reductions = [
     { action: 'reduce: { by: 50%, slippage: 1% }', size: 0.25 },
     { action: 'reduce: { to: 20%, slippage: 1% }', size: 0.1 },
     { action: 'reduce: { toNotional: 6000, slippage: 1% }', size: 0.1 },
     { action: 'reduce: { untilDistance: 60%, slippage: 1% }', size: 0.273 },
     { action: 'reduce: { to: 0%, slippage: 1% }', size: 0 },
-  ])('$action', async ({ action, size }) => {
+  ];
+  test.each(sliceOf(reductions, 3, 'reductions'))('$action', async ({ action, size }) => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, {
       accounts: ACCOUNTS,
@@ -63,30 +67,33 @@ test('a short is reduced by buying above the market', async () => {
   expect(sizeOf(simulator, 'short')).toBeCloseTo(0.3, 3);
 });
 
-test('protect places one stop between mark and liquidation, and everything goes when it triggers', async () => {
-  const simulator = await openScene();
-  const rules = always('      - protect: { at: 50%, slippage: 1% }');
-  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
-  await world.start();
-  await eventually(
-    () => ours(simulator, 'long').length > 0,
-    'a stop',
-    () => troubles(world.events),
-  );
-  await polls(world, 'long', 5);
-  const stops = ours(simulator, 'long');
-  expect(stops).toHaveLength(1);
-  const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
-  const activation = Number(stops[0]?.details?.['activationPrice']);
-  expect(activation).toBeGreaterThan(liquidation);
-  expect(activation).toBeLessThan(60_000);
-  simulator.setPrice('BTC_PERP', (activation * 0.999).toFixed(1));
-  await eventually(
-    () => sizeOf(simulator, 'long') === 0,
-    'the position closed',
-    () => troubles(world.events),
-  );
-});
+test.runIf(plays('protect'))(
+  'protect places one stop between mark and liquidation, and everything goes when it triggers',
+  async () => {
+    const simulator = await openScene();
+    const rules = always('      - protect: { at: 50%, slippage: 1% }');
+    const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
+    await world.start();
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'a stop',
+      () => troubles(world.events),
+    );
+    await polls(world, 'long', 5);
+    const stops = ours(simulator, 'long');
+    expect(stops).toHaveLength(1);
+    const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
+    const activation = Number(stops[0]?.details?.['activationPrice']);
+    expect(activation).toBeGreaterThan(liquidation);
+    expect(activation).toBeLessThan(60_000);
+    simulator.setPrice('BTC_PERP', (activation * 0.999).toFixed(1));
+    await eventually(
+      () => sizeOf(simulator, 'long') === 0,
+      'the position closed',
+      () => troubles(world.events),
+    );
+  },
+);
 
 test('cancelAll of the market takes the owner’s orders there, and puts our stop back', async () => {
   const simulator = await openScene();
@@ -118,22 +125,24 @@ test('cancelAll of the market takes the owner’s orders there, and puts our sto
   expect(open()).toEqual([['bw', 'stop limit']]);
 });
 
-test('cancelAll of the account goes through all markets, and each lane places its set again', async () => {
-  const simulator = await openScene({
-    accounts: [
-      {
-        id: 'wide',
-        hedgeMode: false,
-        leverage: 10,
-        collateral: { USDT: d('6000') },
-        positions: [
-          { market: 'BTC_PERP', direction: 'long', amount: d('0.5') },
-          { market: 'ETH_PERP', direction: 'long', amount: d('5') },
-        ],
-      },
-    ],
-  });
-  const rules = `  - id: cover
+test.runIf(plays('cancel all'))(
+  'cancelAll of the account goes through all markets, and each lane places its set again',
+  async () => {
+    const simulator = await openScene({
+      accounts: [
+        {
+          id: 'wide',
+          hedgeMode: false,
+          leverage: 10,
+          collateral: { USDT: d('6000') },
+          positions: [
+            { market: 'BTC_PERP', direction: 'long', amount: d('0.5') },
+            { market: 'ETH_PERP', direction: 'long', amount: d('5') },
+          ],
+        },
+      ],
+    });
+    const rules = `  - id: cover
     on: position
     when: { notional: { above: 0 } }
     do: [{ protect: { at: 50%, slippage: 1% } }]
@@ -143,27 +152,28 @@ test('cancelAll of the account goes through all markets, and each lane places it
     for: 1500ms
     do: [{ cancelAll: { types: [spot, margin, futures], scope: account } }]
 `;
-  const world = await openDaemonWorld(simulator, {
-    accounts: { wide: { rules: ['cover', 'clear'] } },
-    rules,
-  });
-  await world.start();
-  const open = () => simulator.model.openOrders('wide').length;
-  await eventually(
-    () => open() === 2,
-    'two stops',
-    () => troubles(world.events),
-  );
-  await eventually(
-    () => ours(simulator, 'wide').length >= 4 && open() === 2,
-    'two stops again',
-    () => [ours(simulator, 'wide'), troubles(world.events)],
-  );
-  const cancels = simulator
-    .requestLog({ account: 'wide' })
-    .filter(({ endpoint }) => endpoint === 'cancelAll');
-  expect(cancels.length).toBeGreaterThan(0);
-});
+    const world = await openDaemonWorld(simulator, {
+      accounts: { wide: { rules: ['cover', 'clear'] } },
+      rules,
+    });
+    await world.start();
+    const open = () => simulator.model.openOrders('wide').length;
+    await eventually(
+      () => open() === 2,
+      'two stops',
+      () => troubles(world.events),
+    );
+    await eventually(
+      () => ours(simulator, 'wide').length >= 4 && open() === 2,
+      'two stops again',
+      () => [ours(simulator, 'wide'), troubles(world.events)],
+    );
+    const cancels = simulator
+      .requestLog({ account: 'wide' })
+      .filter(({ endpoint }) => endpoint === 'cancelAll');
+    expect(cancels.length).toBeGreaterThan(0);
+  },
+);
 
 test('a credit line near its margin call is told with what cures it', async () => {
   const simulator = await openScene();
@@ -278,38 +288,44 @@ test('two rules on one position make one order, with the smaller target', async 
   expect(ours(simulator, 'long').at(-1)).toMatchObject({ amount: '0.3' });
 });
 
-test('an escalation is sent when the condition holds on, and not when the target was reached before', async () => {
-  const simulator = await openScene();
-  const escalate = `    escalate:
+test.runIf(plays('escalation'))(
+  'an escalation is sent when the condition holds on, and not when the target was reached before',
+  async () => {
+    const simulator = await openScene();
+    const escalate = `    escalate:
       - after: 1500ms
         do: [{ reduce: { to: 0%, slippage: 1% } }]`;
-  const rules = always('      - reduce: { by: 50%, slippage: 1% }', escalate);
-  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
-  await world.start();
-  await eventually(
-    () => ours(simulator, 'long').length > 0,
-    'an order',
-    () => troubles(world.events),
-  );
-  await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
-  // What fires is the size above 0.3: it clears with the fill, so the later stage never begins.
-  await polls(world, 'long', 20);
-  expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-  expect(priceOf(simulator)).toBeGreaterThan(0);
-});
+    const rules = always('      - reduce: { by: 50%, slippage: 1% }', escalate);
+    const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
+    await world.start();
+    await eventually(
+      () => ours(simulator, 'long').length > 0,
+      'an order',
+      () => troubles(world.events),
+    );
+    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.5), 'a fill', world);
+    // What fires is the size above 0.3: it clears with the fill, so the later stage never begins.
+    await polls(world, 'long', 20);
+    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+    expect(priceOf(simulator)).toBeGreaterThan(0);
+  },
+);
 
-test('an escalation takes over from a stage that the market does not fill', async () => {
-  const simulator = await openScene();
-  const escalate = `    escalate:
+test.runIf(plays('taking over'))(
+  'an escalation takes over from a stage that the market does not fill',
+  async () => {
+    const simulator = await openScene();
+    const escalate = `    escalate:
       - after: 700ms
         do: [{ reduce: { to: 0%, slippage: 2% } }]`;
-  const rules = always('      - reduce: { by: 50%, slippage: 1% }', escalate);
-  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
-  await world.start();
-  await eventually(
-    () => ours(simulator, 'long').at(-1)?.amount === '0.5',
-    'all of it',
-    () => troubles(world.events),
-  );
-  await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') === 0, 'a fill', world);
-});
+    const rules = always('      - reduce: { by: 50%, slippage: 1% }', escalate);
+    const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules });
+    await world.start();
+    await eventually(
+      () => ours(simulator, 'long').at(-1)?.amount === '0.5',
+      'all of it',
+      () => troubles(world.events),
+    );
+    await drift(simulator, -0.0005, () => sizeOf(simulator, 'long') === 0, 'a fill', world);
+  },
+);

@@ -9,6 +9,7 @@ import { ROOT } from '../deployment/files.ts';
 import { hasOpenssl, openAuthority } from '../support/certificates.ts';
 import { openClusterScene } from '../support/clusters.ts';
 import { freePort, hasRedisServer, startRedisServer, targetOf } from '../support/redis.ts';
+import { sliceOf } from '../support/slice.ts';
 import { openScene, polls } from './scene.ts';
 import { openDaemonWorld } from './world.ts';
 
@@ -42,16 +43,20 @@ describe.runIf(hasRedisServer())('the address of a cluster', () => {
     );
   });
 
-  test.each([
+  const kinds = [
     ['cluster', '', 'ECONNREFUSED'],
     ['sentinel', '/main', 'no Sentinel names the primary'],
-  ])('of a %s where nothing answers is as good as a lost Redis', async (kind, path, why) => {
-    const url = `redis+${kind}://127.0.0.1:${await freePort()},127.0.0.1:${await freePort()}${path}`;
-    await expect(connect(url)).rejects.toThrow(`the Redis server cannot be used: ${why}`);
-    const world = await daemonAt(url);
-    await world.start();
-    expect(world.events.some((event) => event.kind === 'standby' && event.state === 'alone')).toBe(true);
-  });
+  ] as const;
+  test.each(sliceOf(kinds, 2, 'addresses where nothing answers'))(
+    'of a %s where nothing answers is as good as a lost Redis',
+    async (kind, path, why) => {
+      const url = `redis+${kind}://127.0.0.1:${await freePort()},127.0.0.1:${await freePort()}${path}`;
+      await expect(connect(url)).rejects.toThrow(`the Redis server cannot be used: ${why}`);
+      const world = await daemonAt(url);
+      await world.start();
+      expect(world.events.some((event) => event.kind === 'standby' && event.state === 'alone')).toBe(true);
+    },
+  );
 
   test('is needed for a node of one, which tells no password', async () => {
     const scene = await openClusterScene({ closing: closeAfterTest, key: '{bw}', password: 'sesame' });

@@ -6,8 +6,11 @@ import type { Daemon } from '../../src/app/daemon.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { inTurn } from '../support/slice.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+const plays = inTurn(['midst', 'before'], 2, 'moments of a backup');
 
 /** Redis put back to a backup, as docs/operations.md says it: by the simulated exchange's ledger. */
 
@@ -66,53 +69,59 @@ async function open() {
 }
 
 describe.runIf(hasRedisServer())('Redis is put back to a backup', () => {
-  test('of the midst of a reduction that has ended since: nothing is closed twice, pauses of then hold, the chain is whole', async () => {
-    const scene = await open();
-    const { simulator, world } = scene;
-    const first = await world.start();
-    await first.state.controls.put({ kind: 'pause', accountId: 'short', ...PAUSED });
-    await polls(world, 'long', 3);
-    await scene.falls();
-    await scene.save();
-    await scene.fills(0.251);
-    await polls(world, 'long', 3);
-    const epochBefore = await epochOf(first);
-    await first.stop('the backup is put back', 10_000);
-    const sent = ours(simulator, 'long').length;
-    await scene.restore();
+  test.runIf(plays('midst'))(
+    'of the midst of a reduction that has ended since: nothing is closed twice, pauses of then hold, the chain is whole',
+    async () => {
+      const scene = await open();
+      const { simulator, world } = scene;
+      const first = await world.start();
+      await first.state.controls.put({ kind: 'pause', accountId: 'short', ...PAUSED });
+      await polls(world, 'long', 3);
+      await scene.falls();
+      await scene.save();
+      await scene.fills(0.251);
+      await polls(world, 'long', 3);
+      const epochBefore = await epochOf(first);
+      await first.stop('the backup is put back', 10_000);
+      const sent = ours(simulator, 'long').length;
+      await scene.restore();
 
-    const second = await world.start();
-    await polls(world, 'long', 8);
-    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-    expect(ours(simulator, 'long').length).toBe(sent);
-    await eventually(
-      () => simulator.model.openOrders('long').length === 0,
-      'no order left',
-      () => troubles(world.events),
-    );
-    expect(await epochOf(second)).not.toBe(epochBefore);
-    expect((await second.state.audit.verify('long')).kind).toBe('intact');
-    const { stdout } = await runCommandLine(['status', '--config', world.configFile], { env: world.env });
-    expect(stdout).toMatch(/short.*paused/);
-  });
+      const second = await world.start();
+      await polls(world, 'long', 8);
+      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+      expect(ours(simulator, 'long').length).toBe(sent);
+      await eventually(
+        () => simulator.model.openOrders('long').length === 0,
+        'no order left',
+        () => troubles(world.events),
+      );
+      expect(await epochOf(second)).not.toBe(epochBefore);
+      expect((await second.state.audit.verify('long')).kind).toBe('intact');
+      const { stdout } = await runCommandLine(['status', '--config', world.configFile], { env: world.env });
+      expect(stdout).toMatch(/short.*paused/);
+    },
+  );
 
-  test('of before a reduction, whose rule still holds: under a pause set before the start nothing is sent', async () => {
-    const scene = await open();
-    const { simulator, world } = scene;
-    const first = await world.start();
-    await polls(world, 'long', 3);
-    await scene.save();
-    await scene.falls();
-    await scene.fills(0.251);
-    await first.stop('the backup is put back', 10_000);
-    const sent = ours(simulator, 'long').length;
-    await scene.restore();
+  test.runIf(plays('before'))(
+    'of before a reduction, whose rule still holds: under a pause set before the start nothing is sent',
+    async () => {
+      const scene = await open();
+      const { simulator, world } = scene;
+      const first = await world.start();
+      await polls(world, 'long', 3);
+      await scene.save();
+      await scene.falls();
+      await scene.fills(0.251);
+      await first.stop('the backup is put back', 10_000);
+      const sent = ours(simulator, 'long').length;
+      await scene.restore();
 
-    const command = ['pause', '--reason', 'restored', '--config', world.configFile];
-    expect(await runCommandLine(command, { env: world.env })).toMatchObject({ exitCode: 0 });
-    await world.start();
-    await polls(world, 'long', 8);
-    expect(ours(simulator, 'long').length).toBe(sent);
-    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-  });
+      const command = ['pause', '--reason', 'restored', '--config', world.configFile];
+      expect(await runCommandLine(command, { env: world.env })).toMatchObject({ exitCode: 0 });
+      await world.start();
+      await polls(world, 'long', 8);
+      expect(ours(simulator, 'long').length).toBe(sent);
+      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+    },
+  );
 });

@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { inTurn } from '../support/slice.ts';
 import { startChild } from './child.ts';
 import { openScene, ours } from './scene.ts';
 import { type DaemonWorld, eventually, keysOf, openDaemonWorld, troubles } from './world.ts';
+
+const plays = inTurn(['a reload', 'a stop'], 2, 'changes to a schedule of stress tests');
 
 const RULES = `  - id: near
     on: position
@@ -122,50 +125,58 @@ test('before any account was read a stress test fails, and does not say that nob
   });
 });
 
-test('without a schedule nothing runs, and a reload begins and ends it', { timeout: 120_000 }, async () => {
-  const simulator = await openScene();
-  const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: RULES });
-  const daemon = await world.start();
-  const url = daemon.webUrl() ?? '';
-  expect(JSON.parse(await read(url, '/api/v1/stress'))).toEqual({ scheduled: false, stored: null });
-  expect(await read(url, '/metrics')).not.toMatch(/^breakwater_stress_/m);
-  await world.write(stress('{ at: "* * * * * *", scenarios: [shock-down-5] }'));
-  await daemon.reload();
-  await eventually(
-    () => runs(world).length > 0,
-    'a stress test',
-    () => troubles(world.events),
-  );
-  await world.write({ accounts: ACCOUNTS, rules: RULES });
-  await daemon.reload();
-  expect(JSON.parse(await read(url, '/api/v1/stress'))).toMatchObject({ scheduled: false });
-});
+test.runIf(plays('a reload'))(
+  'without a schedule nothing runs, and a reload begins and ends it',
+  { timeout: 120_000 },
+  async () => {
+    const simulator = await openScene();
+    const world = await openDaemonWorld(simulator, { accounts: ACCOUNTS, rules: RULES });
+    const daemon = await world.start();
+    const url = daemon.webUrl() ?? '';
+    expect(JSON.parse(await read(url, '/api/v1/stress'))).toEqual({ scheduled: false, stored: null });
+    expect(await read(url, '/metrics')).not.toMatch(/^breakwater_stress_/m);
+    await world.write(stress('{ at: "* * * * * *", scenarios: [shock-down-5] }'));
+    await daemon.reload();
+    await eventually(
+      () => runs(world).length > 0,
+      'a stress test',
+      () => troubles(world.events),
+    );
+    await world.write({ accounts: ACCOUNTS, rules: RULES });
+    await daemon.reload();
+    expect(JSON.parse(await read(url, '/api/v1/stress'))).toMatchObject({ scheduled: false });
+  },
+);
 
-test('SIGTERM in the middle of a stress test ends in order, and leaves the run to the next process', {
-  timeout: 120_000,
-}, async () => {
-  const simulator = await openScene();
-  const world = await openDaemonWorld(
-    simulator,
-    stress('{ at: "* * * * * *", scenarios: [2022-11-08, 2020-03-12] }'),
-  );
-  const child = startChild(world);
-  const { output } = child;
-  await child.watching;
-  const finished = () => output().split('"stressed"').length - 1;
-  // One that is still under way after a while: the first ones know of no position yet, and end at once.
-  await eventually(
-    async () => {
-      const begun = (await claims(world)).length;
-      await sleep(500);
-      return begun > finished();
-    },
-    'a run that is under way',
-    () => output(),
-  );
-  expect(await child.stop()).toBe(0);
-  expect(output()).toContain('"stopped"');
-  expect(output()).not.toContain('not everything had ended');
-  // The one that was ended has no claim any more.
-  expect(await claims(world)).toHaveLength(finished());
-});
+test.runIf(plays('a stop'))(
+  'SIGTERM in the middle of a stress test ends in order, and leaves the run to the next process',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const simulator = await openScene();
+    const world = await openDaemonWorld(
+      simulator,
+      stress('{ at: "* * * * * *", scenarios: [2022-11-08, 2020-03-12] }'),
+    );
+    const child = startChild(world);
+    const { output } = child;
+    await child.watching;
+    const finished = () => output().split('"stressed"').length - 1;
+    // One that is still under way after a while: the first ones know of no position yet, and end at once.
+    await eventually(
+      async () => {
+        const begun = (await claims(world)).length;
+        await sleep(500);
+        return begun > finished();
+      },
+      'a run that is under way',
+      () => output(),
+    );
+    expect(await child.stop()).toBe(0);
+    expect(output()).toContain('"stopped"');
+    expect(output()).not.toContain('not everything had ended');
+    // The one that was ended has no claim any more.
+    expect(await claims(world)).toHaveLength(finished());
+  },
+);

@@ -158,10 +158,10 @@ test('a scrape in the middle of it all has every metric, promtool finds no fault
     const severity = rule === 'rule="near"' ? 'critical' : 'info';
     return `breakwater_rule_frozen{account="long",${rule},subject="position:${position!.positionId}",severity="${severity}"}`;
   });
-  for (const of of [daemon, other]) {
+  for (const each of [daemon, other]) {
     await eventually(
       async () => {
-        text = await scrape(of);
+        text = await scrape(each);
         return (
           !text.includes(`position="${position!.positionId}"`) &&
           // Nothing but a list explains the closure: its rules are frozen for minutes, and say so.

@@ -5,9 +5,12 @@ import { systemClock } from '../../src/exchange/system-clock.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { openLink } from '../outages/link.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import { type ChildDaemon, startChild } from './child.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
+
+const plays = inTurn(['killed', 'paused'], 2, 'starts without Redis');
 
 /** What a daemon does that is started while Redis is lost: by the ledger of the simulated exchange. */
 
@@ -52,92 +55,104 @@ const isShared = (world: DaemonWorld): boolean =>
   world.events.some((event) => event.kind === 'standby' && event.state === 'shared');
 
 describe.runIf(hasRedisServer())('a daemon', () => {
-  test('killed while alone and started again without Redis keeps its target, and hands everything back', {
-    timeout: 120_000,
-  }, async () => {
-    const scene = await open();
-    const { server, simulator, world } = scene;
-    const first = await watching(scene);
-    await server.kill();
-    await eventually(() => first.output().includes('Redis is lost'), 'the loss noticed', first.output);
-    await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order');
-    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill');
-    await killed(first);
-    const before = ours(simulator, 'long').length;
-    const daemon = await world.start();
-    await eventually(
-      () => isAlone(world),
-      'alone again',
-      () => troubles(world.events),
-    );
-    for (let step = 0; step < 4; step += 1) {
-      move(simulator, -0.002);
-      await polls(world, 'long', 2);
-    }
-    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-    expect(ours(simulator, 'long')).toHaveLength(before);
-    await server.start();
-    await eventually(
-      () => isShared(world),
-      'all handed back',
-      () => troubles(world.events),
-    );
-    await polls(world, 'long', 4);
-    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-    expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
-    const records = await daemon.state.audit.tail('long', 1_000);
-    const kinds = records.flatMap(({ record: { content } }) =>
-      content.kind === 'action' ? [content.event.kind] : [],
-    );
-    expect(kinds.filter((kind) => kind === 'intentOpened')).toHaveLength(1);
-    expect(kinds).toContain('filled');
-    const stored = await daemon.state.store.read('long');
-    expect(stored.load).toMatchObject({ kind: 'loaded', account: { isNewEpoch: false } });
-  });
+  test.runIf(plays('killed'))(
+    'killed while alone and started again without Redis keeps its target, and hands everything back',
+    {
+      timeout: 120_000,
+    },
+    async () => {
+      const scene = await open();
+      const { server, simulator, world } = scene;
+      const first = await watching(scene);
+      await server.kill();
+      await eventually(() => first.output().includes('Redis is lost'), 'the loss noticed', first.output);
+      await drift(simulator, -0.004, () => ours(simulator, 'long').length > 0, 'an order');
+      await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill');
+      await killed(first);
+      const before = ours(simulator, 'long').length;
+      const daemon = await world.start();
+      await eventually(
+        () => isAlone(world),
+        'alone again',
+        () => troubles(world.events),
+      );
+      for (let step = 0; step < 4; step += 1) {
+        move(simulator, -0.002);
+        await polls(world, 'long', 2);
+      }
+      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+      expect(ours(simulator, 'long')).toHaveLength(before);
+      await server.start();
+      await eventually(
+        () => isShared(world),
+        'all handed back',
+        () => troubles(world.events),
+      );
+      await polls(world, 'long', 4);
+      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+      expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+      const records = await daemon.state.audit.tail('long', 1_000);
+      const kinds = records.flatMap(({ record: { content } }) =>
+        content.kind === 'action' ? [content.event.kind] : [],
+      );
+      expect(kinds.filter((kind) => kind === 'intentOpened')).toHaveLength(1);
+      expect(kinds).toContain('filled');
+      const stored = await daemon.state.store.read('long');
+      expect(stored.load).toMatchObject({ kind: 'loaded', account: { isNewEpoch: false } });
+    },
+  );
 
-  test('started without Redis from a fresh mirror obeys the pause that was in force, and acts when it is lifted', {
-    timeout: 120_000,
-  }, async () => {
-    const scene = await open();
-    const { server, simulator, world, folder } = scene;
-    const first = await world.start();
-    await first.state.controls.put({
-      kind: 'pause',
-      accountId: 'long',
-      author: 'ann',
-      reason: 'by hand',
-      expiresAtMs: null,
-    });
-    await polls(world, 'long', 3);
-    await eventually(
-      async () => (await readFile(path.join(folder, 'process.json'), 'utf8')).includes('by hand'),
-      'the pause on disk',
-    );
-    expect((await stat(path.join(folder, 'process.json'))).mode & 0o777).toBe(0o600);
-    await first.stop('the test goes on', 10_000);
-    await server.kill();
-    const second = await world.start();
-    move(simulator, -0.05);
-    await polls(world, 'long', 4);
-    expect(world.events).toContainEqual(expect.objectContaining({ kind: 'standby', state: 'alone' }));
-    expect(ours(simulator, 'long')).toEqual([]);
-    await second.state.controls.lift({ kind: 'pause', accountId: 'long' }, { author: 'ann', reason: 'seen' });
-    await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
-    await server.start();
-    await eventually(
-      () => isShared(world),
-      'all handed back',
-      () => troubles(world.events),
-    );
-    await polls(world, 'long', 4);
-    expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-    expect((await second.state.audit.verify('long')).kind).toBe('intact');
-  });
+  test.runIf(plays('paused'))(
+    'started without Redis from a fresh mirror obeys the pause that was in force, and acts when it is lifted',
+    {
+      timeout: 120_000,
+    },
+    async () => {
+      const scene = await open();
+      const { server, simulator, world, folder } = scene;
+      const first = await world.start();
+      await first.state.controls.put({
+        kind: 'pause',
+        accountId: 'long',
+        author: 'ann',
+        reason: 'by hand',
+        expiresAtMs: null,
+      });
+      await polls(world, 'long', 3);
+      await eventually(
+        async () => (await readFile(path.join(folder, 'process.json'), 'utf8')).includes('by hand'),
+        'the pause on disk',
+      );
+      expect((await stat(path.join(folder, 'process.json'))).mode & 0o777).toBe(0o600);
+      await first.stop('the test goes on', 10_000);
+      await server.kill();
+      const second = await world.start();
+      move(simulator, -0.05);
+      await polls(world, 'long', 4);
+      expect(world.events).toContainEqual(expect.objectContaining({ kind: 'standby', state: 'alone' }));
+      expect(ours(simulator, 'long')).toEqual([]);
+      await second.state.controls.lift(
+        { kind: 'pause', accountId: 'long' },
+        { author: 'ann', reason: 'seen' },
+      );
+      await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
+      await server.start();
+      await eventually(
+        () => isShared(world),
+        'all handed back',
+        () => troubles(world.events),
+      );
+      await polls(world, 'long', 4);
+      expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
+      expect((await second.state.audit.verify('long')).kind).toBe('intact');
+    },
+  );
 
-  test.each([
+  const unknown = [
     ['there is no mirror', { mirror: false }, 0],
     ['the mirror is of ten minutes ago', {}, 600_000],
-  ])(
+  ] as const;
+  test.each(sliceOf(unknown, 2, 'mirrors that say too little'))(
     'started without Redis watches and does not act where %s, and acts when Redis is there',
     {
       timeout: 120_000,

@@ -8,9 +8,17 @@ import {
   type TelegramService,
 } from '../notify/telegram-service.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { inTurn } from '../support/slice.ts';
 import type { ConfigParts } from './config.ts';
 import { hasFilled, move, ours, polls, sizeOf } from './scene.ts';
 import { type DaemonWorld, type DaemonWorldOptions, eventually, openDaemonWorld, troubles } from './world.ts';
+
+const plays = inTurn(
+  ['approved', 'vetoed', 'late', 'two processes', 'without Redis'],
+  2,
+  'presses and processes',
+);
+const playsToo = inTurn(['chats', 'the key'], 2, 'reloads of chats');
 
 /** What people say in chats, by what Telegram gets, the controls, and the ledger of the exchange. */
 
@@ -185,30 +193,33 @@ test('/ack acknowledges what is open', async () => {
 const asks = (telegram: TelegramService) =>
   telegram.sent.some((message) => buttonsOf(message).some(({ text }) => text === 'Approve'));
 
-test('approved by a button it acts, by the ledger; a second person comes too late', async () => {
-  const { telegram, world, wait } = await open({ mode: 'approve' });
-  await world.start();
-  await listens(telegram, wait);
-  await wait(() => asks(telegram), 'a question');
-  expect(ours(world.simulator, 'long')).toEqual([]);
-  const [stranger, approve] = [
-    telegram.press(STRANGER, STRANGER, buttonIn(telegram, 'Approve')),
-    telegram.press(GROUP, ANN, buttonIn(telegram, 'Approve')),
-  ];
-  const veto = telegram.press(GROUP, READER, buttonIn(telegram, 'Veto'));
-  await wait(() => [approve, veto].every((id) => telegram.shown.has(id)), 'both answers');
-  expect(telegram.shown.get(approve)).toMatch(/^Approved\./);
-  expect(telegram.shown.get(veto)).toMatch(/^It was approved before\. By telegram:-1001\/77/);
-  expect(telegram.shown.has(stranger)).toBe(false);
-  await wait(() => ours(world.simulator, 'long').length > 0, 'an order');
-  move(world.simulator, -0.01);
-  await wait(() => hasFilled(world.simulator, 'long', 0.3), 'half of it closed');
-  const again = telegram.press(GROUP, ANN, buttonIn(telegram, 'Approve'));
-  await wait(() => telegram.shown.has(again), 'an answer');
-  expect(telegram.shown.get(again)).not.toMatch(/^Approved\./);
-});
+test.runIf(plays('approved'))(
+  'approved by a button it acts, by the ledger; a second person comes too late',
+  async () => {
+    const { telegram, world, wait } = await open({ mode: 'approve' });
+    await world.start();
+    await listens(telegram, wait);
+    await wait(() => asks(telegram), 'a question');
+    expect(ours(world.simulator, 'long')).toEqual([]);
+    const [stranger, approve] = [
+      telegram.press(STRANGER, STRANGER, buttonIn(telegram, 'Approve')),
+      telegram.press(GROUP, ANN, buttonIn(telegram, 'Approve')),
+    ];
+    const veto = telegram.press(GROUP, READER, buttonIn(telegram, 'Veto'));
+    await wait(() => [approve, veto].every((id) => telegram.shown.has(id)), 'both answers');
+    expect(telegram.shown.get(approve)).toMatch(/^Approved\./);
+    expect(telegram.shown.get(veto)).toMatch(/^It was approved before\. By telegram:-1001\/77/);
+    expect(telegram.shown.has(stranger)).toBe(false);
+    await wait(() => ours(world.simulator, 'long').length > 0, 'an order');
+    move(world.simulator, -0.01);
+    await wait(() => hasFilled(world.simulator, 'long', 0.3), 'half of it closed');
+    const again = telegram.press(GROUP, ANN, buttonIn(telegram, 'Approve'));
+    await wait(() => telegram.shown.has(again), 'an answer');
+    expect(telegram.shown.get(again)).not.toMatch(/^Approved\./);
+  },
+);
 
-test('vetoed by a button it sends nothing, past its deadline', async () => {
+test.runIf(plays('vetoed'))('vetoed by a button it sends nothing, past its deadline', async () => {
   const { telegram, world, wait } = await open({ mode: 'approve', within: '8s' });
   await world.start();
   await listens(telegram, wait);
@@ -223,7 +234,7 @@ test('vetoed by a button it sends nothing, past its deadline', async () => {
   expect(sizeOf(world.simulator, 'long')).toBe(0.5);
 });
 
-test('a press after the deadline changes nothing: it has acted by then', async () => {
+test.runIf(plays('late'))('a press after the deadline changes nothing: it has acted by then', async () => {
   const { telegram, world, wait } = await open({ mode: 'approve', within: '6s' });
   await world.start();
   await listens(telegram, wait);
@@ -237,65 +248,74 @@ test('a press after the deadline changes nothing: it has acted by then', async (
   await wait(() => hasFilled(world.simulator, 'long', 0.3), 'half of it closed');
 });
 
-test('of two processes one listens, and the other one goes on from where that ended', async () => {
-  const { telegram, world, wait } = await open();
-  const first = await world.start();
-  await listens(telegram, wait);
-  const second = await world.start({ ordinal: 1 });
-  telegram.say(ANN, ANN, '/status');
-  await wait(() => repliesTo(telegram, ANN).length === 1, 'one reply');
-  await first.stop('it moves', 10_000);
-  telegram.say(ANN, ANN, '/pause long 5m');
-  await wait(() => repliesTo(telegram, ANN).length === 2, 'a second reply');
-  // Nothing was interrupted: it has ended in order.
-  expect(repliesTo(telegram, ANN)[1]).toMatch(/^Paused: long/);
-  expect((await second.state.controls.list()).map(({ kind }) => kind)).toEqual(['pause']);
-  expect(world.events.filter(({ kind }) => kind === 'botListens')).toEqual([]);
-});
+test.runIf(plays('two processes'))(
+  'of two processes one listens, and the other one goes on from where that ended',
+  async () => {
+    const { telegram, world, wait } = await open();
+    const first = await world.start();
+    await listens(telegram, wait);
+    const second = await world.start({ ordinal: 1 });
+    telegram.say(ANN, ANN, '/status');
+    await wait(() => repliesTo(telegram, ANN).length === 1, 'one reply');
+    await first.stop('it moves', 10_000);
+    telegram.say(ANN, ANN, '/pause long 5m');
+    await wait(() => repliesTo(telegram, ANN).length === 2, 'a second reply');
+    // Nothing was interrupted: it has ended in order.
+    expect(repliesTo(telegram, ANN)[1]).toMatch(/^Paused: long/);
+    expect((await second.state.controls.list()).map(({ kind }) => kind)).toEqual(['pause']);
+    expect(world.events.filter(({ kind }) => kind === 'botListens')).toEqual([]);
+  },
+);
 
-test('a reload that lists chats, other ones or none takes effect without a restart', async () => {
-  const { telegram, world, wait, partsWith } = await open({ commands: '' });
-  const daemon = await world.start();
-  const reloadWith = async (commands: string) => {
-    await world.write(partsWith(commands));
-    expect((await daemon.reload()).kind).toBe('adopted');
-  };
-  await reloadWith(`[{ chat: "${ANN}", scopes: [control] }]`);
-  await listens(telegram, wait);
-  telegram.say(READER, READER, '/status');
-  telegram.say(ANN, ANN, '/pause 5m');
-  await wait(() => repliesTo(telegram, ANN).length === 1, 'a reply');
-  await reloadWith(`[{ chat: "${READER}" }]`);
-  await wait(() => {
+test.runIf(playsToo('chats'))(
+  'a reload that lists chats, other ones or none takes effect without a restart',
+  async () => {
+    const { telegram, world, wait, partsWith } = await open({ commands: '' });
+    const daemon = await world.start();
+    const reloadWith = async (commands: string) => {
+      await world.write(partsWith(commands));
+      expect((await daemon.reload()).kind).toBe('adopted');
+    };
+    await reloadWith(`[{ chat: "${ANN}", scopes: [control] }]`);
+    await listens(telegram, wait);
     telegram.say(READER, READER, '/status');
-    return repliesTo(telegram, READER).length > 0;
-  }, 'a reply to the other chat');
-  telegram.say(ANN, ANN, '/pause long 5m');
-  await wait(() => telegram.pending() === 0, 'all confirmed');
-  expect(repliesTo(telegram, ANN)).toHaveLength(1);
-  expect((await daemon.state.controls.list()).map(({ accountId }) => accountId)).toEqual([null]);
-  await reloadWith('');
-  await wait(() => !telegram.isHeard(), 'nobody who listens');
-  const before = telegram.pending();
-  telegram.say(READER, READER, '/status');
-  await polls(world, 'long', 3);
-  expect(telegram.pending()).toBe(before + 1);
-});
+    telegram.say(ANN, ANN, '/pause 5m');
+    await wait(() => repliesTo(telegram, ANN).length === 1, 'a reply');
+    await reloadWith(`[{ chat: "${READER}" }]`);
+    await wait(() => {
+      telegram.say(READER, READER, '/status');
+      return repliesTo(telegram, READER).length > 0;
+    }, 'a reply to the other chat');
+    telegram.say(ANN, ANN, '/pause long 5m');
+    await wait(() => telegram.pending() === 0, 'all confirmed');
+    expect(repliesTo(telegram, ANN)).toHaveLength(1);
+    expect((await daemon.state.controls.list()).map(({ accountId }) => accountId)).toEqual([null]);
+    await reloadWith('');
+    await wait(() => !telegram.isHeard(), 'nobody who listens');
+    const before = telegram.pending();
+    telegram.say(READER, READER, '/status');
+    await polls(world, 'long', 3);
+    expect(telegram.pending()).toBe(before + 1);
+  },
+);
 
-test('commands that a reload brings together with operators.key wait for the restart that this takes', async () => {
-  const { telegram, world, wait, partsWith } = await open({ commands: '' });
-  const text = await readFile(world.configFile, 'utf8');
-  await world.write(text.replace(/^operators:.*\n/m, ''));
-  const daemon = await world.start();
-  await world.write(partsWith(COMMANDS));
-  expect(await daemon.reload()).toMatchObject({ kind: 'adopted', change: { needsRestart: ['operators'] } });
-  // As long as a reload takes to be seen, and more.
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
-  expect(telegram.calls.filter(({ method }) => method === 'getUpdates')).toEqual([]);
-  await daemon.stop('restart', 10_000);
-  await world.start();
-  await listens(telegram, wait);
-});
+test.runIf(playsToo('the key'))(
+  'commands that a reload brings together with operators.key wait for the restart that this takes',
+  async () => {
+    const { telegram, world, wait, partsWith } = await open({ commands: '' });
+    const text = await readFile(world.configFile, 'utf8');
+    await world.write(text.replace(/^operators:.*\n/m, ''));
+    const daemon = await world.start();
+    await world.write(partsWith(COMMANDS));
+    expect(await daemon.reload()).toMatchObject({ kind: 'adopted', change: { needsRestart: ['operators'] } });
+    // As long as a reload takes to be seen, and more.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    expect(telegram.calls.filter(({ method }) => method === 'getUpdates')).toEqual([]);
+    await daemon.stop('restart', 10_000);
+    await world.start();
+    await listens(telegram, wait);
+  },
+);
 
 test('a webhook that is set shows in log, metric and API, with what to do, until it is removed', async () => {
   const { telegram, world, wait } = await open();
@@ -327,7 +347,7 @@ test('a webhook that is set shows in log, metric and API, with what to do, until
   await wait(() => repliesTo(telegram, ANN).length > 0, 'a reply');
 });
 
-test.runIf(hasRedisServer())(
+test.runIf(hasRedisServer() && plays('without Redis'))(
   'while Redis is lost one of two processes listens, and what it did then is not done again when that is back',
   {
     timeout: 120_000,

@@ -4,8 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { runCommandLine } from '../support/cli.ts';
 import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
+import { inTurn } from '../support/slice.ts';
 import { drift, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
 import { eventually, openDaemonWorld, troubles } from './world.ts';
+
+const plays = inTurn(['port', 'status', 'another daemon'], 3, 'what people ask without Redis');
 
 /** What a daemon does while Redis is lost: by the ledger of the simulated exchange. */
 
@@ -92,166 +95,178 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     expect(firing.filter((body) => body.includes('"rule":"built-in/without-redis"'))).toHaveLength(1);
   });
 
-  test('pause said only that Redis is away, and nothing of port, token and how else to hold a daemon back', {
-    timeout: 120_000,
-  }, async () => {
-    const [port, other] = [await freePort(), await freePort()];
-    const token = 'a-control-token-of-this-test';
-    const { server, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
-    const env = { ...world.env, CONTROL: token };
-    const pause = async (...args: readonly string[]) =>
-      await runCommandLine(
-        ['pause', '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
+  test.runIf(plays('port'))(
+    'pause said only that Redis is away, and nothing of port, token and how else to hold a daemon back',
+    {
+      timeout: 120_000,
+    },
+    async () => {
+      const [port, other] = [await freePort(), await freePort()];
+      const token = 'a-control-token-of-this-test';
+      const { server, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+      const env = { ...world.env, CONTROL: token };
+      const pause = async (...args: readonly string[]) =>
+        await runCommandLine(
+          ['pause', '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
+          { env },
+        );
+      await world.start({ env, webPort: other });
+      await polls(world, 'long', 3);
+      await server.kill();
+      const isAlone = (): boolean =>
+        world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
+      await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
+      const lost = await pause();
+      expect(lost.exitCode).toBe(1);
+      expect(lost.stderr).toContain(
+        `answers at http://127.0.0.1:${port} (web.host and web.port of the config)`,
+      );
+      expect(lost.stderr).toMatch(
+        /name it with --url\. .*web\.controlToken for changes\. .*end its process \(SIGTERM/s,
+      );
+      expect((await pause('--url', 'http://example.com')).exitCode).toBe(2);
+      const found = await pause('--url', `http://127.0.0.1:${other}/`);
+      expect([found.exitCode, found.stdout]).toEqual([0, expect.stringContaining('Paused: account long')]);
+      await polls(world, 'long', 3);
+      const status = await runCommandLine(
+        ['status', '--url', `http://127.0.0.1:${other}`, '--config', world.configFile],
         { env },
       );
-    await world.start({ env, webPort: other });
-    await polls(world, 'long', 3);
-    await server.kill();
-    const isAlone = (): boolean =>
-      world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
-    await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
-    const lost = await pause();
-    expect(lost.exitCode).toBe(1);
-    expect(lost.stderr).toContain(
-      `answers at http://127.0.0.1:${port} (web.host and web.port of the config)`,
-    );
-    expect(lost.stderr).toMatch(
-      /name it with --url\. .*web\.controlToken for changes\. .*end its process \(SIGTERM/s,
-    );
-    expect((await pause('--url', 'http://example.com')).exitCode).toBe(2);
-    const found = await pause('--url', `http://127.0.0.1:${other}/`);
-    expect([found.exitCode, found.stdout]).toEqual([0, expect.stringContaining('Paused: account long')]);
-    await polls(world, 'long', 3);
-    const status = await runCommandLine(
-      ['status', '--url', `http://127.0.0.1:${other}`, '--config', world.configFile],
-      { env },
-    );
-    expect(status.stdout).toContain('paused');
-  });
+      expect(status.stdout).toContain('paused');
+    },
+  );
 
-  test('status, pause and resume ask the daemon itself, and what they say is in force there and afterwards', {
-    timeout: 120_000,
-  }, async () => {
-    const port = await freePort();
-    const token = 'a-control-token-of-this-test';
-    const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
-    const env = { ...world.env, CONTROL: token };
-    const breakwater = async (...args: readonly string[]) =>
-      await runCommandLine([...args, '--config', world.configFile], { env });
-    await world.start({ env });
-    await polls(world, 'long', 3);
-    await server.kill();
-    const lost = await breakwater('status');
-    expect(lost.stderr).toContain(`Redis does not answer: the daemon at http://127.0.0.1:${port} is asked`);
-    const isAlone = (): boolean =>
-      world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
-    await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
-    expect(await breakwater('status')).toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringMatching(/^long +enforce +31\.\d % .*(calm|watching)/m),
-    });
+  test.runIf(plays('status'))(
+    'status, pause and resume ask the daemon itself, and what they say is in force there and afterwards',
+    {
+      timeout: 120_000,
+    },
+    async () => {
+      const port = await freePort();
+      const token = 'a-control-token-of-this-test';
+      const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+      const env = { ...world.env, CONTROL: token };
+      const breakwater = async (...args: readonly string[]) =>
+        await runCommandLine([...args, '--config', world.configFile], { env });
+      await world.start({ env });
+      await polls(world, 'long', 3);
+      await server.kill();
+      const lost = await breakwater('status');
+      expect(lost.stderr).toContain(`Redis does not answer: the daemon at http://127.0.0.1:${port} is asked`);
+      const isAlone = (): boolean =>
+        world.events.some((event) => event.kind === 'standby' && event.state === 'alone');
+      await eventually(isAlone, 'the loss noticed', () => troubles(world.events));
+      expect(await breakwater('status')).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringMatching(/^long +enforce +31\.\d % .*(calm|watching)/m),
+      });
 
-    const paused = await breakwater('pause', '--account', 'long', '--reason', 'by hand', '--author', 'ann');
-    expect([paused.exitCode, paused.stdout, paused.stderr]).toEqual([
-      0,
-      expect.stringContaining('Paused: account long'),
-      expect.anything(),
-    ]);
-    await eventually(
-      async () => {
-        if ((await breakwater('status')).stdout.includes('by hand; rules fire')) return true;
-        move(simulator, -0.004);
-        return false;
-      },
-      'the rule fires',
-      () => troubles(world.events),
-    );
-    await polls(world, 'long', 3);
-    expect(ours(simulator, 'long')).toEqual([]);
-
-    await server.start();
-    await eventually(
-      () => world.events.some((event) => event.kind === 'standby' && event.state === 'shared'),
-      'all handed back',
-      () => troubles(world.events),
-    );
-    const back = await breakwater('status');
-    expect([back.stderr, back.stdout]).toEqual(['', expect.stringMatching(/paused by ann .*by hand/)]);
-    await polls(world, 'long', 3);
-    expect(ours(simulator, 'long')).toEqual([]);
-
-    await server.kill();
-    const losses = (): number =>
-      world.events.filter((event) => event.kind === 'standby' && event.state === 'alone').length;
-    await eventually(
-      () => losses() === 2,
-      'the second loss noticed',
-      () => troubles(world.events),
-    );
-    await polls(world, 'long', 3);
-    expect(ours(simulator, 'long')).toEqual([]);
-    const resumed = await breakwater('resume', '--account', 'long', '--reason', 'seen', '--author', 'ann');
-    expect(resumed.stdout).toContain('Lifted: pause of account long');
-    await eventually(
-      () => ours(simulator, 'long').length > 0,
-      'an order',
-      () => troubles(world.events),
-    );
-  });
-
-  test('pause said Paused, and nothing of the other daemon that went on acting', {
-    timeout: 120_000,
-  }, async () => {
-    const [port, other] = [await freePort(), await freePort()];
-    const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
-    const env = { ...world.env, CONTROL: 'a-control-token-of-this-test' };
-    const said = async (command: string, ...args: readonly string[]) =>
-      await runCommandLine(
-        [command, '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
-        { env },
+      const paused = await breakwater('pause', '--account', 'long', '--reason', 'by hand', '--author', 'ann');
+      expect([paused.exitCode, paused.stdout, paused.stderr]).toEqual([
+        0,
+        expect.stringContaining('Paused: account long'),
+        expect.anything(),
+      ]);
+      await eventually(
+        async () => {
+          if ((await breakwater('status')).stdout.includes('by hand; rules fire')) return true;
+          move(simulator, -0.004);
+          return false;
+        },
+        'the rule fires',
+        () => troubles(world.events),
       );
-    const daemons = [await world.start({ env }), await world.start({ env, ordinal: 1, webPort: other })];
-    await eventually(
-      () => daemons.every(({ state }) => state.standby?.hasCompany === true),
-      'each sees the other',
-    );
-    await server.kill();
-    await eventually(
-      () => daemons.every(({ state }) => state.standby?.isAlone === true),
-      'both alone',
-      () => troubles(world.events),
-    );
-    const first = await said('pause');
-    const base = `http://127.0.0.1:${port}`;
-    expect([first.exitCode, first.stdout]).toEqual([
-      1,
-      expect.stringMatching(`^Paused at ${base} alone: account long, `),
-    ]);
-    expect(first.stderr).toContain(
-      `Only the daemon at ${base} is paused. Other instances that run GO ON ACTING`,
-    );
-    const url = `http://127.0.0.1:${other}`;
-    const second = await said('pause', '--url', url, '--json');
-    expect([second.exitCode, JSON.parse(second.stdout)]).toMatchObject([
-      1,
-      { kind: 'pause', accountId: 'long', onlyAt: url },
-    ]);
-    await drift(simulator, -0.004, () => priceOf(simulator) < 45_000, 'below where the rule fires');
-    await polls(world, 'long', 6);
-    expect(ours(simulator, 'long')).toEqual([]);
-    const lifted = await said('resume');
-    expect([lifted.exitCode, lifted.stderr]).toEqual([
-      1,
-      expect.stringContaining(
-        `Only the daemon at ${base} has lifted it. Other instances that run stay paused`,
-      ),
-    ]);
-    await eventually(
-      () => ours(simulator, 'long').length > 0,
-      'an order of the daemon that is not paused',
-      () => troubles(world.events),
-    );
-  });
+      await polls(world, 'long', 3);
+      expect(ours(simulator, 'long')).toEqual([]);
+
+      await server.start();
+      await eventually(
+        () => world.events.some((event) => event.kind === 'standby' && event.state === 'shared'),
+        'all handed back',
+        () => troubles(world.events),
+      );
+      const back = await breakwater('status');
+      expect([back.stderr, back.stdout]).toEqual(['', expect.stringMatching(/paused by ann .*by hand/)]);
+      await polls(world, 'long', 3);
+      expect(ours(simulator, 'long')).toEqual([]);
+
+      await server.kill();
+      const losses = (): number =>
+        world.events.filter((event) => event.kind === 'standby' && event.state === 'alone').length;
+      await eventually(
+        () => losses() === 2,
+        'the second loss noticed',
+        () => troubles(world.events),
+      );
+      await polls(world, 'long', 3);
+      expect(ours(simulator, 'long')).toEqual([]);
+      const resumed = await breakwater('resume', '--account', 'long', '--reason', 'seen', '--author', 'ann');
+      expect(resumed.stdout).toContain('Lifted: pause of account long');
+      await eventually(
+        () => ours(simulator, 'long').length > 0,
+        'an order',
+        () => troubles(world.events),
+      );
+    },
+  );
+
+  test.runIf(plays('another daemon'))(
+    'pause said Paused, and nothing of the other daemon that went on acting',
+    {
+      timeout: 120_000,
+    },
+    async () => {
+      const [port, other] = [await freePort(), await freePort()];
+      const { server, simulator, world } = await open(`{ port: ${port}, controlToken: { env: CONTROL } }`);
+      const env = { ...world.env, CONTROL: 'a-control-token-of-this-test' };
+      const said = async (command: string, ...args: readonly string[]) =>
+        await runCommandLine(
+          [command, '--account', 'long', '--reason', 'r', ...args, '--config', world.configFile],
+          { env },
+        );
+      const daemons = [await world.start({ env }), await world.start({ env, ordinal: 1, webPort: other })];
+      await eventually(
+        () => daemons.every(({ state }) => state.standby?.hasCompany === true),
+        'each sees the other',
+      );
+      await server.kill();
+      await eventually(
+        () => daemons.every(({ state }) => state.standby?.isAlone === true),
+        'both alone',
+        () => troubles(world.events),
+      );
+      const first = await said('pause');
+      const base = `http://127.0.0.1:${port}`;
+      expect([first.exitCode, first.stdout]).toEqual([
+        1,
+        expect.stringMatching(`^Paused at ${base} alone: account long, `),
+      ]);
+      expect(first.stderr).toContain(
+        `Only the daemon at ${base} is paused. Other instances that run GO ON ACTING`,
+      );
+      const url = `http://127.0.0.1:${other}`;
+      const second = await said('pause', '--url', url, '--json');
+      expect([second.exitCode, JSON.parse(second.stdout)]).toMatchObject([
+        1,
+        { kind: 'pause', accountId: 'long', onlyAt: url },
+      ]);
+      await drift(simulator, -0.004, () => priceOf(simulator) < 45_000, 'below where the rule fires');
+      await polls(world, 'long', 6);
+      expect(ours(simulator, 'long')).toEqual([]);
+      const lifted = await said('resume');
+      expect([lifted.exitCode, lifted.stderr]).toEqual([
+        1,
+        expect.stringContaining(
+          `Only the daemon at ${base} has lifted it. Other instances that run stay paused`,
+        ),
+      ]);
+      await eventually(
+        () => ours(simulator, 'long').length > 0,
+        'an order of the daemon that is not paused',
+        () => troubles(world.events),
+      );
+    },
+  );
 
   test('a change without the control token is refused in words, and where no daemon runs Redis is what is missing', async () => {
     const port = await freePort();

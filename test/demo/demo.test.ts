@@ -4,6 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
 import type { DemoSide } from '../../src/demo/result.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
+
+const plays = inTurn(['a table', 'no colours'], 2, 'terminals of a demo');
 
 interface Line {
   readonly event: string;
@@ -56,19 +59,22 @@ describe('breakwater demo', () => {
     expect(all.find(({ event }) => event === 'frame')).toMatchObject({ protectedSide: { amount: '0.5' } });
   });
 
-  test('on a terminal it draws a table in place, gives the cursor back, and ends with another table', async () => {
-    const run = await runCommandLine(['demo', '--duration', '1s'], {
-      tty: true,
-      env: { ...env, FORCE_COLOR: '1' },
-    });
-    expect(run.stdout).toContain('NOT PROTECTED');
-    expect(run.stdout.indexOf(HIDE_CURSOR)).toBeLessThan(run.stdout.lastIndexOf(SHOW_CURSOR));
-    expect(run.stdout).toMatch(COLOUR);
-    expect(run.stdout).toContain('long at 10x');
-    expect(run.stdout).toContain("What happened, by the exchange's own ledger");
-  });
+  test.runIf(plays('a table'))(
+    'on a terminal it draws a table in place, gives the cursor back, and ends with another table',
+    async () => {
+      const run = await runCommandLine(['demo', '--duration', '1s'], {
+        tty: true,
+        env: { ...env, FORCE_COLOR: '1' },
+      });
+      expect(run.stdout).toContain('NOT PROTECTED');
+      expect(run.stdout.indexOf(HIDE_CURSOR)).toBeLessThan(run.stdout.lastIndexOf(SHOW_CURSOR));
+      expect(run.stdout).toMatch(COLOUR);
+      expect(run.stdout).toContain('long at 10x');
+      expect(run.stdout).toContain("What happened, by the exchange's own ledger");
+    },
+  );
 
-  test('with NO_COLOR it still draws in place, without a colour', async () => {
+  test.runIf(plays('no colours'))('with NO_COLOR it still draws in place, without a colour', async () => {
     const run = await runCommandLine(['demo', '--duration', '1s'], {
       tty: true,
       env: { ...env, NO_COLOR: '1' },
@@ -77,10 +83,11 @@ describe('breakwater demo', () => {
     expect(run.stdout).not.toMatch(COLOUR);
   });
 
-  test.each([
+  const plain: [string, Parameters<typeof runCommandLine>[1]][] = [
     ['without a terminal', { tty: false, env }],
     ['on a terminal that cannot move its cursor', { tty: true, env: { ...env, TERM: 'dumb' } }],
-  ])('%s it writes lines', async (_name, options) => {
+  ];
+  test.each(sliceOf(plain, 2, 'places without a picture'))('%s it writes lines', async (_name, options) => {
     const run = await runCommandLine(['demo', '--duration', '1s'], options);
     expect(run.stdout).not.toContain('\u001b');
     expect(run.stdout).toMatch(
@@ -121,15 +128,19 @@ describe('breakwater demo', () => {
     expect(after).not.toContain('Not as it should be');
   });
 
-  test.each([
+  const small = [
     { columns: 79, rows: 24 },
     { columns: 80, rows: 23 },
-  ])('a terminal of %o is too small for the picture: it writes lines', async (size) => {
-    const { exitCode, text } = await stopped([], { tty: true, size });
-    expect(exitCode).toBe(130);
-    expect(text).not.toContain(HIDE_CURSOR);
-    expect(text).toMatch(/s {2}BTC_PERP 60,000\.0/);
-  });
+  ];
+  test.each(sliceOf(small, 2, 'terminals that are too small'))(
+    'a terminal of %o is too small for the picture: it writes lines',
+    async (size) => {
+      const { exitCode, text } = await stopped([], { tty: true, size });
+      expect(exitCode).toBe(130);
+      expect(text).not.toContain(HIDE_CURSOR);
+      expect(text).toMatch(/s {2}BTC_PERP 60,000\.0/);
+    },
+  );
 
   test('Ctrl-C with --json: says that it was stopped, and the last line is as ever', async () => {
     const { exitCode, text } = await stopped(['--json'], { tty: false });

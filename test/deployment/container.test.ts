@@ -17,6 +17,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { builds } from '../package/packed.ts';
 import { run } from '../prometheus/promtool.ts';
 import { startPrivateRedis } from '../support/redis.ts';
 import { dockerfile, ROOT, read, serviceOf, words } from './files.ts';
@@ -76,6 +77,7 @@ async function makeWritable(place: string): Promise<void> {
 }
 
 beforeAll(async () => {
+  if (!builds('image')) return;
   folder = await mkdtemp(path.join(tmpdir(), 'breakwater-image-'));
   await chmod(folder, 0o755);
   const source = path.join(folder, 'src');
@@ -101,7 +103,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   if (image !== undefined) await makeWritable(image);
-  await rm(folder, { recursive: true, force: true });
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
 async function modules(): Promise<string> {
@@ -186,55 +188,58 @@ describe('the image', () => {
     expect(read('.dockerignore').split('\n')).toContain('*');
   });
 
-  test('runs from a read-only tree as nobody', async () => {
+  test.runIf(builds('image'))('runs from a read-only tree as nobody', async () => {
     const version = start(['--version']);
     expect(await version.ended()).toBe(0);
     expect(version.output().trim()).toBe((JSON.parse(read('package.json')) as { version: string }).version);
   });
 
-  test('exchange and daemon of docker-compose.yml work together, and end when they are told to', async () => {
-    await shell(
-      [
-        'sh',
-        fileURLToPath(new URL('config/compose/make-secrets.sh', ROOT)),
-        ...SECRETS.map((name) => path.join(state, name)),
-      ],
-      {
-        PATH: process.env['PATH'] ?? '',
-      },
-    );
-    const command = (serviceOf('exchange').command ?? []).map((word) =>
-      word.replace('--host=0.0.0.0', '--host=127.0.0.1').replace(/port=\d+/, 'port=0'),
-    );
-    const exchange = start(command);
-    const redis = await startPrivateRedis();
-    try {
-      await until(() => exchange.output().includes('\n'), exchange);
-      const { baseUrls, controlUrl } = JSON.parse(exchange.output()) as {
-        baseUrls: readonly [string, string];
-        controlUrl: string;
-      };
-      const health = words('HEALTHCHECK');
-      expect(await shell(health, { BREAKWATER_HEALTH_URL: `${controlUrl}/health` })).toBe(0);
-      expect(await shell(health, { BREAKWATER_HEALTH_URL: 'http://127.0.0.1:1/' })).toBe(1);
-      const config = here(read('config/compose/breakwater.yaml'))
-        .replace('[http://exchange:8080, http://exchange:8082]', JSON.stringify(baseUrls))
-        .replace(
-          /redis: \{ url: .*/,
-          `redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }`,
-        )
-        .replace('health: { port: 9644 }', 'health: { port: 0 }')
-        .replace('host: 0.0.0.0', 'host: 127.0.0.1\n  port: 0');
-      const file = path.join(folder, 'breakwater.yaml');
-      await writeFile(file, config);
-      await checkDaemon(file, health);
-    } finally {
-      exchange.child.kill('SIGTERM');
-      await exchange.ended();
-      await redis.stop();
-    }
-    expect(await exchange.ended()).toBe(0);
-  });
+  test.runIf(builds('image'))(
+    'exchange and daemon of docker-compose.yml work together, and end when they are told to',
+    async () => {
+      await shell(
+        [
+          'sh',
+          fileURLToPath(new URL('config/compose/make-secrets.sh', ROOT)),
+          ...SECRETS.map((name) => path.join(state, name)),
+        ],
+        {
+          PATH: process.env['PATH'] ?? '',
+        },
+      );
+      const command = (serviceOf('exchange').command ?? []).map((word) =>
+        word.replace('--host=0.0.0.0', '--host=127.0.0.1').replace(/port=\d+/, 'port=0'),
+      );
+      const exchange = start(command);
+      const redis = await startPrivateRedis();
+      try {
+        await until(() => exchange.output().includes('\n'), exchange);
+        const { baseUrls, controlUrl } = JSON.parse(exchange.output()) as {
+          baseUrls: readonly [string, string];
+          controlUrl: string;
+        };
+        const health = words('HEALTHCHECK');
+        expect(await shell(health, { BREAKWATER_HEALTH_URL: `${controlUrl}/health` })).toBe(0);
+        expect(await shell(health, { BREAKWATER_HEALTH_URL: 'http://127.0.0.1:1/' })).toBe(1);
+        const config = here(read('config/compose/breakwater.yaml'))
+          .replace('[http://exchange:8080, http://exchange:8082]', JSON.stringify(baseUrls))
+          .replace(
+            /redis: \{ url: .*/,
+            `redis: { url: "${redis.url}", prefix: "${redis.prefix.replace(/:$/, '')}" }`,
+          )
+          .replace('health: { port: 9644 }', 'health: { port: 0 }')
+          .replace('host: 0.0.0.0', 'host: 127.0.0.1\n  port: 0');
+        const file = path.join(folder, 'breakwater.yaml');
+        await writeFile(file, config);
+        await checkDaemon(file, health);
+      } finally {
+        exchange.child.kill('SIGTERM');
+        await exchange.ended();
+        await redis.stop();
+      }
+      expect(await exchange.ended()).toBe(0);
+    },
+  );
 });
 
 async function checkDaemon(file: string, health: readonly string[]): Promise<void> {

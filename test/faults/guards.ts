@@ -129,7 +129,7 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
         instead: 'const measuredMs = Math.max(0, now.wallMs - last.at.wallMs);',
       },
     ],
-    seed: 107_036,
+    seed: 1_002_698,
   },
   {
     name: 'one account that hangs holds up no other',

@@ -3,6 +3,10 @@ import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
+import { inTurn } from '../support/slice.ts';
+
+/** Each builds the whole project at least once. */
+export const builds = inTurn(['image', 'release', 'package'], 2, 'things that are built');
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 

@@ -9,7 +9,7 @@ import { ours, polls, sizeOf } from '../daemon/scene.ts';
 import { troubles } from '../daemon/world.ts';
 import { type Receiver, startReceiver } from '../notify/receiver.ts';
 import { hasBrowser, launchBrowser } from '../support/browser.ts';
-import { sliceOf } from '../support/slice.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import {
   CALM,
   type DaemonPage,
@@ -20,6 +20,8 @@ import {
   sign,
   visit,
 } from './daemon-page.ts';
+
+const plays = inTurn(['approved', 'vetoed', 'two people'], 3, 'answers on the page');
 
 /** What people answer on the page of a real daemon, by the ledger of the exchange and by what receivers got. */
 
@@ -91,7 +93,7 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     );
   }
 
-  it('approved, the orders that were shown are sent, and none before', async () => {
+  it.runIf(plays('approved'))('approved, the orders that were shown are sent, and none before', async () => {
     const scene = await openAsking('{ within: 50s, withoutAnswer: hold }');
     const { page, simulator } = scene;
     const dialog = await open(page, 'Approve', 'ann');
@@ -105,55 +107,61 @@ describe.skipIf(!hasBrowser())('what people answer on the page', { timeout: 240_
     await expectClean(scene);
   });
 
-  it('vetoed, no order is sent although the rule goes on firing, past the deadline', async () => {
-    const scene = await openAsking('{ within: 20s, withoutAnswer: act }');
-    const { page, simulator, world, url } = scene;
-    const view = async () => (await (await fetch(`${url}/api/v1/accounts/long`)).json()) as AccountView;
-    const untilMs = (await view()).questions[0]?.untilMs ?? expect.fail('nobody is asked');
-    const dialog = await open(page, 'Veto', 'ben');
-    await press(dialog, 'Veto');
-    await dialog.waitFor({ state: 'detached' });
-    await sees(page, /^long blocked: .*vetoed.*ben.*ben has looked/);
-    await patiently(
-      () => Date.now() > untilMs + 1_000,
-      'the deadline',
-      () => untilMs,
-    );
-    await polls(world, 'long', 5);
-    expect((await view()).rules).toMatchObject([{ ruleId: 'near-liquidation', phase: 'firing' }]);
-    expect(ours(simulator, 'long')).toEqual([]);
-    expect(sizeOf(simulator, 'long')).toBe(0.5);
-    await expectClean(scene);
-  });
+  it.runIf(plays('vetoed'))(
+    'vetoed, no order is sent although the rule goes on firing, past the deadline',
+    async () => {
+      const scene = await openAsking('{ within: 20s, withoutAnswer: act }');
+      const { page, simulator, world, url } = scene;
+      const view = async () => (await (await fetch(`${url}/api/v1/accounts/long`)).json()) as AccountView;
+      const untilMs = (await view()).questions[0]?.untilMs ?? expect.fail('nobody is asked');
+      const dialog = await open(page, 'Veto', 'ben');
+      await press(dialog, 'Veto');
+      await dialog.waitFor({ state: 'detached' });
+      await sees(page, /^long blocked: .*vetoed.*ben.*ben has looked/);
+      await patiently(
+        () => Date.now() > untilMs + 1_000,
+        'the deadline',
+        () => untilMs,
+      );
+      await polls(world, 'long', 5);
+      expect((await view()).rules).toMatchObject([{ ruleId: 'near-liquidation', phase: 'firing' }]);
+      expect(ours(simulator, 'long')).toEqual([]);
+      expect(sizeOf(simulator, 'long')).toBe(0.5);
+      await expectClean(scene);
+    },
+  );
 
-  it('two people at once: the first answer counts, and the second person reads who gave it', async () => {
-    const scene = await openAsking('{ within: 50s, withoutAnswer: hold }');
-    const { page, simulator, world } = scene;
-    const other = await visit(browser, scene.url, ASKING);
-    const [ann, ben] = [await open(page, 'Approve', 'ann'), await open(other.page, 'Veto', 'ben')];
-    await Promise.all([press(ann, 'Approve'), press(ben, 'Veto')]);
-    const refused = (dialog: Locator) =>
-      dialog.getByRole('alert').filter({ hasText: 'Nothing was changed: ' });
-    const told = async () => [await refused(ann).count(), await refused(ben).count()];
-    await patiently(
-      async () => (await told()).includes(1),
-      'the refusal of the second answer',
-      () => troubles(world.events),
-    );
-    const annWon = (await told())[1] === 1;
-    const [winner, loser] = annWon ? [ann, ben] : [ben, ann];
-    await winner.waitFor({ state: 'detached' });
-    const words = `${annWon ? 'ann' : 'ben'} (control token, 127.0.0.1) ${annWon ? 'approved' : 'vetoed'} it`;
-    expect(await refused(loser).textContent()).toBe(`Nothing was changed: ${words} before.`);
-    for (const one of [page, other.page])
-      await one.getByText(words).and(one.locator('.doing span')).waitFor();
-    if (annWon) await untilOrdered(scene);
-    await polls(world, 'long', 5);
-    expect(ours(simulator, 'long').length > 0).toBe(annWon);
-    // The browser itself reports the refusal; nothing else may have been said.
-    const complaints = [...scene.complaints, ...other.complaints].filter((text) => !text.includes('409'));
-    await expectClean({ ...scene, complaints });
-  });
+  it.runIf(plays('two people'))(
+    'two people at once: the first answer counts, and the second person reads who gave it',
+    async () => {
+      const scene = await openAsking('{ within: 50s, withoutAnswer: hold }');
+      const { page, simulator, world } = scene;
+      const other = await visit(browser, scene.url, ASKING);
+      const [ann, ben] = [await open(page, 'Approve', 'ann'), await open(other.page, 'Veto', 'ben')];
+      await Promise.all([press(ann, 'Approve'), press(ben, 'Veto')]);
+      const refused = (dialog: Locator) =>
+        dialog.getByRole('alert').filter({ hasText: 'Nothing was changed: ' });
+      const told = async () => [await refused(ann).count(), await refused(ben).count()];
+      await patiently(
+        async () => (await told()).includes(1),
+        'the refusal of the second answer',
+        () => troubles(world.events),
+      );
+      const annWon = (await told())[1] === 1;
+      const [winner, loser] = annWon ? [ann, ben] : [ben, ann];
+      await winner.waitFor({ state: 'detached' });
+      const words = `${annWon ? 'ann' : 'ben'} (control token, 127.0.0.1) ${annWon ? 'approved' : 'vetoed'} it`;
+      expect(await refused(loser).textContent()).toBe(`Nothing was changed: ${words} before.`);
+      for (const one of [page, other.page])
+        await one.getByText(words).and(one.locator('.doing span')).waitFor();
+      if (annWon) await untilOrdered(scene);
+      await polls(world, 'long', 5);
+      expect(ours(simulator, 'long').length > 0).toBe(annWon);
+      // The browser itself reports the refusal; nothing else may have been said.
+      const complaints = [...scene.complaints, ...other.complaints].filter((text) => !text.includes('409'));
+      await expectClean({ ...scene, complaints });
+    },
+  );
 
   it.each(sliceOf([true, false], 2, 'acknowledged or not'))(
     'what people were told goes to the pager, unless it is acknowledged there: %s',

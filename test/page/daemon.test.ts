@@ -4,7 +4,7 @@ import type { RunningSimulator } from '../../src/simulator/start-simulated-excha
 import { move, ours, polls, priceOf, sizeOf } from '../daemon/scene.ts';
 import { troubles } from '../daemon/world.ts';
 import { hasBrowser, launchBrowser } from '../support/browser.ts';
-import { sliceOf } from '../support/slice.ts';
+import { inTurn, sliceOf } from '../support/slice.ts';
 import {
   CALM,
   CONTROL_TOKEN,
@@ -16,6 +16,8 @@ import {
   shown,
   sign,
 } from './daemon-page.ts';
+
+const plays = inTurn(['approach', 'by hand', 'pause'], 3, 'what people see and do on the page');
 
 /** The page of a real daemon, on a real Redis, in front of the simulated exchange. */
 
@@ -79,58 +81,61 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     );
   }
 
-  it('shows the approach, the rule that fires, the action and the recovery, live', async () => {
-    const scene = await open();
-    const { page, simulator, world } = scene;
-    const before = await distance(page);
-    const size = sizeOf(simulator, 'long');
-    move(simulator, -0.05);
-    await patiently(
-      async () => (await distance(page)) < before - 2,
-      'a smaller distance on the page',
-      async () => [before, await distance(page)],
-    );
-    await fallUntilFiring(scene);
-    await hasSeen(page, /Firing, critical near-liquidation .*distance to liquidation is [12]\d(\.\d+)? %/);
-    await hasSeen(page, /long (acting: reducing BTC_PERP|waiting for its trigger: sell )/);
-    await patiently(
-      () => ours(simulator, 'long').length > 0,
-      'an order at the exchange',
-      () => troubles(world.events),
-    );
-    await page.locator('.action', { hasText: 'accepted' }).first().waitFor();
-    await sees(page, 'took ');
-    await hasSeen(page, /Intent until 35 % away/);
-    await patiently(
-      () => {
-        if (marketDistance(simulator) > 0.23) return true;
-        // A stop below the market fills when the price goes on; a part of it may do for the moment.
-        move(simulator, -0.0005);
-        return false;
-      },
-      'fills until the position is safe',
-      () => troubles(world.events),
-      150,
-    );
-    expect(sizeOf(simulator, 'long')).toBeLessThan(size);
-    await sees(page, CALM);
-    expect(await distance(page)).toBeGreaterThan(22);
+  it.runIf(plays('approach'))(
+    'shows the approach, the rule that fires, the action and the recovery, live',
+    async () => {
+      const scene = await open();
+      const { page, simulator, world } = scene;
+      const before = await distance(page);
+      const size = sizeOf(simulator, 'long');
+      move(simulator, -0.05);
+      await patiently(
+        async () => (await distance(page)) < before - 2,
+        'a smaller distance on the page',
+        async () => [before, await distance(page)],
+      );
+      await fallUntilFiring(scene);
+      await hasSeen(page, /Firing, critical near-liquidation .*distance to liquidation is [12]\d(\.\d+)? %/);
+      await hasSeen(page, /long (acting: reducing BTC_PERP|waiting for its trigger: sell )/);
+      await patiently(
+        () => ours(simulator, 'long').length > 0,
+        'an order at the exchange',
+        () => troubles(world.events),
+      );
+      await page.locator('.action', { hasText: 'accepted' }).first().waitFor();
+      await sees(page, 'took ');
+      await hasSeen(page, /Intent until 35 % away/);
+      await patiently(
+        () => {
+          if (marketDistance(simulator) > 0.23) return true;
+          // A stop below the market fills when the price goes on; a part of it may do for the moment.
+          move(simulator, -0.0005);
+          return false;
+        },
+        'fills until the position is safe',
+        () => troubles(world.events),
+        150,
+      );
+      expect(sizeOf(simulator, 'long')).toBeLessThan(size);
+      await sees(page, CALM);
+      expect(await distance(page)).toBeGreaterThan(22);
 
-    // Its whole story, on its own page; the way there is no reload either.
-    await page.locator('.subject h4 a').click();
-    await page.getByRole('heading', { level: 1, name: 'BTC_PERP long' }).waitFor();
-    const story = page.locator('.story-entry');
-    await story.filter({ hasText: 'near-liquidation' }).filter({ hasText: 'firing' }).first().waitFor();
-    await story.filter({ hasText: 'Intent' }).first().waitFor();
-    await story.filter({ hasText: 'Order' }).filter({ hasText: 'accepted' }).first().waitFor();
-    const fired = story.filter({ hasText: 'firing' }).last();
-    await fired.getByText('Details and inputs').click();
-    await fired.getByText('"inputs"').waitFor();
-    await sees(page, 'Distance to liquidation, last hour');
-    await expectClean(scene);
-  });
+      // Its whole story, on its own page; the way there is no reload either.
+      await page.locator('.subject h4 a').click();
+      await page.getByRole('heading', { level: 1, name: 'BTC_PERP long' }).waitFor();
+      const story = page.locator('.story-entry');
+      await story.filter({ hasText: 'near-liquidation' }).filter({ hasText: 'firing' }).first().waitFor();
+      await story.filter({ hasText: 'Intent' }).first().waitFor();
+      await story.filter({ hasText: 'Order' }).filter({ hasText: 'accepted' }).first().waitFor();
+      const fired = story.filter({ hasText: 'firing' }).last();
+      await fired.getByText('Details and inputs').click();
+      await fired.getByText('"inputs"').waitFor();
+      await sees(page, 'Distance to liquidation, last hour');
+      await expectClean(scene);
+    },
+  );
 
-  it('reduces by hand what was shown before, as the ledger has it', async () => {
+  it.runIf(plays('by hand'))('reduces by hand what was shown before, as the ledger has it', async () => {
     const scene = await open();
     const { page, simulator, world } = scene;
     const before = sizeOf(simulator, 'long');
@@ -207,41 +212,44 @@ describe.skipIf(!hasBrowser())('the page of a daemon', { timeout: 240_000 }, () 
     },
   );
 
-  it('stops the next order when actions are paused there; a wrong token stops nothing', async () => {
-    const scene = await open();
-    const { page, simulator, world, daemon } = scene;
-    await page.getByRole('button', { name: 'Pause actions' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Reason').fill('maintenance of the exchange');
-    await dialog.getByLabel('Your name').fill('ann');
-    await dialog.getByLabel('Control token').fill('some-other-token-of-enough-letters');
-    await dialog.getByRole('button', { name: 'Pause' }).click();
-    await dialog.getByText('The control token is wrong. Nothing was changed').waitFor();
-    expect(await daemon.state.controls.list()).toEqual([]);
-    // The browser itself reports the refusal; nothing else may have been said.
-    expect(scene.complaints.filter((text) => !text.includes('401'))).toEqual([]);
+  it.runIf(plays('pause'))(
+    'stops the next order when actions are paused there; a wrong token stops nothing',
+    async () => {
+      const scene = await open();
+      const { page, simulator, world, daemon } = scene;
+      await page.getByRole('button', { name: 'Pause actions' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Reason').fill('maintenance of the exchange');
+      await dialog.getByLabel('Your name').fill('ann');
+      await dialog.getByLabel('Control token').fill('some-other-token-of-enough-letters');
+      await dialog.getByRole('button', { name: 'Pause' }).click();
+      await dialog.getByText('The control token is wrong. Nothing was changed').waitFor();
+      expect(await daemon.state.controls.list()).toEqual([]);
+      // The browser itself reports the refusal; nothing else may have been said.
+      expect(scene.complaints.filter((text) => !text.includes('401'))).toEqual([]);
 
-    await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);
-    await dialog.getByRole('button', { name: 'Pause' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    await sees(page, 'Actions of all accounts are paused.');
-    await fallUntilFiring(scene);
-    await sees(page, 'rules fire, and nothing is done');
-    await polls(world, 'long', 5);
-    expect(ours(simulator, 'long')).toEqual([]);
+      await dialog.getByLabel('Control token').fill(CONTROL_TOKEN);
+      await dialog.getByRole('button', { name: 'Pause' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await sees(page, 'Actions of all accounts are paused.');
+      await fallUntilFiring(scene);
+      await sees(page, 'rules fire, and nothing is done');
+      await polls(world, 'long', 5);
+      expect(ours(simulator, 'long')).toEqual([]);
 
-    await page.getByRole('button', { name: 'Resume all accounts' }).click();
-    await dialog.getByLabel('Reason').fill('over');
-    await dialog.getByRole('button', { name: 'Resume' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    await patiently(
-      () => ours(simulator, 'long').length > 0,
-      'an order after the pause',
-      () => troubles(world.events),
-    );
-    await hasSeen(page, /long (acting: reducing BTC_PERP|waiting for its trigger: sell )/);
-    const stored = await page.evaluate('JSON.stringify(localStorage) + document.cookie + location.href');
-    expect(stored).not.toContain(CONTROL_TOKEN);
-    await expectClean({ ...scene, complaints: scene.complaints.filter((text) => !text.includes('401')) });
-  });
+      await page.getByRole('button', { name: 'Resume all accounts' }).click();
+      await dialog.getByLabel('Reason').fill('over');
+      await dialog.getByRole('button', { name: 'Resume' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await patiently(
+        () => ours(simulator, 'long').length > 0,
+        'an order after the pause',
+        () => troubles(world.events),
+      );
+      await hasSeen(page, /long (acting: reducing BTC_PERP|waiting for its trigger: sell )/);
+      const stored = await page.evaluate('JSON.stringify(localStorage) + document.cookie + location.href');
+      expect(stored).not.toContain(CONTROL_TOKEN);
+      await expectClean({ ...scene, complaints: scene.complaints.filter((text) => !text.includes('401')) });
+    },
+  );
 });

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountRow } from '../../src/core/lines/account-row.ts';
 import { account, position } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage } from '../support/browser.ts';
+import { inTurn } from '../support/slice.ts';
 import { endangered, type Fixture, overview, startFixture } from './fixture.ts';
+
+const plays = inTurn(
+  ['a thousand', 'lines that changed', '200 accounts', 'ten of them', 'an outage', 'just started'],
+  3,
+  'many accounts on the page',
+);
 
 /** Many accounts: what they weigh on the page, how long it is, and what is seen first. */
 
@@ -88,20 +95,23 @@ describe.skipIf(!hasBrowser())('many accounts', { timeout: 120_000 }, () => {
     return weight as Weight;
   }
 
-  it('a thousand are shown, filtered and followed as a few are, on a phone', async () => {
-    // The first page of a browser pays for compiling; it counts for nobody.
-    await weigh(FEW);
-    const few = await weigh(FEW);
-    const many = await weigh(MANY);
-    process.stderr.write(
-      `page weight, ${FEW} accounts ${JSON.stringify(few)}, ${MANY} ${JSON.stringify(many)}\n`,
-    );
-    expect(many.nodes).toBeLessThan(few.nodes * 2.2);
-    expect(many.blockedMs).toBeLessThan(few.blockedMs * 4 + few.firstListMs);
-    expect(many.firstListMs).toBeLessThan(few.firstListMs * 6);
-  });
+  it.runIf(plays('a thousand'))(
+    'a thousand are shown, filtered and followed as a few are, on a phone',
+    async () => {
+      // The first page of a browser pays for compiling; it counts for nobody.
+      await weigh(FEW);
+      const few = await weigh(FEW);
+      const many = await weigh(MANY);
+      process.stderr.write(
+        `page weight, ${FEW} accounts ${JSON.stringify(few)}, ${MANY} ${JSON.stringify(many)}\n`,
+      );
+      expect(many.nodes).toBeLessThan(few.nodes * 2.2);
+      expect(many.blockedMs).toBeLessThan(few.blockedMs * 4 + few.firstListMs);
+      expect(many.firstListMs).toBeLessThan(few.firstListMs * 6);
+    },
+  );
 
-  it('only the lines that changed are drawn again', async () => {
+  it.runIf(plays('lines that changed'))('only the lines that changed are drawn again', async () => {
     await open(named(200), async (page, fixture) => {
       await page.getByRole('button', { name: 'Show 150 more of 200 accounts' }).click();
       await page.locator('.account').nth(199).waitFor();
@@ -122,68 +132,80 @@ describe.skipIf(!hasBrowser())('many accounts', { timeout: 120_000 }, () => {
     });
   });
 
-  it('200 accounts were 41,800 pixels on a phone: a line of each takes a tenth of that, and all of them a half', async () => {
-    await open(named(200), async (page) => {
-      const height = () => ask<number>(page, 'document.documentElement.scrollHeight');
-      expect(await height()).toBeLessThan(41_800 / 6);
-      await page.getByRole('button', { name: 'Show 150 more of 200 accounts' }).click();
-      await page.locator('.account').nth(199).waitFor();
-      // What is out of sight has the height of a guess until it was seen.
-      await page.locator('.account').nth(199).scrollIntoViewIfNeeded();
-      const one = (await page.locator('.account').nth(199).boundingBox())?.height ?? Number.NaN;
-      expect(one).toBeLessThan(100);
-      expect(await height()).toBeLessThan(41_800 / 2);
-    });
-  });
+  it.runIf(plays('200 accounts'))(
+    '200 accounts were 41,800 pixels on a phone: a line of each takes a tenth of that, and all of them a half',
+    async () => {
+      await open(named(200), async (page) => {
+        const height = () => ask<number>(page, 'document.documentElement.scrollHeight');
+        expect(await height()).toBeLessThan(41_800 / 6);
+        await page.getByRole('button', { name: 'Show 150 more of 200 accounts' }).click();
+        await page.locator('.account').nth(199).waitFor();
+        // What is out of sight has the height of a guess until it was seen.
+        await page.locator('.account').nth(199).scrollIntoViewIfNeeded();
+        const one = (await page.locator('.account').nth(199).boundingBox())?.height ?? Number.NaN;
+        expect(one).toBeLessThan(100);
+        expect(await height()).toBeLessThan(41_800 / 2);
+      });
+    },
+  );
 
-  it('a calm account filled a screen: now ten of them fit on that of a desk', async () => {
-    await open(
-      named(20),
-      async (page) => {
-        const box = await page.locator('.account').nth(9).boundingBox();
-        expect((box?.y ?? Number.NaN) + (box?.height ?? Number.NaN)).toBeLessThan(900);
-      },
-      { viewport: { width: 1280, height: 900 } },
-    );
-  });
-
-  it('the first line of a phone at 200 accounts in an outage says what is wrong', async () => {
-    const words = 'blind: the exchange is unreachable (no reply)';
-    const state = {
-      kind: 'blind',
-      cause: 'unreachable',
-      words,
-      severity: 'critical',
-      sinceMs: Date.now(),
-    } as const;
-    const outage = [...named(1), ...named(200, { state }).slice(1)];
-    await open(outage, async (page) => {
-      const seen = (await page.locator('.verdict-words').textContent()) ?? '';
-      expect(seen).toBe(
-        '199 accounts blind: the exchange is unreachable; desk-0 calm: 15.25 % from liquidation (BTC_PERP).',
+  it.runIf(plays('ten of them'))(
+    'a calm account filled a screen: now ten of them fit on that of a desk',
+    async () => {
+      await open(
+        named(20),
+        async (page) => {
+          const box = await page.locator('.account').nth(9).boundingBox();
+          expect((box?.y ?? Number.NaN) + (box?.height ?? Number.NaN)).toBeLessThan(900);
+        },
+        { viewport: { width: 1280, height: 900 } },
       );
-      const first = page.locator('.account').first();
-      expect(await first.textContent()).toContain('Blind: the exchange is unreachable (no reply)');
-      const box = await first.boundingBox();
-      expect((box?.y ?? Number.NaN) + (box?.height ?? Number.NaN)).toBeLessThan(PHONE.viewport.height);
-    });
-  });
+    },
+  );
 
-  it('every account started amber: one that just started and is calm looks calm', async () => {
-    const started = { market: 'BTC_PERP', why: 'newStore', sinceMs: 0 };
-    await open([account('desk', { doubts: [started] }), endangered('hot')], async (page) => {
-      const levels = await page
-        .locator('.account')
-        .evaluateAll((rows) => rows.map((row) => row.getAttribute('data-level')));
-      expect(levels).toEqual(['critical', 'ok']);
-      await page.locator('.row-toggle').last().click();
-      await page.getByText('Just started: orders in BTC_PERP are not confirmed yet').waitFor();
-      const card = page.locator('.account').last();
-      expect(
-        await card
-          .locator('[data-level="warning"], [data-level="unknown"], .blind, [data-look="paused"]')
-          .count(),
-      ).toBe(0);
-    });
-  });
+  it.runIf(plays('an outage'))(
+    'the first line of a phone at 200 accounts in an outage says what is wrong',
+    async () => {
+      const words = 'blind: the exchange is unreachable (no reply)';
+      const state = {
+        kind: 'blind',
+        cause: 'unreachable',
+        words,
+        severity: 'critical',
+        sinceMs: Date.now(),
+      } as const;
+      const outage = [...named(1), ...named(200, { state }).slice(1)];
+      await open(outage, async (page) => {
+        const seen = (await page.locator('.verdict-words').textContent()) ?? '';
+        expect(seen).toBe(
+          '199 accounts blind: the exchange is unreachable; desk-0 calm: 15.25 % from liquidation (BTC_PERP).',
+        );
+        const first = page.locator('.account').first();
+        expect(await first.textContent()).toContain('Blind: the exchange is unreachable (no reply)');
+        const box = await first.boundingBox();
+        expect((box?.y ?? Number.NaN) + (box?.height ?? Number.NaN)).toBeLessThan(PHONE.viewport.height);
+      });
+    },
+  );
+
+  it.runIf(plays('just started'))(
+    'every account started amber: one that just started and is calm looks calm',
+    async () => {
+      const started = { market: 'BTC_PERP', why: 'newStore', sinceMs: 0 };
+      await open([account('desk', { doubts: [started] }), endangered('hot')], async (page) => {
+        const levels = await page
+          .locator('.account')
+          .evaluateAll((rows) => rows.map((row) => row.getAttribute('data-level')));
+        expect(levels).toEqual(['critical', 'ok']);
+        await page.locator('.row-toggle').last().click();
+        await page.getByText('Just started: orders in BTC_PERP are not confirmed yet').waitFor();
+        const card = page.locator('.account').last();
+        expect(
+          await card
+            .locator('[data-level="warning"], [data-level="unknown"], .blind, [data-look="paused"]')
+            .count(),
+        ).toBe(0);
+      });
+    },
+  );
 });

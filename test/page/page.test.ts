@@ -3,7 +3,27 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { accountRow } from '../../src/core/lines/account-row.ts';
 import { account, CALM, creditLine, position, rule } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { inTurn } from '../support/slice.ts';
 import { asked, endangered, type Fixture, type FixtureState, overview, startFixture } from './fixture.ts';
+
+const plays = inTurn(
+  [
+    'quiet hours',
+    'same nodes',
+    'focus',
+    'only reading',
+    'silence',
+    'read token',
+    'credit line',
+    'story',
+    'many accounts',
+    'keyboard',
+    'dark',
+    'nowhere',
+  ],
+  3,
+  'parts of the page',
+);
 
 /** The page in a real browser, in front of an API that does as it is told. */
 
@@ -102,19 +122,22 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says until when it is quiet and how many notices wait, while they do', async () => {
-    const words = 'quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back';
-    const quietHours = { untilMs: Date.UTC(2026, 0, 31, 7), held: 3, words };
-    const { page, fixture: server } = await open({
-      overview: overview({ quietHours }),
-      accounts: [account('a')],
-    });
-    await sees(page, 'Quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back.');
-    server.changeOverview({ quietHours: null });
-    await becomes(() => page.getByText('Quiet hours').count(), 0);
-  });
+  it.runIf(plays('quiet hours'))(
+    'says until when it is quiet and how many notices wait, while they do',
+    async () => {
+      const words = 'quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back';
+      const quietHours = { untilMs: Date.UTC(2026, 0, 31, 7), held: 3, words };
+      const { page, fixture: server } = await open({
+        overview: overview({ quietHours }),
+        accounts: [account('a')],
+      });
+      await sees(page, 'Quiet hours until 2026-01-31 07:00 UTC: 3 notices are held back.');
+      server.changeOverview({ quietHours: null });
+      await becomes(() => page.getByText('Quiet hours').count(), 0);
+    },
+  );
 
-  it('follows what happens without a reload, in the very same nodes', async () => {
+  it.runIf(plays('same nodes'))('follows what happens without a reload, in the very same nodes', async () => {
     const { fixture: server, page, complaints } = await open({ accounts: [account('desk')] });
     await sees(page, 'desk calm: 15.25 % from liquidation (BTC_PERP).');
     await expand(page, 'desk');
@@ -150,7 +173,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  it('keeps the focus and what is open when the order changes', async () => {
+  it.runIf(plays('focus'))('keeps the focus and what is open when the order changes', async () => {
     const distances = (of: Readonly<Record<string, number>>) =>
       Object.entries(of).map(([id, nearest]) => account(id, { nearest }));
     const first = distances({ a: 0.1, b: 0.2, c: 0.3 });
@@ -389,192 +412,218 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await page.getByRole('button', { name: /^Acknowledge/ }).count()).toBe(0);
   });
 
-  it('offers no answer to somebody who may only read, nor where changing is off', async () => {
-    const { fixture: server, page } = await open(
-      { accounts: [asked('desk')], knownAs: 'dave' },
-      '/accounts/desk',
-    );
-    await sees(page, WOULD_SEND);
-    const offered = () => page.getByRole('button', { name: /^(Approve|Veto|Acknowledge)/ }).count();
-    expect(await offered()).toBe(0);
-    server.state.knownAs = null;
-    await page.reload();
-    await becomes(offered, 3);
-    // Said again and again: the page that was loaded anew may not be listening yet.
-    await becomes(() => {
+  it.runIf(plays('only reading'))(
+    'offers no answer to somebody who may only read, nor where changing is off',
+    async () => {
+      const { fixture: server, page } = await open(
+        { accounts: [asked('desk')], knownAs: 'dave' },
+        '/accounts/desk',
+      );
+      await sees(page, WOULD_SEND);
+      const offered = () => page.getByRole('button', { name: /^(Approve|Veto|Acknowledge)/ }).count();
+      expect(await offered()).toBe(0);
+      server.state.knownAs = null;
+      await page.reload();
+      await becomes(offered, 3);
+      // Said again and again: the page that was loaded anew may not be listening yet.
+      await becomes(() => {
+        server.changeOverview({ may: { control: false, operate: false, topUp: false } });
+        return offered();
+      }, 0);
+    },
+  );
+
+  it.runIf(plays('silence'))(
+    'silences a rule for one subject, and offers nothing where changing is off',
+    async () => {
+      const { fixture: server, page } = await open({ accounts: [endangered('desk')] }, '/accounts/desk');
+      await page.getByRole('button', { name: 'Silence near-liquidation' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Reason').fill('known');
+      await dialog.getByLabel('Your name').fill('ann');
+      await dialog.getByLabel('Control token').fill('the-control-token');
+      await dialog.getByRole('button', { name: 'Silence' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(lastSent(server.asked)?.body).toEqual({
+        accountId: 'desk',
+        ruleId: 'near-liquidation',
+        subject: 'position:1',
+        reason: 'known',
+        author: 'ann',
+        forMs: 3_600_000,
+      });
       server.changeOverview({ may: { control: false, operate: false, topUp: false } });
-      return offered();
-    }, 0);
-  });
+      await becomes(() => page.getByRole('button', { name: 'Silence near-liquidation' }).isDisabled(), true);
+      expect(await page.getByRole('button', { name: 'Pause actions' }).isDisabled()).toBe(true);
+    },
+  );
 
-  it('silences a rule for one subject, and offers nothing where changing is off', async () => {
-    const { fixture: server, page } = await open({ accounts: [endangered('desk')] }, '/accounts/desk');
-    await page.getByRole('button', { name: 'Silence near-liquidation' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Reason').fill('known');
-    await dialog.getByLabel('Your name').fill('ann');
-    await dialog.getByLabel('Control token').fill('the-control-token');
-    await dialog.getByRole('button', { name: 'Silence' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    expect(lastSent(server.asked)?.body).toEqual({
-      accountId: 'desk',
-      ruleId: 'near-liquidation',
-      subject: 'position:1',
-      reason: 'known',
-      author: 'ann',
-      forMs: 3_600_000,
-    });
-    server.changeOverview({ may: { control: false, operate: false, topUp: false } });
-    await becomes(() => page.getByRole('button', { name: 'Silence near-liquidation' }).isDisabled(), true);
-    expect(await page.getByRole('button', { name: 'Pause actions' }).isDisabled()).toBe(true);
-  });
+  it.runIf(plays('read token'))(
+    'asks for the read token, refuses a wrong one, and sends it in a header only',
+    async () => {
+      const { fixture: server, page } = await open({
+        accounts: [account('desk')],
+        readToken: 'the-read-token',
+      });
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Read token').fill('wrong');
+      await dialog.getByRole('button', { name: 'Show the page' }).click();
+      await dialog.getByText('That is not the read token.').waitFor();
+      await dialog.getByLabel('Read token').fill('the-read-token');
+      await dialog.getByRole('button', { name: 'Show the page' }).click();
+      await sees(page, 'calm: 15.25 % from liquidation');
+      await sees(page, 'Live');
+      await page.locator('.account').first().waitFor();
+      expect(watched?.requests.filter((url) => url.includes('token'))).toEqual([]);
+      const stream = server.asked.findLast(({ path }) => path === '/events');
+      expect(stream?.authorization).toBe('Bearer the-read-token');
+    },
+  );
 
-  it('asks for the read token, refuses a wrong one, and sends it in a header only', async () => {
-    const { fixture: server, page } = await open({
-      accounts: [account('desk')],
-      readToken: 'the-read-token',
-    });
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Read token').fill('wrong');
-    await dialog.getByRole('button', { name: 'Show the page' }).click();
-    await dialog.getByText('That is not the read token.').waitFor();
-    await dialog.getByLabel('Read token').fill('the-read-token');
-    await dialog.getByRole('button', { name: 'Show the page' }).click();
-    await sees(page, 'calm: 15.25 % from liquidation');
-    await sees(page, 'Live');
-    await page.locator('.account').first().waitFor();
-    expect(watched?.requests.filter((url) => url.includes('token'))).toEqual([]);
-    const stream = server.asked.findLast(({ path }) => path === '/events');
-    expect(stream?.authorization).toBe('Bearer the-read-token');
-  });
+  it.runIf(plays('credit line'))(
+    "shows a credit line's thresholds and cure, and makes a deposit link that opens with a referrer",
+    async () => {
+      const borrower = account('borrower', {
+        positions: [],
+        creditLines: [creditLine()],
+        rules: [rule('ltv-high', LOAN, { phase: 'firing', reason: 'currentLtv 74 % is above 70 %' })],
+      });
+      const { page, complaints } = await open({ accounts: [borrower] });
+      await expand(page, 'borrower');
+      await page.getByRole('link', { name: 'Credit line' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Credit line 50' }).waitFor();
+      const cure =
+        'To 60.0\u00a0%: repay 9\u202f462\u00a0USDT, or add collateral worth 15\u202f771\u00a0USDT';
+      await sees(page, cure);
+      await page.getByRole('button', { name: 'Make a deposit link' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Amount').fill('250.00');
+      await dialog.getByLabel('Your name').fill('ann');
+      await dialog.getByLabel('Control token').fill('the-control-token');
+      await dialog.getByRole('button', { name: 'Make the link' }).click();
+      const link = page.getByRole('link', { name: 'Open the deposit page' });
+      await link.waitFor();
+      expect(await link.getAttribute('href')).toBe('https://pay.example/deposit?x=1');
+      expect(await link.getAttribute('referrerpolicy')).toBe('origin');
+      expect(await link.getAttribute('rel')).toBe('noopener');
+      expect(await link.getAttribute('target')).toBe('_blank');
+      expect(lastSent(fixture?.asked ?? [])?.body).toEqual({
+        subject: LOAN,
+        amount: '250.00',
+        ticker: 'USD',
+        author: 'ann',
+      });
+      expect(complaints).toEqual([]);
+    },
+  );
 
-  it("shows a credit line's thresholds and cure, and makes a deposit link that opens with a referrer", async () => {
-    const borrower = account('borrower', {
-      positions: [],
-      creditLines: [creditLine()],
-      rules: [rule('ltv-high', LOAN, { phase: 'firing', reason: 'currentLtv 74 % is above 70 %' })],
-    });
-    const { page, complaints } = await open({ accounts: [borrower] });
-    await expand(page, 'borrower');
-    await page.getByRole('link', { name: 'Credit line' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Credit line 50' }).waitFor();
-    const cure = 'To 60.0\u00a0%: repay 9\u202f462\u00a0USDT, or add collateral worth 15\u202f771\u00a0USDT';
-    await sees(page, cure);
-    await page.getByRole('button', { name: 'Make a deposit link' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Amount').fill('250.00');
-    await dialog.getByLabel('Your name').fill('ann');
-    await dialog.getByLabel('Control token').fill('the-control-token');
-    await dialog.getByRole('button', { name: 'Make the link' }).click();
-    const link = page.getByRole('link', { name: 'Open the deposit page' });
-    await link.waitFor();
-    expect(await link.getAttribute('href')).toBe('https://pay.example/deposit?x=1');
-    expect(await link.getAttribute('referrerpolicy')).toBe('origin');
-    expect(await link.getAttribute('rel')).toBe('noopener');
-    expect(await link.getAttribute('target')).toBe('_blank');
-    expect(lastSent(fixture?.asked ?? [])?.body).toEqual({
-      subject: LOAN,
-      amount: '250.00',
-      ticker: 'USD',
-      author: 'ann',
-    });
-    expect(complaints).toEqual([]);
-  });
+  it.runIf(plays('story'))(
+    "tells a position's whole story, with a curve and the inputs of what was decided",
+    async () => {
+      const atMs = Date.now();
+      const history = Array.from({ length: 120 }, (_, index) => ({
+        atMs: atMs - 3_500_000 + index * 29_000,
+        values: { liquidationDistance: 0.16 - index / 1_200 },
+      }));
+      const told = {
+        seq: 7,
+        part: 0,
+        atMs,
+        kind: 'transition',
+        words: 'near-liquidation fires',
+        ruleId: 'near-liquidation',
+        subject: 'position:1',
+        outcome: 'firing',
+        detail: {},
+      };
+      const {
+        fixture: server,
+        page,
+        complaints,
+      } = await open(
+        { accounts: [endangered('desk')], history, stories: { desk: [told] } },
+        '/accounts/desk/positions/1',
+      );
+      await sees(page, 'Distance to liquidation, last hour: between 4.12\u00a0% and 16.0\u00a0%');
+      const drawn =
+        'const c = document.querySelector("canvas"); ' +
+        'return c !== null && c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)';
+      // The words are there before the picture.
+      await becomes(() => evaluate<boolean>(page, `(() => { ${drawn} })()`), true);
+      await page.getByText('Details and inputs').click();
+      await sees(page, '"liquidationDistance": 0.041');
+      server.state.stories = {
+        desk: [
+          {
+            ...told,
+            seq: 8,
+            kind: 'order',
+            words: 'the order was accepted',
+            outcome: 'accepted',
+            tookMs: 51,
+          },
+          told,
+        ],
+      };
+      server.changeAccount('desk', { danger: 5 });
+      await sees(page, 'the order was accepted');
+      await sees(page, 'took 51\u00a0ms');
+      // What was opened stays open.
+      expect(await page.getByText('"liquidationDistance": 0.041').isVisible()).toBe(true);
+      server.changeAccount('desk', { positions: [] });
+      await sees(page, 'Position 1 is not open any more');
+      await page.goBack().catch(() => undefined);
+      expect(complaints).toEqual([]);
+    },
+  );
 
-  it("tells a position's whole story, with a curve and the inputs of what was decided", async () => {
-    const atMs = Date.now();
-    const history = Array.from({ length: 120 }, (_, index) => ({
-      atMs: atMs - 3_500_000 + index * 29_000,
-      values: { liquidationDistance: 0.16 - index / 1_200 },
-    }));
-    const told = {
-      seq: 7,
-      part: 0,
-      atMs,
-      kind: 'transition',
-      words: 'near-liquidation fires',
-      ruleId: 'near-liquidation',
-      subject: 'position:1',
-      outcome: 'firing',
-      detail: {},
-    };
-    const {
-      fixture: server,
-      page,
-      complaints,
-    } = await open(
-      { accounts: [endangered('desk')], history, stories: { desk: [told] } },
-      '/accounts/desk/positions/1',
-    );
-    await sees(page, 'Distance to liquidation, last hour: between 4.12\u00a0% and 16.0\u00a0%');
-    const drawn =
-      'const c = document.querySelector("canvas"); ' +
-      'return c !== null && c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((byte) => byte > 0)';
-    // The words are there before the picture.
-    await becomes(() => evaluate<boolean>(page, `(() => { ${drawn} })()`), true);
-    await page.getByText('Details and inputs').click();
-    await sees(page, '"liquidationDistance": 0.041');
-    server.state.stories = {
-      desk: [
-        { ...told, seq: 8, kind: 'order', words: 'the order was accepted', outcome: 'accepted', tookMs: 51 },
-        told,
-      ],
-    };
-    server.changeAccount('desk', { danger: 5 });
-    await sees(page, 'the order was accepted');
-    await sees(page, 'took 51\u00a0ms');
-    // What was opened stays open.
-    expect(await page.getByText('"liquidationDistance": 0.041').isVisible()).toBe(true);
-    server.changeAccount('desk', { positions: [] });
-    await sees(page, 'Position 1 is not open any more');
-    await page.goBack().catch(() => undefined);
-    expect(complaints).toEqual([]);
-  });
+  it.runIf(plays('many accounts'))(
+    'shows a part of many accounts, filters, sorts and groups them, and watches only what is open',
+    async () => {
+      const accounts = Array.from({ length: 60 }, (_, index) =>
+        account(`desk-${index}`, {
+          nearest: 0.5 - index / 1_000,
+          labels: { desk: index % 3 === 0 ? 'arb' : 'macro' },
+          atRisk: [{ money: 'USDT', worth: 1_000 + index }],
+          ...(index === 7
+            ? { state: { ...CALM, severity: 'warning', kind: 'watching', cause: 'ruleFiring' } }
+            : {}),
+        }),
+      );
+      const { fixture: server, page } = await open({ overview: overview({ accounts: 60 }), accounts });
+      await sees(page, '60 accounts, worst first');
+      expect((await namesOf(page)).slice(0, 2)).toEqual(['desk-7', 'desk-59']);
+      expect(await page.locator('.account').count()).toBe(50);
+      await page.getByRole('button', { name: 'Show 10 more of 60 accounts' }).click();
+      await becomes(() => page.locator('.account').count(), 60);
+      const watching = () => server.streams().map((ids) => ids.length);
+      await becomes(watching, [0]);
+      await expand(page, 'desk-59');
+      await becomes(watching, [1]);
+      // Changing what is watched is no loss of the connection.
+      expect(await page.getByText(NOT_LIVE).isVisible()).toBe(false);
+      await page.getByLabel('Order').selectOption('name');
+      await becomes(async () => (await namesOf(page)).slice(0, 3), ['desk-0', 'desk-1', 'desk-2']);
+      await page.getByLabel('Group').selectOption('desk');
+      await sees(page, 'desk=arb: 20 accounts, none needs attention');
+      await sees(page, 'desk=macro: 40 accounts, 1 needs attention');
+      expect(await page.locator('.account').count()).toBe(0);
+      await page.getByText('desk=arb: 20').click();
+      await becomes(() => page.locator('.account').count(), 20);
+      await page.getByLabel('Group').selectOption('');
+      await page.getByLabel('Filter').fill('desk-5');
+      await sees(page, '11 accounts of 60');
+      await becomes(() => page.locator('.account').count(), 11);
+      await page.getByLabel('Filter').fill('');
+      await page.getByRole('button', { name: 'desk-7' }).first().click();
+      await becomes(() => namesOf(page), ['desk-7']);
+      await page.getByLabel('Needs attention').check();
+      await page.getByLabel('Filter').fill('desk-8');
+      await sees(page, 'No account matches.');
+    },
+  );
 
-  it('shows a part of many accounts, filters, sorts and groups them, and watches only what is open', async () => {
-    const accounts = Array.from({ length: 60 }, (_, index) =>
-      account(`desk-${index}`, {
-        nearest: 0.5 - index / 1_000,
-        labels: { desk: index % 3 === 0 ? 'arb' : 'macro' },
-        atRisk: [{ money: 'USDT', worth: 1_000 + index }],
-        ...(index === 7
-          ? { state: { ...CALM, severity: 'warning', kind: 'watching', cause: 'ruleFiring' } }
-          : {}),
-      }),
-    );
-    const { fixture: server, page } = await open({ overview: overview({ accounts: 60 }), accounts });
-    await sees(page, '60 accounts, worst first');
-    expect((await namesOf(page)).slice(0, 2)).toEqual(['desk-7', 'desk-59']);
-    expect(await page.locator('.account').count()).toBe(50);
-    await page.getByRole('button', { name: 'Show 10 more of 60 accounts' }).click();
-    await becomes(() => page.locator('.account').count(), 60);
-    const watching = () => server.streams().map((ids) => ids.length);
-    await becomes(watching, [0]);
-    await expand(page, 'desk-59');
-    await becomes(watching, [1]);
-    // Changing what is watched is no loss of the connection.
-    expect(await page.getByText(NOT_LIVE).isVisible()).toBe(false);
-    await page.getByLabel('Order').selectOption('name');
-    await becomes(async () => (await namesOf(page)).slice(0, 3), ['desk-0', 'desk-1', 'desk-2']);
-    await page.getByLabel('Group').selectOption('desk');
-    await sees(page, 'desk=arb: 20 accounts, none needs attention');
-    await sees(page, 'desk=macro: 40 accounts, 1 needs attention');
-    expect(await page.locator('.account').count()).toBe(0);
-    await page.getByText('desk=arb: 20').click();
-    await becomes(() => page.locator('.account').count(), 20);
-    await page.getByLabel('Group').selectOption('');
-    await page.getByLabel('Filter').fill('desk-5');
-    await sees(page, '11 accounts of 60');
-    await becomes(() => page.locator('.account').count(), 11);
-    await page.getByLabel('Filter').fill('');
-    await page.getByRole('button', { name: 'desk-7' }).first().click();
-    await becomes(() => namesOf(page), ['desk-7']);
-    await page.getByLabel('Needs attention').check();
-    await page.getByLabel('Filter').fill('desk-8');
-    await sees(page, 'No account matches.');
-  });
-
-  it('can be used with the keyboard alone', async () => {
+  it.runIf(plays('keyboard'))('can be used with the keyboard alone', async () => {
     const { page } = await open(two());
     await sees(page, 'hot-desk');
     const focused = () =>
@@ -609,7 +658,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     await sees(page, '2 accounts');
   });
 
-  it('switches between light and dark, and remembers it', async () => {
+  it.runIf(plays('dark'))('switches between light and dark, and remembers it', async () => {
     const { page } = await open({ accounts: [account('desk')] }, '/', { colorScheme: 'dark' });
     await sees(page, 'Live');
     const ground = () => evaluate<string>(page, 'getComputedStyle(document.body).backgroundColor');
@@ -624,7 +673,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await ground()).toBe(dark);
   });
 
-  it('says so when there is no such account or page', async () => {
+  it.runIf(plays('nowhere'))('says so when there is no such account or page', async () => {
     const { fixture: server, page } = await open({ accounts: [account('desk')] }, '/accounts/other');
     await sees(page, 'There is no account other.');
     await page.goto(`${server.url}/nowhere/at/all`);

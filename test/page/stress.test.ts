@@ -4,7 +4,10 @@ import { stressReply } from '../../src/web/api/stress-schema.ts';
 import type { PageStress } from '../../src/web/page/contract.d.ts';
 import { account } from '../support/account-view.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { inTurn } from '../support/slice.ts';
 import { type Fixture, startFixture, stressed } from './fixture.ts';
+
+const plays = inTurn(['no schedule', 'none yet'], 2, 'stress tests on the page');
 
 /** The section about stress tests on a schedule, in a real browser. */
 
@@ -58,28 +61,32 @@ describe.skipIf(!hasBrowser())('the stress test on the page', { timeout: 90_000 
     ).toBe(true);
   });
 
-  it('is not there without a schedule', async () => {
+  it.runIf(plays('no schedule'))('is not there without a schedule', async () => {
     const { section, fixture: server } = await open({ scheduled: false, stored: null });
     await expect.poll(() => server.asked.some((ask) => ask.path === '/stress')).toBe(true);
     expect(await section.isVisible()).toBe(false);
   });
 
-  it('says that none has run yet, and that one failed while the last result stays', async () => {
-    const { section, page, fixture: server } = await open({ scheduled: true, stored: null });
-    await section.getByText('A stress test is scheduled; none has run yet.').waitFor();
-    const failed = { outcome: 'failed', words: 'no `markets` entry covers X_PERP' } as const;
-    const { stored } = stressed();
-    if (stored === null) throw new Error('there is a result');
-    server.state.stress = {
-      scheduled: true,
-      stored: { ...stored, lastRun: { ...stored.lastRun, ...failed } },
-    };
-    await page.reload();
-    await section.getByText('The newest stress test failed: no `markets` entry covers X_PERP.').waitFor();
-    await section.getByText('12 March 2020').waitFor();
-  });
+  it.runIf(plays('none yet'))(
+    'says that none has run yet, and that one failed while the last result stays',
+    async () => {
+      const { section, page, fixture: server } = await open({ scheduled: true, stored: null });
+      await section.getByText('A stress test is scheduled; none has run yet.').waitFor();
+      const failed = { outcome: 'failed', words: 'no `markets` entry covers X_PERP' } as const;
+      const { stored } = stressed();
+      if (stored === null) throw new Error('there is a result');
+      server.state.stress = {
+        scheduled: true,
+        stored: { ...stored, lastRun: { ...stored.lastRun, ...failed } },
+      };
+      await page.reload();
+      await section.getByText('The newest stress test failed: no `markets` entry covers X_PERP.').waitFor();
+      await section.getByText('12 March 2020').waitFor();
+    },
+  );
 });
 
 it('feeds the page what the real API answers', () => {
-  expect(stressReply.parse(stressed())).toEqual(stressed());
+  const reply = stressed();
+  expect(stressReply.parse(reply)).toEqual(reply);
 });

@@ -3,7 +3,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { pageDirectory } from '../../src/web/page.ts';
 import { tokenHashOf } from '../../src/web/token.ts';
 import { hasBrowser, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { inTurn } from '../support/slice.ts';
 import { accountView, type Fixture, type FixtureOptions, pauseOf, startFixture } from '../web/fixture.ts';
+
+const plays = inTurn(['a token', 'a proxy', 'a queue'], 2, 'who is at the page');
 
 /** The page in a real browser, before the real server. */
 
@@ -40,28 +43,31 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     [fixture, watched] = [undefined, undefined];
   });
 
-  it('asks somebody with a token of their own for it once, and never for a name', async () => {
-    const users = { ann: { scopes: ['control'], tokenHash: tokenHashOf(TOKEN) } } as const;
-    const { server, page } = await open({ web: { controlToken: NO_SHARED, users } });
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Read token').fill(TOKEN);
-    await dialog.getByRole('button', { name: 'Show the page' }).click();
-    await page.getByText('Live').first().waitFor();
-    await page.getByRole('button', { name: 'Pause actions' }).click();
-    await dialog.getByText('Recorded as ann.').waitFor();
-    expect(await dialog.getByLabel('Your name').count()).toBe(0);
-    expect(await dialog.getByLabel('Control token').count()).toBe(0);
-    await dialog.getByLabel('Reason').fill('moving collateral');
-    await dialog.getByRole('button', { name: 'Pause' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    expect(await pauseOf(server.state, 'desk-1')).toMatchObject({ author: 'ann (127.0.0.1)' });
-    await page.getByText('ann (127.0.0.1): moving collateral.').first().waitFor();
-    // Who leaves is asked again.
-    await page.getByRole('button', { name: 'Forget token' }).click();
-    await dialog.getByLabel('Read token').waitFor();
-  });
+  it.runIf(plays('a token'))(
+    'asks somebody with a token of their own for it once, and never for a name',
+    async () => {
+      const users = { ann: { scopes: ['control'], tokenHash: tokenHashOf(TOKEN) } } as const;
+      const { server, page } = await open({ web: { controlToken: NO_SHARED, users } });
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Read token').fill(TOKEN);
+      await dialog.getByRole('button', { name: 'Show the page' }).click();
+      await page.getByText('Live').first().waitFor();
+      await page.getByRole('button', { name: 'Pause actions' }).click();
+      await dialog.getByText('Recorded as ann.').waitFor();
+      expect(await dialog.getByLabel('Your name').count()).toBe(0);
+      expect(await dialog.getByLabel('Control token').count()).toBe(0);
+      await dialog.getByLabel('Reason').fill('moving collateral');
+      await dialog.getByRole('button', { name: 'Pause' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      expect(await pauseOf(server.state, 'desk-1')).toMatchObject({ author: 'ann (127.0.0.1)' });
+      await page.getByText('ann (127.0.0.1): moving collateral.').first().waitFor();
+      // Who leaves is asked again.
+      await page.getByRole('button', { name: 'Forget token' }).click();
+      await dialog.getByLabel('Read token').waitFor();
+    },
+  );
 
-  it('knows whom a proxy names, without any token', async () => {
+  it.runIf(plays('a proxy'))('knows whom a proxy names, without any token', async () => {
     const users = { dave: { scopes: ['read'] }, erin: { scopes: ['control'] } } as const;
     const web = {
       controlToken: NO_SHARED,
@@ -80,7 +86,7 @@ describe.skipIf(!hasBrowser())('the page', { timeout: 90_000 }, () => {
     expect(await server.state.controls.list()).toEqual([]);
   });
 
-  it('says that a queue is paused, before anything else', async () => {
+  it.runIf(plays('a queue'))('says that a queue is paused, before anything else', async () => {
     const calm = accountView('desk-1', { worst: null, rules: [], creditLines: [], positions: [] });
     const line = { waiting: 4, active: 0, delayed: 0, failed: 0, oldestMs: 1 };
     const { page } = await open({

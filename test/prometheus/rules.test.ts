@@ -81,7 +81,7 @@ describe('promtool', () => {
   const which = Array.from({ length: mutants }, (_, index) => index);
 
   const names = alerts.map(({ alert = '?' }) => alert);
-  const some = new Set(sliceOf(names, 3, 'alerts to change'));
+  const some = new Set(sliceOf(names, 5, 'alerts to change'));
 
   // One way in a run, both with FULL=1.
   test.each(
@@ -106,8 +106,12 @@ describe('promtool', () => {
     const hasty = changeRules(({ for: _for, ...rule }) => rule);
     const found = (await tested(hasty, ({ alert }) => waiting.includes(alert))) ?? skip(MISSING);
     expect(waiting.filter((name) => !found.output.includes(`alertname: ${name},`))).toEqual([]);
-    const silent = await tested(changeRules((rule) => ({ ...rule, expr: 'vector(1) > 2' })));
-    expect(CASES.filter(({ alert }) => silent?.output.includes(`alertname: ${alert},`) !== true)).toEqual([]);
+    const never = changeRules((rule) => ({ ...rule, expr: 'vector(1) > 2' }));
+    const silent = await tested(never, ({ alert }) => some.has(alert));
+    const changed = CASES.filter(({ alert }) => some.has(alert));
+    expect(changed.filter(({ alert }) => silent?.output.includes(`alertname: ${alert},`) !== true)).toEqual(
+      [],
+    );
   });
 });
 

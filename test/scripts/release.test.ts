@@ -17,7 +17,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { releaseNotes, releaseProblems } from '../../scripts/lib/release-checks.mjs';
-import { copyProject, environment } from '../package/packed.ts';
+import { builds, copyProject, environment } from '../package/packed.ts';
 import { sliceOf } from '../support/slice.ts';
 
 type State = Parameters<typeof releaseProblems>[0];
@@ -106,7 +106,7 @@ function pretendInstalled(project: string): void {
   writeFileSync(path.join(modules, '.package-lock.json'), installed);
 }
 
-describe('npm run release, on a clone', { timeout: 300_000 }, () => {
+describe.runIf(builds('release'))('npm run release, on a clone', { timeout: 300_000 }, () => {
   let folder: string;
   let clone: string;
 

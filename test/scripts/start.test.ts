@@ -7,6 +7,7 @@ import { EXIT } from '../../src/cli/exit-codes.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { openScene } from '../daemon/scene.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
+import { sliceOf } from '../support/slice.ts';
 
 /** `npm start` as a person types it, and what is behind it on a Node that cannot run the sources. */
 
@@ -55,7 +56,7 @@ function start([program = '', ...first]: readonly string[], args: readonly strin
   return { child, output: () => output, ended };
 }
 
-describe.each(WAYS)('$name', { timeout: 60_000 }, ({ command }) => {
+describe.each(sliceOf(WAYS, 2, 'ways to start'))('$name', { timeout: 60_000 }, ({ command }) => {
   it('watches the accounts of a config, and ends in order with the signal that it is sent', async () => {
     const simulator = await openScene();
     const world = await openDaemonWorld(simulator, {
@@ -89,7 +90,7 @@ const WRAPPED = [
   { name: 'as the parent of a newer Node', flags: ['--import', OLDER_NODE], possible: hasPackagedNode },
 ].filter(({ possible }) => possible);
 
-it.each(WRAPPED)(
+it.each(sliceOf(WRAPPED, 2, 'places of the wrapper'))(
   'the wrapper $name opens no debugger on SIGUSR1, nor does what it runs',
   { timeout: 60_000 },
   async ({ flags }) => {

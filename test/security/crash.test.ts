@@ -7,7 +7,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { openExchange } from '../contract/support/world.ts';
 import { configText, environment } from '../daemon/config.ts';
 import { eventually, openDaemonWorld } from '../daemon/world.ts';
+import { inTurn } from '../support/slice.ts';
 import { leaksIn, PLANTED } from './planted.ts';
+
+const plays = inTurn(['an error', 'memory', 'reports'], 3, 'crashes');
 
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 const THROWS = path.join(import.meta.dirname, 'fixtures/throw-on-signal.ts');
@@ -67,43 +70,52 @@ const FAR = `  - id: far
     do: [{ notify: {} }]
 `;
 
-test('a daemon that crashes with a secret in the message prints none, with its stack either', async () => {
-  const { child, stderr, secrets } = await startCrashing(`--import ${THROWS}`);
-  child.kill('SIGUSR2');
-  const [code] = (await once(child, 'exit')) as [number | null];
-  expect(code).toBe(70);
-  expect(stderr()).toContain('this is a defect in Breakwater: refused: ');
-  expect(stderr()).toContain('fixtures/throw-on-signal.ts');
-  expect(leaksIn(new Map([['stderr', stderr()]]), secrets)).toEqual([]);
-});
+test.runIf(plays('an error'))(
+  'a daemon that crashes with a secret in the message prints none, with its stack either',
+  async () => {
+    const { child, stderr, secrets } = await startCrashing(`--import ${THROWS}`);
+    child.kill('SIGUSR2');
+    const [code] = (await once(child, 'exit')) as [number | null];
+    expect(code).toBe(70);
+    expect(stderr()).toContain('this is a defect in Breakwater: refused: ');
+    expect(stderr()).toContain('fixtures/throw-on-signal.ts');
+    expect(leaksIn(new Map([['stderr', stderr()]]), secrets)).toEqual([]);
+  },
+);
 
-test('a daemon that runs out of memory prints no secret, and writes no report of what it held', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-reports-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const { child, stderr, secrets } = await startCrashing(
-    `--import ${EATS} --max-old-space-size=96 --report-on-fatalerror --report-directory=${folder}`,
-  );
-  child.kill('SIGUSR2');
-  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
-  expect([code === 0, code ?? signal]).toEqual([false, expect.anything()]);
-  expect(stderr()).toContain('JavaScript heap out of memory');
-  expect(leaksIn(new Map([['stderr', stderr()]]), secrets)).toEqual([]);
-  expect(await readdir(folder)).toEqual([]);
-});
+test.runIf(plays('memory'))(
+  'a daemon that runs out of memory prints no secret, and writes no report of what it held',
+  async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-reports-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const { child, stderr, secrets } = await startCrashing(
+      `--import ${EATS} --max-old-space-size=96 --report-on-fatalerror --report-directory=${folder}`,
+    );
+    child.kill('SIGUSR2');
+    const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+    expect([code === 0, code ?? signal]).toEqual([false, expect.anything()]);
+    expect(stderr()).toContain('JavaScript heap out of memory');
+    expect(leaksIn(new Map([['stderr', stderr()]]), secrets)).toEqual([]);
+    expect(await readdir(folder)).toEqual([]);
+  },
+);
 
-test('diagnostic reports that NODE_OPTIONS asks for hold no secret of the environment', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-reports-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const { child, secrets } = await startCrashing(
-    `--report-on-signal --report-signal=SIGUSR2 --report-uncaught-exception --report-on-fatalerror --report-directory=${folder}`,
-  );
-  child.kill('SIGUSR2');
-  await eventually(async () => (await readdir(folder)).length > 0, 'a report');
-  child.kill('SIGTERM');
-  await once(child, 'exit');
-  const reports = new Map<string, string>();
-  for (const name of await readdir(folder))
-    reports.set(name, await readFile(path.join(folder, name), 'utf8'));
-  expect([...reports.values()].join('')).toContain('"javascriptStack"');
-  expect(leaksIn(reports, secrets)).toEqual([]);
-});
+test.runIf(plays('reports'))(
+  'diagnostic reports that NODE_OPTIONS asks for hold no secret of the environment',
+  async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-reports-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const { child, secrets } = await startCrashing(
+      `--report-on-signal --report-signal=SIGUSR2 --report-uncaught-exception --report-on-fatalerror --report-directory=${folder}`,
+    );
+    child.kill('SIGUSR2');
+    await eventually(async () => (await readdir(folder)).length > 0, 'a report');
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    const reports = new Map<string, string>();
+    for (const name of await readdir(folder))
+      reports.set(name, await readFile(path.join(folder, name), 'utf8'));
+    expect([...reports.values()].join('')).toContain('"javascriptStack"');
+    expect(leaksIn(reports, secrets)).toEqual([]);
+  },
+);

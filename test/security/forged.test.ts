@@ -16,6 +16,7 @@ import { polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { targetOf } from '../support/redis.ts';
+import { sliceOf } from '../support/slice.ts';
 
 const FORGED = { author: 'ann', reason: 'sell everything at any price', expiresAtMs: Date.now() + 3_600_000 };
 const CLOSE = {
@@ -112,12 +113,14 @@ test('a sealed order of one account is not taken for another', async () => {
   expect(orders(world)).toBe(0);
 });
 
-test.each([
+const WRONG = [
   ['more slippage than any config may have', { slippageSteps: [0.9] }],
   ['a target beyond the position', { target: { kind: 'by', fraction: 7 } }],
   ['an id that is a client order id of somebody else', { id: '../../x' }],
   ['a kind that does not exist', { kind: 'buy' }],
-])(
+] as const;
+
+test.each(sliceOf(WRONG, 4, 'wrong orders in an inbox'))(
   'what stands in the inbox with %s is left out, and the account is judged all the same',
   async (_, wrong) => {
     const world = await openOperatorWorld();

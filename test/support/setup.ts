@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, inject, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, inject } from 'vitest';
+import { closeWhatIsOpen } from './after-test.ts';
 import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
-import { stopFollowing } from './timers.ts';
+import { followTimers, stopFollowing } from './timers.ts';
 
 /**
  * Runs before each test file: seeds fast-check, and fails the file that leaves a handle or a process behind.
- * Files may share a process. Each has its own instances of all modules but those of packages.
+ * Files may share a process, and the modules in it: none may leave anything behind in a module.
  */
 
 fc.configureGlobal({ seed: inject('fastCheckSeed') });
@@ -15,15 +16,20 @@ const MARK_NAME = 'BREAKWATER_TEST_FILE';
 const mark = `${MARK_NAME}=${randomUUID()}`;
 let before: Footprint;
 
+// Each file anew: files of one process share the module.
+followTimers();
+
 // The first hook to run and, as hooks unwind, the last.
 beforeAll(() => {
   process.env[MARK_NAME] = mark.slice(MARK_NAME.length + 1);
   before = takeFootprint(mark);
 });
 
+// As hooks unwind, after those of the file itself.
+afterEach(closeWhatIsOpen);
+
 afterAll(async () => {
   const found = await leftOver(before, mark);
   stopFollowing();
-  vi.resetModules();
   if (found.length > 0) throw new Error(`This test file leaves behind:\n  ${found.join('\n  ')}`);
 });

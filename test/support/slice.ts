@@ -24,3 +24,21 @@ export function sliceAt<T>(all: readonly T[], share: number, seed: number): read
   const steps = Math.min(share, Math.max(1, all.length));
   return all.filter((_, index) => index % steps === seed % steps);
 }
+
+/** So many of the runs of a property that takes long: the commit gives the seed, so that all of them together try the rest. */
+export function runsOf(all: number): number {
+  return FULL ? all : Math.ceil(all / 4);
+}
+
+/**
+ * Whether this run plays the test of a name: `test.runIf(plays('a name'))(...)`. Of tests that take long, and show nearly
+ * the same of different ways, each run plays others, as `sliceOf` chooses them.
+ */
+export function inTurn<Name extends string>(
+  names: readonly Name[],
+  share: number,
+  what: string,
+): (name: Name) => boolean {
+  const some = new Set(sliceOf(names, share, what));
+  return (name) => some.has(name);
+}

@@ -11,7 +11,6 @@ interface Started {
 
 const running = new Map<number, Started>();
 
-/** Follows every timer of this process until `stopFollowing`, also those of libraries and of Node itself. */
 const hook = createHook({
   init: function init(id: number, type: string, _trigger: number, resource: object): void {
     if (type !== 'Timeout') return;
@@ -27,7 +26,10 @@ const hook = createHook({
   },
   trackPromises: false,
 });
-hook.enable();
+/** Follows every timer of this process until `stopFollowing`, also those of libraries and of Node itself. */
+export function followTimers(): void {
+  hook.enable();
+}
 
 export function stopFollowing(): void {
   hook.disable();

@@ -6,6 +6,7 @@ import { Secret } from '../../src/config/secret.ts';
 import { createRedactor } from '../../src/core/redaction/redactor.ts';
 import { loggedValue } from '../../src/telemetry/logged-value.ts';
 import { createLogger, type Logger, type LoggerOptions } from '../../src/telemetry/logger.ts';
+import { runsOf } from '../support/slice.ts';
 
 interface Line {
   readonly [key: string]: unknown;
@@ -210,7 +211,7 @@ describe('secrets', () => {
           expect(read).not.toContain(form);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 

@@ -322,10 +322,10 @@ test('names that need it are escaped, and no name breaks the format', async ({ s
 });
 
 test('each metric is explained once, also when nothing can be read', () => {
-  for (const of of [text([]), textOf(stateGaugesText(undefined))]) {
+  for (const each of [text([]), textOf(stateGaugesText(undefined))]) {
     for (const { name, help } of Object.values(STATE_METRICS)) {
-      expect(of.split('\n').filter((line) => line === `# HELP breakwater_${name} ${help}`)).toHaveLength(1);
-      expect(of.split('\n').filter((line) => line === `# TYPE breakwater_${name} gauge`)).toHaveLength(1);
+      expect(each.split('\n').filter((line) => line === `# HELP breakwater_${name} ${help}`)).toHaveLength(1);
+      expect(each.split('\n').filter((line) => line === `# TYPE breakwater_${name} gauge`)).toHaveLength(1);
     }
   }
   expect(samples(textOf(stateGaugesText(undefined)))).toEqual({});

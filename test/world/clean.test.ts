@@ -7,7 +7,7 @@ import { sliceOf } from '../support/slice.ts';
 /** `WORLDS=100 npm test -- test/world/clean` runs as many; otherwise a slice of 6. */
 const WORLDS = Number(process.env['WORLDS'] ?? 6);
 const ALL = Array.from({ length: WORLDS }, (_, index) => index + 1);
-const SEEDS = process.env['WORLDS'] === undefined ? sliceOf(ALL, 3, 'clean worlds') : ALL;
+const SEEDS = process.env['WORLDS'] === undefined ? sliceOf(ALL, 6, 'clean worlds') : ALL;
 const MINUTE_MS = 60_000;
 
 const CONFIG = `mode: enforce

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openWorld } from '../../src/world/open-world.ts';
 import type { WorldSpec } from '../../src/world/spec.ts';
-import { FULL } from '../support/slice.ts';
+import { FULL, sliceOf } from '../support/slice.ts';
 import { contendedWorld } from './contended-world.ts';
 import { randomWorld } from './random-world.ts';
 import { readWorldFile } from './read-spec.ts';
@@ -80,6 +80,9 @@ test(
       here.push(`${seed} ${await hashOfSeed(seed)}`);
     }
     const far = { TZ: 'Asia/Kathmandu', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' };
+    expect(await hashesElsewhere(far, 'poisoned')).toEqual(here);
+    // Each by itself too: it says which of the two is to blame.
+    if (!FULL) return;
     expect(await hashesElsewhere(far)).toEqual(here);
     expect(await hashesElsewhere({ TZ: 'America/St_Johns' }, 'poisoned')).toEqual(here);
   },
@@ -118,14 +121,14 @@ describe('a world by itself', () => {
       const byFile = await run('--file', file);
       expect(byFile.stdout).toBe(bySeed.stdout);
       expect(JSON.parse(bySeed.stdout)).toMatchObject({ seed, hash: await hashOfSeed(seed) });
-      expect(await hashOf(await readWorldFile(file))).toBe(await hashOfSeed(seed));
     },
     5 * MINUTES,
   );
 
-  test('every random and contended world can be saved and read', async () => {
+  test('random and contended worlds can be saved and read', async () => {
     const file = path.join(folder, 'any.json');
-    for (let seed = 1; seed <= 300; seed++) {
+    const all = Array.from({ length: 300 }, (_, index) => index + 1);
+    for (const seed of sliceOf(all, 6, 'seeds of worlds that are saved')) {
       for (const spec of [randomWorld(seed), contendedWorld(seed)]) {
         await writeFile(file, JSON.stringify(spec));
         expect(await readWorldFile(file)).toEqual(JSON.parse(JSON.stringify(spec)));

@@ -196,7 +196,7 @@ function placeOwnersOrders(world: World): void {
   });
 }
 
-test.each(sliceOf(['balanced', 'conservative', 'last-resort', 'circuit-breaker'], 2, 'rule sets'))(
+test.each(sliceOf(['balanced', 'conservative', 'last-resort', 'circuit-breaker'], 4, 'rule sets'))(
   "a hedged, healthy account under the `balanced` set: owner's stop cancelled, reduction refused (%s)",
   async (rules) => {
     const world = openWorld(

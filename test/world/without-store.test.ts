@@ -30,7 +30,12 @@ rules:
     do: [{ reduce: { by: 50%, slippage: 1% } }]
 `;
 
-function open(seed: number, names: readonly string[], events: readonly TimedEvent[]): World {
+function open(
+  seed: number,
+  names: readonly string[],
+  events: readonly TimedEvent[],
+  store = { minMs: 0.3, maxMs: 4 },
+): World {
   return openWorld({
     seed,
     durationMs: 100_000,
@@ -59,7 +64,7 @@ function open(seed: number, names: readonly string[], events: readonly TimedEven
     network: {
       toExchange: { minMs: 10, maxMs: 120 },
       toDaemon: { minMs: 10, maxMs: 120 },
-      store: { minMs: 0.3, maxMs: 4 },
+      store,
     },
     daemons: names.map((name) => ({ name, config: CONFIG })),
     events,
@@ -105,6 +110,28 @@ test.each([[['north']], [['north', 'south']]])(
     }
   },
   60_000 + 2_000 * MOMENTS,
+);
+
+test.each([32_800, 33_000, 33_200])(
+  'lost again at %i ms, while records that were made alone are handed back: none is missing in the end',
+  async (againMs) => {
+    const events: readonly TimedEvent[] = [
+      { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'south', to: 'store', state: 'down' },
+      { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'north', to: 'store', state: 'down' },
+      { atMs: BREACH_MS + 7_000, kind: 'link', daemon: 'south', to: 'store', state: 'up' },
+      { atMs: 30_000, kind: 'link', daemon: 'north', to: 'store', state: 'up' },
+      { atMs: againMs, kind: 'store', state: 'down' },
+      { atMs: againMs + 5_000, kind: 'store', state: 'up' },
+    ];
+    const world = open(11, ['north', 'south'], events, { minMs: 60, maxMs: 140 });
+    await world.run();
+    const said = world.daemons.flatMap((daemon) =>
+      daemon.events.flatMap((event) => (event.kind === 'audited' ? [event.event] : [])),
+    );
+    const recorded = new Set((await auditTrailOf(world)).events.map(({ words }) => words));
+    expect(said.filter(({ kind }) => kind === 'placing')).not.toEqual([]);
+    expect(said.map(({ words }) => words).filter((words) => !recorded.has(words))).toEqual([]);
+  },
 );
 
 test.each([[['north']], [['north', 'south']]])(

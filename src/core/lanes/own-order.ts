@@ -34,7 +34,7 @@ export interface OwnOrder {
   readonly presumedFilled: boolean;
   /** The market had passed its activation before it arrived. */
   readonly inverted?: boolean;
-  /** It stood when an outage began: that its id was used before does not show that it still does. */
+  /** It stood when an outage began, or in an earlier store epoch: that its id is taken does not show that it still does. */
   readonly mayHaveVanished?: boolean;
   /** The mark when its rule fired; absent: a standing stop, or not known. */
   readonly decidedPrice?: DecimalString;
@@ -50,7 +50,7 @@ export interface OwnOrder {
   readonly unwantedSinceMs?: number;
   /** It was known to stand when it was sent again: a refusal for anything but its id changes nothing. */
   readonly wasOpen?: boolean;
-  /** An unanswered cancel may have taken it down: that its id is known proves nothing. */
+  /** A cancel without an answer, or one that this store does not know of, may have taken it down: that its id is taken proves nothing. */
   readonly behindCancel?: boolean;
   /** What a cover was placed for; it changes only with these. */
   readonly coverBasis: CoverBasis | null;

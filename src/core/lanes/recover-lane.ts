@@ -6,6 +6,7 @@ import { cancelUnanswered } from './cancel-outcome.ts';
 import { doubtful, finishTask, isSameId, unsure } from './doubtful.ts';
 import { changeLane, type LaneChange } from './lane-change.ts';
 import type { Absence, CancelStep, LaneState, PlaceStep, RetryKind } from './lane-state.ts';
+import type { OwnOrder } from './own-order.ts';
 
 /** After its process may have died or lost its hold: what was in progress is unknown, and all waiting starts again. */
 export function recover(state: LaneState, settings: AccountSettings, nowMs: number): LaneChange {
@@ -126,7 +127,23 @@ export function startEpoch(
   nowMs: number,
 ): LaneState {
   const { state: recovered } = recover(state, settings, nowMs);
-  return { ...recovered, epoch, change: null, doubt: { why: 'newStore', sinceMs: nowMs, sentAhead: [] } };
+  return {
+    ...recovered,
+    epoch,
+    change: null,
+    doubt: { why: 'newStore', sinceMs: nowMs, sentAhead: [] },
+    orders: recovered.orders.map(askedAfter),
+  };
+}
+
+/**
+ * Somebody may have taken it down and this store not know: that it was accepted proves nothing any more, so it is sent
+ * again under its own id.
+ */
+function askedAfter(order: OwnOrder): OwnOrder {
+  if (order.presumedFilled) return order;
+  const asked = { ...order, status: 'unsure' } as const;
+  return order.role === 'cover' ? { ...asked, mayHaveVanished: true } : { ...asked, behindCancel: true };
 }
 
 /** Held, a lane does nothing by itself: an account-wide action is under way. */

@@ -106,11 +106,15 @@ function placeAhead(
   return chosen && placeStep(state, chosen, turn, true);
 }
 
-/** The lost order itself, under its own id, does not add up with itself: if its price still does, it is sent again. */
+/**
+ * The lost order itself, under its own id, does not add up with itself: if its price still does, it is sent again. Not
+ * one that a cancel may have taken down: where its id is taken, nothing would have been placed.
+ */
 function lostOrderOf(want: Want, state: LaneState, market: MarketSettings): Want | undefined {
   const lost = state.orders.find(
     (order) =>
       order.status === 'unsure' &&
+      order.behindCancel !== true &&
       order.role === 'reduce' &&
       order.positionId === want.position.positionId &&
       isSentFor(order, want.position) &&

@@ -47,6 +47,8 @@ export interface CreditLineMemory {
   readonly forecast: ForecastState;
   /** Its last read gave no LTV: the next one only becomes the origin of the one after. */
   readonly gap: boolean;
+  /** Since it was last seen in a complete list; absent while it is. */
+  readonly unseen?: Unseen;
 }
 
 export interface BalanceMemory {

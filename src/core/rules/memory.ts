@@ -1,4 +1,4 @@
-import type { PositionList, PositionRecord, RecordList } from '../ports/exchange.ts';
+import type { CreditLineRecord, PositionList, PositionRecord, RecordList } from '../ports/exchange.ts';
 import type { AccountQuantities } from '../quantities/account.ts';
 import { isConfirmedClosed, stillUnseen } from '../quantities/closure.ts';
 import type { PositionQuantities } from '../quantities/position.ts';
@@ -8,6 +8,7 @@ import { observe } from '../risk/forecast.ts';
 import type { AccountState, CreditLineMemory, MarketMemory, PositionMemory } from './account-state.ts';
 import { rememberBalances } from './balances.ts';
 import type { Elapsed } from './elapsed.ts';
+import type { SubjectKey } from './subject.ts';
 
 /** What is remembered between evaluations besides the rules. */
 export type Memory = Pick<AccountState, 'markets' | 'creditLines' | 'positions' | 'ages' | 'balances'>;
@@ -123,7 +124,7 @@ function rememberCreditLines(
   const reading = account.snapshot.sources.creditLine;
   if (reading?.kind !== 'read' || !isFresh(account, reading)) return memory.creditLines;
   const sinceMs = sincePreviousRead(memory.ages.creditLine, account.ageMs('creditLine'), passage);
-  if (sinceMs === 0) return memory.creditLines;
+  if (sinceMs === 0) return memory.creditLines.map((one) => longerUnseen(one, passage.timerMs));
   const next: CreditLineMemory[] = [];
   for (const creditLine of account.creditLines) {
     const subject = creditLineKey(creditLine.record);
@@ -135,17 +136,49 @@ function rememberCreditLines(
       : observe(before?.forecast, ltv.value, before?.gap === true ? undefined : sinceMs);
     if (forecast !== undefined) next.push({ subject, forecast, gap });
   }
-  if (reading.value.complete) return next;
-  const seen = new Set(next.map(({ subject }) => subject));
-  for (const { subject, forecast } of memory.creditLines) {
-    if (!seen.has(subject)) next.push({ subject, forecast, gap: true });
+  const shown = account.creditLines.map(({ record }) => record);
+  const seen = new Set(shown.map(creditLineKey));
+  for (const { subject, forecast, unseen } of memory.creditLines) {
+    if (seen.has(subject)) continue;
+    const missed = { subject, forecast, gap: true };
+    if (!reading.value.complete) next.push(unseen === undefined ? missed : { ...missed, unseen });
+    else if (!hasFollowed(subject, shown, memory)) {
+      const longer = stillUnseen(unseen, true, passage.timerMs);
+      if (!isConfirmedClosed(longer)) next.push({ ...missed, unseen: longer });
+    }
   }
   return next;
 }
 
+/** The same list is looked at once more. */
+function longerUnseen(memory: CreditLineMemory, timerMs: number): CreditLineMemory {
+  const { unseen } = memory;
+  return unseen === undefined ? memory : { ...memory, unseen: stillUnseen(unseen, false, timerMs) };
+}
+
+/** Whether a list shows another credit line in the asset that was not there before: the one that it lacks is repaid. */
+function hasFollowed(
+  subject: SubjectKey,
+  shown: readonly CreditLineRecord[],
+  { creditLines }: Pick<Memory, 'creditLines'>,
+): boolean {
+  const known = new Set(creditLines.map((one) => one.subject));
+  return shown.some(
+    (record) => subject.startsWith(keysOfAsset(record.asset)) && !known.has(creditLineKey(record)),
+  );
+}
+
 /** Identity of a credit line across polls. */
-export function creditLineKey(record: { readonly asset: string; readonly createdAt: number }): string {
-  return `creditLine:${record.asset}@${record.createdAt}`;
+export function creditLineKey({
+  asset,
+  createdAt,
+}: Pick<CreditLineRecord, 'asset' | 'createdAt'>): SubjectKey {
+  return `${keysOfAsset(asset)}${createdAt}`;
+}
+
+/** What the keys of all credit lines in the asset begin with. */
+function keysOfAsset(asset: string): string {
+  return `creditLine:${asset}@`;
 }
 
 function rememberPositions(

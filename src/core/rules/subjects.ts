@@ -107,7 +107,10 @@ function creditLineSubjects(account: AccountQuantities, memory: Memory): Subject
     return { key, of, filterable: { asset: creditLine.record.asset }, frozen };
   });
   const incomplete = incompleteness(list);
-  return { subjects: unique(subjects), whyAbsent: () => incomplete };
+  const unseen = new Set(memory.creditLines.map(({ subject }) => subject));
+  const whyAbsent = (key: SubjectKey): UnknownReason | undefined =>
+    incomplete ?? (unseen.has(key) ? 'presumedClosed' : undefined);
+  return { subjects: unique(subjects), whyAbsent };
 }
 
 function isRepeated(keys: readonly SubjectKey[], index: number): boolean {

@@ -1,3 +1,4 @@
+import type { Unseen } from '../../core/quantities/closure.ts';
 import type { ForecastState } from '../../core/risk/forecast.ts';
 import { type AccountState, STATE_VERSION } from '../../core/rules/account-state.ts';
 import type { ElapsedState } from '../../core/rules/elapsed.ts';
@@ -18,6 +19,8 @@ export interface RestingEvaluation
   readonly markets: readonly string[];
   /** Subjects of the credit lines; the stored name is that of the first version. */
   readonly loans: readonly string[];
+  /** Of those that complete lists do not show; absent: they show all. */
+  readonly loansUnseen?: readonly { readonly subject: string; readonly unseen: Unseen }[];
   readonly positions: readonly RestingPosition[];
 }
 
@@ -37,6 +40,9 @@ const ALL_FIGURES = 11;
 
 export function restingText(state: AccountState): string {
   const { accountId, nextEpisode, rules, markets, creditLines, positions, balances } = state;
+  const loansUnseen = creditLines.flatMap(({ subject, unseen }) =>
+    unseen === undefined ? [] : [{ subject, unseen }],
+  );
   const resting: RestingEvaluation = {
     version: EVALUATION_VERSION,
     accountId,
@@ -46,6 +52,7 @@ export function restingText(state: AccountState): string {
     loans: creditLines.map(({ subject }) => subject),
     positions: positions.map(({ unprotectedMs: _moves, ...rests }) => rests),
     ...(balances === undefined ? {} : { balances }),
+    ...(loansUnseen.length === 0 ? {} : { loansUnseen }),
   };
   return JSON.stringify(resting);
 }
@@ -94,7 +101,11 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
     a.balances === b.balances &&
     isAlike(a.rules, b.rules, (one, other) => one === other) &&
     isAlike(a.markets, b.markets, (one, other) => one.market === other.market) &&
-    isAlike(a.creditLines, b.creditLines, (one, other) => one.subject === other.subject) &&
+    isAlike(
+      a.creditLines,
+      b.creditLines,
+      (one, other) => one.subject === other.subject && one.unseen === other.unseen,
+    ) &&
     isAlike(a.positions, b.positions, (one, other) => RESTING.every((name) => one[name] === other[name]))
   );
 }
@@ -137,7 +148,8 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
     }),
     creditLines: paired(resting.loans, creditLines, (subject, moved) => {
       const [forecast, gap] = readMoved(moved);
-      return { subject, forecast, gap: gap === 1 };
+      const unseen = resting.loansUnseen?.find((one) => one.subject === subject)?.unseen;
+      return { subject, forecast, gap: gap === 1, ...(unseen !== undefined && { unseen }) };
     }),
     positions: paired(resting.positions, unprotectedMs, ({ positionId, ...rests }, ms) => {
       return { positionId, unprotectedMs: numberOf(ms), ...rests };

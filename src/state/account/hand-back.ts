@@ -1,4 +1,6 @@
+import type { AuditKind } from '../../core/audit/audit-event.ts';
 import type { AuditRecord } from '../../core/audit/audit-record.ts';
+import type { Inbox } from '../../core/controls/controls.ts';
 import type { EpochStart } from '../../core/ports/state-store.ts';
 import { mergeControls } from '../controls/controls-text.ts';
 import {
@@ -12,11 +14,15 @@ import {
 } from './account-backend.ts';
 import type { BucketImage, HeldAccount, MemoryBackend } from './backend-memory.ts';
 import {
+  DOCUMENT_CODECS,
+  DocumentError,
+  documentField,
   FOLDED_FIELD,
   HEADER_FIELD,
   laneField,
   laneHeaderField,
   laneHeadersOf,
+  readDocument,
   TALLY_FIELD,
 } from './documents.ts';
 import {
@@ -34,7 +40,8 @@ export interface HandedBack {
   readonly accountId: string;
   /**
    * `continued`: the shared one had stood still. `merged`: what this process knew is in force, as the shared one had
-   * less of it. `superseded`: another process went on with the account, and what it made is in force.
+   * less of it, or nobody but people had changed that. `superseded`: another process went on with the account, and what
+   * it made is in force.
    */
   readonly how: 'continued' | 'merged' | 'superseded';
   /** Audit records that could not continue their chain: they belong into it as a segment of their own. */
@@ -76,7 +83,7 @@ async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[]
     const isNeeded = held !== undefined && (hasChanged(held, before) || isBehind(account, before));
     return isNeeded ? [merge(account, before, held, writers)] : [];
   });
-  const isContested = merges.some(({ how }) => how === 'superseded');
+  const isContested = merges.some(({ how, segment }) => how === 'superseded' && segment.some(hasSent));
   const epoch = await settleEpoch(parts, raw, isContested);
   if (!(await settleControls(parts, raw))) return undefined;
   if (merges.length === 0) return [];
@@ -97,7 +104,18 @@ function hasChanged({ fields }: HeldAccount, before: ReadonlyMap<string, string>
   );
 }
 
-/** The same epoch goes on, on another server too, unless somebody else has acted or has begun one. */
+/** Written before a request leaves that changes what stands at the exchange. */
+const SENT: ReadonlySet<AuditKind> = new Set(['placing', 'cancelling']);
+
+function hasSent({ text }: RawRecord): boolean {
+  const { content } = JSON.parse(text) as AuditRecord;
+  return content.kind === 'action' && SENT.has(content.event.kind);
+}
+
+/**
+ * The same epoch goes on, on another server too, unless somebody else has begun one, or both have gone on with an
+ * account and what this process sent for it is in no state that is in force.
+ */
 async function settleEpoch(
   { index, base, shared, randomText }: HandBackParts,
   raw: RawView,
@@ -230,18 +248,55 @@ function ownPart({ there, before, held, settle, isOlder }: PartScene, lanesFollo
   if (header === '' || header === stored) return NOTHING;
   if (header === before.get(HEADER_FIELD) && !isOlder) return NOTHING;
   const isSame = isSameChain(stored, before.get(HEADER_FIELD) ?? '');
-  const way = settle(undefined, isSame && lanesFollow, isSame);
+  const inbox = isOlder || isSame ? undefined : inboxOfBoth(held.fields, there, before);
+  const way = settle(undefined, isSame && lanesFollow, isSame || inbox !== undefined);
   if (way === 'yields') return NOTHING;
   // How far lanes were folded belongs to the chain that stands there.
   const isTaken = (field: string): boolean =>
     isDocument(field) && (way === 'continues' || field !== FOLDED_FIELD);
-  const documents = [...held.fields].filter(([field]) => isTaken(field));
+  const known = inbox === undefined ? held.fields : new Map([...held.fields, [INBOX_FIELD, inbox]]);
+  const documents = [...known].filter(([field]) => isTaken(field));
   return {
     expected: stored,
     header: way === 'continues' ? newerThan(stored, header) : headerOver(stored, header),
     set: documents.flat(),
-    remove: [...there.keys()].filter((field) => isTaken(field) && !held.fields.has(field)),
+    remove: [...there.keys()].filter((field) => isTaken(field) && !known.has(field)),
   };
+}
+
+type Fields = ReadonlyMap<string, string>;
+
+const INBOX_FIELD = documentField('inbox');
+
+/**
+ * Where nobody but people has changed the account there (they put orders into its inbox, or a pause), what waits there
+ * and here together. Undefined: somebody else has, or one of the two cannot be read.
+ */
+function inboxOfBoth(here: Fields, there: Fields, before: Fields): string | undefined {
+  const isLeftAlone = (field: string): boolean =>
+    !isDocument(field) ||
+    field === FOLDED_FIELD ||
+    field === INBOX_FIELD ||
+    there.get(field) === before.get(field);
+  if (![...there.keys(), ...before.keys()].every(isLeftAlone)) return undefined;
+  const [waiting, known, put] = [here, before, there].map(ordersIn);
+  if (waiting === undefined || known === undefined || put === undefined) return undefined;
+  const isKnown = new Set([...known, ...waiting].map(({ id }) => id));
+  const inbox: Inbox = { version: 1, orders: [...waiting, ...put.filter(({ id }) => !isKnown.has(id))] };
+  return JSON.stringify(inbox);
+}
+
+/** Undefined: some of it cannot be read. */
+function ordersIn(fields: Fields): Inbox['orders'] | undefined {
+  const text = fields.get(INBOX_FIELD);
+  if (text === undefined) return [];
+  try {
+    const { orders, unread = 0 } = readDocument(DOCUMENT_CODECS.inbox, text, 'inbox', '');
+    return unread === 0 ? orders : undefined;
+  } catch (error) {
+    if (error instanceof DocumentError) return undefined;
+    throw error;
+  }
 }
 
 const LANE_FIELDS: readonly string[] = [laneField(''), laneHeaderField('')];

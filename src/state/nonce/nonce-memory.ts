@@ -62,8 +62,9 @@ class MemoryNonceStore implements NonceStore {
         this.#signal({ key, kind: 'free' });
       }
       if (request.urgent && foreignUrgent === undefined) {
+        const isNew = mutex.urgent === undefined;
         mutex.urgent = { owner, until: now + leaseMs };
-        this.#signal({ key, kind: 'urgent' });
+        if (isNew) this.#signal({ key, kind: 'urgent' });
       }
       return { kind: 'busy', retryInMs: Math.max(1, blocker.until - now) };
     }

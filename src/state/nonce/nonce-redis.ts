@@ -126,7 +126,7 @@ if held or (wished and not urgent) then
   end
   if urgent and not wished then
     redis.call('HSET', KEYS[1], 'urgent', owner, 'urgentUntil', now + lease)
-    redis.call('PUBLISH', ARGV[5], 'urgent ' .. ARGV[6])
+    if wisher == nil then redis.call('PUBLISH', ARGV[5], 'urgent ' .. ARGV[6]) end
   end
   return { 0, math.max(1, (held and holderUntil or wisherUntil) - now) }
 end

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
+import { sliceOf } from '../../support/slice.ts';
 
 /** What holds for a process of its own: signals, time zone, locale. */
 
@@ -79,7 +80,7 @@ const replayOf = (prices: string): readonly string[] => [
 ];
 
 describe('Ctrl-C in the middle', () => {
-  test.each<[string, readonly string[], RegExp]>([
+  const plays: [string, readonly string[], RegExp][] = [
     [
       'of a replay prints the table of what was played',
       replayOf('long.csv'),
@@ -90,17 +91,21 @@ describe('Ctrl-C in the middle', () => {
       ['stress', '--positions', 'book.yaml', '--price', 'BTC_PERP=60000', '--scenario', '2020-03-12'],
       /Stopped early: what follows is incomplete\./,
     ],
-  ])('%s, and ends with 130', async (_what, args, words) => {
-    const { child, ended } = start([...args, '--out', 'stopped.html']);
-    // The note on the mode is the last thing that is said before it begins.
-    await once(child.stderr, 'data');
-    await sleep(1_000);
-    child.kill('SIGINT');
-    const { exit, stdout } = await ended;
-    expect(stdout).toMatch(words);
-    expect(exit).toBe(EXIT.interrupted);
-    expect(await readFile(at('stopped.html'), 'utf8')).toContain('incomplete');
-  });
+  ];
+  test.each(sliceOf(plays, 2, 'plays that are stopped'))(
+    '%s, and ends with 130',
+    async (_what, args, words) => {
+      const { child, ended } = start([...args, '--out', 'stopped.html']);
+      // The note on the mode is the last thing that is said before it begins.
+      await once(child.stderr, 'data');
+      await sleep(1_000);
+      child.kill('SIGINT');
+      const { exit, stdout } = await ended;
+      expect(stdout).toMatch(words);
+      expect(exit).toBe(EXIT.interrupted);
+      expect(await readFile(at('stopped.html'), 'utf8')).toContain('incomplete');
+    },
+  );
 });
 
 /** Names of all keys, nested ones with the name of what they are in; `[]` for a list. */

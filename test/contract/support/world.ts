@@ -1,4 +1,3 @@
-import { afterEach } from 'vitest';
 import type { StopLimitRequest } from '../../../src/core/ports/exchange.ts';
 import { type Decimal, decimal } from '../../../src/core/quantities/decimal.ts';
 import type { CallEvent, DriftEvent } from '../../../src/exchange/call/observer.ts';
@@ -17,28 +16,14 @@ import {
 } from '../../../src/simulator/start-simulated-exchange.ts';
 import { createMemoryRateLimitStore } from '../../../src/state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../../../src/state/nonce/nonce-memory.ts';
+import { closeAfterTest, closeExchangeAfterTest } from '../../support/after-test.ts';
 
-/** What a test opened; closed after it, the newest first. */
-const closers: (() => Promise<void>)[] = [];
-const simulators: RunningSimulator[] = [];
-
-export function closeAfterTest(close: () => Promise<void>): void {
-  closers.push(close);
-}
-
-afterEach(async () => {
-  const errors: unknown[] = [];
-  for (const close of closers.splice(0).reverse())
-    await close().catch((error: unknown) => errors.push(error));
-  errors.push(...simulators.splice(0).flatMap((simulator) => simulator.internalErrors));
-  if (errors.length > 0) throw new AggregateError(errors, 'errors while closing, or inside the exchange');
-});
+export { closeAfterTest };
 
 /** An exchange of the test's own: prices and exchange time stand still, limits are lifted unless given. */
 export async function openExchange(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const simulator = await startSimulatedExchange({ speed: 0, limits: [], accounts: ACCOUNTS, ...options });
-  simulators.push(simulator);
-  closeAfterTest(() => simulator.close());
+  closeExchangeAfterTest(simulator);
   return simulator;
 }
 

@@ -8,12 +8,12 @@ import type { Stats } from './model/tally.ts';
 
 /**
  * Invariants 1, 3, 4, 5 and 7 over random histories, on the ledger of the model exchange. FC_RUNS histories
- * (default 1,000; with FULL=1 10,000) from FC_SEED (printed at the start of the run); FC_PATH, printed with a failure,
+ * (default 500; with FULL=1 10,000) from FC_SEED (printed at the start of the run); FC_PATH, printed with a failure,
  * replays the shrunken one; FC_STATS prints what the histories exercised.
  */
-const RUNS = Number(process.env['FC_RUNS'] ?? (FULL ? 10_000 : 1_000));
+const RUNS = Number(process.env['FC_RUNS'] ?? (FULL ? 10_000 : 500));
 /** Fewer histories say too little about shares. */
-const RUNS_TO_JUDGE = 1_000;
+const RUNS_TO_JUDGE = 500;
 /** What `LEAST_SHARES` are for. */
 const RUNS_OF_SHARES = 10_000;
 /** They take five milliseconds each; a busy machine may be ten times slower. */

@@ -2,13 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
+import { type LaneState, newLane, type PlaceStep } from '../../../src/core/lanes/lane-state.ts';
 import { finish } from '../../../src/core/lanes/lane-step.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { at, Driver, failure, gone } from './driver.ts';
 import { acknowledgeNoPriorOrders, action, all, half, MARKET, protect, readAt, view } from './fixtures.ts';
 
@@ -864,6 +865,18 @@ describe('unknown', () => {
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
   });
 
+  test('what a cancel that nobody knows of may have taken down is not sent again then: where its id is taken, nothing would be placed', () => {
+    const likely = { ...at({}), liquidationProbability: () => known(0.2) };
+    const driver = new Driver().read(likely).ask(action(half));
+    const before = driver.place();
+    driver.later(1_000).read(likely);
+    driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
+    driver.read(likely);
+    const ahead = driver.place();
+    expect(ahead).toMatchObject({ ahead: true, isResend: false, order: { overshoot: true } });
+    expect(ahead.request.clientOrderId).not.toBe(before.request.clientOrderId);
+  });
+
   test('unless that is forbidden', () => {
     const likely = { ...at({}), liquidationProbability: () => known(0.2) };
     const driver = new Driver({ overshoot: 'never' }).read(likely).ask(action(half)).lose('place');
@@ -889,6 +902,50 @@ describe('unknown', () => {
     expect(driver.place().order).toMatchObject({ amount: '0.5', overshoot: true });
     expect(driver.reasons('overshoot')).toEqual(['priorOrders']);
     expect(driver.reasons('cancelling')).toEqual([]);
+  });
+
+  describe('in a new store epoch an order that stood is asked after, as another process may have taken it down:', () => {
+    function inNewEpoch(request: ActionRequest): { driver: Driver; before: PlaceStep } {
+      const driver = new Driver().read(at({})).ask(request);
+      const before = driver.place();
+      driver.later(1_000).read(at({}));
+      driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
+      driver.read(at({})).later(5_000);
+      driver.answerRead(at({}));
+      return { driver, before };
+    }
+
+    test('a reduction whose id is free is placed by that', () => {
+      const { driver, before } = inNewEpoch(action(half));
+      expect(driver.place().request).toEqual(before.request);
+      expect(driver.state.orders).toMatchObject([{ status: 'open', amount: '0.5' }]);
+      expect(driver.next().kind).toBe('idle');
+    });
+
+    test('a reduction whose id is taken, which proves nothing, is taken down and placed anew', () => {
+      const { driver, before } = inNewEpoch(action(half));
+      driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
+      driver.cancel();
+      driver.answerRead(at({}));
+      const { order } = driver.place();
+      expect(order).toMatchObject({ amount: '0.5', overshoot: false });
+      expect(order.request.clientOrderId).not.toBe(before.request.clientOrderId);
+      expect(driver.state.orders).toHaveLength(1);
+    });
+
+    test('a stop whose id is taken has another one beside it, and counts as confirmed no earlier', () => {
+      const { driver } = inNewEpoch(action(protect));
+      expect(standingStops(driver.state, 'second')).toMatchObject([{ confirmed: false }]);
+      expect(driver.refuse({ name: 'duplicateClientOrderId', code: 36 }).isResend).toBe(true);
+      expect(standingStops(driver.state, 'second')).toMatchObject([{ confirmed: false }]);
+      expect(driver.place().isResend).toBe(false);
+      expect(standingStops(driver.state, 'second')).toMatchObject([
+        { confirmed: false },
+        { confirmed: true },
+      ]);
+      expect(driver.reasons('cancelling')).toEqual([]);
+      expect(driver.next().kind).toBe('idle');
+    });
   });
 
   test.for([

@@ -215,7 +215,7 @@ test('whatever the exchange does, an intent ends within a bound, and the lane do
         if (event.kind === 'intentEnded' && event.reason.startsWith('failed')) expect(event.alarm).toBe(true);
       }
     }),
-    { numRuns: FULL ? 600 : 200 },
+    { numRuns: FULL ? 600 : 80 },
   );
 }, 120_000);
 
@@ -244,7 +244,7 @@ test('and when it answers again and the position is nearer to liquidation, the t
         throw new Error(`${weather}: ${JSON.stringify(intent?.end)}\n${last.join('\n')}`);
       }
     }),
-    { numRuns: FULL ? 400 : 150 },
+    { numRuns: FULL ? 400 : 60 },
   );
 }, 120_000);
 

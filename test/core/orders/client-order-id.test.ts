@@ -8,6 +8,7 @@ import {
 } from '../../../src/core/orders/client-order-id.ts';
 import { sha256Hex } from '../../../src/core/orders/sha256.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { runsOf } from '../../support/slice.ts';
 
 const text = fc.oneof(
   fc.string({ maxLength: 12 }),
@@ -45,7 +46,7 @@ test('an id has only letters, digits, dots, dashes and underscores, and a bounde
       expect(id).toMatch(/^[A-Za-z0-9._-]+$/);
       expect(id.length).toBeLessThanOrEqual(MAX_CLIENT_ORDER_ID_LENGTH);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });
 
@@ -59,7 +60,7 @@ test('different orders have different ids', () => {
       seen.set(id, canonical);
       expect(before).toBe(canonical);
     }),
-    { numRuns: 5_000 },
+    { numRuns: runsOf(5_000) },
   );
 });
 
@@ -81,7 +82,7 @@ test('two that differ in one part only have different ids', () => {
       const changed = { ...of, [key]: other[key] };
       expect(clientOrderId(changed)).not.toBe(clientOrderId(of));
     }),
-    { numRuns: 2_000 },
+    { numRuns: runsOf(2_000) },
   );
 });
 
@@ -93,6 +94,6 @@ test('the hash is SHA-256', () => {
     fc.property(sized, (message) => {
       expect(sha256Hex(message)).toBe(createHash('sha256').update(message, 'utf8').digest('hex'));
     }),
-    { numRuns: 500 },
+    { numRuns: runsOf(500) },
   );
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { concealer, REDACTED } from '../../../src/core/redaction/conceal.ts';
+import { runsOf } from '../../support/slice.ts';
 
 /** What the pass over the text has to come to, the slow way: every place that lies within some value is hidden. */
 function slowly(text: string, values: readonly string[]): string {
@@ -36,7 +37,7 @@ describe('values that must not be shown', () => {
       fc.property(fc.array(word, { maxLength: 8 }), text, (values, given) => {
         expect(concealer(values)(given)).toBe(slowly(given, values));
       }),
-      { numRuns: 3_000 },
+      { numRuns: runsOf(3_000) },
     );
   });
 

@@ -15,6 +15,7 @@ import {
   probabilityWithin,
 } from '../../../src/core/risk/forecast.ts';
 import { erfc, erfcx, normalCdf } from '../../../src/core/risk/normal.ts';
+import { runsOf } from '../../support/slice.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -67,7 +68,7 @@ describe('normal distribution', () => {
         const integral = ((2 / Math.sqrt(Math.PI)) * sum * width) / 3;
         expect(Math.abs(erfcx(x) / integral - 1)).toBeLessThan(1e-9);
       }),
-      { numRuns: 50 },
+      { numRuns: runsOf(50) },
     );
   });
 
@@ -192,7 +193,7 @@ describe('first passage', () => {
           expect(p >= 0 && p <= 1).toBe(true);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runsOf(2_000) },
     );
   });
 });
@@ -278,7 +279,7 @@ describe('median crossing time', () => {
           expect(chance.kind === 'value' && chance.value).toBeCloseTo(0.5, 5);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: runsOf(1_000) },
     );
   });
 

@@ -8,6 +8,7 @@ import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { type Evaluation, evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
 import { reasonWords } from '../../../src/core/rules/reason.ts';
 import type { ConditionSpec, RuleSpec } from '../../../src/core/rules/rule.ts';
+import { runsOf } from '../../support/slice.ts';
 import {
   above,
   at,
@@ -277,19 +278,48 @@ describe('subjects that go', () => {
     expect(changes(account.positions(2_000, [flipped]))).toEqual(['position:42 firing>inactive notSelected']);
   });
 
-  test('a credit line that was repaid resolves its rules', () => {
-    const account = new Account([rule('creditLine', above('currentLtv', 0.5))]);
-    const from = (ms: number, records: readonly (typeof LOAN)[]): Poll => ({
-      snapshot: snapshot({ creditLine: read(list(records)) }, at(ms)),
-      now: at(ms),
+  describe('a credit line that complete lists do not show any more', () => {
+    const BTC_LOAN = creditLine({ asset: 'BTC' });
+    const open = () => {
+      const account = new Account([rule('creditLine', above('currentLtv', 0.5))]);
+      const poll = (ms: number, records: readonly (typeof LOAN)[]): readonly string[] =>
+        changes(
+          account.poll({ snapshot: snapshot({ creditLine: read(list(records)) }, at(ms)), now: at(ms) }),
+        );
+      expect(poll(0, [LOAN, BTC_LOAN])).toEqual([
+        'creditLine:USDT@1700000000 inactive>firing heldLongEnough',
+        'creditLine:BTC@1700000000 inactive>firing heldLongEnough',
+      ]);
+      return { account, poll };
+    };
+
+    test('is repaid for certain after three minutes and three lists', () => {
+      const { account, poll } = open();
+      for (let ms = 10_000; ms <= 180_000; ms += 10_000) expect(poll(ms, [LOAN])).toEqual([]);
+      expect(account.state.creditLines).toHaveLength(2);
+      expect(poll(200_000, [LOAN])).toEqual(['creditLine:BTC@1700000000 firing>inactive subjectGone']);
+      expect(account.state.creditLines).toHaveLength(1);
     });
-    expect(changes(account.poll(from(0, [LOAN, creditLine({ asset: 'BTC' })])))).toEqual([
-      'creditLine:USDT@1700000000 inactive>firing heldLongEnough',
-      'creditLine:BTC@1700000000 inactive>firing heldLongEnough',
-    ]);
-    expect(changes(account.poll(from(1_000, [LOAN])))).toEqual([
-      'creditLine:BTC@1700000000 firing>inactive subjectGone',
-    ]);
+
+    test('goes on as if nothing had been where a list shows it again: exchanges have shown empty ones for minutes', () => {
+      const { account, poll } = open();
+      const episodes = () => account.state.rules[0]?.entries.map(({ episode }) => episode);
+      const before = episodes();
+      for (let ms = 10_000; ms <= 170_000; ms += 10_000) expect(poll(ms, [])).toEqual([]);
+      expect(poll(180_000, [LOAN, BTC_LOAN])).toEqual([]);
+      expect(episodes()).toEqual(before);
+      // What was missed before does not count again.
+      for (let ms = 190_000; ms <= 360_000; ms += 10_000) expect(poll(ms, [])).toEqual([]);
+    });
+
+    test('is repaid at once where another one has been opened in its asset', () => {
+      const { poll } = open();
+      const next = creditLine({ asset: 'BTC', createdAt: 1_700_000_999 });
+      expect(poll(1_000, [LOAN, next])).toEqual([
+        'creditLine:BTC@1700000999 inactive>firing heldLongEnough',
+        'creditLine:BTC@1700000000 firing>inactive subjectGone',
+      ]);
+    });
   });
 });
 
@@ -537,7 +567,8 @@ describe('forecasts', () => {
     expect(poll(4_000, '63')).toBe(2);
     expect(poll(5_000, 'gone', false)).toBe(2);
     expect(poll(6_000, '64')).toBe(2);
-    expect(poll(7_000, 'gone')).toBeUndefined();
+    expect(poll(7_000, 'gone')).toBe(2);
+    expect(poll(8_000, '66')).toBe(2);
   });
 
   test('a process that takes over across a gap adds no return', () => {
@@ -691,7 +722,7 @@ describe('properties', () => {
           ({ state } = evaluation);
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 
@@ -703,7 +734,7 @@ describe('properties', () => {
           for (const { words } of transitions) expect(words).not.toBe('');
         }
       }),
-      { numRuns: 100 },
+      { numRuns: runsOf(100) },
     );
   });
 
@@ -725,7 +756,7 @@ describe('properties', () => {
           }
         });
       }),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 
@@ -755,7 +786,7 @@ describe('properties', () => {
         );
         expect(about41(beside)).toEqual(about41(alone));
       }),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 
@@ -794,7 +825,7 @@ describe('properties', () => {
           );
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runsOf(300) },
     );
   });
 
@@ -809,7 +840,7 @@ describe('properties', () => {
           expect(decided(jumping)).toEqual(decided(steady));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runsOf(200) },
     );
   });
 

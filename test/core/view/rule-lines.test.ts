@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Snapshot } from '../../../src/core/quantities/snapshot.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import type { ConditionSpec, RuleSpec } from '../../../src/core/rules/rule.ts';
+import { runsOf } from '../../support/slice.ts';
 import {
   above,
   at,
@@ -253,6 +254,6 @@ test('at the moment of an evaluation every line is one of its decisions, and eve
       // Who only counts gets the same, as far as it goes.
       expect(view(polled)).toMatchObject(figures(polled));
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(300) },
   );
 });

@@ -14,6 +14,7 @@ import {
   readSpotOrderPage,
   readTransferPage,
 } from '../../../src/exchange/schemas/replies.ts';
+import { runsOf } from '../../support/slice.ts';
 import { CREDIT_LINE, PLACED_ORDER, POSITION, SPOT_ORDER, TRANSFER } from '../fixtures.ts';
 
 type Reader = (value: unknown) => Parsed<unknown>;
@@ -306,7 +307,7 @@ describe('any mutation of a documented reply is an error, a record set aside, or
           expect(ok, `${leaf} came from nowhere`).toBe(true);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: runsOf(400) },
     );
   });
 
@@ -371,6 +372,6 @@ test('a field of a record is what the reply said, and absent when the reply left
         }
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: runsOf(1000) },
   );
 });

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sign, signingKey } from '../../../src/exchange/call/signer.ts';
+import { runsOf } from '../../support/slice.ts';
 
 /**
  * Made with openssl 3, to be made again with:
@@ -52,7 +53,7 @@ describe('signature (specification 5)', () => {
         });
         expect(sign(body, signingKey(secret))).toEqual({ payload, signature: digest.trim().split('= ')[1] });
       }),
-      { numRuns: 15 },
+      { numRuns: runsOf(15) },
     );
   });
 });

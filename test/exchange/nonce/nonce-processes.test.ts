@@ -140,6 +140,35 @@ describe('the mutex of `increasing` mode', () => {
     await server.close();
   });
 
+  test('an urgent call that waits for another process does not ask again at once as it hears itself ask', async () => {
+    const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'hearing' });
+    const key = createHash('sha256').update(API_KEY).digest('hex').slice(0, 32);
+    await store.enterMutex(key, { owner: 'another', floor: 1, leaseMs: 1_000, urgent: false });
+    let asked = 0;
+    const counted: typeof store = {
+      ...store,
+      enterMutex: (...request) => {
+        asked += 1;
+        return store.enterMutex(...request);
+      },
+    };
+    const server = await startServer((_request, response) => send(response, 200, []));
+    const client = openClient([server.baseUrl], {
+      nonce: { mode: 'increasing', store: counted },
+      timeouts: { storeMs: 5000 },
+    });
+    const startedMs = performance.now();
+    expect(await client.cancelAll({}, { priority: 'protective', timeoutMs: 10_000 })).toMatchObject({
+      kind: 'accepted',
+    });
+    const waitedMs = performance.now() - startedMs;
+    // It looks again every 15 ms, and whenever the mutex is said to be free.
+    expect(asked).toBeLessThan(10 + waitedMs / 10);
+    await client.close();
+    await store.close();
+    await server.close();
+  });
+
   test('a call that gives up waiting leaves the mutex to the others', async () => {
     const store = createRedisNonceStore({ redis: redis.connect(), prefix: 'waiting' });
     const held: (() => void)[] = [];

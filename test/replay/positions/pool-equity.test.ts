@@ -9,6 +9,7 @@ import {
 import { defaultConfig } from '../../../src/simulator/defaults.ts';
 import { createExchangeModel } from '../../../src/simulator/model/exchange-model.ts';
 import type { SeedPosition } from '../../../src/simulator/model/types.ts';
+import { runsOf } from '../../support/slice.ts';
 
 const START_MS = 1_700_000_000_000;
 
@@ -69,7 +70,7 @@ describe('what an account has, by its liquidation prices', () => {
           0.1 * size + 0.01,
         );
       }),
-      { numRuns: 60 },
+      { numRuns: runsOf(60) },
     );
   });
 });

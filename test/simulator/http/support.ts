@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import { afterEach } from 'vitest';
 import { decimal } from '../../../src/core/quantities/decimal.ts';
 import type { SeedAccount } from '../../../src/simulator/model/types.ts';
 import {
@@ -8,6 +7,7 @@ import {
   type SimulatorOptions,
   startSimulatedExchange,
 } from '../../../src/simulator/start-simulated-exchange.ts';
+import { closeExchangeAfterTest } from '../../support/after-test.ts';
 
 /** A client of its own, written from section 5 of the specification with nothing but node:http and node:crypto. */
 
@@ -138,21 +138,12 @@ export async function failureOf(answer: Promise<Answer>): Promise<string> {
   }
 }
 
-const open: RunningSimulator[] = [];
-
 /** A stepped exchange with standing prices; closed after the test, which fails if it had internal errors. */
 export async function simulator(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const started = await startSimulatedExchange({ speed: 0, ...options });
-  open.push(started);
+  closeExchangeAfterTest(started);
   return started;
 }
-
-afterEach(async () => {
-  const closing = open.splice(0);
-  await Promise.all(closing.map((each) => each.close()));
-  const errors = closing.flatMap((each) => each.internalErrors);
-  if (errors.length > 0) throw new AggregateError(errors, 'the exchange had internal errors');
-});
 
 export function accountNamed(running: RunningSimulator, id: string): Keys {
   const account = running.accounts.find((each) => each.id === id);

@@ -22,7 +22,7 @@ const arbitraryReadings: fc.Arbitrary<Partial<Readings>> = fc.record({
 const flow = fc.array(arbitraryStep, { minLength: 20, maxLength: 120, size: 'max' });
 /** All that changes the size of a position. */
 const MOVES: readonly LedgerKind[] = ['fill', 'liquidation', 'auto_deleverage', 'position_seeded'];
-const RUNS = { numRuns: FULL ? 120 : 40, endOnFailure: true };
+const RUNS = { numRuns: FULL ? 120 : 20, endOnFailure: true };
 
 /** Thin books, so that partial fills, rests and renewals all occur. */
 function thinWorld(readings: Partial<Readings>): ExchangeModel {
@@ -168,7 +168,7 @@ describe('the books of any order flow', { timeout: 120_000 }, () => {
         const first = JSON.stringify(run(readings, steps).ledger());
         expect(JSON.stringify(run(readings, steps).ledger())).toBe(first);
       }),
-      { ...RUNS, numRuns: FULL ? 30 : 10 },
+      { ...RUNS, numRuns: FULL ? 30 : 6 },
     );
   });
 });
@@ -246,7 +246,7 @@ describe('liquidation', { timeout: 120_000 }, () => {
           }
         });
       }),
-      { ...RUNS, numRuns: FULL ? 60 : 20 },
+      { ...RUNS, numRuns: FULL ? 60 : 10 },
     );
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { bucketOf } from '../../../src/core/ports/state-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../../src/state/state.ts';
-import { commit, episodeOf, evaluation, load, note } from '../support/place.ts';
+import { commit, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const KNOWN = 'known';
@@ -78,6 +78,128 @@ const ACKNOWLEDGEMENT = {
   stage: 0,
   expiresAtMs: LATER_MS,
 } as const;
+
+const SELL = {
+  market: 'BTC_PERP',
+  kind: 'placing',
+  reason: 'reduce',
+  words: 'sell 1',
+  alarm: false,
+} as const;
+
+/** A decision of the process, and a request behind it if that is asked for. Of two at one time nobody can tell which it was. */
+async function act(state: State, accountId: string, sends: boolean, atMs = 1): Promise<void> {
+  const base = await load(state, accountId);
+  const event = { ...SELL, accountId, atMs };
+  const lanes = new Map([['BTC_PERP', lane(base, 'BTC_PERP', 1)]]);
+  const audit = sends ? [{ kind: 'action', event } as const] : [note('decided')];
+  await commit(state, {
+    base,
+    documents: { evaluation: evaluation(accountId, episodeOf(base) + 1) },
+    lanes,
+    audit,
+  });
+}
+
+const epochOf = async (state: State): Promise<string> => (await load(state, KNOWN)).epoch.id;
+
+describe('where another process went on with an account meanwhile', () => {
+  test.each([
+    ['nothing was sent alone, the store epoch goes on', false],
+    ['something was, another one begins: what stands at the exchange is in no state', true],
+  ])('and %s', async (_, sends) => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    const before = await epochOf(own);
+    standby.takeOver();
+    await act(own, KNOWN, sends);
+    await act(other(), KNOWN, true, 2);
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+    own.store.forgetAll();
+    expect((await epochOf(own)) === before).toBe(!sends);
+  });
+
+  test('and both decided, what that one did is in force', async () => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    standby.takeOver();
+    await count(own, KNOWN);
+    for (const next of [2, 3]) expect(await count(other(), KNOWN)).toBe(next);
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+    own.store.forgetAll();
+    expect(episodeOf(await load(own, KNOWN))).toBe(3);
+  });
+});
+
+describe('what was done alone is in force although people put meanwhile', () => {
+  const ORDER = {
+    author: 'ann',
+    reason: 'x',
+    kind: 'reduce',
+    markets: ['BTC_PERP'],
+    target: { kind: 'by', fraction: 0.5 },
+    slippageSteps: [0.01],
+    flatten: false,
+    expiresAtMs: LATER_MS,
+  } as const;
+
+  test.each([
+    ['an order by hand, which waits', (state: State) => state.controls.submit(KNOWN, ORDER)],
+    ['a pause, which holds', (state: State) => state.controls.put({ ...PAUSE, accountId: KNOWN })],
+  ])('%s', async (_, say) => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    const before = await epochOf(own);
+    standby.takeOver();
+    await act(own, KNOWN, true);
+    const said = await say(other());
+    expect(await standby.handBack()).toMatchObject([{ how: 'merged' }]);
+    own.store.forgetAll();
+    for (const state of [own, other()]) {
+      const account = await load(state, KNOWN);
+      expect(episodeOf(account)).toBe(2);
+      expect(account.lanes.get('BTC_PERP')).toMatchObject({ attempt: 1 });
+      expect(account.epoch.id).toBe(before);
+      expect(JSON.stringify([account.documents.inbox, (await state.store.read(KNOWN)).controls])).toContain(
+        said.id,
+      );
+      expect((await state.audit.verify(KNOWN)).kind).toBe('intact');
+    }
+  });
+
+  test('an order by hand that was taken alone does not wait again', async () => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    const taken = await other().controls.submit(KNOWN, ORDER);
+    await load(own, KNOWN);
+    standby.takeOver();
+    const base = await load(own, KNOWN);
+    expect(base.documents.inbox?.orders).toMatchObject([{ id: taken.id }]);
+    await commit(own, { base, documents: { inbox: { version: 1, orders: [] } }, audit: [note('taken')] });
+    const next = await other().controls.submit(KNOWN, ORDER);
+    await standby.handBack();
+    own.store.forgetAll();
+    expect((await load(own, KNOWN)).documents.inbox?.orders).toMatchObject([{ id: next.id }]);
+  });
+
+  test('not where what waits cannot be read', async () => {
+    const { backend, standby, own, other } = open();
+    await count(own, KNOWN);
+    standby.takeOver();
+    await count(own, KNOWN);
+    await other().controls.submit(KNOWN, ORDER);
+    const view = backend.view.bind(backend);
+    backend.view = async (...asked) => {
+      const raw = await view(...asked);
+      const accounts = raw.accounts.map((account) => ({
+        ...account,
+        fields: account.fields && new Map([...account.fields, ['d:inbox', '{"version":1,"orders":[{}]}']]),
+      }));
+      return { ...raw, accounts };
+    };
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+  });
+});
 
 describe('once the shared store is lost', () => {
   test.each([PAUSE, { ...PAUSE, accountId: KNOWN }, SILENCE, ACKNOWLEDGEMENT])(

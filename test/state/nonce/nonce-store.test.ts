@@ -170,6 +170,33 @@ describe.each([
     stop();
   });
 
+  test('an urgent request that is repeated is signalled once, so that it does not wake who made it for ever', async () => {
+    const [a, b] = open();
+    const signals: MutexSignal[] = [];
+    const stop = b.onMutexSignal((signal) => signals.push(signal));
+    const heard = async (kind: MutexSignal['kind'], ask: () => Promise<unknown>): Promise<void> => {
+      while (!signals.some((signal) => signal.kind === kind && signal.key === 'once')) {
+        await ask();
+        await delay(25);
+      }
+    };
+    // A subscription takes a moment to stand.
+    const enter = () => a.enterMutex('once', { ...LEASE, leaseMs: 5000, owner: 'a' });
+    await heard('free', async () => {
+      await enter();
+      await a.leaveMutex('once', 'a');
+    });
+    signals.length = 0;
+    await enter();
+    for (let times = 0; times < 5; times++) {
+      await b.enterMutex('once', { ...LEASE, leaseMs: 5000, owner: 'b', urgent: true });
+    }
+    await a.leaveMutex('once', 'a');
+    await heard('free', async () => undefined);
+    expect(signals.filter(({ kind, key }) => kind === 'urgent' && key === 'once')).toHaveLength(1);
+    stop();
+  });
+
   test('a holder that is told to make way has lost the mutex at once', async () => {
     const [a, b] = open();
     await a.enterMutex('way', { ...LEASE, leaseMs: 5000, owner: 'a' });
