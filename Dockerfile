@@ -7,7 +7,7 @@ WORKDIR /src
 COPY package.json package-lock.json ./
 # The packages named node-linux-* bring a Node for machines with an older one; here is one.
 RUN npm ci --no-audit --no-fund --loglevel=error
-COPY tsconfig.json tsconfig.build.json tsconfig.types.json ./
+COPY tsconfig.json tsconfig.types.json ./
 COPY scripts ./scripts
 COPY src ./src
 COPY workers ./workers

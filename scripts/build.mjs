@@ -11,7 +11,9 @@ import {
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { bundle } from './lib/bundle.mjs';
 import { copyDeclarations } from './lib/declarations.mjs';
+import { licencesOf } from './lib/licences.mjs';
 import { sbomOf } from './lib/sbom.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
@@ -23,8 +25,10 @@ const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dist = path.join(ROOT, 'dist');
 
 rmSync(dist, { recursive: true, force: true });
-const exitCode = (await compile('tsconfig.build.json')) || (await compile('tsconfig.types.json'));
+const exitCode = await compile('tsconfig.types.json');
 if (exitCode === 0) {
+  const modules = await bundle(ROOT, dist);
+  writeFileSync(path.join(dist, 'LICENSES.txt'), licencesOf(modules));
   // Types of what others import, and of nothing else.
   const types = path.join(dist, '.types');
   const entries = readdirSync(path.join(types, 'src', 'package')).map((name) => `src/package/${name}`);

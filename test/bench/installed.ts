@@ -151,6 +151,9 @@ function spawnDaemon(
   });
   closeSync(log);
   if (child.pid === undefined) throw new Error('the daemon did not start');
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.off('exit', kill));
   return child as Daemon;
 }
 
@@ -178,7 +181,8 @@ export function heldBy(pid: number): Held {
   };
 }
 
-function cpuMsOf(pid: number): number {
+/** Processor time of all its threads so far. */
+export function cpuMsOf(pid: number): number {
   // The name of the program is in brackets and may hold anything.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')

@@ -16,6 +16,7 @@ const HELPERS = new Set([
   'attackers.ts',
   'installed.ts',
   'calm-exchange.ts',
+  'end-in-time.ts',
 ]);
 const directory = new URL('.', import.meta.url);
 const wanted = process.argv.slice(2);
@@ -30,9 +31,13 @@ if (unknown.length > 0) {
 const chosen = wanted.length === 0 ? benches : wanted.map((name) => `${name}.ts`);
 for (const file of chosen) {
   const child = spawn(process.execPath, [new URL(file, directory).pathname], { stdio: 'inherit' });
-  const [code] = (await once(child, 'exit')) as [number | null];
+  const stop = (): void => void child.kill('SIGTERM');
+  process.on('SIGTERM', stop);
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  process.off('SIGTERM', stop);
   if (code !== 0) {
     process.stderr.write(`${file} ended with ${String(code)}\n`);
     process.exitCode = 1;
   }
+  if (signal !== null) break;
 }

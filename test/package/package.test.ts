@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startSimulatedExchange } from '../../src/simulator/start-simulated-exchange.ts';
+import { startPrivateRedis } from '../support/redis.ts';
 import { builds, copyProject, environment, installPacked } from './packed.ts';
 
 /** What `npm pack` makes, used as a stranger uses it: in a project that has nothing but its declared dependencies. */
@@ -102,6 +105,7 @@ describe.runIf(builds('package'))('the package', () => {
         'dist/src/package/simulator.js',
         'dist/config/schema.json',
         'dist/sbom.cdx.json',
+        'dist/LICENSES.txt',
         'LICENSE',
         'docs/client.md',
       ]),
@@ -111,6 +115,24 @@ describe.runIf(builds('package'))('the package', () => {
     );
     expect(files.filter((file) => /(?<!\.d)\.ts$/.test(file))).toEqual([]);
     expect(files.filter((file) => file.startsWith('docs/pictures/'))).toEqual([]);
+  });
+
+  test('has the licence of every package whose code is in its files', async () => {
+    const own = path.join(project, 'node_modules/breakwater/dist');
+    const maps = packed.files.map((file) => file.path).filter((file) => file.endsWith('.js.map'));
+    const bundled = new Set<string>();
+    for (const file of maps) {
+      const text = await readFile(path.join(own, path.relative('dist', file)), 'utf8');
+      for (const source of (JSON.parse(text) as { sources: readonly string[] }).sources) {
+        const [, name] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source) ?? [];
+        if (name !== undefined) bundled.add(name);
+      }
+    }
+    expect([...bundled]).toEqual(expect.arrayContaining(['bullmq', 'zod', '@opentelemetry/api']));
+    const licences = await readFile(path.join(own, 'LICENSES.txt'), 'utf8');
+    const titles = [...licences.matchAll(/^-{80}\n(\S+) \S+ \(.+\)\n\n\S/gm)].map(([, name]) => name);
+    expect(titles.filter((name) => !bundled.has(name ?? ''))).toEqual([]);
+    expect([...bundled].filter((name) => !titles.includes(name))).toEqual([]);
   });
 
   test('gives two doors, and no other file', async () => {
@@ -185,6 +207,69 @@ simulator.exchange;
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^BTC_PERP: [\d.]+, liquidated at [\d.]+\norder \d+: 0\.1\n$/);
   });
+
+  test('a daemon serves its page, its queues and its metrics, reads its config again, and loads no package twice', async () => {
+    const redis = await startPrivateRedis();
+    onTestFinished(() => redis.stop());
+    const simulator = await startSimulatedExchange({ accounts: 1 });
+    onTestFinished(() => simulator.close());
+    const [account] = simulator.accounts;
+    const config = `insecure: [redis]
+exchange: { baseUrls: ["${simulator.baseUrl}"] }
+redis: { url: "${redis.url}", prefix: "${redis.prefix.slice(0, -1)}" }
+accounts:
+  - { id: desk, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [blind] }
+rules:
+  - { id: blind, on: account, when: { dataAge: { above: 2m } }, do: [{ notify: {} }] }
+`;
+    await writeFile(path.join(project, 'breakwater.yaml'), config);
+    const hook = pathToFileURL(path.join(ROOT, 'test/cli/fixtures/note-loaded.mjs')).href;
+    const main = path.join(project, 'node_modules/breakwater/dist/src/cli/main.js');
+    const child = spawn(process.execPath, ['--import', hook, main, 'run', '--port', '0'], {
+      cwd: project,
+      env: { ...environment(folder), KEY: account?.apiKey, SECRET: account?.apiSecret },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const loaded: string[] = [];
+    createInterface(child.stdout).on('line', (line) => loaded.push(line));
+    const logged: Record<string, unknown>[] = [];
+    const log = createInterface(child.stderr);
+    log.on('line', (line) => {
+      const isJson = line.startsWith('{');
+      logged.push(isJson ? (JSON.parse(line) as Record<string, unknown>) : { event: 'crash', words: line });
+    });
+    const told = async (event: string, times = 1): Promise<string> => {
+      const found = () => logged.filter((one) => one['event'] === event);
+      while (found().length < times && child.exitCode === null) await once(log, 'line');
+      const last = found()[times - 1] ?? expect.fail(JSON.stringify(logged.at(-1)));
+      return String(last['words']);
+    };
+    const url = /http:\/\/[\d.]+:\d+/.exec(await told('listening'))?.[0] ?? expect.fail('no address');
+    await told('started');
+    for (const place of [
+      '/',
+      '/assets/main.js',
+      '/assets/uplot.js',
+      '/metrics',
+      '/queues/',
+      '/api/v1/overview',
+    ]) {
+      const { status } = await fetch(`${url}${place}`);
+      expect([place, status]).toEqual([place, 200]);
+    }
+    const before = logged.filter(({ event }) => event === 'configReloaded').length;
+    await writeFile(path.join(project, 'breakwater.yaml'), `${config}\n# read again\n`);
+    child.kill('SIGHUP');
+    await told('configReloaded', before + 1);
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    const modules = loaded.filter((one) => one.startsWith('file:'));
+    const twice = /node_modules\/(bullmq|ioredis|undici|zod|yaml|prom-client|commander|node-cron|big\.js)\//;
+    expect(modules.filter((one) => twice.test(one))).toEqual([]);
+    expect(modules.some((one) => one.includes('/node_modules/fastify/'))).toBe(true);
+  }, 60_000);
 
   test('npx breakwater demo plays both accounts, and Ctrl-C ends it in order', async () => {
     const args = ['breakwater', 'demo', '--json', '--duration', '30s'];

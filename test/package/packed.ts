@@ -12,7 +12,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 
 /** What the build, the package and a release are made of. */
 const SOURCES =
-  'src workers scripts config docs package.json package-lock.json tsconfig.json tsconfig.build.json tsconfig.types.json ' +
+  'src workers scripts config docs package.json package-lock.json tsconfig.json tsconfig.types.json ' +
   'README.md CHANGELOG.md SECURITY.md LICENSE Dockerfile .dockerignore .gitignore .gitattributes';
 
 /** Programs find this Node first, and npm neither asks a registry nor leaves anything behind. */
