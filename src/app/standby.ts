@@ -295,6 +295,7 @@ const HANDING_BACK = Number.NEGATIVE_INFINITY;
 
 const WORDS: Readonly<Record<HandedBack['how'], string>> = {
   continued: 'they continue the chain',
-  merged: 'they are in force: the shared store had lost what came before, or nobody but people had changed it',
+  merged:
+    'they are in force: the shared store had lost what came before, or nobody but people had changed it',
   superseded: 'another process went on with the account meanwhile, and its state is in force',
 };
