@@ -21,10 +21,11 @@ import { openExchange } from './exchange.ts';
 import { Machine, MachineProcess } from './machine.ts';
 import { Network } from './network.ts';
 import { People } from './people.ts';
+import type { LinkedStores } from './process-parts.ts';
 import type { DaemonSpec, WorldEvent, WorldSpec } from './spec.ts';
 import { StoreLink, type StoreState } from './store-link.ts';
 import { Ticks } from './ticks.ts';
-import { type LinkedStores, WorldDaemon, type WorldSurroundings } from './world-daemon.ts';
+import { WorldDaemon, type WorldSurroundings } from './world-daemon.ts';
 
 export interface WorldOptions {
   /** Price sources by market, in Unix milliseconds; they win over those of the specification. */

@@ -1,42 +1,27 @@
-import { ConfiguredAccounts } from '../app/configured-accounts.ts';
-import { openMirror } from '../app/open-mirror.ts';
+import type { ConfiguredAccounts } from '../app/configured-accounts.ts';
 import { makeChangedDue, openPipeline, type Pipeline, schedulesOf } from '../app/pipeline.ts';
 import { Standby, type StandbyParts } from '../app/standby.ts';
 import { compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
-import type { NonceStore } from '../core/ports/nonce-store.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
-import { TRUSTING } from '../core/ports/operator-trust.ts';
-import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
-import { Connections, type WireDispatcher } from '../exchange/call/transport.ts';
+import type { WireDispatcher } from '../exchange/call/transport.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import { type BucketTick, pollTick } from '../pipeline/poll/poll-tick.ts';
 import { ReadMemory } from '../pipeline/poll/read-memory.ts';
 import { SharedTime } from '../pipeline/shared-time.ts';
-import type { Backend } from '../state/account/account-backend.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
-import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import type { Mirror } from '../state/mirror/mirror.ts';
 import { createMemoryState, createStandby, type State } from '../state/state.ts';
 import { chanceOf, randomText } from './chance.ts';
 import { WorldConfigError } from './config.ts';
-import { diskOf } from './disk.ts';
 import type { EventQueue } from './event-queue.ts';
 import { BOOT_MS, type LinkEnd, type LinkState, Machine, MachineProcess } from './machine.ts';
 import type { People } from './people.ts';
+import { type LinkedStores, lostAtStart, openAccounts, openDisk } from './process-parts.ts';
 import type { DaemonSpec } from './spec.ts';
 import type { Ticks, TickTaker } from './ticks.ts';
-
-/** The shared stores as one process reaches them. */
-export interface LinkedStores {
-  readonly backend: Backend;
-  readonly nonces: NonceStore;
-  readonly limits: RateLimitStore;
-  /** Rejects while the store takes no writes. */
-  readonly probe: () => Promise<unknown>;
-}
 
 /** All that a daemon of a world finds around it. */
 export interface WorldSurroundings {
@@ -156,7 +141,8 @@ export class WorldDaemon {
   async #begin(life: Life): Promise<void> {
     const { accounts, process, standby, pipeline } = life;
     const lost = await lostAtStart(life);
-    life.mirror = await this.#openMirror(life, lost);
+    const host = { process, telemetry: this.#telemetry, ordinal: this.#ordinal, instance: this.#instance() };
+    life.mirror = await openDisk(host, life, lost);
     if (this.#life !== life || this.#isStopping) return;
     accounts.adopt(this.#config);
     this.#surroundings.ticks.assert(schedulesOf(accounts));
@@ -272,7 +258,9 @@ export class WorldDaemon {
     const backend = createStandby(link.backend, { ...stateOptions, sharedNowMs: () => time.nowMs() });
     backend.hasCompany = this.#surroundings.hasCompany;
     const state = createMemoryState(stateOptions, { backend });
-    const accounts = this.#openAccounts(process, link, random);
+    const host = { process, telemetry, ordinal: this.#ordinal, instance };
+    const { connect } = this.#surroundings;
+    const accounts = openAccounts(host, link, { random, connect });
     const memory = new ReadMemory();
     const notifier = this.#notifier();
     const over = new AbortController();
@@ -330,39 +318,6 @@ export class WorldDaemon {
     };
   }
 
-  #openAccounts(
-    process: MachineProcess,
-    { nonces, limits }: LinkedStores,
-    random: () => number,
-  ): ConfiguredAccounts {
-    const { clock, timers } = process;
-    return new ConfiguredAccounts({
-      clock,
-      timers,
-      random,
-      nonces,
-      limits,
-      fallbackLimits: createMemoryRateLimitStore(clock),
-      telemetry: this.#telemetry,
-      ordinal: this.#ordinal,
-      instance: this.#instance(),
-      connections: new Connections({
-        open: (origin, { baseUrls }) => this.#surroundings.connect(regionOf(origin, baseUrls), process),
-        timers,
-      }),
-    });
-  }
-
-  #openMirror({ process, backend, time }: Life, lost: string | undefined): Promise<Mirror | undefined> {
-    const place = { ...diskOf(process), where: 'its disk' };
-    const { clock, timers } = process;
-    const surroundings = { backend, clock, timers, time, telemetry: this.#telemetry };
-    return openMirror(
-      { place, prefix: 'world', ordinal: this.#ordinal, operators: TRUSTING },
-      { ...surroundings, ...(lost === undefined ? {} : { lost }) },
-    );
-  }
-
   #notifier(): Notifier {
     const { people } = this.#surroundings;
     return {
@@ -407,18 +362,4 @@ export class WorldDaemon {
       })
       .catch(() => undefined);
   }
-}
-
-/** Why the store is lost, in words; undefined: it answers. */
-async function lostAtStart({ probe }: Life): Promise<string | undefined> {
-  try {
-    await probe();
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-}
-
-function regionOf(origin: string, baseUrls: readonly string[]): number {
-  return baseUrls.findIndex((baseUrl) => new URL(baseUrl).origin === origin);
 }
