@@ -66,6 +66,12 @@ test('a credit line that the exchange liquidated was told as "Resolved: the rule
   simulator.setPrice('BTC_USDT', '47000');
   await find('the margin call', ({ kind, rule }) => kind === 'firing' && rule === 'called');
   simulator.setPrice('BTC_USDT', '42000');
+  const isLiquidated = () =>
+    simulator.ledger({ accountId: 'long', kinds: ['loan_liquidation'] }).length === 1;
+  await eventually(isLiquidated, 'the liquidation');
+  // That a new one is there shows at once that the list is no empty one by mistake; else it takes three minutes.
+  expect(simulator.model.deposit('long', { ticker: 'BTC', amount: d('1') })).toMatchObject({ ok: true });
+  expect(simulator.model.openLoan('long', { ...loan, amount: d('100') })).toMatchObject({ ok: true });
   const gone = await find('that it is gone', ({ text }) => text.includes('GONE'));
   expect(simulator.ledger({ accountId: 'long', kinds: ['loan_liquidation'] })).toHaveLength(1);
   expect([gone.kind, gone.severity]).toEqual(['alarm', 'critical']);
