@@ -219,7 +219,8 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     pipeline: () => pipeline,
     noteConfig: () => auditConfig(state, { config: watch.config, instance, atMs: base.clock.nowMs() }),
   });
-  const notifier = notifierOf(base, standby, deliverer);
+  const over = new AbortController();
+  const notifier = notifierOf(base, { standby, deliverer, over: over.signal });
   const digest = roles.includes('notify') ? openDigest(base, notifier) : undefined;
   const adopting: Adopting = { ...parts, deliverer, schedules, digest };
   const watch = new ConfigWatch(
@@ -232,7 +233,6 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     },
     config,
   );
-  const over = new AbortController();
   const scene = noticeScene(() => watch.config);
   parts.notices.start(instance, notifier, scene, (error) =>
     telemetry.emit({ kind: 'workerError', queue: 'notify', error }),

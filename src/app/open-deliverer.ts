@@ -60,20 +60,27 @@ function revealed<T extends object>(channel: T): Revealed<T> {
   return Object.fromEntries(entries) as Revealed<T>;
 }
 
+export interface NotifierParts {
+  /** Absent: this process never is alone. */
+  readonly standby: Standby | undefined;
+  readonly deliverer: Replaceable<Deliverer>;
+  /** Ends what this process still repeats by itself. */
+  readonly over: AbortSignal;
+}
+
 /** Through the queue; to the deliverer of this process while there is no queue. */
 export function notifierOf(
   { queues, telemetry }: Base,
-  standby: Standby | undefined,
-  deliverer: Replaceable<Deliverer>,
+  { standby, deliverer, over }: NotifierParts,
 ): Notifier {
   return {
     hand: async (notices) => {
       if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
       // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
       for (const notice of notices) {
-        deliverer.current
-          .deliver(notice)
-          .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'notify', error }));
+        deliverer.current.deliver(notice).catch((error: unknown) => {
+          if (!over.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
+        });
       }
     },
   };
