@@ -255,8 +255,10 @@ rules:
       '/queues/',
       '/api/v1/overview',
     ]) {
-      const { status } = await fetch(`${url}${place}`);
-      expect([place, status]).toEqual([place, 200]);
+      const reply = await fetch(`${url}${place}`);
+      expect([place, reply.status]).toEqual([place, 200]);
+      // What is not read keeps its connection.
+      await reply.arrayBuffer();
     }
     const before = logged.filter(({ event }) => event === 'configReloaded').length;
     await writeFile(path.join(project, 'breakwater.yaml'), `${config}\n# read again\n`);
