@@ -198,11 +198,18 @@ export class StandbyBackend implements Backend {
     return results;
   }
 
-  /** The store above is not told again of what it has: a second loss soon after has to begin with what there is now. */
+  /**
+   * The store above is not told again of what it has: a second loss soon after has to begin with what there is now. All of
+   * it is noted or nothing: beside what was done alone, what is noted is what that began with.
+   */
   async #readAnew(known: readonly (readonly [number, BucketImage])[]): Promise<void> {
+    const views: [index: number, raw: RawView][] = [];
     for (const [index, { accounts }] of known) {
       const accountIds = [...accounts.keys()];
-      const raw = await this.#options.shared.view(index, { writer: '', stamp: '', accountIds, due: null });
+      const request = { writer: '', stamp: '', accountIds, due: null };
+      views.push([index, await this.#options.shared.view(index, request)]);
+    }
+    for (const [index, raw] of views) {
       const image = this.#image(index);
       image.accounts.clear();
       image.overtaken.clear();

@@ -57,6 +57,34 @@ describe('handed back after the shared store was lost', () => {
   });
 });
 
+test('what was handed back stood in its chain twice where the store was lost again before all of it had been read', async () => {
+  const place = createMemoryPlace(OPTIONS);
+  let viewsLeft = Number.POSITIVE_INFINITY;
+  const { backend } = place;
+  const view = backend.view.bind(backend);
+  backend.view = (...args) => {
+    viewsLeft -= 1;
+    return viewsLeft < 0 ? Promise.reject(new Error('lost again')) : view(...args);
+  };
+  const standby = createStandby(backend, OPTIONS);
+  const own = createMemoryState(OPTIONS, { backend: standby });
+  const accountIds = [KNOWN, apart];
+  for (const accountId of accountIds) await count(own, accountId);
+  standby.takeOver();
+  for (const accountId of accountIds) await count(own, accountId);
+  // One view for each bucket before it is written, and one afterwards: of the last one the store is lost.
+  viewsLeft = 2 * accountIds.length - 1;
+  await expect(standby.handBack()).rejects.toThrow('lost again');
+  viewsLeft = Number.POSITIVE_INFINITY;
+  for (const accountId of accountIds) await count(own, accountId);
+  await standby.handBack();
+  own.store.forgetAll();
+  for (const accountId of accountIds) {
+    expect(episodeOf(await load(own, accountId))).toBe(3);
+    expect(await own.audit.verify(accountId)).toMatchObject({ kind: 'intact' });
+  }
+});
+
 const WORDS = { author: 'ann', reason: 'x' };
 const LATER_MS = Date.now() + 3_600_000;
 const PAUSE = { ...WORDS, kind: 'pause', accountId: null, expiresAtMs: null } as const;
