@@ -78,7 +78,7 @@ export function notifierOf(
       if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
       // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
       for (const notice of notices) {
-        deliverer.current.deliver(notice).catch((error: unknown) => {
+        deliverer.current.deliver(notice, over).catch((error: unknown) => {
           if (!over.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
         });
       }
