@@ -42,6 +42,26 @@ const passage = fc.record({
   at: fc.record({ wallMs: figure, monotonicMs: figure, clockId: fc.string() }),
   plannedMs: figure,
 });
+/** Those without an LTV are read back behind the others. */
+function creditLines(): fc.Arbitrary<AccountState['creditLines']> {
+  const one = (subject: string) =>
+    fc.option(
+      fc.record(
+        { subject: fc.constant(subject), forecast, gap: fc.boolean(), unseen },
+        { requiredKeys: ['subject', 'gap'] },
+      ),
+    );
+  return fc.tuple(one('creditLine:BTC@1'), one('creditLine:BTC@2')).map((both) => {
+    const open = both.filter((line) => line !== null);
+    const silent = open.filter((line) => line.forecast === undefined);
+    return [
+      ...open.filter((line) => !silent.includes(line)),
+      ...silent.map((line) => ({ ...line, gap: true })),
+    ];
+  });
+}
+const unseen = fc.record({ reads: fc.constantFrom(1, 2), forMs: fc.constantFrom(0, 1_000) });
+
 const states: fc.Arbitrary<AccountState> = fc.record(
   {
     version: fc.constant(1 as const),
@@ -50,7 +70,7 @@ const states: fc.Arbitrary<AccountState> = fc.record(
     nextEpisode: fc.nat(),
     rules: fc.array(slot, { maxLength: 3 }),
     markets: fc.array(fc.record({ market: fc.string(), forecast, absentMs: figure }), { maxLength: 3 }),
-    creditLines: fc.array(fc.record({ subject: fc.string(), forecast, gap: fc.boolean() }), { maxLength: 2 }),
+    creditLines: creditLines(),
     positions: fc.array(
       fc.record({
         positionId: fc.string(),
@@ -142,6 +162,14 @@ function written(entry: Entry, evaluation: AccountState | null) {
   const fields = raw.set.filter((_text, index) => index % 2 === 0);
   return { fields: fields.toSorted(), remove: raw.remove, next };
 }
+
+test('a credit line that gets its first LTV is read back with it', () => {
+  const silent = { ...SAMPLE, creditLines: [{ subject: 'creditLine:USDT@1', gap: true }] };
+  const first = written(emptyEntry('acc', LIFE), silent);
+  expect(readDocuments('acc', first.next.texts).documents.evaluation).toEqual(silent);
+  const second = written(first.next, SAMPLE);
+  expect(readDocuments('acc', second.next.texts).documents.evaluation).toEqual(SAMPLE);
+});
 
 test('of an account in which nothing happens only the figures that move are written', () => {
   const first = written(emptyEntry('acc', LIFE), SAMPLE);
