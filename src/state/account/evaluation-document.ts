@@ -161,13 +161,9 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
     creditLines: [
       ...paired(resting.loans, creditLines, (subject, moved) => {
         const [forecast, gap] = readMoved(moved);
-        return { subject, forecast, gap: gap === 1, ...unseenOf(subject, resting) };
+        return withUnseen({ subject, forecast, gap: gap === 1 }, resting);
       }),
-      ...(resting.loansSilent ?? []).map((subject) => ({
-        subject,
-        gap: true,
-        ...unseenOf(subject, resting),
-      })),
+      ...(resting.loansSilent ?? []).map((subject) => withUnseen({ subject, gap: true }, resting)),
     ],
     positions: paired(resting.positions, unprotectedMs, ({ positionId, ...rests }, ms) => {
       return { positionId, unprotectedMs: numberOf(ms), ...rests };
@@ -181,9 +177,9 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
   };
 }
 
-function unseenOf(subject: string, { loansUnseen }: RestingEvaluation): { readonly unseen?: Unseen } {
-  const unseen = loansUnseen?.find((one) => one.subject === subject)?.unseen;
-  return unseen === undefined ? {} : { unseen };
+function withUnseen(creditLine: CreditLine, { loansUnseen }: RestingEvaluation): CreditLine {
+  const unseen = loansUnseen?.find(({ subject }) => subject === creditLine.subject)?.unseen;
+  return unseen === undefined ? creditLine : { ...creditLine, unseen };
 }
 
 function readPassage(value: unknown): ElapsedState {

@@ -44,22 +44,27 @@ const passage = fc.record({
 });
 /** Those without an LTV are read back behind the others. */
 function creditLines(): fc.Arbitrary<AccountState['creditLines']> {
-  const one = (subject: string) =>
-    fc.option(
-      fc.record(
-        { subject: fc.constant(subject), forecast, gap: fc.boolean(), unseen },
-        { requiredKeys: ['subject', 'gap'] },
-      ),
+  const optional = <T>(line: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
+    fc.option(line).map((one) => (one === null ? [] : [one]));
+  const measured = (subject: string) =>
+    fc.record(
+      { subject: fc.constant(subject), forecast, gap: fc.boolean(), unseen },
+      { requiredKeys: ['subject', 'gap', 'forecast'] },
     );
-  return fc.tuple(one('creditLine:BTC@1'), one('creditLine:BTC@2')).map((both) => {
-    const open = both.filter((line) => line !== null);
-    const silent = open.filter((line) => line.forecast === undefined);
-    return [
-      ...open.filter((line) => !silent.includes(line)),
-      ...silent.map((line) => ({ ...line, gap: true })),
-    ];
-  });
+  const silent = (subject: string) =>
+    fc.record(
+      { subject: fc.constant(subject), gap: fc.constant(true), unseen },
+      { requiredKeys: ['subject', 'gap'] },
+    );
+  const both = (first: fc.Arbitrary<CreditLine>, second: fc.Arbitrary<CreditLine>) =>
+    fc.tuple(optional(first), optional(second)).map((lines) => lines.flat());
+  return fc.oneof(
+    both(measured('creditLine:BTC@1'), measured('creditLine:BTC@2')),
+    both(measured('creditLine:BTC@1'), silent('creditLine:BTC@2')),
+    both(silent('creditLine:BTC@1'), silent('creditLine:BTC@2')),
+  );
 }
+type CreditLine = AccountState['creditLines'][number];
 const unseen = fc.record({ reads: fc.constantFrom(1, 2), forMs: fc.constantFrom(0, 1_000) });
 
 const states: fc.Arbitrary<AccountState> = fc.record(
