@@ -1,9 +1,14 @@
 import process from 'node:process';
 import { expect, test } from 'vitest';
+import { decimal, formatDecimal, toNumber, ZERO } from '../../src/core/quantities/decimal.ts';
+import { windowsOf } from '../../src/replay/tune/tune-windows.ts';
 import { readFault } from '../../src/simulator/control/fault-routes.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
+import { firstPrice } from '../../src/simulator/prices/price-file.ts';
+import { pathSource } from '../../src/simulator/prices/price-path.ts';
 import { openWorld } from '../../src/world/open-world.ts';
-import type { TimedFault } from '../../src/world/spec.ts';
+import type { PriceSpec, TimedFault } from '../../src/world/spec.ts';
+import { crashPrices } from '../rulesets/files.ts';
 import { sliceOf } from '../support/slice.ts';
 
 /** What the sets leave in the exchange's book brings an account through where no order is taken any more. */
@@ -23,68 +28,89 @@ accounts:
   - { id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [${set}] }
 `;
 
-const CASES = [
+/** Of the wildest stretch of a real crash; the suite takes ten minutes of it. */
+const CRASH_MS = Number(process.env['SETS_REFUSED_MS'] ?? 600_000);
+
+const SETS = [
   { set: 'conservative', leverage: 3 },
   { set: 'conservative', leverage: 5 },
   { set: 'balanced', leverage: 5 },
   { set: 'balanced', leverage: 10 },
   { set: 'last-resort', leverage: 5 },
   { set: 'last-resort', leverage: 10 },
-].flatMap(({ set, leverage }) =>
+];
+const CASES = SETS.flatMap(({ set, leverage }) =>
   (['long', 'short'] as const).flatMap((side) =>
     // A minute, and ten seconds.
     [60_000, 10_000].map((fallMs) => ({ set, leverage, side, fallMs })),
   ),
 );
 
+interface Refused {
+  readonly set: string;
+  readonly leverage: number;
+  readonly side: 'long' | 'short';
+  readonly start: number;
+  readonly points: readonly (readonly [atMs: number, price: string])[];
+  /** Between two points; absent: there are points enough. */
+  readonly tickMs?: number;
+  readonly refusedMs: number;
+}
+
+const AFTER_MS = 60_000;
+
+/** Plays an account whose every order is refused from the end of the calm on; `points` begin there. */
+async function playRefused({ set, leverage, side, start, points, tickMs, refusedMs }: Refused) {
+  const faults: readonly TimedFault[] = [
+    { atMs: CALM_MS, untilMs: CALM_MS + refusedMs, fault: { effect: { kind: 'refusal', of: 'orders' } } },
+  ];
+  const prices: PriceSpec = {
+    market: 'BTC_USDT',
+    points: [[0, String(start)], ...points.map(([atMs, price]) => [CALM_MS + atMs, price] as const)],
+    ...(tickMs === undefined ? {} : { tickMs }),
+  };
+  const amount = (30_000 / start).toFixed(3);
+  const world = openWorld({
+    seed: 21,
+    durationMs: CALM_MS + refusedMs + AFTER_MS,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: String(Math.round((Number(amount) * start) / leverage)) },
+          leverage,
+          positions: [{ market: 'BTC_PERP', side, amount }],
+        },
+      ],
+      prices: { BTC_USDT: String(start) },
+      depth: '5',
+    },
+    prices: [prices],
+    daemons: [{ name: 'north', config: configOf(set) }],
+    faults,
+    events: [],
+  });
+  for (const [index, { fault }] of faults.entries())
+    readFault(world.exchange, fault, `faults[${index}].fault`);
+  await world.run();
+  expect(world.errors).toEqual([]);
+  const entries = (...kinds: LedgerEntry['kind'][]) =>
+    world.exchange.model.ledger({ kinds, accountId: 'desk-1' });
+  return { world, entries };
+}
+
 // Five is prime to the sides and the times: a slice has all of them.
 test.each(sliceOf(CASES, 5, 'sets whose orders are refused'))(
   '$set, $leverage x $side: all orders refused from before a move of $fallMs ms on: it comes through by its standing stops alone',
   async ({ set, leverage, side, fallMs }) => {
-    const faults: readonly TimedFault[] = [
-      {
-        atMs: CALM_MS,
-        untilMs: CALM_MS + REFUSED_MS,
-        fault: { effect: { kind: 'refusal', of: 'orders' } },
-      },
-    ];
     // Past where the account would be gone: 60 % at 3x, 30 % at 10x.
     const share = (1 / leverage) * 1.2 * (side === 'long' ? -1 : 1);
-    const world = openWorld({
-      seed: 21,
-      durationMs: CALM_MS + REFUSED_MS + 60_000,
-      exchange: {
-        accounts: [
-          {
-            id: 'desk-1',
-            collateral: { USDT: String(Math.round((START * 0.5) / leverage)) },
-            leverage,
-            positions: [{ market: 'BTC_PERP', side, amount: '0.500' }],
-          },
-        ],
-        depth: '5',
-      },
-      prices: [
-        {
-          market: 'BTC_USDT',
-          points: [
-            [0, String(START)],
-            [CALM_MS, String(START)],
-            [CALM_MS + fallMs, String(Math.round(START * (1 + share)))],
-          ],
-          tickMs: 100,
-        },
-      ],
-      daemons: [{ name: 'north', config: configOf(set) }],
-      faults,
-      events: [],
-    });
-    for (const [index, { fault }] of faults.entries())
-      readFault(world.exchange, fault, `faults[${index}].fault`);
-    await world.run();
-    const entries = (...kinds: LedgerEntry['kind'][]) =>
-      world.exchange.model.ledger({ kinds, accountId: 'desk-1' });
-    expect(world.errors).toEqual([]);
+    const points = [
+      [0, String(START)],
+      [fallMs, String(Math.round(START * (1 + share)))],
+    ] as const;
+    const scene = { set, leverage, side, start: START, points, tickMs: 100, refusedMs: REFUSED_MS };
+    const { entries } = await playRefused(scene);
     expect(entries('liquidation_started')).toEqual([]);
     expect(entries('fill').at(-1)?.details?.['sizeAfter']).toBe('0');
     // Placed while orders were taken, and each filled at most once.
@@ -93,3 +119,56 @@ test.each(sliceOf(CASES, 5, 'sets whose orders are refused'))(
     expect(entries('fill').length).toBeLessThanOrEqual(placed.length);
   },
 );
+
+const CRASHES = [...crashPrices('fit'), ...crashPrices('report')];
+const REAL_CASES = CRASHES.flatMap(({ id, markets: [market] }) =>
+  market === undefined
+    ? []
+    : windowsOf(id, [market], { lengthMs: CRASH_MS, count: 1 }).wild.flatMap(({ prices: [prices] }) =>
+        prices === undefined || !('series' in prices)
+          ? []
+          : SETS.map(({ set, leverage }) => ({ id, set, leverage, series: prices.series })),
+      ),
+);
+
+test
+  .skipIf(REAL_CASES.length === 0)
+  .each(sliceOf(REAL_CASES, 12, 'sets whose orders are refused in a real crash'))(
+  '$id, $set at $leverage x: all orders refused from before the wildest stretch on: no liquidation, and nothing is sent twice',
+  async ({ set, leverage, series }) => {
+    const start = toNumber(firstPrice(series));
+    const source = pathSource({
+      series,
+      model: 'adverse',
+      adverse: 'low',
+      priceStep: decimal('0.1'),
+      seed: 1,
+      market: 'BTC_PERP',
+      startMs: 0,
+    });
+    const points: (readonly [number, string])[] = [];
+    for (let atMs = source.nextMs(); atMs !== undefined && atMs <= CRASH_MS; atMs = source.nextMs())
+      points.push([atMs, formatDecimal(source.take(ZERO))]);
+    const side = isFall(points, start) ? 'long' : 'short';
+    const { world, entries } = await playRefused({ set, leverage, side, start, points, refusedMs: CRASH_MS });
+    expect(entries('liquidation_started')).toEqual([]);
+    const ours = (atMs: number): boolean => atMs < world.startMs + CALM_MS;
+    const placed = entries('order_placed');
+    const before = placed.filter(({ atMs }) => ours(atMs));
+    expect(before.length).toBeGreaterThan(0);
+    const untilMs = world.startMs + CALM_MS + CRASH_MS;
+    expect(placed.filter(({ atMs }) => !ours(atMs) && atMs < untilMs)).toEqual([]);
+    expect(entries('order_cancelled').filter(({ atMs }) => atMs < untilMs)).toEqual([]);
+    // What stands in the end takes the position once.
+    const size = world.exchange.model.openPositions('desk-1')[0]?.amount ?? ZERO;
+    const standing = world.exchange.model.openOrders('desk-1', 'BTC_PERP');
+    const sum = standing.reduce((total, { left }) => total.plus(left), ZERO);
+    expect(sum.lte(size), `${formatDecimal(sum)} stand for ${formatDecimal(size)}`).toBe(true);
+  },
+);
+
+/** Whether the largest move away from the start is a fall. */
+function isFall(points: readonly (readonly [number, string])[], start: number): boolean {
+  const prices = points.map(([, price]) => Number(price));
+  return start - Math.min(...prices) > Math.max(...prices) - start;
+}
