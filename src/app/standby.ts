@@ -220,8 +220,7 @@ export class Standby {
     await this.#settled();
     try {
       await this.#parts.join();
-      const accounts = await backend.handBack();
-      store.forgetAll();
+      const accounts = await backend.handBack(() => store.forgetAll());
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
       this.#unattached.push(...accounts.filter(({ segment }) => segment.length > 0));
       await this.#parts.handBackOthers();

@@ -48,6 +48,8 @@ export class StandbyBackend implements Backend {
     overtaken: new Set<string>(),
   }));
   #alone: MemoryBackend | undefined;
+  /** Resolves when what was done alone has been handed back, or could not be. */
+  #handingBack: Promise<void> | undefined;
   #mirror: Mirror | undefined;
   #watchesOnly: string | undefined;
   /** When what is known was last certain to be in force; absent: it is now. */
@@ -61,11 +63,10 @@ export class StandbyBackend implements Backend {
 
   constructor(options: StandbyOptions) {
     this.#options = options;
-    const leases = (): LaneLeases => this.#current.leases;
     this.leases = {
-      acquire: (...args) => leases().acquire(...args),
-      renew: (...args) => leases().renew(...args),
-      release: (...args) => leases().release(...args),
+      acquire: (...args) => this.#use(({ leases }) => leases.acquire(...args)),
+      renew: (...args) => this.#use(({ leases }) => leases.renew(...args)),
+      release: (...args) => this.#use(({ leases }) => leases.release(...args)),
     };
   }
 
@@ -171,12 +172,26 @@ export class StandbyBackend implements Backend {
   }
 
   /**
-   * Writes what was done alone to the shared backend, and works with that again. Nobody may use this one meanwhile.
+   * Writes what was done alone to the shared backend, and works with that again. Whoever uses this one meanwhile waits:
+   * what was decided here in between would be in neither. `onShared`: told before they go on with the shared one.
    * Rejects with a StoreLostError when the shared one is lost again: everything is kept here then as before.
    */
-  async handBack(): Promise<readonly HandedBack[]> {
+  async handBack(onShared?: () => void): Promise<readonly HandedBack[]> {
     const alone = this.#alone;
     if (alone === undefined) return [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#handingBack = promise;
+    try {
+      const results = await this.#handBackAll(alone);
+      onShared?.();
+      return results;
+    } finally {
+      this.#handingBack = undefined;
+      resolve();
+    }
+  }
+
+  async #handBackAll(alone: MemoryBackend): Promise<readonly HandedBack[]> {
     const { shared, randomText } = this.#options;
     const results: HandedBack[] = [];
     const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
@@ -193,7 +208,7 @@ export class StandbyBackend implements Backend {
     this.#watchesOnly = undefined;
     this.#restored = undefined;
     this.#knownAtMs = undefined;
-    // Not waited for: until the caller forgets what was seen alone, nobody may read.
+    // Not waited for: a disk holds nothing up.
     void this.#mirror?.handedBack(bases.flatMap(({ accounts }) => Array.from(accounts.keys())));
     return results;
   }
@@ -218,14 +233,18 @@ export class StandbyBackend implements Backend {
   }
 
   view(index: number, request: RawRequest): Promise<RawView> {
-    return this.#noting(this.#current.view(index, request), (raw) => this.#noteView(index, raw));
+    return this.#use(
+      (backend) => backend.view(index, request),
+      (raw) => this.#noteView(index, raw),
+    );
   }
 
   commit(index: number, batch: RawBatch): Promise<RawCommitReply> {
     const { writer } = batch;
     if (this.#writers.at(-1) !== writer) this.#writers = [...this.#writers, writer].slice(-MOST_WRITERS);
-    const answer = this.#noting(this.#current.commit(index, batch), (reply) =>
-      this.#noteCommit(index, batch, reply),
+    const answer = this.#use(
+      (backend) => backend.commit(index, batch),
+      (reply) => this.#noteCommit(index, batch, reply),
     );
     return this.#mirror === undefined ? answer : this.#onDisk(this.#mirror, batch, answer);
   }
@@ -246,25 +265,33 @@ export class StandbyBackend implements Backend {
   }
 
   startEpoch(index: number, expected: string | null, next: string): Promise<string> {
-    return this.#noting(this.#current.startEpoch(index, expected, next), (epoch) => {
-      this.#image(index).epoch = epoch;
-    });
+    return this.#use(
+      (backend) => backend.startEpoch(index, expected, next),
+      (epoch) => {
+        this.#image(index).epoch = epoch;
+      },
+    );
   }
 
   async setControls(index: number, expected: string, next: string): Promise<string> {
-    const stored = await this.#noting(this.#current.setControls(index, expected, next), (controls) => {
-      this.#image(index).controls = controls;
-    });
+    const stored = await this.#use(
+      (backend) => backend.setControls(index, expected, next),
+      (controls) => {
+        this.#image(index).controls = controls;
+      },
+    );
     await this.#mirror?.processChanged();
     return stored;
   }
 
-  /** Takes note of what the shared backend answers, before the caller goes on. */
-  #noting<T>(answer: Promise<T>, note: (value: T) => void): Promise<T> {
-    if (this.#alone !== undefined) return answer;
+  /** `note`: takes note of what the shared backend answers, before the caller goes on. */
+  #use<T>(ask: (backend: Backend) => Promise<T>, note?: (value: T) => void): Promise<T> {
+    if (this.#handingBack !== undefined) return this.#handingBack.then(() => this.#use(ask, note));
+    const answer = ask(this.#alone ?? this.#options.shared);
+    if (note === undefined || this.isAlone) return answer;
     answer.then(
       (value) => {
-        if (this.#alone === undefined) note(value);
+        if (!this.isAlone) note(value);
       },
       () => undefined,
     );
@@ -274,7 +301,7 @@ export class StandbyBackend implements Backend {
   /** Also learns them: of most buckets nobody here reads anything else, and a pause of everywhere is in each. */
   async allControls(): Promise<readonly string[]> {
     const before = this.#images.map(({ controls }) => controls);
-    const texts = await this.#current.allControls();
+    const texts = await this.#use((backend) => backend.allControls());
     if (this.isAlone) return texts;
     for (const [index, text] of texts.entries()) {
       const image = this.#image(index);
@@ -308,41 +335,37 @@ export class StandbyBackend implements Backend {
   }
 
   makeDue(index: number, accountId: string, inMs: number): Promise<void> {
-    return this.#current.makeDue(index, accountId, inMs);
+    return this.#use((backend) => backend.makeDue(index, accountId, inMs));
   }
 
   holdDue(index: number, accountIds: readonly string[], inMs: number): Promise<void> {
-    return this.#current.holdDue(index, accountIds, inMs);
+    return this.#use((backend) => backend.holdDue(index, accountIds, inMs));
   }
 
   fields(index: number, accountId: string): Promise<ReadonlyMap<string, string>> {
-    return this.#current.fields(index, accountId);
+    return this.#use((backend) => backend.fields(index, accountId));
   }
 
   async forget(index: number, accountId: string): Promise<void> {
-    await this.#current.forget(index, accountId);
+    await this.#use((backend) => backend.forget(index, accountId));
     this.#image(index).accounts.delete(accountId);
     await this.#mirror?.forget(accountId);
   }
 
   records(index: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]> {
-    return this.#current.records(index, accountId, range);
+    return this.#use((backend) => backend.records(index, accountId, range));
   }
 
   file(index: number, accountId: string, hash: string): Promise<string | null> {
-    return this.#current.file(index, accountId, hash);
+    return this.#use((backend) => backend.file(index, accountId, hash));
   }
 
   fileHashes(index: number, accountId: string): Promise<readonly string[]> {
-    return this.#current.fileHashes(index, accountId);
+    return this.#use((backend) => backend.fileHashes(index, accountId));
   }
 
   history(index: number, accountId: string, range: HistoryRange): Promise<readonly RawSample[]> {
-    return this.#current.history(index, accountId, range);
-  }
-
-  get #current(): Backend {
-    return this.#alone ?? this.#options.shared;
+    return this.#use((backend) => backend.history(index, accountId, range));
   }
 
   #image(index: number): StandbyImage {
