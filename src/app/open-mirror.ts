@@ -48,6 +48,7 @@ export async function openMirror(
     found = `the mirror cannot be read: ${error instanceof Error ? error.message : String(error)}`;
     telemetry.emit({ kind: 'mirror', state: 'unread', error });
   }
+  if (typeof found !== 'string') backend.unattached.add(found.unattached);
   beginAlone(parts, found);
   const source = backend.mirrored({
     nowMs: () => clock.nowMs(),

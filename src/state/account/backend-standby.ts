@@ -2,13 +2,12 @@ import type { Clock } from '../../core/ports/clock.ts';
 import { BUCKETS, bucketOf, type LaneLeases } from '../../core/ports/state-store.ts';
 import { mergeControls } from '../controls/controls-text.ts';
 import type { Mirror, MirrorSource } from '../mirror/mirror.ts';
-import type { MirroredSegment } from '../mirror/mirror-text.ts';
 import type { ReadMirror } from '../mirror/read-mirror.ts';
 import {
   type Backend,
   type HistoryRange,
+  isDecision,
   type RawBatch,
-  type RawChange,
   type RawCommitReply,
   type RawRecord,
   type RawRequest,
@@ -21,7 +20,16 @@ import { type BucketImage, MemoryBackend } from './backend-memory.ts';
 import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
-import { headersOf, isBlank, noteChange, runOf, type StandbyImage, withFirstSeen } from './standby-image.ts';
+import {
+  isBlank,
+  noteCommit,
+  noteView,
+  runOf,
+  type StandbyImage,
+  toKeep,
+  withFirstSeen,
+} from './standby-image.ts';
+import { Unattached } from './unattached.ts';
 
 export interface StandbyOptions {
   readonly shared: Backend;
@@ -39,6 +47,7 @@ export interface StandbyOptions {
  */
 export class StandbyBackend implements Backend {
   readonly leases: LaneLeases;
+  readonly unattached = new Unattached();
   readonly #options: StandbyOptions;
   readonly #images: readonly StandbyImage[] = Array.from({ length: BUCKETS }, () => ({
     run: '',
@@ -112,16 +121,14 @@ export class StandbyBackend implements Backend {
           const base = this.isAlone ? { run: baseRun, epoch: baseEpoch, controls: baseControls } : null;
           return [{ index, run, epoch, controls, base }];
         }),
+        unattached: this.unattached.all.map(({ accountId, how }) => ({ accountId, how })),
       }),
+      unattached: (accountId) => this.unattached.of(accountId)?.segment ?? [],
       account: (accountId) => {
         const index = bucketOf(accountId);
         const known = this.#image(index).accounts.get(accountId);
-        const alone = this.#alone?.held(index, accountId);
-        if (alone !== undefined) {
-          const { fields, records, files } = alone;
-          return { accountId, fields: [...fields], base: headersOf(known), records, files };
-        }
-        return known && { accountId, fields: [...known], base: null, ...NO_SEGMENT };
+        const kept = toKeep(known, this.#alone?.held(index, accountId));
+        return kept && { accountId, ...kept };
       },
     };
   }
@@ -209,8 +216,16 @@ export class StandbyBackend implements Backend {
     this.#restored = undefined;
     this.#knownAtMs = undefined;
     // Not waited for: a disk holds nothing up.
-    void this.#mirror?.handedBack(bases.flatMap(({ accounts }) => Array.from(accounts.keys())));
+    const accountIds = bases.flatMap(({ accounts }) => Array.from(accounts.keys()));
+    void this.#mirror?.handedBack(accountIds, this.unattached.add(results));
     return results;
+  }
+
+  /** What was found unattached is in its account's chain now. */
+  async attached(found: HandedBack): Promise<void> {
+    if (this.unattached.of(found.accountId) !== found) return;
+    this.unattached.delete(found.accountId);
+    await this.#mirror?.attached(found.accountId);
   }
 
   /**
@@ -244,7 +259,7 @@ export class StandbyBackend implements Backend {
     if (this.#writers.at(-1) !== writer) this.#writers = [...this.#writers, writer].slice(-MOST_WRITERS);
     const answer = this.#use(
       (backend) => backend.commit(index, batch),
-      (reply) => this.#noteCommit(index, batch, reply),
+      (reply) => noteCommit(this.#image(index), batch, reply),
     );
     return this.#mirror === undefined ? answer : this.#onDisk(this.#mirror, batch, answer);
   }
@@ -349,6 +364,7 @@ export class StandbyBackend implements Backend {
   async forget(index: number, accountId: string): Promise<void> {
     await this.#use((backend) => backend.forget(index, accountId));
     this.#image(index).accounts.delete(accountId);
+    this.unattached.delete(accountId);
     await this.#mirror?.forget(accountId);
   }
 
@@ -368,50 +384,17 @@ export class StandbyBackend implements Backend {
     return this.#use((backend) => backend.history(index, accountId, range));
   }
 
+  #noteView(index: number, raw: RawView): void {
+    // Somebody else has decided something, or this process did before its last start.
+    noteView(this.#image(index), raw, (accountId) => this.#mirror?.moved(accountId));
+  }
+
   #image(index: number): StandbyImage {
     const image = this.#images[index];
     if (image === undefined) throw new RangeError(`there is no bucket ${index}`);
     return image;
   }
-
-  #noteView(index: number, { run, epoch, controls, accounts }: RawView): void {
-    const image = this.#image(index);
-    image.run = run;
-    image.epoch = epoch;
-    if (controls !== null) image.controls = controls;
-    for (const { accountId, header, tally, fields } of accounts) {
-      if (fields !== null) {
-        image.accounts.set(accountId, new Map(fields));
-        // Somebody else has decided something, or this process did before its last start.
-        this.#mirror?.moved(accountId);
-      }
-      const known = image.accounts.get(accountId);
-      const isCurrent =
-        header === '' || (known?.get('h') === header && (known.get(TALLY_FIELD) ?? '') === tally);
-      if (isCurrent) image.overtaken.delete(accountId);
-      else image.overtaken.add(accountId);
-    }
-  }
-
-  #noteCommit(index: number, batch: RawBatch, reply: RawCommitReply): void {
-    if (reply.kind !== 'answered') return;
-    const image = this.#image(index);
-    const outcomes = batch.changes.map((change, place) => ({ change, outcome: reply.outcomes[place] }));
-    for (const { change, outcome } of outcomes) {
-      if (outcome?.kind === 'committed') noteChange(image, change, outcome);
-    }
-    const { controls } = batch;
-    if (controls !== null && outcomes.every(({ outcome }) => outcome?.kind === 'committed')) {
-      image.controls = controls.next;
-    }
-  }
 }
 
 /** Names that a process keeps: one for each of its last starts. */
 const MOST_WRITERS = 10;
-const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
-
-/** A poll that finds nothing to do is none: without a record, and of no lane that is being worked on. */
-function isDecision({ records, lanes, lease }: RawChange): boolean {
-  return lease !== null || records.length > 0 || lanes.some((lane) => lane.records.length > 0);
-}
