@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { bucketOf, type LaneLease, type StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
@@ -182,7 +183,13 @@ describe('whoever goes on with an account while that is handed back waits for th
     ended.catch(() => undefined);
     await isWriting;
     backend.commit = share;
-    return { ...scene, base, ended, goOn, lose };
+    const end = async (): Promise<void> => {
+      // What goes on does so as far as it can first.
+      await setImmediate();
+      goOn();
+      await ended;
+    };
+    return { ...scene, base, ended, end, lose };
   }
 
   const decide = (base: StoredAccount, lease?: LaneLease) => ({
@@ -198,13 +205,12 @@ describe('whoever goes on with an account while that is handed back waits for th
     );
 
   test('what it decides is in the shared store, or in none', async () => {
-    const { own, other, base, ended, goOn } = await handingBack(async ({ own: alone }) => {
-      await count(alone, KNOWN);
+    const { own, other, base, end } = await handingBack(async ({ own: alone }) => {
+      for (const next of [2, 3]) expect(await count(alone, KNOWN)).toBe(next);
     });
     const { epoch } = base;
     const [decided, read] = [commitOne(own, decide(base)), load(own, KNOWN)];
-    goOn();
-    await ended;
+    await end();
     expect(await decided).toMatchObject({ kind: 'committed' });
     expect((await read).epoch.id).toBe(epoch.id);
     for (const state of [own, other()]) {
@@ -213,24 +219,23 @@ describe('whoever goes on with an account while that is handed back waits for th
       expect(account.epoch.id).toBe(epoch.id);
       expect(await state.audit.verify(KNOWN)).toMatchObject({ kind: 'intact' });
     }
-    expect(await wordsOf(other())).toEqual(['counted 1', 'counted 2', 'decided meanwhile']);
+    expect(await wordsOf(other())).toEqual(['counted 1', 'counted 2', 'counted 3', 'decided meanwhile']);
   });
 
   test('another has gone on with it: it is looked at again, and what that one did is seen', async () => {
-    const { own, base, ended, goOn } = await handingBack(async ({ own: alone, other }) => {
+    const { own, base, end } = await handingBack(async ({ own: alone, other }) => {
       await count(alone, KNOWN);
       for (const next of [2, 3]) expect(await count(other(), KNOWN)).toBe(next);
     });
     const [decided, read] = [commitOne(own, decide(base)), load(own, KNOWN)];
-    goOn();
-    await ended;
+    await end();
     expect(await decided).toEqual({ kind: 'conflict' });
     expect(episodeOf(await read)).toBe(3);
   });
 
   test('a lane that it held alone is not held any more, however it goes on', async () => {
     let lease: LaneLease | undefined;
-    const { standby, own, base, ended, goOn } = await handingBack(async ({ own: alone }) => {
+    const { standby, own, base, end } = await handingBack(async ({ own: alone }) => {
       const reply = await alone.store.leases.acquire(KNOWN, 'BTC_PERP', 'me', LEASE_MS);
       if (reply.kind === 'held') lease = reply.lease;
       await act(alone, KNOWN, true);
@@ -238,19 +243,17 @@ describe('whoever goes on with an account while that is handed back waits for th
     if (lease === undefined) throw new Error('the lane was not free');
     const decided = commitOne(own, decide(base, lease));
     const renewed = standby.leases.renew(lease, LEASE_MS);
-    goOn();
-    await ended;
+    await end();
     expect(await Promise.all([decided, renewed])).toEqual([{ kind: 'leaseLost' }, 'lost']);
     expect((await load(own, KNOWN)).lanes.get('BTC_PERP')).toMatchObject({ attempt: 1 });
   });
 
   test('a pause that is said then holds in the shared store', async () => {
-    const { own, other, ended, goOn } = await handingBack(async ({ own: alone }) => {
+    const { own, other, end } = await handingBack(async ({ own: alone }) => {
       await count(alone, KNOWN);
     });
     const said = own.controls.put(PAUSE);
-    goOn();
-    await ended;
+    await end();
     await said;
     expect(await other().controls.list()).toMatchObject([{ kind: 'pause' }]);
   });
@@ -260,6 +263,7 @@ describe('whoever goes on with an account while that is handed back waits for th
       await count(alone, KNOWN);
     });
     const decided = commitOne(own, decide(base));
+    await setImmediate();
     lose(new Error('lost again'));
     await expect(ended).rejects.toThrow('lost again');
     expect(await decided).toMatchObject({ kind: 'committed' });
@@ -270,12 +274,11 @@ describe('whoever goes on with an account while that is handed back waits for th
   });
 
   test('the next loss begins with what was decided then', async () => {
-    const { standby, own, base, ended, goOn } = await handingBack(async ({ own: alone }) => {
+    const { standby, own, base, end } = await handingBack(async ({ own: alone }) => {
       await count(alone, KNOWN);
     });
     const decided = commitOne(own, decide(base));
-    goOn();
-    await ended;
+    await end();
     await decided;
     standby.takeOver();
     expect(episodeOf(await load(own, KNOWN))).toBe(7);
