@@ -24,9 +24,7 @@ function open(accountIds: readonly string[]) {
   const { backend: shared } = createMemoryPlace(OPTIONS);
   const backend = createStandby(shared, OPTIONS);
   const state = createMemoryState(OPTIONS, { backend });
-  backend.unattached.add(
-    accountIds.map((accountId) => ({ accountId, how: 'superseded', segment: SEGMENT })),
-  );
+  backend.unattached.add(accountIds.map((accountId) => ({ accountId, how: 'superseded', segment: SEGMENT })));
   const events: DaemonEvent[] = [];
   let probes = 0;
   const standby = new Standby({

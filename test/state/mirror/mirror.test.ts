@@ -130,6 +130,53 @@ test('dead after any write while it is alone, it has all that was acknowledged, 
   expect(cuts).toBeGreaterThan(6);
 });
 
+/** What was made alone and is in no chain yet, in words, in order. */
+const unattachedOf = ({ standby }: ReturnType<typeof live>): readonly string[] =>
+  (standby.unattached.of(ID)?.segment ?? []).map(({ text }) => (JSON.parse(text) as Noted).content.words);
+
+interface Noted {
+  readonly content: { readonly words: string };
+}
+
+test('dead after any write while records that could not continue their chain are handed back, it has each of them once', async () => {
+  let cuts = 0;
+  for (let writes = 1; ; writes += 1) {
+    const shared = createMemoryPlace(OPTIONS);
+    const { place, kept, ends } = cutAfter(writes);
+    const first = live(shared, place);
+    const other = createMemoryState(OPTIONS, shared);
+    await count(first.own);
+    for (const round of [1, 2]) {
+      first.standby.takeOver();
+      await count(first.own);
+      for (let step = 0; step < 2; step += 1) await count(other);
+      ends.acknowledged = round;
+      await first.standby.handBack(() => first.own.store.forgetAll());
+      await first.mirror.processChanged();
+      await load(first.own, ID);
+    }
+    await first.mirror.close();
+    expect(unattachedOf(first)).toEqual(['counted 2', 'counted 4']);
+    if (ends.kept === -1) break;
+    // Before that the shared store was not as it is now.
+    if (ends.kept < 2) continue;
+    cuts += 1;
+    const found = await reading(kept);
+    if (found === undefined) throw new Error('nothing is kept');
+    expect(found.faults).toEqual([]);
+    const next = live(shared, kept, found.process.isAlone ? found : undefined);
+    next.standby.unattached.add(found.unattached);
+    await next.standby.handBack(() => next.own.store.forgetAll());
+    expect(unattachedOf(next), `after ${writes} writes`).toEqual(['counted 2', 'counted 4']);
+    await next.mirror.processChanged();
+    expect((await reading(kept))?.unattached, `after ${writes} writes`).toEqual(next.standby.unattached.all);
+    for (const one of next.standby.unattached.all) await next.standby.attached(one);
+    expect(await reading(kept)).toMatchObject({ process: { unattached: [] }, unattached: [] });
+    expect((await kept.names()).filter((name) => name.startsWith('unattached'))).toEqual([]);
+  }
+  expect(cuts).toBeGreaterThan(2);
+});
+
 test('polls that record nothing after the last write contest nothing: the target is handed back under the same epoch', async () => {
   const shared = createMemoryPlace(OPTIONS);
   const place = createMemoryMirrorPlace();
