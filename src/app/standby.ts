@@ -250,7 +250,6 @@ export class Standby {
   async #attachEach(): Promise<void> {
     const { backend, telemetry } = this.#parts;
     for (const found of backend.unattached.all) {
-      if (this.#isStopped) return;
       const { accountId } = found;
       try {
         await this.#attach(found);
