@@ -137,8 +137,9 @@ export class AccountStore implements StateStore {
     await this.#backend.makeDue(bucketOf(accountId), accountId, Math.max(0, Math.round(inMs)));
   }
 
-  /** Reads everything anew: what this process has seen is not what the backend goes by any more. */
+  /** Reads everything anew: what this process has seen is not what the backend goes by any more, nor a base of commits. */
   forgetAll(): void {
+    this.#epochs.fill(undefined);
     this.#entries.clear();
     this.#seen = new Map();
   }
@@ -342,7 +343,7 @@ export class AccountStore implements StateStore {
     const prepared = group.map((commit, index) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
-      return epoch !== undefined && entry.account.epoch.id === epoch.epoch.id
+      return epoch !== undefined && entry.account.epoch === epoch.epoch
         ? prepareChange(entry, commit, { ...context, trust: trusts[index]! })
         : undefined;
     });

@@ -21,6 +21,7 @@ import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
 import {
+  bucketsToKeep,
   isBlank,
   noteCommit,
   noteView,
@@ -114,21 +115,14 @@ export class StandbyBackend implements Backend {
         isAlone: this.isAlone,
         hasCompany: this.hasCompany,
         writers: [...this.#writers],
-        buckets: this.#images.flatMap((image, index) => {
-          const { run, epoch, controls } = this.#alone?.stateOf(index) ?? runOf(image);
-          if (epoch === null && controls === '') return [];
-          const { run: baseRun, epoch: baseEpoch, controls: baseControls } = image;
-          const base = this.isAlone ? { run: baseRun, epoch: baseEpoch, controls: baseControls } : null;
-          return [{ index, run, epoch, controls, base }];
-        }),
+        buckets: bucketsToKeep(this.#images, this.#alone),
         unattached: this.unattached.all.map(({ accountId, how }) => ({ accountId, how })),
       }),
       unattached: (accountId) => this.unattached.of(accountId)?.segment ?? [],
       account: (accountId) => {
         const index = bucketOf(accountId);
         const known = this.#image(index).accounts.get(accountId);
-        const kept = toKeep(known, this.#alone?.held(index, accountId));
-        return kept && { accountId, ...kept };
+        return toKeep(accountId, known, this.#alone?.held(index, accountId));
       },
     };
   }
@@ -260,6 +254,7 @@ export class StandbyBackend implements Backend {
     const answer = this.#use(
       (backend) => backend.commit(index, batch),
       (reply) => noteCommit(this.#image(index), batch, reply),
+      { kind: 'epochChanged' },
     );
     return this.#mirror === undefined ? answer : this.#onDisk(this.#mirror, batch, answer);
   }
@@ -299,9 +294,14 @@ export class StandbyBackend implements Backend {
     return stored;
   }
 
-  /** `note`: takes note of what the shared backend answers, before the caller goes on. */
-  #use<T>(ask: (backend: Backend) => Promise<T>, note?: (value: T) => void): Promise<T> {
-    if (this.#handingBack !== undefined) return this.#handingBack.then(() => this.#use(ask, note));
+  /**
+   * `note`: takes note of what the shared backend answers, before the caller goes on. `tooLate`: the answer to what was
+   * decided alone, and asked when that was being handed back.
+   */
+  #use<T>(ask: (backend: Backend) => Promise<T>, note?: (value: T) => void, tooLate?: T): Promise<T> {
+    if (this.#handingBack !== undefined) {
+      return this.#handingBack.then(() => (this.isAlone ? undefined : tooLate) ?? this.#use(ask, note));
+    }
     const answer = ask(this.#alone ?? this.#options.shared);
     if (note === undefined || this.isAlone) return answer;
     answer.then(

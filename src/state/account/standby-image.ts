@@ -1,6 +1,6 @@
-import type { MirroredAccount, MirroredSegment } from '../mirror/mirror-text.ts';
+import type { MirroredAccount, MirroredProcess, MirroredSegment } from '../mirror/mirror-text.ts';
 import type { RawBatch, RawChange, RawCommitReply, RawView } from './account-backend.ts';
-import { type BucketImage, type HeldAccount, writeFields } from './backend-memory.ts';
+import { type BucketImage, type HeldAccount, type MemoryBackend, writeFields } from './backend-memory.ts';
 import { HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
 
 /** What this process last knew of a bucket of the shared store. */
@@ -23,15 +23,30 @@ export function runOf({
   return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
 }
 
+/** What a mirror keeps of the buckets of which something is known. */
+export function bucketsToKeep(
+  images: readonly StandbyImage[],
+  alone: MemoryBackend | undefined,
+): MirroredProcess['buckets'] {
+  return images.flatMap((image, index) => {
+    const { run, epoch, controls } = alone?.stateOf(index) ?? runOf(image);
+    if (epoch === null && controls === '') return [];
+    const { run: baseRun, epoch: baseEpoch, controls: baseControls } = image;
+    const base = alone && { run: baseRun, epoch: baseEpoch, controls: baseControls };
+    return [{ index, run, epoch, controls, base: base ?? null }];
+  });
+}
+
 /** What a mirror keeps of an account, as it was `known` in the shared store and is `held` alone. */
 export function toKeep(
+  accountId: string,
   known: ReadonlyMap<string, string> | undefined,
   held: HeldAccount | undefined,
-): (Pick<MirroredAccount, 'fields' | 'base'> & MirroredSegment) | undefined {
+): (Pick<MirroredAccount, 'accountId' | 'fields' | 'base'> & MirroredSegment) | undefined {
   if (held === undefined)
-    return known && { fields: [...known], base: null, records: [], files: new Map<string, string>() };
+    return known && { accountId, fields: [...known], base: null, records: [], files: new Map() };
   const { fields, records, files } = held;
-  return { fields: [...fields], base: headersOf(known), records, files };
+  return { accountId, fields: [...fields], base: headersOf(known), records, files };
 }
 
 /** What a merge compares of an account; nothing of one that was first seen alone. */

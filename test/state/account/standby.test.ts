@@ -204,15 +204,15 @@ describe('whoever goes on with an account while that is handed back waits for th
       content.kind === 'note' ? [content.words] : [],
     );
 
-  test('what it decides is in the shared store, or in none', async () => {
+  test('what it has decided is in neither, and it is looked at again in the shared store', async () => {
     const { own, other, base, end } = await handingBack(async ({ own: alone }) => {
       for (const next of [2, 3]) expect(await count(alone, KNOWN)).toBe(next);
     });
     const { epoch } = base;
     const [decided, read] = [commitOne(own, decide(base)), load(own, KNOWN)];
     await end();
-    expect(await decided).toMatchObject({ kind: 'committed' });
-    expect((await read).epoch.id).toBe(epoch.id);
+    expect(await decided).toEqual({ kind: 'epochChanged' });
+    expect(await commitOne(own, decide(await read))).toMatchObject({ kind: 'committed' });
     for (const state of [own, other()]) {
       const account = await load(state, KNOWN);
       expect(episodeOf(account)).toBe(7);
@@ -229,7 +229,7 @@ describe('whoever goes on with an account while that is handed back waits for th
     });
     const [decided, read] = [commitOne(own, decide(base)), load(own, KNOWN)];
     await end();
-    expect(await decided).toEqual({ kind: 'conflict' });
+    expect(await decided).toEqual({ kind: 'epochChanged' });
     expect(episodeOf(await read)).toBe(3);
   });
 
@@ -244,8 +244,10 @@ describe('whoever goes on with an account while that is handed back waits for th
     const decided = commitOne(own, decide(base, lease));
     const renewed = standby.leases.renew(lease, LEASE_MS);
     await end();
-    expect(await Promise.all([decided, renewed])).toEqual([{ kind: 'leaseLost' }, 'lost']);
-    expect((await load(own, KNOWN)).lanes.get('BTC_PERP')).toMatchObject({ attempt: 1 });
+    expect(await Promise.all([decided, renewed])).toEqual([{ kind: 'epochChanged' }, 'lost']);
+    const again = await load(own, KNOWN);
+    expect(await commitOne(own, decide(again, lease))).toEqual({ kind: 'leaseLost' });
+    expect(again.lanes.get('BTC_PERP')).toMatchObject({ attempt: 1 });
   });
 
   test('a pause that is said then holds in the shared store', async () => {
@@ -273,15 +275,26 @@ describe('whoever goes on with an account while that is handed back waits for th
     expect(await own.audit.verify(KNOWN)).toMatchObject({ kind: 'intact' });
   });
 
-  test('the next loss begins with what was decided then', async () => {
-    const { standby, own, base, end } = await handingBack(async ({ own: alone }) => {
+  test('the next loss begins with what was said then', async () => {
+    const { standby, own, end } = await handingBack(async ({ own: alone }) => {
       await count(alone, KNOWN);
     });
-    const decided = commitOne(own, decide(base));
+    const said = own.controls.put(PAUSE);
     await end();
-    await decided;
+    await said;
     standby.takeOver();
-    expect(episodeOf(await load(own, KNOWN))).toBe(7);
+    expect(await own.controls.list()).toMatchObject([{ kind: 'pause' }]);
+  });
+
+  test('nor is what was decided alone, and is written when that is over, based on what there is then', async () => {
+    const { own, base, end } = await handingBack(async ({ own: alone }) => {
+      for (const next of [2, 3]) expect(await count(alone, KNOWN)).toBe(next);
+    });
+    await end();
+    const quiet = { base, documents: { evaluation: evaluation(KNOWN, 7) } };
+    expect(await commitOne(own, quiet)).toEqual({ kind: 'epochChanged' });
+    const account = await load(own, KNOWN);
+    expect([account.epoch.id, episodeOf(account)]).toEqual([base.epoch.id, 3]);
   });
 });
 
