@@ -221,6 +221,7 @@ export class Standby {
     await this.#settled();
     try {
       await this.#parts.join();
+      this.turns.handBack();
       const accounts = await backend.handBack(() => store.forgetAll());
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
       await this.#parts.handBackOthers();
