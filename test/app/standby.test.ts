@@ -7,7 +7,7 @@ import { PollGuard } from '../../src/pipeline/poll/poll-account.ts';
 import { createMemoryPlace, createMemoryState, createStandby } from '../../src/state/state.ts';
 import { load } from '../state/support/place.ts';
 
-/** What becomes of records that were made alone and handed back, and could not continue their chain. */
+/** The end of being alone: what becomes of lanes, and of records that could not continue their chain. */
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const SEGMENT = [{ number: 1, text: '{"words":"sold"}', hash: 'h' }];
@@ -19,12 +19,13 @@ afterEach(async () => {
   opened = [];
 });
 
-/** A process that shares its store, and has records to attach of these accounts. */
-function open(accountIds: readonly string[]) {
+/** A process that shares its store, unless it is alone, and has records to attach of these accounts. */
+function open(accountIds: readonly string[], { isAlone = false } = {}) {
   const { backend: shared } = createMemoryPlace(OPTIONS);
   const backend = createStandby(shared, OPTIONS);
   const state = createMemoryState(OPTIONS, { backend });
   backend.unattached.add(accountIds.map((accountId) => ({ accountId, how: 'superseded', segment: SEGMENT })));
+  if (isAlone) backend.takeOver();
   const events: DaemonEvent[] = [];
   let probes = 0;
   const standby = new Standby({
@@ -101,4 +102,12 @@ test('a stop waits for what is being attached, and begins no other', async () =>
   expect(await Promise.all([attached('first'), attached('second')])).toEqual([1, 0]);
   expect(backend.unattached.all.map(({ accountId }) => accountId)).toEqual(['second']);
   expect(events).toEqual([]);
+});
+
+test('lanes that were taken alone are not held any more from when that is handed back', async () => {
+  const startedMs = systemClock.monotonicMs();
+  const { backend, standby } = open([], { isAlone: true });
+  expect(standby.turns.lanesSinceMs).toBe(Number.NEGATIVE_INFINITY);
+  await expect.poll(() => backend.isAlone, { timeout: FAR_MS }).toBe(false);
+  expect(standby.turns.lanesSinceMs).toBeGreaterThan(startedMs);
 });
