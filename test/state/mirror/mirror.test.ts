@@ -15,8 +15,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openMirror } from '../../../src/app/open-mirror.ts';
 import { type OperatorTrust, TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
+import { SharedTime } from '../../../src/pipeline/shared-time.ts';
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
 import { Mirror } from '../../../src/state/mirror/mirror.ts';
 import { createMirrorDirectory } from '../../../src/state/mirror/mirror-directory.ts';
@@ -197,6 +199,44 @@ test('polls that record nothing after the last write contest nothing: the target
   expect(episodeOf(after)).toBe(2);
   expect(after.epoch.id).toBe(epoch.id);
   expect((await next.own.audit.verify(ID)).kind).toBe('intact');
+});
+
+test('a file that cannot be read is told, and what stands in the others is known', async () => {
+  const shared = createMemoryPlace(OPTIONS);
+  const place = createMemoryMirrorPlace();
+  const { own, standby, mirror } = live(shared, place);
+  const other = createMemoryState(OPTIONS, shared);
+  await count(own);
+  standby.takeOver();
+  await count(own);
+  await count(other);
+  await standby.handBack(() => own.store.forgetAll());
+  await mirror.processChanged();
+  await mirror.close();
+  const opened = async (): Promise<readonly [number, readonly unknown[]]> => {
+    const events: unknown[] = [];
+    const backend = createStandby(shared.backend, OPTIONS);
+    const next = await openMirror(
+      { place: { ...place, where: 'memory' }, prefix: PREFIX, ordinal: 0, operators: TRUSTING },
+      {
+        backend,
+        clock: systemClock,
+        timers: systemTimers,
+        time: new SharedTime(systemClock, 'i'),
+        telemetry: { emit: (event) => void events.push(event) },
+      },
+    );
+    if (next !== undefined) mirrors.push(next);
+    return [backend.unattached.all.length, events];
+  };
+  expect(await opened()).toEqual([1, []]);
+  const name = (await place.names()).find((one) => one.startsWith('unattached-')) ?? '';
+  await place.write(name, '-\n{}\n');
+  const [unattached, events] = await opened();
+  expect(unattached).toBe(0);
+  expect(events).toMatchObject([
+    { kind: 'mirror', state: 'unread', error: { message: `${name} cannot be read: line 2` } },
+  ]);
 });
 
 describe('what others have written', () => {
