@@ -62,9 +62,9 @@ export class Standby {
   #probing: Promise<void> | undefined;
   #isStopped = false;
   #isLearning = false;
-  /** Handed back, and in no chain yet. */
-  #unattached: HandedBack[] = [];
-  #isAttaching = false;
+  #attaching: Promise<void> | undefined;
+  /** Why the records of an account could not be attached, as it was told last. */
+  readonly #unattachable = new Map<string, string>();
   #controlsAskedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: StandbyParts) {
@@ -112,6 +112,7 @@ export class Standby {
     this.#isStopped = true;
     for (const callOff of this.#callOffs) callOff();
     await this.#probing;
+    await this.#attaching;
     await this.#direct.close();
     await Promise.all(this.#ticks);
   }
@@ -138,7 +139,7 @@ export class Standby {
     this.#learnControls();
     if (!backend.isAlone) {
       this.#learnAnswers();
-      void this.#attachSegments();
+      this.#attachSegments();
       return;
     }
     const nowMs = clock.monotonicMs();
@@ -220,12 +221,10 @@ export class Standby {
     await this.#settled();
     try {
       await this.#parts.join();
-      const accounts = await backend.handBack();
-      store.forgetAll();
+      this.turns.handBack();
+      const accounts = await backend.handBack(() => store.forgetAll());
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
-      this.#unattached.push(...accounts.filter(({ segment }) => segment.length > 0));
       await this.#parts.handBackOthers();
-      await this.#attachSegments();
     } catch (error) {
       telemetry.emit({ kind: 'workerError', queue: 'poll', error });
     }
@@ -242,24 +241,33 @@ export class Standby {
     callOff();
   }
 
-  /** What could not continue its chain goes into it as one record that has it attached; again where the store is lost. */
-  async #attachSegments(): Promise<void> {
-    if (this.#isAttaching) return;
-    this.#isAttaching = true;
-    try {
-      for (let next = this.#unattached[0]; next !== undefined; next = this.#unattached[0]) {
-        await this.#writeSegment(next);
-        this.#unattached.shift();
+  /** What could not continue its chain goes into it as one record that has it attached: at each probe until it is there. */
+  #attachSegments(): void {
+    this.#attaching ??= this.#attachEach().finally(() => {
+      this.#attaching = undefined;
+    });
+  }
+
+  async #attachEach(): Promise<void> {
+    const { backend, telemetry } = this.#parts;
+    for (const found of backend.unattached.all) {
+      const { accountId } = found;
+      try {
+        await this.#attach(found);
+        await backend.attached(found);
+        this.#unattachable.delete(accountId);
+      } catch (error) {
+        if (this.#isStopped) return;
+        const words = String(error);
+        if (this.#unattachable.get(accountId) !== words)
+          telemetry.emit({ kind: 'workerError', queue: 'poll', error });
+        this.#unattachable.set(accountId, words);
       }
-    } catch (error) {
-      this.#parts.telemetry.emit({ kind: 'workerError', queue: 'poll', error });
-    } finally {
-      this.#isAttaching = false;
     }
   }
 
   /** Others poll the account meanwhile: what meets their commit is written again, or an order would be in no record. */
-  async #writeSegment({ accountId, how, segment }: HandedBack): Promise<void> {
+  async #attach({ accountId, how, segment }: HandedBack): Promise<void> {
     const { store, clock } = this.#parts;
     const note = {
       kind: 'note',
@@ -269,14 +277,20 @@ export class Standby {
       detail: { how, records: segment.length },
       attachments: { records: segment.map(({ text, hash }) => ({ text, hash })) },
     } as const;
-    for (let attempt = 1; attempt <= SEGMENT_ATTEMPTS; attempt++) {
+    let why = 'it changes too fast';
+    for (let attempt = 1; attempt <= ATTACH_ATTEMPTS && !this.#isStopped; attempt++) {
       const { load } = await store.read(accountId);
-      if (load.kind !== 'loaded') return;
+      if (load.kind === 'refused') {
+        why = load.problem.message;
+        break;
+      }
       const [result] = await store.commit([{ base: load.account, audit: [note] }]);
       if (result?.kind === 'committed') return;
       await clock.sleep(attempt);
     }
-    throw new Error(`${segment.length} records of ${accountId} could not be attached to the audit trail`);
+    throw new Error(
+      `${segment.length} records of ${accountId} could not be attached to the audit trail: ${why}`,
+    );
   }
 
   #after(delayMs: number, call: () => void): void {
@@ -288,7 +302,7 @@ export class Standby {
   }
 }
 
-const SEGMENT_ATTEMPTS = 50;
+const ATTACH_ATTEMPTS = 50;
 
 /** In place of a time: ticks have stopped. */
 const HANDING_BACK = Number.NEGATIVE_INFINITY;

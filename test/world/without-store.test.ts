@@ -112,25 +112,56 @@ test.each([[['north']], [['north', 'south']]])(
   60_000 + 2_000 * MOMENTS,
 );
 
-test.each([32_800, 33_000, 33_200])(
-  'lost again at %i ms, while records that were made alone are handed back: none is missing in the end',
+/** North is alone for long, and south goes on with the account meanwhile; then both share the store again. */
+const goesOn: readonly TimedEvent[] = [
+  { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'south', to: 'store', state: 'down' },
+  { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'north', to: 'store', state: 'down' },
+  { atMs: BREACH_MS + 7_000, kind: 'link', daemon: 'south', to: 'store', state: 'up' },
+  { atMs: 30_000, kind: 'link', daemon: 'north', to: 'store', state: 'up' },
+];
+
+async function expectAllRecorded(world: World): Promise<void> {
+  const said = world.daemons.flatMap((daemon) =>
+    daemon.events.flatMap((event) => (event.kind === 'audited' ? [event.event] : [])),
+  );
+  const recorded = new Set((await auditTrailOf(world)).events.map(({ words }) => words));
+  expect(said.filter(({ kind }) => kind === 'placing')).not.toEqual([]);
+  expect(said.map(({ words }) => words).filter((words) => !recorded.has(words))).toEqual([]);
+}
+
+test.each([32_800, 33_200, 33_600, 34_200])(
+  'lost again at %i ms, while records that were made alone are handed back or attached: none is missing in the end',
   async (againMs) => {
     const events: readonly TimedEvent[] = [
-      { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'south', to: 'store', state: 'down' },
-      { atMs: BREACH_MS - 3_000, kind: 'link', daemon: 'north', to: 'store', state: 'down' },
-      { atMs: BREACH_MS + 7_000, kind: 'link', daemon: 'south', to: 'store', state: 'up' },
-      { atMs: 30_000, kind: 'link', daemon: 'north', to: 'store', state: 'up' },
+      ...goesOn,
       { atMs: againMs, kind: 'store', state: 'down' },
       { atMs: againMs + 5_000, kind: 'store', state: 'up' },
     ];
     const world = open(11, ['north', 'south'], events, { minMs: 60, maxMs: 140 });
     await world.run();
-    const said = world.daemons.flatMap((daemon) =>
-      daemon.events.flatMap((event) => (event.kind === 'audited' ? [event.event] : [])),
-    );
-    const recorded = new Set((await auditTrailOf(world)).events.map(({ words }) => words));
-    expect(said.filter(({ kind }) => kind === 'placing')).not.toEqual([]);
-    expect(said.map(({ words }) => words).filter((words) => !recorded.has(words))).toEqual([]);
+    await expectAllRecorded(world);
+  },
+);
+
+test.each([0, 5, 20, 100])(
+  'killed %i ms after records were handed back that could not continue their chain: its next life attaches them',
+  async (afterMs) => {
+    const world = open(11, ['north', 'south'], goesOn, { minMs: 60, maxMs: 140 });
+    const north = world.daemon('north');
+    const handed = (): boolean =>
+      north.events.some((event) => event.kind === 'standby' && event.state === 'shared');
+    const attached = async (): Promise<boolean> =>
+      (await world.audit.tail('desk', 1_000)).some(
+        ({ record: { content } }) => content.kind === 'note' && content.about === 'carriedAlone',
+      );
+    await world.run(handed);
+    await world.run(world.elapsedMs() + afterMs);
+    expect(await attached()).toBe(false);
+    north.kill();
+    north.start();
+    await world.run();
+    expect(await attached()).toBe(true);
+    await expectAllRecorded(world);
   },
 );
 

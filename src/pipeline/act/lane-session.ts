@@ -87,6 +87,7 @@ export class LaneSession {
   readonly account: WatchedAccount;
   readonly #context: PipelineContext;
   readonly #lease: LaneLease;
+  readonly #takenMs: number;
   #heldUntilMs: number;
   #isWanted = false;
   #isOver = false;
@@ -101,6 +102,7 @@ export class LaneSession {
     this.#context = context;
     this.account = account;
     this.#lease = lease;
+    this.#takenMs = context.clock.monotonicMs();
     this.#heldUntilMs = heldUntilMs;
     this.#seen = seen;
     this.#keep();
@@ -121,11 +123,12 @@ export class LaneSession {
 
   /** Whether the lease is certainly held now, by the clock of this process. */
   get isHeld(): boolean {
-    return this.#context.clock.monotonicMs() < this.#heldUntilMs;
+    return this.covers(1);
   }
 
   covers(ms: number): boolean {
-    return this.#context.clock.monotonicMs() + ms <= this.#heldUntilMs;
+    const { clock, turns } = this.#context;
+    return this.#takenMs > turns.lanesSinceMs && clock.monotonicMs() + ms <= this.#heldUntilMs;
   }
 
   /** Holds the lease for as long as the request about to leave may take. Resolves when that has been tried. */

@@ -9,6 +9,8 @@ export interface ActingTurns {
   readonly othersAct: boolean;
   /** It acts only where others before it do not. */
   readonly standsIn: boolean;
+  /** By the monotonic clock: lanes that were taken before are not held any more, whatever their leases say. */
+  readonly lanesSinceMs: number;
   /** Whether it acts on the account at all at present. */
   mayAct(accountId: string): boolean;
   /** Whether the next request of a lane may be sent now. From the first time that this is asked on the lane waits. */
@@ -31,6 +33,7 @@ const NO_SIZES: ReadonlyMap<string, DecimalString> = new Map();
 export const ALWAYS: ActingTurns = {
   othersAct: false,
   standsIn: false,
+  lanesSinceMs: Number.NEGATIVE_INFINITY,
   mayAct: () => true,
   isTurn: () => true,
   rest: () => undefined,
@@ -80,6 +83,7 @@ export class LaneTurns implements ActingTurns {
   readonly #parts: LaneTurnsParts;
   readonly #waiting = new Map<string, WaitingLane>();
   readonly #sentMs = new Map<string, number>();
+  lanesSinceMs = Number.NEGATIVE_INFINITY;
   #aloneSinceMs = Number.NEGATIVE_INFINITY;
   /** It began alone, with what it knew before its last end. */
   #wasRestored = false;
@@ -93,6 +97,11 @@ export class LaneTurns implements ActingTurns {
     this.#aloneSinceMs = this.#parts.clock.monotonicMs();
     this.#wasRestored = wasRestored;
     this.#waiting.clear();
+  }
+
+  /** What was done alone is handed back: nobody else sees the lanes that were taken alone. */
+  handBack(): void {
+    this.lanesSinceMs = this.#parts.clock.monotonicMs();
   }
 
   get othersAct(): boolean {

@@ -137,6 +137,11 @@ export function leavesTally(change: RawChange): boolean {
   return others + history.length > 0 || trimBefore > 0 || hasConditions;
 }
 
+/** A poll that finds nothing to do is none: without a record, and of no lane that is being worked on. */
+export function isDecision({ records, lanes, lease }: RawChange): boolean {
+  return lease !== null || records.length > 0 || lanes.some((lane) => lane.records.length > 0);
+}
+
 export type RawOutcome =
   | {
       readonly kind: 'committed';

@@ -82,7 +82,7 @@ export class AccountStore implements StateStore {
   readonly #backend: Backend;
   readonly #writer: string;
   readonly #entries = new Map<string, Entry>();
-  readonly #seen = new Map<string, Seen>();
+  #seen = new Map<string, Seen>();
   /** Of the accounts handed out, as long as the caller keeps them. */
   readonly #entryOf = new WeakMap<StoredAccount, Entry>();
   readonly #epochs: (StoredEpoch | undefined)[] = Array.from({ length: BUCKETS });
@@ -137,10 +137,11 @@ export class AccountStore implements StateStore {
     await this.#backend.makeDue(bucketOf(accountId), accountId, Math.max(0, Math.round(inMs)));
   }
 
-  /** Reads everything anew: what this process has seen is not what the backend goes by any more. */
+  /** Reads everything anew: what this process has seen is not what the backend goes by any more, nor a base of commits. */
   forgetAll(): void {
+    this.#epochs.fill(undefined);
     this.#entries.clear();
-    this.#seen.clear();
+    this.#seen = new Map();
   }
 
   remembered(accountId: string): StoredAccount | undefined {
@@ -213,10 +214,11 @@ export class AccountStore implements StateStore {
   }
 
   async #ask(bucket: number, accountIds: readonly string[], due: RawRequest['due']): Promise<Asked> {
-    const before = new Map(accountIds.map((accountId) => [accountId, this.#seen.get(accountId)]));
+    const seen = this.#seen;
+    const before = new Map(accountIds.map((accountId) => [accountId, seen.get(accountId)]));
     const { stamp } = this.#controls[bucket]!;
     const raw = await this.#backend.view(bucket, { writer: this.#writer, stamp, accountIds, due });
-    return { raw, before };
+    return { raw, before: this.#seen === seen ? before : new Map() };
   }
 
   /** Why a new store epoch has to begin before anything of this view may be used. */
@@ -341,7 +343,7 @@ export class AccountStore implements StateStore {
     const prepared = group.map((commit, index) => {
       const entry = this.#entryOf.get(commit.base);
       if (entry === undefined) throw new TypeError('a commit is based on what this store has read');
-      return epoch !== undefined && entry.account.epoch.id === epoch.epoch.id
+      return epoch !== undefined && entry.account.epoch === epoch.epoch
         ? prepareChange(entry, commit, { ...context, trust: trusts[index]! })
         : undefined;
     });

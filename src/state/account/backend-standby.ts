@@ -2,13 +2,12 @@ import type { Clock } from '../../core/ports/clock.ts';
 import { BUCKETS, bucketOf, type LaneLeases } from '../../core/ports/state-store.ts';
 import { mergeControls } from '../controls/controls-text.ts';
 import type { Mirror, MirrorSource } from '../mirror/mirror.ts';
-import type { MirroredSegment } from '../mirror/mirror-text.ts';
 import type { ReadMirror } from '../mirror/read-mirror.ts';
 import {
   type Backend,
   type HistoryRange,
+  isDecision,
   type RawBatch,
-  type RawChange,
   type RawCommitReply,
   type RawRecord,
   type RawRequest,
@@ -21,7 +20,17 @@ import { type BucketImage, MemoryBackend } from './backend-memory.ts';
 import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
-import { headersOf, isBlank, noteChange, runOf, type StandbyImage, withFirstSeen } from './standby-image.ts';
+import {
+  bucketsToKeep,
+  isBlank,
+  noteCommit,
+  noteView,
+  runOf,
+  type StandbyImage,
+  toKeep,
+  withFirstSeen,
+} from './standby-image.ts';
+import { Unattached } from './unattached.ts';
 
 export interface StandbyOptions {
   readonly shared: Backend;
@@ -39,6 +48,7 @@ export interface StandbyOptions {
  */
 export class StandbyBackend implements Backend {
   readonly leases: LaneLeases;
+  readonly unattached = new Unattached();
   readonly #options: StandbyOptions;
   readonly #images: readonly StandbyImage[] = Array.from({ length: BUCKETS }, () => ({
     run: '',
@@ -48,6 +58,8 @@ export class StandbyBackend implements Backend {
     overtaken: new Set<string>(),
   }));
   #alone: MemoryBackend | undefined;
+  /** Resolves when what was done alone has been handed back, or could not be. */
+  #handingBack: Promise<void> | undefined;
   #mirror: Mirror | undefined;
   #watchesOnly: string | undefined;
   /** When what is known was last certain to be in force; absent: it is now. */
@@ -61,11 +73,10 @@ export class StandbyBackend implements Backend {
 
   constructor(options: StandbyOptions) {
     this.#options = options;
-    const leases = (): LaneLeases => this.#current.leases;
     this.leases = {
-      acquire: (...args) => leases().acquire(...args),
-      renew: (...args) => leases().renew(...args),
-      release: (...args) => leases().release(...args),
+      acquire: (...args) => this.#use(({ leases }) => leases.acquire(...args)),
+      renew: (...args) => this.#use(({ leases }) => leases.renew(...args)),
+      release: (...args) => this.#use(({ leases }) => leases.release(...args)),
     };
   }
 
@@ -104,23 +115,14 @@ export class StandbyBackend implements Backend {
         isAlone: this.isAlone,
         hasCompany: this.hasCompany,
         writers: [...this.#writers],
-        buckets: this.#images.flatMap((image, index) => {
-          const { run, epoch, controls } = this.#alone?.stateOf(index) ?? runOf(image);
-          if (epoch === null && controls === '') return [];
-          const { run: baseRun, epoch: baseEpoch, controls: baseControls } = image;
-          const base = this.isAlone ? { run: baseRun, epoch: baseEpoch, controls: baseControls } : null;
-          return [{ index, run, epoch, controls, base }];
-        }),
+        buckets: bucketsToKeep(this.#images, this.#alone),
+        unattached: this.unattached.all.map(({ accountId, how }) => ({ accountId, how })),
       }),
+      unattached: (accountId) => this.unattached.of(accountId)?.segment ?? [],
       account: (accountId) => {
         const index = bucketOf(accountId);
         const known = this.#image(index).accounts.get(accountId);
-        const alone = this.#alone?.held(index, accountId);
-        if (alone !== undefined) {
-          const { fields, records, files } = alone;
-          return { accountId, fields: [...fields], base: headersOf(known), records, files };
-        }
-        return known && { accountId, fields: [...known], base: null, ...NO_SEGMENT };
+        return toKeep(accountId, known, this.#alone?.held(index, accountId));
       },
     };
   }
@@ -171,12 +173,26 @@ export class StandbyBackend implements Backend {
   }
 
   /**
-   * Writes what was done alone to the shared backend, and works with that again. Nobody may use this one meanwhile.
+   * Writes what was done alone to the shared backend, and works with that again. Whoever uses this one meanwhile waits:
+   * what was decided here in between would be in neither. `onShared`: told before they go on with the shared one.
    * Rejects with a StoreLostError when the shared one is lost again: everything is kept here then as before.
    */
-  async handBack(): Promise<readonly HandedBack[]> {
+  async handBack(onShared?: () => void): Promise<readonly HandedBack[]> {
     const alone = this.#alone;
     if (alone === undefined) return [];
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#handingBack = promise;
+    try {
+      const results = await this.#handBackAll(alone);
+      onShared?.();
+      return results;
+    } finally {
+      this.#handingBack = undefined;
+      resolve();
+    }
+  }
+
+  async #handBackAll(alone: MemoryBackend): Promise<readonly HandedBack[]> {
     const { shared, randomText } = this.#options;
     const results: HandedBack[] = [];
     const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
@@ -193,9 +209,17 @@ export class StandbyBackend implements Backend {
     this.#watchesOnly = undefined;
     this.#restored = undefined;
     this.#knownAtMs = undefined;
-    // Not waited for: until the caller forgets what was seen alone, nobody may read.
-    void this.#mirror?.handedBack(bases.flatMap(({ accounts }) => Array.from(accounts.keys())));
+    // Not waited for: a disk holds nothing up.
+    const accountIds = bases.flatMap(({ accounts }) => Array.from(accounts.keys()));
+    void this.#mirror?.handedBack(accountIds, this.unattached.add(results));
     return results;
+  }
+
+  /** What was found unattached is in its account's chain now. */
+  async attached(found: HandedBack): Promise<void> {
+    if (this.unattached.of(found.accountId) !== found) return;
+    this.unattached.delete(found.accountId);
+    await this.#mirror?.attached(found.accountId);
   }
 
   /**
@@ -218,14 +242,19 @@ export class StandbyBackend implements Backend {
   }
 
   view(index: number, request: RawRequest): Promise<RawView> {
-    return this.#noting(this.#current.view(index, request), (raw) => this.#noteView(index, raw));
+    return this.#use(
+      (backend) => backend.view(index, request),
+      (raw) => this.#noteView(index, raw),
+    );
   }
 
   commit(index: number, batch: RawBatch): Promise<RawCommitReply> {
     const { writer } = batch;
     if (this.#writers.at(-1) !== writer) this.#writers = [...this.#writers, writer].slice(-MOST_WRITERS);
-    const answer = this.#noting(this.#current.commit(index, batch), (reply) =>
-      this.#noteCommit(index, batch, reply),
+    const answer = this.#use(
+      (backend) => backend.commit(index, batch),
+      (reply) => noteCommit(this.#image(index), batch, reply),
+      { kind: 'epochChanged' },
     );
     return this.#mirror === undefined ? answer : this.#onDisk(this.#mirror, batch, answer);
   }
@@ -246,25 +275,38 @@ export class StandbyBackend implements Backend {
   }
 
   startEpoch(index: number, expected: string | null, next: string): Promise<string> {
-    return this.#noting(this.#current.startEpoch(index, expected, next), (epoch) => {
-      this.#image(index).epoch = epoch;
-    });
+    return this.#use(
+      (backend) => backend.startEpoch(index, expected, next),
+      (epoch) => {
+        this.#image(index).epoch = epoch;
+      },
+    );
   }
 
   async setControls(index: number, expected: string, next: string): Promise<string> {
-    const stored = await this.#noting(this.#current.setControls(index, expected, next), (controls) => {
-      this.#image(index).controls = controls;
-    });
+    const stored = await this.#use(
+      (backend) => backend.setControls(index, expected, next),
+      (controls) => {
+        this.#image(index).controls = controls;
+      },
+    );
     await this.#mirror?.processChanged();
     return stored;
   }
 
-  /** Takes note of what the shared backend answers, before the caller goes on. */
-  #noting<T>(answer: Promise<T>, note: (value: T) => void): Promise<T> {
-    if (this.#alone !== undefined) return answer;
+  /**
+   * `note`: takes note of what the shared backend answers, before the caller goes on. `tooLate`: the answer to what was
+   * decided alone, and asked when that was being handed back.
+   */
+  #use<T>(ask: (backend: Backend) => Promise<T>, note?: (value: T) => void, tooLate?: T): Promise<T> {
+    if (this.#handingBack !== undefined) {
+      return this.#handingBack.then(() => (this.isAlone ? undefined : tooLate) ?? this.#use(ask, note));
+    }
+    const answer = ask(this.#alone ?? this.#options.shared);
+    if (note === undefined || this.isAlone) return answer;
     answer.then(
       (value) => {
-        if (this.#alone === undefined) note(value);
+        if (!this.isAlone) note(value);
       },
       () => undefined,
     );
@@ -274,7 +316,7 @@ export class StandbyBackend implements Backend {
   /** Also learns them: of most buckets nobody here reads anything else, and a pause of everywhere is in each. */
   async allControls(): Promise<readonly string[]> {
     const before = this.#images.map(({ controls }) => controls);
-    const texts = await this.#current.allControls();
+    const texts = await this.#use((backend) => backend.allControls());
     if (this.isAlone) return texts;
     for (const [index, text] of texts.entries()) {
       const image = this.#image(index);
@@ -308,41 +350,43 @@ export class StandbyBackend implements Backend {
   }
 
   makeDue(index: number, accountId: string, inMs: number): Promise<void> {
-    return this.#current.makeDue(index, accountId, inMs);
+    return this.#use((backend) => backend.makeDue(index, accountId, inMs));
   }
 
   holdDue(index: number, accountIds: readonly string[], inMs: number): Promise<void> {
-    return this.#current.holdDue(index, accountIds, inMs);
+    return this.#use((backend) => backend.holdDue(index, accountIds, inMs));
   }
 
   fields(index: number, accountId: string): Promise<ReadonlyMap<string, string>> {
-    return this.#current.fields(index, accountId);
+    return this.#use((backend) => backend.fields(index, accountId));
   }
 
   async forget(index: number, accountId: string): Promise<void> {
-    await this.#current.forget(index, accountId);
+    await this.#use((backend) => backend.forget(index, accountId));
     this.#image(index).accounts.delete(accountId);
+    this.unattached.delete(accountId);
     await this.#mirror?.forget(accountId);
   }
 
   records(index: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]> {
-    return this.#current.records(index, accountId, range);
+    return this.#use((backend) => backend.records(index, accountId, range));
   }
 
   file(index: number, accountId: string, hash: string): Promise<string | null> {
-    return this.#current.file(index, accountId, hash);
+    return this.#use((backend) => backend.file(index, accountId, hash));
   }
 
   fileHashes(index: number, accountId: string): Promise<readonly string[]> {
-    return this.#current.fileHashes(index, accountId);
+    return this.#use((backend) => backend.fileHashes(index, accountId));
   }
 
   history(index: number, accountId: string, range: HistoryRange): Promise<readonly RawSample[]> {
-    return this.#current.history(index, accountId, range);
+    return this.#use((backend) => backend.history(index, accountId, range));
   }
 
-  get #current(): Backend {
-    return this.#alone ?? this.#options.shared;
+  #noteView(index: number, raw: RawView): void {
+    // Somebody else has decided something, or this process did before its last start.
+    noteView(this.#image(index), raw, (accountId) => this.#mirror?.moved(accountId));
   }
 
   #image(index: number): StandbyImage {
@@ -350,45 +394,7 @@ export class StandbyBackend implements Backend {
     if (image === undefined) throw new RangeError(`there is no bucket ${index}`);
     return image;
   }
-
-  #noteView(index: number, { run, epoch, controls, accounts }: RawView): void {
-    const image = this.#image(index);
-    image.run = run;
-    image.epoch = epoch;
-    if (controls !== null) image.controls = controls;
-    for (const { accountId, header, tally, fields } of accounts) {
-      if (fields !== null) {
-        image.accounts.set(accountId, new Map(fields));
-        // Somebody else has decided something, or this process did before its last start.
-        this.#mirror?.moved(accountId);
-      }
-      const known = image.accounts.get(accountId);
-      const isCurrent =
-        header === '' || (known?.get('h') === header && (known.get(TALLY_FIELD) ?? '') === tally);
-      if (isCurrent) image.overtaken.delete(accountId);
-      else image.overtaken.add(accountId);
-    }
-  }
-
-  #noteCommit(index: number, batch: RawBatch, reply: RawCommitReply): void {
-    if (reply.kind !== 'answered') return;
-    const image = this.#image(index);
-    const outcomes = batch.changes.map((change, place) => ({ change, outcome: reply.outcomes[place] }));
-    for (const { change, outcome } of outcomes) {
-      if (outcome?.kind === 'committed') noteChange(image, change, outcome);
-    }
-    const { controls } = batch;
-    if (controls !== null && outcomes.every(({ outcome }) => outcome?.kind === 'committed')) {
-      image.controls = controls.next;
-    }
-  }
 }
 
 /** Names that a process keeps: one for each of its last starts. */
 const MOST_WRITERS = 10;
-const NO_SEGMENT: MirroredSegment = { records: [], files: new Map() };
-
-/** A poll that finds nothing to do is none: without a record, and of no lane that is being worked on. */
-function isDecision({ records, lanes, lease }: RawChange): boolean {
-  return lease !== null || records.length > 0 || lanes.some((lane) => lane.records.length > 0);
-}

@@ -1,5 +1,6 @@
-import type { RawChange } from './account-backend.ts';
-import { type BucketImage, writeFields } from './backend-memory.ts';
+import type { MirroredAccount, MirroredProcess, MirroredSegment } from '../mirror/mirror-text.ts';
+import type { RawBatch, RawChange, RawCommitReply, RawView } from './account-backend.ts';
+import { type BucketImage, type HeldAccount, type MemoryBackend, writeFields } from './backend-memory.ts';
 import { HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
 
 /** What this process last knew of a bucket of the shared store. */
@@ -22,8 +23,34 @@ export function runOf({
   return { run: overtaken.size === 0 ? run : `${run}, overtaken`, epoch, controls };
 }
 
+/** What a mirror keeps of the buckets of which something is known. */
+export function bucketsToKeep(
+  images: readonly StandbyImage[],
+  alone: MemoryBackend | undefined,
+): MirroredProcess['buckets'] {
+  return images.flatMap((image, index) => {
+    const { run, epoch, controls } = alone?.stateOf(index) ?? runOf(image);
+    if (epoch === null && controls === '') return [];
+    const { run: baseRun, epoch: baseEpoch, controls: baseControls } = image;
+    const base = alone && { run: baseRun, epoch: baseEpoch, controls: baseControls };
+    return [{ index, run, epoch, controls, base: base ?? null }];
+  });
+}
+
+/** What a mirror keeps of an account, as it was `known` in the shared store and is `held` alone. */
+export function toKeep(
+  accountId: string,
+  known: ReadonlyMap<string, string> | undefined,
+  held: HeldAccount | undefined,
+): (Pick<MirroredAccount, 'accountId' | 'fields' | 'base'> & MirroredSegment) | undefined {
+  if (held === undefined)
+    return known && { accountId, fields: [...known], base: null, records: [], files: new Map() };
+  const { fields, records, files } = held;
+  return { accountId, fields: [...fields], base: headersOf(known), records, files };
+}
+
 /** What a merge compares of an account; nothing of one that was first seen alone. */
-export function headersOf(fields: ReadonlyMap<string, string> = new Map()): [string, string][] {
+function headersOf(fields: ReadonlyMap<string, string> = new Map()): [string, string][] {
   return [...fields].filter(
     ([field]) => field === HEADER_FIELD || field === TALLY_FIELD || field.startsWith(laneHeaderField('')),
   );
@@ -35,12 +62,46 @@ export function withFirstSeen(image: StandbyImage, accountIds: readonly string[]
   return { ...image, accounts: new Map([...firstSeen, ...image.accounts]) };
 }
 
+/** `onSent`: told of each account of which the fields were sent. */
+export function noteView(
+  image: StandbyImage,
+  { run, epoch, controls, accounts }: RawView,
+  onSent: (accountId: string) => void,
+): void {
+  image.run = run;
+  image.epoch = epoch;
+  if (controls !== null) image.controls = controls;
+  for (const { accountId, header, tally, fields } of accounts) {
+    if (fields !== null) {
+      image.accounts.set(accountId, new Map(fields));
+      onSent(accountId);
+    }
+    const known = image.accounts.get(accountId);
+    const isCurrent =
+      header === '' || (known?.get(HEADER_FIELD) === header && (known.get(TALLY_FIELD) ?? '') === tally);
+    if (isCurrent) image.overtaken.delete(accountId);
+    else image.overtaken.add(accountId);
+  }
+}
+
+export function noteCommit(image: StandbyImage, batch: RawBatch, reply: RawCommitReply): void {
+  if (reply.kind !== 'answered') return;
+  const outcomes = batch.changes.map((change, place) => ({ change, outcome: reply.outcomes[place] }));
+  for (const { change, outcome } of outcomes) {
+    if (outcome?.kind === 'committed') noteChange(image, change, outcome);
+  }
+  const { controls } = batch;
+  if (controls !== null && outcomes.every(({ outcome }) => outcome?.kind === 'committed')) {
+    image.controls = controls.next;
+  }
+}
+
 interface NotedWith {
   readonly tally: { readonly before: string; readonly after: string } | null;
   readonly leftOut: readonly string[];
 }
 
-export function noteChange(image: StandbyImage, change: RawChange, { tally, leftOut }: NotedWith): void {
+function noteChange(image: StandbyImage, change: RawChange, { tally, leftOut }: NotedWith): void {
   const { accountId } = change;
   const fields = image.accounts.get(accountId) ?? new Map<string, string>();
   image.accounts.set(accountId, fields);

@@ -5,6 +5,7 @@ import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { BUCKETS } from '../../core/ports/state-store.ts';
 import type { RawRecord } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
+import type { HandedBack } from '../account/hand-back.ts';
 
 /** What stands in the files of a mirror. All of it is checked when it is read: others may have written it. */
 
@@ -32,6 +33,9 @@ const bucketSchema = z.strictObject({
   base: z.strictObject({ run: z.string().max(500), epoch, controls }).nullable(),
 });
 
+const accountId = z.string().min(1).max(500);
+const HOW = ['continued', 'merged', 'superseded'] as const satisfies readonly HandedBack['how'][];
+
 const processSchema = z.strictObject({
   ...belongs,
   atMs: moment,
@@ -40,11 +44,13 @@ const processSchema = z.strictObject({
   hasCompany: z.boolean(),
   writers: z.array(z.string().max(100)).max(20),
   buckets: z.array(bucketSchema).max(BUCKETS),
+  /** Accounts with records that were handed back and are in no chain yet: those are in a file of their own. */
+  unattached: z.array(z.strictObject({ accountId, how: z.enum(HOW) })).default([]),
 });
 
 const accountSchema = z.strictObject({
   ...belongs,
-  accountId: z.string().min(1).max(500),
+  accountId,
   fields: pairs,
   base: pairs.nullable(),
 });
@@ -101,6 +107,10 @@ export function isAccountFile(name: string): boolean {
 
 export function segmentFile(accountId: string): string {
   return `audit-${nameOf(accountId)}.jsonl`;
+}
+
+export function unattachedFile(accountId: string): string {
+  return `unattached-${nameOf(accountId)}.jsonl`;
 }
 
 function nameOf(accountId: string): string {

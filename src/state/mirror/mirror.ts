@@ -10,6 +10,7 @@ import {
   MOST_FILE_BYTES,
   PROCESS_FILE,
   segmentFile,
+  unattachedFile,
   writeMirrored,
   writeSegment,
 } from './mirror-text.ts';
@@ -21,6 +22,8 @@ export interface MirrorSource {
   process(): Contents<MirroredProcess>;
   /** The segment is empty unless the process is alone. Undefined: the account is not known any more. */
   account(accountId: string): (Contents<MirroredAccount> & MirroredSegment) | undefined;
+  /** What was handed back of the account and is in no chain yet. */
+  unattached(accountId: string): MirroredSegment['records'];
 }
 
 export interface MirrorParts {
@@ -47,6 +50,7 @@ export class Mirror {
   /** Accounts to write next, in order, with who waits for that. */
   readonly #urgent = new Map<string, (() => void)[]>();
   readonly #lazy = new Set<string>();
+  readonly #unattached = new Set<string>();
   #lazyLeft = 0;
   #isSettleDue = false;
   /** Written, and not yet certain to survive a loss of power. */
@@ -96,8 +100,9 @@ export class Mirror {
     this.#lazy.add(accountId);
   }
 
-  /** What was done alone is in the shared store: from now on there is nothing to hand back. */
-  async handedBack(accountIds: readonly string[]): Promise<void> {
+  /** What was done alone is in the shared store, but for what is `unattached`: there is nothing to hand back any more. */
+  async handedBack(accountIds: readonly string[], unattached: readonly string[]): Promise<void> {
+    for (const accountId of unattached) this.#unattached.add(accountId);
     await this.processChanged();
     for (const accountId of accountIds) this.#lazy.add(accountId);
     const segments = [...this.#segments.keys()];
@@ -105,10 +110,16 @@ export class Mirror {
     await this.#remove(segments.map(segmentFile));
   }
 
+  async attached(accountId: string): Promise<void> {
+    await this.processChanged();
+    if (this.#parts.source.unattached(accountId).length === 0)
+      await this.#remove([unattachedFile(accountId)]);
+  }
+
   async forget(accountId: string): Promise<void> {
     this.#lazy.delete(accountId);
     this.#segments.delete(accountId);
-    await this.#remove([accountFile(accountId), segmentFile(accountId)]);
+    await this.#remove([accountFile(accountId), segmentFile(accountId), unattachedFile(accountId)]);
   }
 
   async close(): Promise<void> {
@@ -152,8 +163,13 @@ export class Mirror {
     }
   }
 
-  /** The process comes first: what it does alone must never stand there without it. */
+  /**
+   * The process comes first: what it does alone must never stand there without it. Before it only what it says to be
+   * unattached.
+   */
   #next(): (() => Promise<void>) | undefined {
+    const [unattached] = this.#unattached;
+    if (unattached !== undefined) return () => this.#writeUnattached(unattached);
     if (this.#isProcessDue) return () => this.#writeProcess();
     const [urgent] = this.#urgent;
     if (urgent !== undefined) return () => this.#writeUrgent(...urgent);
@@ -167,6 +183,14 @@ export class Mirror {
     if (unsettled.length === 0) return undefined;
     this.#unsettled.clear();
     return () => this.#parts.place.settle(unsettled);
+  }
+
+  async #writeUnattached(accountId: string): Promise<void> {
+    const { place, owner, source } = this.#parts;
+    const [name, records] = [unattachedFile(accountId), source.unattached(accountId)];
+    if (records.length > 0) await place.write(name, writeSegment(owner, { records, files: new Map() }));
+    this.#unattached.delete(accountId);
+    this.#unsettled.add(name);
   }
 
   async #writeProcess(): Promise<void> {

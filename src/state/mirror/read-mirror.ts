@@ -1,3 +1,4 @@
+import type { HandedBack } from '../account/hand-back.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import {
   isAccountFile,
@@ -11,12 +12,15 @@ import {
   readProcess,
   readSegment,
   segmentFile,
+  unattachedFile,
 } from './mirror-text.ts';
 
 /** All that a process had written down when it ended. */
 export interface ReadMirror {
   readonly process: MirroredProcess;
   readonly accounts: readonly (MirroredAccount & MirroredSegment)[];
+  /** What was handed back and is in no chain yet. */
+  readonly unattached: readonly HandedBack[];
   /** Files that could not be used, in words. What was in them is not known. */
   readonly faults: readonly string[];
 }
@@ -29,27 +33,34 @@ export async function readMirror(place: MirrorPlace, owner: MirrorOwner): Promis
   if (written === undefined) return undefined;
   const process = readProcess(owner, written);
   const accounts: (MirroredAccount & MirroredSegment)[] = [];
+  const unattached: HandedBack[] = [];
   const faults: string[] = [];
-  for (const name of (await place.names()).filter(isAccountFile)) {
+  const noting = async (read: () => Promise<unknown>): Promise<void> => {
     try {
-      const account = readAccount(owner, (await place.read(name, MOST_FILE_BYTES)) ?? '', name);
-      accounts.push({
-        ...account,
-        ...(process.isAlone ? await segmentOf(place, owner, account) : NO_SEGMENT),
-      });
+      await read();
     } catch (error) {
       faults.push(error instanceof Error ? error.message : String(error));
     }
+  };
+  for (const name of (await place.names()).filter(isAccountFile)) {
+    await noting(async () => {
+      const account = readAccount(owner, (await place.read(name, MOST_FILE_BYTES)) ?? '', name);
+      const segment = process.isAlone
+        ? await segmentOf(place, owner, segmentFile(account.accountId))
+        : NO_SEGMENT;
+      accounts.push({ ...account, ...segment });
+    });
   }
-  return { process, accounts, faults };
+  for (const { accountId, how } of process.unattached) {
+    await noting(async () => {
+      const { records } = await segmentOf(place, owner, unattachedFile(accountId));
+      unattached.push({ accountId, how, segment: records });
+    });
+  }
+  return { process, accounts, unattached, faults };
 }
 
-async function segmentOf(
-  place: MirrorPlace,
-  owner: MirrorOwner,
-  { accountId }: MirroredAccount,
-): Promise<MirroredSegment> {
-  const name = segmentFile(accountId);
+async function segmentOf(place: MirrorPlace, owner: MirrorOwner, name: string): Promise<MirroredSegment> {
   const written = await place.read(name, MOST_FILE_BYTES);
   return written === undefined ? NO_SEGMENT : await readSegment(owner, written, name);
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CallOptions } from '../../../src/core/ports/exchange.ts';
+import { ALWAYS } from '../../../src/pipeline/act/lane-turns.ts';
 import { runLane } from '../../../src/pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../../../src/pipeline/pipeline-context.ts';
 import { PollGuard } from '../../../src/pipeline/poll/poll-account.ts';
@@ -25,7 +26,14 @@ test('a request leaves only while its lane is held for as long as it may take: a
     monotonicMs: () => world.context.clock.monotonicMs() + suspendedMs,
   };
   const idle = { dispatch: async () => undefined };
-  const context: PipelineContext = { ...world.context, clock, lanes: idle };
+  let lanesSinceMs = Number.NEGATIVE_INFINITY;
+  const turns = {
+    ...ALWAYS,
+    get lanesSinceMs() {
+      return lanesSinceMs;
+    },
+  };
+  const context: PipelineContext = { ...world.context, clock, lanes: idle, turns };
   for (const bucket of world.accounts.buckets())
     await pollBucket(context, new PollGuard(), { bucket, everyMs: 50, lagMs: 0 });
 
@@ -34,6 +42,7 @@ test('a request leaves only while its lane is held for as long as it may take: a
     readonly othersWaitMs: number;
     readonly before: boolean;
     after: boolean;
+    handedBack: boolean;
   }[] = [];
   const account = context.accounts.get('long');
   if (account === undefined) throw new Error('no account');
@@ -44,8 +53,12 @@ test('a request leaves only while its lane is held for as long as it may take: a
     await context.store.leases.release({ ...LANE, owner: 'rival' });
     // The lease lasts for longer than that, the request would too.
     suspendedMs += 1_500;
-    seen.push({ kind, othersWaitMs, before, after: mayLeave?.(attemptTimeoutMs) ?? true });
+    const after = mayLeave?.(attemptTimeoutMs) ?? true;
     suspendedMs -= 1_500;
+    // What was done alone is handed back: the lease was of no use to others.
+    lanesSinceMs = clock.monotonicMs();
+    seen.push({ kind, othersWaitMs, before, after, handedBack: mayLeave?.(attemptTimeoutMs) ?? true });
+    lanesSinceMs = Number.NEGATIVE_INFINITY;
   };
   const { exchange } = account;
   const watching = {
@@ -64,9 +77,10 @@ test('a request leaves only while its lane is held for as long as it may take: a
   };
   await runLane({ ...context, accounts: { get: () => watching, inBucket: () => [] } }, LANE, NEVER);
   expect(seen.length).toBeGreaterThan(0);
-  for (const { before, after, othersWaitMs } of seen) {
+  for (const { before, after, handedBack, othersWaitMs } of seen) {
     expect(before).toBe(true);
     expect(after).toBe(false);
+    expect(handedBack).toBe(false);
     expect(othersWaitMs).toBeGreaterThan(attemptTimeoutMs);
   }
 });

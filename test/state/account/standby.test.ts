@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { bucketOf } from '../../../src/core/ports/state-store.ts';
+import { bucketOf, type LaneLease, type StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../../src/state/state.ts';
-import { commit, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
+import { commit, commitOne, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const KNOWN = 'known';
@@ -156,6 +157,146 @@ describe('where another process went on with an account meanwhile', () => {
     expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
     own.store.forgetAll();
     expect(episodeOf(await load(own, KNOWN))).toBe(3);
+  });
+});
+
+describe('whoever goes on with an account while that is handed back waits for the end of it', () => {
+  const LEASE_MS = 60_000;
+
+  /** Handing back, with the write to the shared store on its way until `goOn`. */
+  async function handingBack(openAlone: (scene: ReturnType<typeof open>) => Promise<void>) {
+    const scene = open();
+    const { backend, standby, own } = scene;
+    await count(own, KNOWN);
+    standby.takeOver();
+    await openAlone(scene);
+    const base = await load(own, KNOWN);
+    const { promise: isWriting, resolve: writes } = Promise.withResolvers<void>();
+    const { promise: mayGoOn, resolve: goOn, reject: lose } = Promise.withResolvers<void>();
+    const share = backend.commit.bind(backend);
+    backend.commit = async (...args) => {
+      writes();
+      await mayGoOn;
+      return await share(...args);
+    };
+    const ended = standby.handBack(() => own.store.forgetAll());
+    ended.catch(() => undefined);
+    await isWriting;
+    backend.commit = share;
+    const end = async (): Promise<void> => {
+      // What goes on does so as far as it can first.
+      await setImmediate();
+      goOn();
+      await ended;
+    };
+    return { ...scene, base, ended, end, lose };
+  }
+
+  const decide = (base: StoredAccount, lease?: LaneLease) => ({
+    base,
+    documents: { evaluation: evaluation(KNOWN, 7) },
+    lanes: new Map([['BTC_PERP', lane(base, 'BTC_PERP', 7)]]),
+    audit: [note('decided meanwhile')],
+    ...(lease === undefined ? {} : { lease }),
+  });
+  const wordsOf = async (state: State): Promise<readonly string[]> =>
+    (await state.audit.tail(KNOWN, 100)).flatMap(({ record: { content } }) =>
+      content.kind === 'note' ? [content.words] : [],
+    );
+
+  test('what it has decided is in neither, and it is looked at again in the shared store', async () => {
+    const { own, other, base, end } = await handingBack(async ({ own: alone }) => {
+      for (const next of [2, 3]) expect(await count(alone, KNOWN)).toBe(next);
+    });
+    const { epoch } = base;
+    const [decided, read] = [commitOne(own, decide(base)), load(own, KNOWN)];
+    await end();
+    expect(await decided).toEqual({ kind: 'epochChanged' });
+    expect(await commitOne(own, decide(await read))).toMatchObject({ kind: 'committed' });
+    for (const state of [own, other()]) {
+      const account = await load(state, KNOWN);
+      expect(episodeOf(account)).toBe(7);
+      expect(account.epoch.id).toBe(epoch.id);
+      expect(await state.audit.verify(KNOWN)).toMatchObject({ kind: 'intact' });
+    }
+    expect(await wordsOf(other())).toEqual(['counted 1', 'counted 2', 'counted 3', 'decided meanwhile']);
+  });
+
+  test('another has gone on with it: it is looked at again, and what that one did is seen', async () => {
+    const { own, base, end } = await handingBack(async ({ own: alone, other }) => {
+      await count(alone, KNOWN);
+      for (const next of [2, 3]) expect(await count(other(), KNOWN)).toBe(next);
+    });
+    const [decided, read] = [commitOne(own, decide(base)), load(own, KNOWN)];
+    await end();
+    expect(await decided).toEqual({ kind: 'epochChanged' });
+    expect(episodeOf(await read)).toBe(3);
+  });
+
+  test('a lane that it held alone is not held any more, however it goes on', async () => {
+    let lease: LaneLease | undefined;
+    const { standby, own, base, end } = await handingBack(async ({ own: alone }) => {
+      const reply = await alone.store.leases.acquire(KNOWN, 'BTC_PERP', 'me', LEASE_MS);
+      if (reply.kind === 'held') lease = reply.lease;
+      await act(alone, KNOWN, true);
+    });
+    if (lease === undefined) throw new Error('the lane was not free');
+    const decided = commitOne(own, decide(base, lease));
+    const renewed = standby.leases.renew(lease, LEASE_MS);
+    await end();
+    expect(await Promise.all([decided, renewed])).toEqual([{ kind: 'epochChanged' }, 'lost']);
+    const again = await load(own, KNOWN);
+    expect(await commitOne(own, decide(again, lease))).toEqual({ kind: 'leaseLost' });
+    expect(again.lanes.get('BTC_PERP')).toMatchObject({ attempt: 1 });
+  });
+
+  test('a pause that is said then holds in the shared store', async () => {
+    const { own, other, end } = await handingBack(async ({ own: alone }) => {
+      await count(alone, KNOWN);
+    });
+    const said = own.controls.put(PAUSE);
+    await end();
+    await said;
+    expect(await other().controls.list()).toMatchObject([{ kind: 'pause' }]);
+  });
+
+  test('it is lost again: everything goes on alone as before', async () => {
+    const { standby, own, other, base, ended, lose } = await handingBack(async ({ own: alone }) => {
+      await count(alone, KNOWN);
+    });
+    const decided = commitOne(own, decide(base));
+    await setImmediate();
+    lose(new Error('lost again'));
+    await expect(ended).rejects.toThrow('lost again');
+    expect(await decided).toMatchObject({ kind: 'committed' });
+    expect(standby.isAlone).toBe(true);
+    await standby.handBack(() => own.store.forgetAll());
+    expect(await wordsOf(other())).toEqual(['counted 1', 'counted 2', 'decided meanwhile']);
+    expect(await own.audit.verify(KNOWN)).toMatchObject({ kind: 'intact' });
+  });
+
+  test('the next loss begins with what was said then', async () => {
+    const { standby, end } = await handingBack(async ({ own: alone }) => {
+      await count(alone, KNOWN);
+    });
+    const said = standby.setControls(bucketOf(KNOWN), '', 'said');
+    await end();
+    await said;
+    standby.takeOver();
+    expect(await standby.allControls()).toContain('said');
+  });
+
+  test('nor is what was decided alone, and is written when that is over, based on what there is then', async () => {
+    const { own, base, end } = await handingBack(async ({ own: alone }) => {
+      for (const next of [2, 3]) expect(await count(alone, KNOWN)).toBe(next);
+    });
+    await end();
+    const quiet = { base, documents: { evaluation: evaluation(KNOWN, 7) } };
+    for (const _ of ['before it is read', 'and afterwards']) {
+      expect(await commitOne(own, quiet)).toEqual({ kind: 'epochChanged' });
+      const account = await load(own, KNOWN);
+      expect([account.epoch.id, episodeOf(account)]).toEqual([base.epoch.id, 3]);
+    }
   });
 });
 

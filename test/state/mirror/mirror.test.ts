@@ -15,8 +15,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openMirror } from '../../../src/app/open-mirror.ts';
 import { type OperatorTrust, TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
+import { SharedTime } from '../../../src/pipeline/shared-time.ts';
 import { createOperatorTrust } from '../../../src/state/controls/operator-seal.ts';
 import { Mirror } from '../../../src/state/mirror/mirror.ts';
 import { createMirrorDirectory } from '../../../src/state/mirror/mirror-directory.ts';
@@ -130,6 +132,53 @@ test('dead after any write while it is alone, it has all that was acknowledged, 
   expect(cuts).toBeGreaterThan(6);
 });
 
+/** What was made alone and is in no chain yet, in words, in order. */
+const unattachedOf = ({ standby }: ReturnType<typeof live>): readonly string[] =>
+  (standby.unattached.of(ID)?.segment ?? []).map(({ text }) => (JSON.parse(text) as Noted).content.words);
+
+interface Noted {
+  readonly content: { readonly words: string };
+}
+
+test('dead after any write while records that could not continue their chain are handed back, it has each of them once', async () => {
+  let cuts = 0;
+  for (let writes = 1; ; writes += 1) {
+    const shared = createMemoryPlace(OPTIONS);
+    const { place, kept, ends } = cutAfter(writes);
+    const first = live(shared, place);
+    const other = createMemoryState(OPTIONS, shared);
+    await count(first.own);
+    for (const round of [1, 2]) {
+      first.standby.takeOver();
+      await count(first.own);
+      for (let step = 0; step < 2; step += 1) await count(other);
+      ends.acknowledged = round;
+      await first.standby.handBack(() => first.own.store.forgetAll());
+      await first.mirror.processChanged();
+      await load(first.own, ID);
+    }
+    await first.mirror.close();
+    expect(unattachedOf(first)).toEqual(['counted 2', 'counted 4']);
+    if (ends.kept === -1) break;
+    // Before that the shared store was not as it is now.
+    if (ends.kept < 2) continue;
+    cuts += 1;
+    const found = await reading(kept);
+    if (found === undefined) throw new Error('nothing is kept');
+    expect(found.faults).toEqual([]);
+    const next = live(shared, kept, found.process.isAlone ? found : undefined);
+    next.standby.unattached.add(found.unattached);
+    await next.standby.handBack(() => next.own.store.forgetAll());
+    expect(unattachedOf(next), `after ${writes} writes`).toEqual(['counted 2', 'counted 4']);
+    await next.mirror.processChanged();
+    expect((await reading(kept))?.unattached, `after ${writes} writes`).toEqual(next.standby.unattached.all);
+    for (const one of next.standby.unattached.all) await next.standby.attached(one);
+    expect(await reading(kept)).toMatchObject({ process: { unattached: [] }, unattached: [] });
+    expect((await kept.names()).filter((name) => name.startsWith('unattached'))).toEqual([]);
+  }
+  expect(cuts).toBeGreaterThan(2);
+});
+
 test('polls that record nothing after the last write contest nothing: the target is handed back under the same epoch', async () => {
   const shared = createMemoryPlace(OPTIONS);
   const place = createMemoryMirrorPlace();
@@ -150,6 +199,44 @@ test('polls that record nothing after the last write contest nothing: the target
   expect(episodeOf(after)).toBe(2);
   expect(after.epoch.id).toBe(epoch.id);
   expect((await next.own.audit.verify(ID)).kind).toBe('intact');
+});
+
+test('a file that cannot be read is told, and what stands in the others is known', async () => {
+  const shared = createMemoryPlace(OPTIONS);
+  const place = createMemoryMirrorPlace();
+  const { own, standby, mirror } = live(shared, place);
+  const other = createMemoryState(OPTIONS, shared);
+  await count(own);
+  standby.takeOver();
+  await count(own);
+  await count(other);
+  await standby.handBack(() => own.store.forgetAll());
+  await mirror.processChanged();
+  await mirror.close();
+  const opened = async (): Promise<readonly [number, readonly unknown[]]> => {
+    const events: unknown[] = [];
+    const backend = createStandby(shared.backend, OPTIONS);
+    const next = await openMirror(
+      { place: { ...place, where: 'memory' }, prefix: PREFIX, ordinal: 0, operators: TRUSTING },
+      {
+        backend,
+        clock: systemClock,
+        timers: systemTimers,
+        time: new SharedTime(systemClock, 'i'),
+        telemetry: { emit: (event) => void events.push(event) },
+      },
+    );
+    if (next !== undefined) mirrors.push(next);
+    return [backend.unattached.all.length, events];
+  };
+  expect(await opened()).toEqual([1, []]);
+  const name = (await place.names()).find((one) => one.startsWith('unattached-')) ?? '';
+  await place.write(name, '-\n{}\n');
+  const [unattached, events] = await opened();
+  expect(unattached).toBe(0);
+  expect(events).toMatchObject([
+    { kind: 'mirror', state: 'unread', error: { message: `${name} cannot be read: line 2` } },
+  ]);
 });
 
 describe('what others have written', () => {

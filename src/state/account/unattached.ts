@@ -1,0 +1,30 @@
+import type { HandedBack } from './hand-back.ts';
+
+/** Records that were made alone, handed back, and are in no chain yet. */
+export class Unattached {
+  readonly #byAccount = new Map<string, HandedBack>();
+
+  get all(): readonly HandedBack[] {
+    return [...this.#byAccount.values()];
+  }
+
+  of(accountId: string): HandedBack | undefined {
+    return this.#byAccount.get(accountId);
+  }
+
+  /** Beside what there is of the same accounts; a record that was found twice counts once. Returns those concerned. */
+  add(found: readonly HandedBack[]): readonly string[] {
+    const added = found.filter(({ segment }) => segment.length > 0);
+    for (const { accountId, how, segment } of added) {
+      const all = [...(this.of(accountId)?.segment ?? []), ...segment];
+      const byHash = new Map(all.map((record) => [record.hash, record]));
+      const numbered = [...byHash.values()].map(({ text, hash }, at) => ({ number: at + 1, text, hash }));
+      this.#byAccount.set(accountId, { accountId, how, segment: numbered });
+    }
+    return added.map(({ accountId }) => accountId);
+  }
+
+  delete(accountId: string): void {
+    this.#byAccount.delete(accountId);
+  }
+}
