@@ -51,7 +51,7 @@ beforeAll(async () => {
   guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
   local = await startFixture({ web });
   readOnly = await startFixture({ web: { ...web, controlToken: undefined as unknown as string } });
-  routes = guarded.server.routes;
+  routes = await guarded.server.routes();
 });
 
 afterAll(async () => {
