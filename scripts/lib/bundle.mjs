@@ -50,7 +50,7 @@ export async function bundle(root, dist) {
     // Of bullmq only what is used: its files have no effects of their own, which it does not say.
     resolve: { alias: { bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js') } },
     treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
-    plugins: [board(), placed(root)],
+    plugins: [board(), http(root), placed(root)],
     onLog(_level, log) {
       // A warning of the bundler is a program that behaves otherwise than its sources.
       throw new Error(log.message);
@@ -100,6 +100,33 @@ function board() {
     },
     load(id) {
       return id === BOARD_QUEUE ? "export { FlowProducer, Queue } from 'bullmq';" : undefined;
+    },
+  };
+}
+
+const HTTP_PARTS = '\0undici-parts';
+
+/**
+ * Of undici the connections alone, put together as its index does it. What comes with them there (fetch, WebSocket, caches,
+ * mocks, ...) was two thirds of it, and is made by being loaded.
+ * @param {string} root
+ * @returns {import('rolldown').Plugin}
+ */
+function http(root) {
+  const from = (/** @type {string} */ file) => JSON.stringify(path.join(root, 'node_modules/undici/lib', file));
+  return {
+    name: 'http',
+    resolveId: (id) => (id === 'undici' ? HTTP_PARTS : undefined),
+    load(id) {
+      return id === HTTP_PARTS
+        ? `import api from ${from('api/index.js')};
+import Agent from ${from('dispatcher/agent.js')};
+import Dispatcher from ${from('dispatcher/dispatcher.js')};
+import Pool from ${from('dispatcher/pool.js')};
+import ProxyAgent from ${from('dispatcher/proxy-agent.js')};
+Object.assign(Dispatcher.prototype, api);
+export { Agent, Pool, ProxyAgent };`
+        : undefined;
     },
   };
 }
