@@ -50,7 +50,7 @@ export async function bundle(root, dist) {
     // Of bullmq only what is used: its files have no effects of their own, which it does not say.
     resolve: { alias: { bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js') } },
     treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
-    plugins: [board(), http(root), placed(root)],
+    plugins: [board(), connections(root), http(), placed(root)],
     onLog(_level, log) {
       // A warning of the bundler is a program that behaves otherwise than its sources.
       throw new Error(log.message);
@@ -82,7 +82,7 @@ function inAscii(code) {
 /** @param {string} id @param {string} importer */
 function isExternal(id, importer) {
   if (id.startsWith('.') || path.isAbsolute(id)) return false;
-  if (isBuiltin(id)) return true;
+  if (isBuiltin(id)) return !isOurHttp(id, importer);
   return importer.includes('node_modules') ? APART.has(id) : !BUNDLED.has(id);
 }
 
@@ -112,10 +112,10 @@ const HTTP_PARTS = '\0undici-parts';
  * @param {string} root
  * @returns {import('rolldown').Plugin}
  */
-function http(root) {
+function connections(root) {
   const from = (/** @type {string} */ file) => JSON.stringify(path.join(root, 'node_modules/undici/lib', file));
   return {
-    name: 'http',
+    name: 'connections',
     resolveId: (id) => (id === 'undici' ? HTTP_PARTS : undefined),
     load(id) {
       return id === HTTP_PARTS
@@ -128,6 +128,29 @@ Object.assign(Dispatcher.prototype, api);
 export { Agent, Pool, ProxyAgent };`
         : undefined;
     },
+  };
+}
+
+const HTTP_OF_NODE = '\0http-of-node';
+
+/** Packages require it, which makes nothing. @param {string} id @param {string} importer */
+function isOurHttp(id, importer) {
+  return id === 'node:http' && !importer.includes('node_modules');
+}
+
+/**
+ * Where a module imports Node's `http`, Node makes all that it could offer, and for `WebSocket` reads an undici of its own:
+ * it is asked for by a call instead.
+ * @returns {import('rolldown').Plugin}
+ */
+function http() {
+  return {
+    name: 'http',
+    resolveId: (id, importer = '') => (isOurHttp(id, importer) ? HTTP_OF_NODE : undefined),
+    load: (id) =>
+      id === HTTP_OF_NODE
+        ? "export const { createServer } = process.getBuiltinModule('node:http');"
+        : undefined,
   };
 }
 
