@@ -113,7 +113,8 @@ const HTTP_PARTS = '\0undici-parts';
  * @returns {import('rolldown').Plugin}
  */
 function connections(root) {
-  const from = (/** @type {string} */ file) => JSON.stringify(path.join(root, 'node_modules/undici/lib', file));
+  const from = (/** @type {string} */ file) =>
+    JSON.stringify(path.join(root, 'node_modules/undici/lib', file));
   return {
     name: 'connections',
     resolveId: (id) => (id === 'undici' ? HTTP_PARTS : undefined),
