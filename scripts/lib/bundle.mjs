@@ -50,7 +50,7 @@ export async function bundle(root, dist) {
     // Of bullmq only what is used: its files have no effects of their own, which it does not say.
     resolve: { alias: { bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js') } },
     treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
-    plugins: [board(), connections(root), http(), placed(root)],
+    plugins: [board(), schedules(), connections(root), http(), placed(root)],
     onLog(_level, log) {
       // A warning of the bundler is a program that behaves otherwise than its sources.
       throw new Error(log.message);
@@ -101,6 +101,24 @@ function board() {
     load(id) {
       return id === BOARD_QUEUE ? "export { FlowProducer, Queue } from 'bullmq';" : undefined;
     },
+  };
+}
+
+const NO_CRON = '\0no-cron';
+
+/**
+ * Every schedule of our queues has a pace. Bullmq's other way, by cron patterns, would take along a library for them and one
+ * for dates.
+ * @returns {import('rolldown').Plugin}
+ */
+function schedules() {
+  return {
+    name: 'schedules',
+    resolveId: (id, importer = '') => (id === 'cron-parser' && importer.includes('bullmq') ? NO_CRON : undefined),
+    load: (id) =>
+      id === NO_CRON
+        ? `export const CronExpressionParser = { parse() { throw new Error('schedules of queues have a pace, not a pattern'); } };`
+        : undefined,
   };
 }
 
