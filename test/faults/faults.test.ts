@@ -18,7 +18,7 @@ const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? PRESSING_FROM);
 /** Each was a world in which something did not hold. */
 const ALL_FOUND = [
   7, 27, 31, 54, 109, 399, 490, 1_001, 2_459, 2_560, 50_372, 50_437, 51_743, 53_745, 200_129, 200_431,
-  200_874, 1_000_014, 1_000_048, 1_000_438, 1_000_585, 1_000_899, 1_002_420, 1_002_467, 1_002_611,
+  200_874, 1_000_014, 1_000_048, 1_000_438, 1_000_585, 1_000_899, 1_002_420, 1_002_467, 1_002_611, 1_004_478,
 ];
 const FOUND = sliceOf(ALL_FOUND, 7, 'worlds where something did not hold');
 
@@ -38,6 +38,19 @@ test(
   },
   60_000 + 5_000 * (WORLDS + FOUND.length),
 );
+
+test('a tally names the worlds that may meet a pair that was met too rarely', () => {
+  const tally = new Tally();
+  const world = { pairs: [['reply lost', 'stopLimit']], readings: ['validationCode=0'] } as const;
+  const met = { seed: 1, violations: [], polls: 10, orders: 1, hits: 3, events: [], ...world };
+  tally.add(met);
+  tally.add({ ...met, seed: 2, hits: 2 });
+  expect(tally.mayFill(world, 1)).toBe(false);
+  expect(tally.mayFill(world, 2)).toBe(true);
+  expect(tally.mayFill({ ...world, readings: ['validationStatus=422'] }, 1)).toBe(true);
+  expect(tally.isFilled(0)).toBe(true);
+  expect(tally.isFilled(1)).toBe(false);
+});
 
 /** A world of that seed in which something else holds than what it is judged by. */
 function planted(seed: number, change: (world: FaultWorld) => Partial<FaultWorld>): FaultWorld {

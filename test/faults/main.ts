@@ -17,7 +17,7 @@ const HELP = `Plays worlds of the fault matrix: every fault of the simulated exc
 every reading of the specification, with hosts, stores, markets and people that trouble them, and checks what must hold
 by the exchange's ledger.
 
-  npm run faults -- [--seeds N] [--from SEED] [--workers N] [--record FILE] [--json]
+  npm run faults -- [--seeds N] [--from SEED] [--workers N] [--record FILE] [--fill TIMES] [--json]
   npm run faults -- --seed SEED [--shrink] [--spec]      plays one world again
   npm run faults -- --real [--seeds N] [--from SEED] [--workers N] [--json]
                                                          plays such worlds in real time: daemons are processes, on a
@@ -26,6 +26,8 @@ by the exchange's ledger.
                                                          world that shows it (--seeds: looks for such worlds)
 
   --record   notes each world in FILE; those that FILE says to have held are counted, not played again
+  --fill     plays N worlds at most, and of those from SEED on only such as may meet a pair of fault, request and reading
+             that was met fewer TIMES; all worlds of FILE are counted
   --shrink   finds the shortest list of faults and events with which it still fails
   --spec     prints the world as JSON
 
@@ -46,6 +48,7 @@ const { values } = parseArgs({
     real: { type: 'boolean', default: false },
     workers: { type: 'string' },
     record: { type: 'string' },
+    fill: { type: 'string' },
     seed: { type: 'string' },
     shrink: { type: 'boolean', default: false },
     spec: { type: 'boolean', default: false },
@@ -71,10 +74,33 @@ else {
   else {
     const before = values.record === undefined ? new Map<number, Judged>() : heldBefore(values.record);
     const count = whole('seeds', values.seeds ?? '200');
-    const seeds = Array.from({ length: count }, (_, at) => from + at);
     const tally = new Tally();
-    for (const seed of seeds) if (before.has(seed)) tally.add(before.get(seed) as Judged);
-    await playMany(playsInWorlds(seeds.filter((seed) => !before.has(seed))), workers, tally);
+    const times = values.fill === undefined ? undefined : whole('fill', values.fill);
+    for (const [seed, judged] of before)
+      if (times !== undefined || (seed >= from && seed < from + count)) tally.add(judged);
+    const isNew = (seed: number): boolean => !before.has(seed);
+    const seeds =
+      times === undefined
+        ? Array.from({ length: count }, (_, at) => from + at).filter(isNew)
+        : fillingSeeds(tally, { from, count, times, isNew });
+    await playMany(playsInWorlds(seeds, count), workers, tally);
+  }
+}
+
+interface Filling {
+  readonly from: number;
+  readonly count: number;
+  /** So often each pair is to be met. */
+  readonly times: number;
+  readonly isNew: (seed: number) => boolean;
+}
+
+function* fillingSeeds(tally: Tally, { from, count, times, isNew }: Filling): Generator<number> {
+  let left = count;
+  for (let seed = from; left > 0 && !tally.isFilled(times); seed++) {
+    if (!isNew(seed) || !tally.mayFill(faultWorld(seed), times)) continue;
+    left -= 1;
+    yield seed;
   }
 }
 
@@ -132,12 +158,13 @@ interface Plays {
 }
 
 /** Each worker is a thread; one that a world holds for too long is ended, and that world is a finding. */
-function playsInWorlds(seeds: readonly number[]): Plays {
-  const left = seeds.values();
+function playsInWorlds(seeds: Iterable<number>, count: number): Plays {
+  // All workers take from the same ones.
+  const left = seeds[Symbol.iterator]();
   const work: Plays['work'] = async (take, signal) => {
     let worker: Worker | undefined;
-    for (const seed of left) {
-      if (signal.aborted) break;
+    for (let next = left.next(); next.done !== true && !signal.aborted; next = left.next()) {
+      const seed = next.value;
       worker ??= new Worker(new URL('./worker.ts', import.meta.url));
       const answer = await playedBy(worker, seed);
       if (answer !== undefined) take(answer);
@@ -149,7 +176,7 @@ function playsInWorlds(seeds: readonly number[]): Plays {
     }
     await worker?.terminate();
   };
-  return { count: seeds.length, work };
+  return { count, work };
 }
 
 async function playedBy(worker: Worker, seed: number): Promise<Answer | undefined> {

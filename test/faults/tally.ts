@@ -54,11 +54,18 @@ export class Tally {
     for (const kind of events) count(this.#events, kind);
     if (polls < LEAST_POLLS || orders < LEAST_ORDERS || hits < LEAST_HITS) return;
     sums.atStake += 1;
-    const met = pairs.flatMap(([fault, request]) => [
-      `${fault} / ${request}`,
-      ...readings.flatMap((reading) => [`${fault} / ${reading}`, `${request} / ${reading}`]),
-    ]);
-    for (const pair of new Set(met)) count(this.#counts, pair);
+    for (const pair of pairsOf({ pairs, readings })) count(this.#counts, pair);
+  }
+
+  /** Whether a world may meet a pair that was met fewer times than this. */
+  mayFill(world: Paired, times: number): boolean {
+    return [...pairsOf(world)].some((pair) => (this.#counts.get(pair) ?? 0) < times);
+  }
+
+  isFilled(times: number): boolean {
+    return [FAULT_REQUESTS, FAULT_READINGS, REQUEST_READINGS].every(
+      (pairs) => this.#rarest(pairs).rarest >= times,
+    );
   }
 
   summary(): Summary {
@@ -82,6 +89,16 @@ export class Tally {
     }
     return { possible: pairs.length, rarest, rarestPair };
   }
+}
+
+type Paired = Pick<Judged, 'pairs' | 'readings'>;
+
+function pairsOf({ pairs, readings }: Paired): ReadonlySet<string> {
+  const all = pairs.flatMap(([fault, request]) => [
+    `${fault} / ${request}`,
+    ...readings.flatMap((reading) => [`${fault} / ${reading}`, `${request} / ${reading}`]),
+  ]);
+  return new Set(all);
 }
 
 function count(counts: Map<string, number>, key: string): void {

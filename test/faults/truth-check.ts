@@ -41,7 +41,7 @@ export class TruthCheck {
   readonly #looks: Look[] = [];
   readonly #said: Said[] = [];
   /** What distances follow from, at the last look. */
-  #shown = '';
+  #shown: readonly unknown[] = [];
 
   /** Gets everything that a daemon reports, when it does; `elapsedMs` is the world's time. */
   hear(event: DaemonEvent, elapsedMs: number): void {
@@ -52,9 +52,11 @@ export class TruthCheck {
 
   /** Looks at the exchange, to be called whenever something may have changed there. */
   look({ exchange, spec }: World, elapsedMs: number): void {
-    const marks = MARKETS.map((name) => exchange.model.market(name)?.mark.toNumber());
-    const shown = [exchange.model.ledgerTotals().total, ...marks].join(' ');
-    if (shown === this.#shown) return;
+    const shown = [
+      exchange.model.ledgerTotals().total,
+      ...MARKETS.map((name) => exchange.model.market(name)?.mark),
+    ];
+    if (shown.every((one, index) => one === this.#shown[index])) return;
     this.#shown = shown;
     const distances = new Map<string, number>();
     for (const { id } of spec.exchange.accounts) {

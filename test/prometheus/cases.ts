@@ -148,6 +148,7 @@ export const CASES: readonly AlertCase[] = [
     alert: 'BreakwaterUnprotected',
     firing: {
       [`breakwater_position_unprotected_seconds{${POSITION}}`]: ALWAYS(610),
+      [`breakwater_position_stop_cover_ratio{${POSITION}}`]: ALWAYS(0.35),
       [`breakwater_account_enforcing{${ACCOUNT}}`]: ON,
     },
     calm: [
@@ -162,9 +163,9 @@ export const CASES: readonly AlertCase[] = [
     ],
     labels: aboutPosition,
     severity: 'warning',
-    summary: `${position} has no working stop`,
+    summary: `${position} is not covered by stops`,
     description:
-      'For 10m 10s no confirmed stop has stood on the right side of its liquidation price (alert above 10m). If this daemon dies, nothing at the exchange protects it.',
+      'For 10m 10s no confirmed stops on the right side of its liquidation price have stood for all of it (alert above 10m), now for 35%. If this daemon dies, nothing at the exchange protects the rest.',
   },
   {
     alert: 'BreakwaterCreditLineNearLiquidation',

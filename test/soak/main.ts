@@ -210,7 +210,7 @@ async function ask(child: ChildProcess, question: string, kind: string): Promise
 }
 
 async function pause(forMs: number, signal: AbortSignal): Promise<void> {
-  await sleep(forMs, undefined, { signal }).catch(() => undefined);
+  await sleep(Math.max(0, forMs), undefined, { signal }).catch(() => undefined);
 }
 
 async function measure(parts: Parts, forMs: number, signal: AbortSignal): Promise<readonly Sample[]> {

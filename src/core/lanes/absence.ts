@@ -167,7 +167,13 @@ function explainsClosure(state: LaneState, positionId: string, settings: Account
   const newest = orders.at(-1);
   if (newest === undefined) return false;
   const size = toDecimal(position?.sizeBase ?? newest.baseSizeBase);
-  return outstandingBase(orders, () => true).gte(size);
+  const isWhole = orders.some(({ amount }) => toDecimal(amount).gte(size));
+  return isWhole || outstandingBase(orders, (order) => mayLeaveNothing(state, order)).gte(size);
+}
+
+/** Orders of a reduction that leaves something were sent in each other's place: together they close nothing. */
+function mayLeaveNothing({ intents }: LaneState, { role, key }: OwnOrder): boolean {
+  return role === 'cover' || intents.find((intent) => intent.key === key)?.targetBase === '0';
 }
 
 const WORDS = {

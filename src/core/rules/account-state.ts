@@ -44,7 +44,8 @@ export interface MarketMemory {
 
 export interface CreditLineMemory {
   readonly subject: SubjectKey;
-  readonly forecast: ForecastState;
+  /** Absent: no read has given its LTV. */
+  readonly forecast?: ForecastState;
   /** Its last read gave no LTV: the next one only becomes the origin of the one after. */
   readonly gap: boolean;
   /** Since it was last seen in a complete list; absent while it is. */

@@ -134,14 +134,15 @@ function rememberCreditLines(
     const forecast = gap
       ? before?.forecast
       : observe(before?.forecast, ltv.value, before?.gap === true ? undefined : sinceMs);
-    if (forecast !== undefined) next.push({ subject, forecast, gap });
+    next.push({ subject, gap, ...(forecast !== undefined && { forecast }) });
   }
   const shown = account.creditLines.map(({ record }) => record);
   const seen = new Set(shown.map(creditLineKey));
-  for (const { subject, forecast, unseen } of memory.creditLines) {
+  for (const before of memory.creditLines) {
+    const { subject, unseen } = before;
     if (seen.has(subject)) continue;
-    const missed = { subject, forecast, gap: true };
-    if (!reading.value.complete) next.push(unseen === undefined ? missed : { ...missed, unseen });
+    const missed = { ...before, gap: true };
+    if (!reading.value.complete) next.push(missed);
     else if (!hasFollowed(subject, shown, memory)) {
       const longer = stillUnseen(unseen, true, passage.timerMs);
       if (!isConfirmedClosed(longer)) next.push({ ...missed, unseen: longer });

@@ -21,6 +21,8 @@ export interface RestingEvaluation
   readonly loans: readonly string[];
   /** Of those that complete lists do not show; absent: they show all. */
   readonly loansUnseen?: readonly { readonly subject: string; readonly unseen: Unseen }[];
+  /** Of which no read has given an LTV, so that they have no figures in the part that moves; absent: none. */
+  readonly loansSilent?: readonly string[];
   readonly positions: readonly RestingPosition[];
 }
 
@@ -43,18 +45,27 @@ export function restingText(state: AccountState): string {
   const loansUnseen = creditLines.flatMap(({ subject, unseen }) =>
     unseen === undefined ? [] : [{ subject, unseen }],
   );
+  const silent = creditLines.filter((one) => !isMeasured(one));
   const resting: RestingEvaluation = {
     version: EVALUATION_VERSION,
     accountId,
     nextEpisode,
     rules,
     markets: markets.map(({ market }) => market),
-    loans: creditLines.map(({ subject }) => subject),
+    loans: creditLines.filter(isMeasured).map(({ subject }) => subject),
     positions: positions.map(({ unprotectedMs: _moves, ...rests }) => rests),
     ...(balances === undefined ? {} : { balances }),
     ...(loansUnseen.length === 0 ? {} : { loansUnseen }),
+    ...(silent.length === 0 ? {} : { loansSilent: silent.map(({ subject }) => subject) }),
   };
   return JSON.stringify(resting);
+}
+
+type CreditLine = AccountState['creditLines'][number];
+type Measured = CreditLine & { readonly forecast: ForecastState };
+
+function isMeasured(creditLine: CreditLine): creditLine is Measured {
+  return creditLine.forecast !== undefined;
 }
 
 /** Whether a stored text is in the form that goes with a moving part. */
@@ -71,7 +82,7 @@ export function movingText(state: AccountState): string {
     at === undefined ? null : [at.wallMs, at.monotonicMs, at.clockId, plannedMs],
     [ages.positions ?? null, ages.creditLine ?? null],
     markets.map(({ forecast, absentMs }) => movedOf(forecast, absentMs)),
-    creditLines.map(({ forecast, gap }) => movedOf(forecast, Number(gap))),
+    creditLines.filter(isMeasured).map(({ forecast, gap }) => movedOf(forecast, Number(gap))),
     positions.map(({ unprotectedMs }) => unprotectedMs),
     ...(positionsReadMs === undefined ? [] : [positionsReadMs]),
   ];
@@ -104,7 +115,8 @@ export function restsAlike(a: AccountState, b: AccountState): boolean {
     isAlike(
       a.creditLines,
       b.creditLines,
-      (one, other) => one.subject === other.subject && one.unseen === other.unseen,
+      (one, other) =>
+        one.subject === other.subject && one.unseen === other.unseen && isMeasured(one) === isMeasured(other),
     ) &&
     isAlike(a.positions, b.positions, (one, other) => RESTING.every((name) => one[name] === other[name]))
   );
@@ -146,11 +158,13 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
       const [forecast, absentMs] = readMoved(moved);
       return { market, forecast, absentMs };
     }),
-    creditLines: paired(resting.loans, creditLines, (subject, moved) => {
-      const [forecast, gap] = readMoved(moved);
-      const unseen = resting.loansUnseen?.find((one) => one.subject === subject)?.unseen;
-      return { subject, forecast, gap: gap === 1, ...(unseen !== undefined && { unseen }) };
-    }),
+    creditLines: [
+      ...paired(resting.loans, creditLines, (subject, moved) => {
+        const [forecast, gap] = readMoved(moved);
+        return withUnseen({ subject, forecast, gap: gap === 1 }, resting);
+      }),
+      ...(resting.loansSilent ?? []).map((subject) => withUnseen({ subject, gap: true }, resting)),
+    ],
     positions: paired(resting.positions, unprotectedMs, ({ positionId, ...rests }, ms) => {
       return { positionId, unprotectedMs: numberOf(ms), ...rests };
     }),
@@ -161,6 +175,11 @@ export function joinEvaluation(resting: RestingEvaluation, text: string | undefi
     ...(balances !== undefined && { balances }),
     ...(positionsReadMs !== undefined && { positionsReadMs: numberOf(positionsReadMs) }),
   };
+}
+
+function withUnseen(creditLine: CreditLine, { loansUnseen }: RestingEvaluation): CreditLine {
+  const unseen = loansUnseen?.find(({ subject }) => subject === creditLine.subject)?.unseen;
+  return unseen === undefined ? creditLine : { ...creditLine, unseen };
 }
 
 function readPassage(value: unknown): ElapsedState {

@@ -257,6 +257,22 @@ describe('a position that an order of ours may have closed', () => {
     expect(ends(driver)).toEqual(['reached:positionGone']);
   });
 
+  test('two orders for half of it, sent in each other’s place, do not: one of them was to fill', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place();
+    const [first] = driver.state.orders;
+    if (first === undefined) throw new Error('nothing was placed');
+    const other = {
+      ...first,
+      status: 'unsure',
+      request: { ...first.request, clientOrderId: 'bw2.other' },
+    } as const;
+    driver.state = { ...driver.state, orders: [...driver.state.orders, other] };
+    driver.read();
+    expect(ends(driver)).toEqual(['open']);
+    expect(driver.reasons('positionAbsent')).toEqual(['presumedClosed']);
+  });
+
   test('an order for a part of it does not, nor a stop that the market has not reached', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place();

@@ -320,6 +320,19 @@ describe('subjects that go', () => {
         'creditLine:BTC@1700000000 firing>inactive subjectGone',
       ]);
     });
+
+    test('is not repaid because one beside it in its asset, which was there before, never had an LTV', () => {
+      const { account, poll } = open();
+      const silent = creditLine({ asset: 'BTC', createdAt: 1_700_000_999, currentLtv: undefined });
+      expect(poll(1_000, [LOAN, BTC_LOAN, silent])).toEqual([]);
+      expect(poll(2_000, [LOAN, silent])).toEqual([]);
+      expect(poll(3_000, [LOAN])).toEqual([]);
+      expect(account.state.creditLines).toMatchObject([
+        { subject: 'creditLine:USDT@1700000000' },
+        { subject: 'creditLine:BTC@1700000999', unseen: { reads: 1 } },
+        { subject: 'creditLine:BTC@1700000000', unseen: { reads: 2 } },
+      ]);
+    });
   });
 });
 
@@ -558,7 +571,7 @@ describe('forecasts', () => {
         snapshot: snapshot({ creditLine: read(list(records, complete)) }, at(ms)),
         now: at(ms),
       });
-      return account.state.creditLines[0]?.forecast.returns;
+      return account.state.creditLines[0]?.forecast?.returns;
     };
     expect(poll(0, '60')).toBe(0);
     expect(poll(1_000, '61')).toBe(1);

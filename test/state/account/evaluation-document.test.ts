@@ -42,6 +42,31 @@ const passage = fc.record({
   at: fc.record({ wallMs: figure, monotonicMs: figure, clockId: fc.string() }),
   plannedMs: figure,
 });
+/** Those without an LTV are read back behind the others. */
+function creditLines(): fc.Arbitrary<AccountState['creditLines']> {
+  const optional = <T>(line: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
+    fc.option(line).map((one) => (one === null ? [] : [one]));
+  const measured = (subject: string) =>
+    fc.record(
+      { subject: fc.constant(subject), forecast, gap: fc.boolean(), unseen },
+      { requiredKeys: ['subject', 'gap', 'forecast'] },
+    );
+  const silent = (subject: string) =>
+    fc.record(
+      { subject: fc.constant(subject), gap: fc.constant(true), unseen },
+      { requiredKeys: ['subject', 'gap'] },
+    );
+  const both = (first: fc.Arbitrary<CreditLine>, second: fc.Arbitrary<CreditLine>) =>
+    fc.tuple(optional(first), optional(second)).map((lines) => lines.flat());
+  return fc.oneof(
+    both(measured('creditLine:BTC@1'), measured('creditLine:BTC@2')),
+    both(measured('creditLine:BTC@1'), silent('creditLine:BTC@2')),
+    both(silent('creditLine:BTC@1'), silent('creditLine:BTC@2')),
+  );
+}
+type CreditLine = AccountState['creditLines'][number];
+const unseen = fc.record({ reads: fc.constantFrom(1, 2), forMs: fc.constantFrom(0, 1_000) });
+
 const states: fc.Arbitrary<AccountState> = fc.record(
   {
     version: fc.constant(1 as const),
@@ -50,7 +75,7 @@ const states: fc.Arbitrary<AccountState> = fc.record(
     nextEpisode: fc.nat(),
     rules: fc.array(slot, { maxLength: 3 }),
     markets: fc.array(fc.record({ market: fc.string(), forecast, absentMs: figure }), { maxLength: 3 }),
-    creditLines: fc.array(fc.record({ subject: fc.string(), forecast, gap: fc.boolean() }), { maxLength: 2 }),
+    creditLines: creditLines(),
     positions: fc.array(
       fc.record({
         positionId: fc.string(),
@@ -142,6 +167,14 @@ function written(entry: Entry, evaluation: AccountState | null) {
   const fields = raw.set.filter((_text, index) => index % 2 === 0);
   return { fields: fields.toSorted(), remove: raw.remove, next };
 }
+
+test('a credit line that gets its first LTV is read back with it', () => {
+  const silent = { ...SAMPLE, creditLines: [{ subject: 'creditLine:USDT@1', gap: true }] };
+  const first = written(emptyEntry('acc', LIFE), silent);
+  expect(readDocuments('acc', first.next.texts).documents.evaluation).toEqual(silent);
+  const second = written(first.next, SAMPLE);
+  expect(readDocuments('acc', second.next.texts).documents.evaluation).toEqual(SAMPLE);
+});
 
 test('of an account in which nothing happens only the figures that move are written', () => {
   const first = written(emptyEntry('acc', LIFE), SAMPLE);
