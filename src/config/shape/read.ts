@@ -115,8 +115,6 @@ function parse<T>(
   const knownKeys = new Map<string, readonly string[]>();
   const result = schema.safeParse(nodeAt(document.root, path)?.value, {
     reportInput: true,
-    // A text is read once: code made for it would cost more than it saves.
-    jitless: true,
     error: (issue) => {
       if (issue.code === 'unrecognized_keys') {
         knownKeys.set(formatPath((issue.path ?? []) as Path), keysOf(issue.inst));
