@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 /** Where the queues' page is. */
@@ -31,9 +30,9 @@ export function registerBoardDoor(app: FastifyInstance, make: () => Promise<Fast
   };
   // Before the body is read, which is for the other app.
   const onRequest = async ({ raw }: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const { routing } = (await open()) as Routing;
+    const behind = await open();
     reply.hijack();
-    routing(raw, reply.raw);
+    behind.routing(raw, reply.raw);
   };
   const handler = (): never => {
     throw new Error('a request for the queues’ page was not handed on');
@@ -54,9 +53,4 @@ export function registerBoardDoor(app: FastifyInstance, make: () => Promise<Fast
       await opened?.close();
     },
   };
-}
-
-/** Its types know the raw parts by more parameters than are told here. */
-interface Routing {
-  routing(request: IncomingMessage, response: ServerResponse): void;
 }

@@ -261,7 +261,7 @@ function boardDoor(
 ): (Pick<BoardDoor, 'close'> & Pick<WebServer, 'routes'>) | undefined {
   if (queues === undefined) return undefined;
   let served: readonly ServedRoute[] = [];
-  const { open, close } = registerBoardDoor(app, async () => {
+  const door = registerBoardDoor(app, async () => {
     const { registerBoard } = await import('./board.ts');
     const behind = create();
     const collected = collectRoutes(behind);
@@ -274,9 +274,9 @@ function boardDoor(
     return behind;
   });
   return {
-    close,
+    close: () => door.close(),
     async routes() {
-      await open();
+      await door.open();
       return served;
     },
   };
