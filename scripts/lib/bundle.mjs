@@ -114,7 +114,8 @@ const NO_CRON = '\0no-cron';
 function schedules() {
   return {
     name: 'schedules',
-    resolveId: (id, importer = '') => (id === 'cron-parser' && importer.includes('bullmq') ? NO_CRON : undefined),
+    resolveId: (id, importer = '') =>
+      id === 'cron-parser' && importer.includes('bullmq') ? NO_CRON : undefined,
     load: (id) =>
       id === NO_CRON
         ? `export const CronExpressionParser = { parse() { throw new Error('schedules of queues have a pace, not a pattern'); } };`

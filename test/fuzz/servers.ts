@@ -56,11 +56,7 @@ interface Documented {
 }
 
 /** Every route of a server, with what its own description says of parameters and body. */
-async function operationsOf(
-  { server }: Fixture,
-  api: JsonSchema,
-  only = '',
-): Promise<readonly Operation[]> {
+async function operationsOf({ server }: Fixture, api: JsonSchema, only = ''): Promise<readonly Operation[]> {
   const paths = api['paths'] as Readonly<Record<string, Readonly<Record<string, Documented>>>>;
   const routes = await server.routes();
   return routes
