@@ -44,7 +44,7 @@ const HEADS_EVERY_LOOKS = 3_600;
 export function startWatchdog(parts: WatchdogParts): Watchdog {
   let looks = 0;
   let looking: Promise<void> | undefined;
-  // No cron: what reads calendars would be loaded at every start, and wait out a clock that is set back.
+  // No cron: at every start it would make what reads calendars.
   const timer = setInterval(() => {
     // One look at a time; what hangs is not piled up.
     if (looking !== undefined) return;
