@@ -50,7 +50,7 @@ export async function bundle(root, dist) {
     // Of bullmq only what is used: its files have no effects of their own, which it does not say.
     resolve: { alias: { bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js') } },
     treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
-    plugins: [board(), placed(root)],
+    plugins: [board(), schedules(), connections(root), http(), placed(root)],
     onLog(_level, log) {
       // A warning of the bundler is a program that behaves otherwise than its sources.
       throw new Error(log.message);
@@ -82,7 +82,7 @@ function inAscii(code) {
 /** @param {string} id @param {string} importer */
 function isExternal(id, importer) {
   if (id.startsWith('.') || path.isAbsolute(id)) return false;
-  if (isBuiltin(id)) return true;
+  if (isBuiltin(id)) return !isOurHttp(id, importer);
   return importer.includes('node_modules') ? APART.has(id) : !BUNDLED.has(id);
 }
 
@@ -101,6 +101,76 @@ function board() {
     load(id) {
       return id === BOARD_QUEUE ? "export { FlowProducer, Queue } from 'bullmq';" : undefined;
     },
+  };
+}
+
+const NO_CRON = '\0no-cron';
+
+/**
+ * Every schedule of our queues has a pace. Bullmq's other way, by cron patterns, would take along a library for them and one
+ * for dates.
+ * @returns {import('rolldown').Plugin}
+ */
+function schedules() {
+  return {
+    name: 'schedules',
+    resolveId: (id, importer = '') =>
+      id === 'cron-parser' && importer.includes('bullmq') ? NO_CRON : undefined,
+    load: (id) =>
+      id === NO_CRON
+        ? `export const CronExpressionParser = { parse() { throw new Error('schedules of queues have a pace, not a pattern'); } };`
+        : undefined,
+  };
+}
+
+const HTTP_PARTS = '\0undici-parts';
+
+/**
+ * Of undici the connections alone, put together as its index does it. What comes with them there (fetch, WebSocket, caches,
+ * mocks, ...) was two thirds of it, and is made by being loaded.
+ * @param {string} root
+ * @returns {import('rolldown').Plugin}
+ */
+function connections(root) {
+  const from = (/** @type {string} */ file) =>
+    JSON.stringify(path.join(root, 'node_modules/undici/lib', file));
+  return {
+    name: 'connections',
+    resolveId: (id) => (id === 'undici' ? HTTP_PARTS : undefined),
+    load(id) {
+      return id === HTTP_PARTS
+        ? `import api from ${from('api/index.js')};
+import Agent from ${from('dispatcher/agent.js')};
+import Dispatcher from ${from('dispatcher/dispatcher.js')};
+import Pool from ${from('dispatcher/pool.js')};
+import ProxyAgent from ${from('dispatcher/proxy-agent.js')};
+Object.assign(Dispatcher.prototype, api);
+export { Agent, Pool, ProxyAgent };`
+        : undefined;
+    },
+  };
+}
+
+const HTTP_OF_NODE = '\0http-of-node';
+
+/** Packages require it, which makes nothing. @param {string} id @param {string} importer */
+function isOurHttp(id, importer) {
+  return id === 'node:http' && !importer.includes('node_modules');
+}
+
+/**
+ * Where a module imports Node's `http`, Node makes all that it could offer, and for `WebSocket` reads an undici of its own:
+ * it is asked for by a call instead.
+ * @returns {import('rolldown').Plugin}
+ */
+function http() {
+  return {
+    name: 'http',
+    resolveId: (id, importer = '') => (isOurHttp(id, importer) ? HTTP_OF_NODE : undefined),
+    load: (id) =>
+      id === HTTP_OF_NODE
+        ? "export const { createServer } = process.getBuiltinModule('node:http');"
+        : undefined,
   };
 }
 

@@ -1,6 +1,5 @@
 import { appendFile } from 'node:fs/promises';
 import type { Redis } from 'ioredis';
-import { schedule } from 'node-cron';
 import { type ChainHead, OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { Clock } from '../core/ports/clock.ts';
@@ -35,7 +34,7 @@ export interface Watchdog {
   stop(): Promise<void>;
 }
 
-const EVERY_SECOND = '* * * * * *';
+const LOOK_MS = 1_000;
 const CLOCK_EVERY_LOOKS = 10;
 /** Long enough for the process before this one, in a roll-out, to have ended between two of them. */
 const LEFTOVERS_EVERY_LOOKS = 30;
@@ -45,22 +44,20 @@ const HEADS_EVERY_LOOKS = 3_600;
 export function startWatchdog(parts: WatchdogParts): Watchdog {
   let looks = 0;
   let looking: Promise<void> | undefined;
-  const task = schedule(
-    EVERY_SECOND,
-    async () => {
-      // One look at a time; what hangs is not piled up.
-      if (looking !== undefined) return;
-      looks += 1;
-      looking = look(parts, looks).finally(() => {
+  // No cron: at every start it would make what reads calendars.
+  const timer = setInterval(() => {
+    // One look at a time; what hangs is not piled up.
+    if (looking !== undefined) return;
+    looks += 1;
+    looking = look(parts, looks)
+      .catch((error: unknown) => parts.telemetry.emit({ kind: 'workerError', queue: 'poll', error }))
+      .finally(() => {
         looking = undefined;
       });
-      await looking;
-    },
-    { name: 'watchdog', suppressMissedWarning: true },
-  );
+  }, LOOK_MS);
   return {
     async stop() {
-      await task.destroy();
+      clearInterval(timer);
       await looking;
     },
   };

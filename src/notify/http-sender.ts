@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { foreignWords } from '../core/redaction/foreign-words.ts';
 import type { DeliveryAttempt } from './channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
@@ -63,7 +63,10 @@ export function createHttpSender(options: HttpOptions): HttpSender {
     async post({ url, headers, body }, signal) {
       const timeout = AbortSignal.timeout(timeoutMs);
       try {
-        const response = await request(url, {
+        const { origin, pathname, search } = new URL(url);
+        const response = await dispatcher.request({
+          origin,
+          path: `${pathname}${search}`,
           method: 'POST',
           headers: {
             'content-type': 'application/json; charset=utf-8',
@@ -71,7 +74,6 @@ export function createHttpSender(options: HttpOptions): HttpSender {
             ...headers,
           },
           body,
-          dispatcher,
           signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
         });
         const text = await bounded(response.body, maxReplyBytes);

@@ -5,6 +5,7 @@ import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { authorWords } from './access.ts';
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
+import { BOARD_PATH, CONTROL_PATH } from './board-door.ts';
 import { BOARD_POLICY } from './headers.ts';
 
 /**
@@ -12,9 +13,6 @@ import { BOARD_POLICY } from './headers.ts';
  * the control token. Nothing else can be changed there: a paused queue would leave every account unwatched. A browser
  * asks people for the token by itself (Basic authentication; any name, the token as the password).
  */
-export const BOARD_PATH = '/queues';
-const CONTROL_PATH = `${BOARD_PATH}/control`;
-
 export async function registerBoard(
   app: FastifyInstance,
   queues: readonly Queue[],

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { Queue } from 'bullmq';
 import {
@@ -20,7 +20,8 @@ import {
 import { ApiError, causeOf, errorBody, type FailedRequest, refusalOf } from './api/errors.ts';
 import { registerApi } from './api/register.ts';
 import type { ApiContext } from './api/route.ts';
-import { BOARD_PATH, type JobChange, registerBoard } from './board.ts';
+import type { JobChange } from './board.ts';
+import { BOARD_PATH, type BoardDoor, registerBoardDoor } from './board-door.ts';
 import { boundConnections, clientOf, proxyList } from './connections.ts';
 import { ActionFeed } from './events/action-feed.ts';
 import { registerEvents } from './events/register.ts';
@@ -78,8 +79,8 @@ export interface WebServer {
   /** `http://127.0.0.1:9642`. */
   readonly url: string;
   readonly port: number;
-  /** Everything that is served. */
-  readonly routes: readonly ServedRoute[];
+  /** Everything that is served; loads what is loaded when somebody first asks for it. */
+  routes(): Promise<readonly ServedRoute[]>;
   /** Lets requests in progress end, within a bound, and closes every connection. */
   close(): Promise<void>;
 }
@@ -119,8 +120,10 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
     const message = `web.host ${host} can be reached from other machines: set web.token, or listen on 127.0.0.1`;
     throw new WebServerError('WEB_TOKEN_MISSING', message);
   }
-  const app = createApp(options, control);
+  const asked: Asked = new WeakMap();
+  const app = createApp(options, control, asked);
   const collected = collectRoutes(app);
+  const board = boardDoor(app, options, () => createApp(options, control, asked));
   const closeEvents = await registerAll(app, options, control);
   await app.ready();
   const routes = collected();
@@ -134,10 +137,13 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
   return {
     url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${bound}`,
     port: bound,
-    routes,
+    async routes() {
+      const own = routes.filter(({ url }) => !url.startsWith(BOARD_PATH));
+      return [...own, ...((await board?.routes()) ?? [])];
+    },
     async close() {
       closeEvents();
-      const closing = app.close();
+      const closing = Promise.all([app.close(), board?.close()]);
       const timer = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
       await closing.finally(() => clearTimeout(timer));
     },
@@ -156,7 +162,10 @@ function accessOf({ token, controlToken, users, trustedProxies, identityHeader, 
   });
 }
 
-function createApp(options: WebOptions, control: AccessControl): FastifyInstance {
+/** Who asks, of requests that go through two apps: a wrong token counts once. */
+type Asked = WeakMap<IncomingMessage, ReturnType<AccessControl['identify']>>;
+
+function createApp(options: WebOptions, control: AccessControl, asked: Asked): FastifyInstance {
   const { host, publicUrl, onError, onRefused, trustedProxies = [] } = options;
   const proxies = proxyList(trustedProxies);
   const app = fastify({
@@ -190,7 +199,8 @@ function createApp(options: WebOptions, control: AccessControl): FastifyInstance
     if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
     // Only those who may read learn which routes exist.
     const { access = 'read' } = request.routeOptions.config;
-    const { caller, isSlowedDown } = control.identify(request);
+    const { caller, isSlowedDown } = asked.get(request.raw) ?? control.identify(request);
+    asked.set(request.raw, { caller, isSlowedDown });
     request.caller = caller;
     const refused = control.admit(request, access, isSlowedDown, publicOrigin?.origin);
     if (refused === undefined) return;
@@ -243,23 +253,46 @@ function collectRoutes(app: FastifyInstance): () => readonly ServedRoute[] {
     });
 }
 
+/** The queues' page behind its door; what it serves is known when it was opened. */
+function boardDoor(
+  app: FastifyInstance,
+  { queues, onError, onJobChanged }: WebOptions,
+  create: () => FastifyInstance,
+): (Pick<BoardDoor, 'close'> & Pick<WebServer, 'routes'>) | undefined {
+  if (queues === undefined) return undefined;
+  let served: readonly ServedRoute[] = [];
+  const door = registerBoardDoor(app, async () => {
+    const { registerBoard } = await import('./board.ts');
+    const behind = create();
+    const collected = collectRoutes(behind);
+    await registerBoard(behind, queues, {
+      onError: (error) => onError?.(error),
+      onJobChanged: (change) => onJobChanged?.(change),
+    });
+    await behind.ready();
+    served = collected();
+    return behind;
+  });
+  return {
+    close: () => door.close(),
+    async routes() {
+      await door.open();
+      return served;
+    },
+  };
+}
+
 /** Returns what ends those who listen. */
 async function registerAll(
   app: FastifyInstance,
   options: WebOptions,
   control: AccessControl,
 ): Promise<() => void> {
-  const { sources, page, queues, links } = options;
+  const { sources, page, links } = options;
   registerHealth(app, options, control);
   if (links !== undefined)
     registerLinks(app, links, { control, onError: (error) => options.onError?.(error) });
   if (page !== undefined) await registerPage(app, page);
-  if (queues !== undefined) {
-    await registerBoard(app, queues, {
-      onError: (error) => options.onError?.(error),
-      onJobChanged: (change) => options.onJobChanged?.(change),
-    });
-  }
   if (sources === undefined) return () => undefined;
   const can = (scope: Scope): boolean => control.can(scope);
   const views = async () => (await sources.views.read()).map(({ view }) => view);

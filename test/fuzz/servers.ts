@@ -56,9 +56,10 @@ interface Documented {
 }
 
 /** Every route of a server, with what its own description says of parameters and body. */
-function operationsOf({ server }: Fixture, api: JsonSchema, only = ''): readonly Operation[] {
+async function operationsOf({ server }: Fixture, api: JsonSchema, only = ''): Promise<readonly Operation[]> {
   const paths = api['paths'] as Readonly<Record<string, Readonly<Record<string, Documented>>>>;
-  return server.routes
+  const routes = await server.routes();
+  return routes
     .filter(({ url }) => url.startsWith(only))
     .map(({ method, url }) => {
       const documented = paths[url.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
@@ -97,7 +98,7 @@ const served = (fixture: Fixture, operations: readonly Operation[]): Served => (
 /** The daemon's own server: page, API, metrics, health. */
 export const WEB = httpBoundary('web', async () => {
   const fixture = await startFixture({ offer: { tickers: ['USD'], minAmount: null, maxAmount: null } });
-  return served(fixture, operationsOf(fixture, await apiOf(fixture)));
+  return served(fixture, await operationsOf(fixture, await apiOf(fixture)));
 });
 
 /** The queues' page, on real queues in each of which a job has failed. */
@@ -109,7 +110,7 @@ export const BOARD = httpBoundary('board', async () => {
   const queues = openQueues({ target, prefix, onError: (_queue, error) => errors.push(error) });
   const fixture = await startFixture({ web: { queues: queues.all } });
   await failOne(queues.all, target);
-  const own = served(fixture, operationsOf(fixture, await apiOf(fixture), '/queues'));
+  const own = served(fixture, await operationsOf(fixture, await apiOf(fixture), '/queues'));
   return {
     ...own,
     nextError: () => errors.shift() ?? own.nextError(),

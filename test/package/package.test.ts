@@ -247,6 +247,9 @@ rules:
     };
     const url = /http:\/\/[\d.]+:\d+/.exec(await told('listening'))?.[0] ?? expect.fail('no address');
     await told('started');
+    const hasLoaded = (part: string) => loaded.some((one) => one.includes(part));
+    // Loaded when somebody first asks for it.
+    expect([hasLoaded('/fastify/'), hasLoaded('@bull-board')]).toEqual([true, false]);
     for (const place of [
       '/',
       '/assets/main.js',
@@ -271,6 +274,7 @@ rules:
     const twice = /node_modules\/(bullmq|ioredis|undici|zod|yaml|prom-client|commander|node-cron|big\.js)\//;
     expect(modules.filter((one) => twice.test(one))).toEqual([]);
     expect(modules.some((one) => one.includes('/node_modules/fastify/'))).toBe(true);
+    expect(hasLoaded('@bull-board')).toBe(true);
   }, 60_000);
 
   test('npx breakwater demo plays both accounts, and Ctrl-C ends it in order', async () => {

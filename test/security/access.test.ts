@@ -1,5 +1,5 @@
 import { type Queue, Worker } from 'bullmq';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { workerConnection } from '../../src/queues/connection.ts';
 import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import { API_ROUTES } from '../../src/web/api/openapi.ts';
@@ -51,7 +51,7 @@ beforeAll(async () => {
   guarded = await startFixture({ web: { ...web, token: READ_TOKEN, names: ['breakwater.internal'] } });
   local = await startFixture({ web });
   readOnly = await startFixture({ web: { ...web, controlToken: undefined as unknown as string } });
-  routes = guarded.server.routes;
+  routes = await guarded.server.routes();
 });
 
 afterAll(async () => {
@@ -442,6 +442,16 @@ describe('the queues’ page', () => {
     expect(listed.json).toMatchObject({
       queues: [{ readOnlyMode: true }, { readOnlyMode: true }, { readOnlyMode: true }],
     });
+  });
+
+  test('is asked for by way of the server, and a wrong token counts once', async () => {
+    const refusals: string[] = [];
+    const open = await startFixture({
+      web: { queues: queues.all, onRefused: (why) => refusals.push(why) },
+    });
+    onTestFinished(() => open.close());
+    const page = await ask(open.server, '/queues/', { headers: basic('wrong'), from: nextAddress() });
+    expect([page.status, refusals]).toEqual([200, ['wrongToken']]);
   });
 
   test('gives no more jobs at once than its page offers, whatever is asked for', async () => {

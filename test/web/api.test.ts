@@ -581,7 +581,7 @@ describe('the description', () => {
         return `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
       }),
     );
-    const served = server.routes
+    const served = (await server.routes())
       .filter(
         ({ url, method }) => url.startsWith('/api/') && method !== 'HEAD' && !url.endsWith('openapi.json'),
       )

@@ -72,10 +72,15 @@ function fieldSchema(field: FieldSpec): z.ZodType<ConditionSpec> {
     comparison,
   });
   if (field.type === 'number') return numberSchema(field, toSpec);
-  const value = plainValue(field);
   const keys = z.strictObject({
-    equals: value.exactOptional().describe('Holds when the field has this value.'),
-    in: list(value, 1).exactOptional().describe('Holds when the field has one of these values.'),
+    get equals() {
+      return plainValue(field).exactOptional().describe('Holds when the field has this value.');
+    },
+    get in() {
+      return list(plainValue(field), 1)
+        .exactOptional()
+        .describe('Holds when the field has one of these values.');
+    },
   });
   return withShorthand(
     across(keys, (written, isComplete) => {
@@ -105,14 +110,19 @@ function withShorthand(full: z.ZodType<ConditionSpec>): z.ZodType<ConditionSpec>
     .meta({ shorthand: 'equals' });
 }
 
-/** The keys of a field's mapping that are not its comparison. */
+/** The keys of a field's mapping that are not its comparison; made when the field is first met. */
 function parameterShape(parameters: readonly ParameterSpec[]): Record<string, z.ZodType> {
   const shape: Record<string, z.ZodType> = {};
   for (const parameter of parameters) {
-    const schema = parameterSchema(parameter);
-    shape[PARAMETER_KEYS[parameter.name]] = (parameter.required ? schema : schema.exactOptional()).describe(
-      `${parameter.description[0]?.toUpperCase() ?? ''}${parameter.description.slice(1)}.`,
-    );
+    Object.defineProperty(shape, PARAMETER_KEYS[parameter.name], {
+      enumerable: true,
+      get() {
+        const schema = parameterSchema(parameter);
+        return (parameter.required ? schema : schema.exactOptional()).describe(
+          `${parameter.description[0]?.toUpperCase() ?? ''}${parameter.description.slice(1)}.`,
+        );
+      },
+    });
   }
   return shape;
 }
@@ -131,10 +141,12 @@ function parameterSchema(parameter: ParameterSpec): z.ZodType {
 type ToSpec = (comparison: Comparison, parameter?: FieldParameter) => ConditionSpec;
 
 function numberSchema(field: NumberField, toSpec: ToSpec): z.ZodType<ConditionSpec> {
-  const keys = z.strictObject({
-    ...parameterShape(field.parameters),
-    ...comparisonShape(threshold(field)),
-  });
+  const keys = z.strictObject(
+    Object.defineProperties(
+      parameterShape(field.parameters),
+      Object.getOwnPropertyDescriptors(comparisonShape(field)),
+    ) as ReturnType<typeof comparisonShape>,
+  );
   return across(keys, comparisonIssue).transform((written): ConditionSpec => {
     const { asset, source, within: windowMs } = written as WrittenParameter;
     const parameter = withoutUndefined<FieldParameter>({ asset, source, windowMs });
@@ -148,18 +160,33 @@ interface WrittenParameter {
   readonly within?: number;
 }
 
-function comparisonShape(limit: z.ZodType<number>) {
+/** A config uses few of the fields: each key is made when its field is first met. */
+function comparisonShape(field: NumberField) {
+  let made: z.ZodType<number> | undefined;
+  const limit = (): z.ZodType<number> => (made ??= threshold(field));
   return {
-    below: limit.exactOptional().describe('Fires strictly below this.'),
-    clearAbove: limit
-      .exactOptional()
-      .describe('With `below`: once true, stays true until strictly above this.'),
-    above: limit.exactOptional().describe('Fires strictly above this.'),
-    clearBelow: limit
-      .exactOptional()
-      .describe('With `above`: once true, stays true until strictly below this.'),
-    equals: limit.exactOptional().describe('Holds when the field is exactly this.'),
-    in: list(limit, 1).exactOptional().describe('Holds when the field is exactly one of these.'),
+    get below() {
+      return limit().exactOptional().describe('Fires strictly below this.');
+    },
+    get clearAbove() {
+      return limit()
+        .exactOptional()
+        .describe('With `below`: once true, stays true until strictly above this.');
+    },
+    get above() {
+      return limit().exactOptional().describe('Fires strictly above this.');
+    },
+    get clearBelow() {
+      return limit()
+        .exactOptional()
+        .describe('With `above`: once true, stays true until strictly below this.');
+    },
+    get equals() {
+      return limit().exactOptional().describe('Holds when the field is exactly this.');
+    },
+    get in() {
+      return list(limit(), 1).exactOptional().describe('Holds when the field is exactly one of these.');
+    },
   };
 }
 

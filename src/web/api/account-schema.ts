@@ -12,24 +12,24 @@ const figure = () =>
   z.union([z.number(), z.literal('none'), z.null()]).describe('null: unknown; `none`: there is none.');
 const price = () => z.union([decimal(), z.literal('none'), z.null()]);
 
-const thresholdMark = named('ThresholdMark', {
+const thresholdMark = named('ThresholdMark', () => ({
   ruleId: z.string(),
   severity: severity(),
   field: z.string(),
   op: z.enum(['below', 'above']),
   threshold: z.number(),
-});
+}));
 
-const source = named('Source', {
+const source = named('Source', () => ({
   source: z.string(),
   readAtMs: timeMs().nullable(),
   ageMs: z.number(),
   complete: z.boolean(),
   setAside: z.number().int(),
   tooOld: z.boolean(),
-});
+}));
 
-const position = named('Position', {
+const position = named('Position', () => ({
   subject: z.string(),
   positionId: z.string(),
   market: z.string(),
@@ -51,9 +51,9 @@ const position = named('Position', {
   liquidationProbability1h: figure(),
   minutesToLiquidation: figure(),
   marks: z.array(thresholdMark),
-});
+}));
 
-const creditLine = named('CreditLine', {
+const creditLine = named('CreditLine', () => ({
   subject: z.string(),
   asset: z.string(),
   amount: decimal(),
@@ -68,9 +68,9 @@ const creditLine = named('CreditLine', {
   minutesToMarginCall: figure(),
   cures: z.array(z.strictObject({ targetLtv: z.number(), repay: decimal(), addCollateralWorth: decimal() })),
   marks: z.array(thresholdMark),
-});
+}));
 
-const rule = named('Rule', {
+const rule = named('Rule', () => ({
   ruleId: z.string(),
   subject: z.string(),
   severity: severity().nullable().describe('null: the rule is not in the config any more.'),
@@ -83,9 +83,9 @@ const rule = named('Rule', {
   silenced: z.boolean(),
   reason: z.string(),
   condition: z.string(),
-});
+}));
 
-const notice = named('Notice', {
+const notice = named('Notice', () => ({
   ruleId: z.string(),
   subject: z.string(),
   market: z.string().nullable(),
@@ -97,9 +97,9 @@ const notice = named('Notice', {
   acknowledged: acknowledgement
     .nullable()
     .describe('null: nobody sees to it, or it has got worse since somebody said so.'),
-});
+}));
 
-const intent = named('Intent', {
+const intent = named('Intent', () => ({
   key: z.string(),
   market: z.string(),
   positionId: z.string(),
@@ -112,9 +112,9 @@ const intent = named('Intent', {
   failures: z.number().int(),
   state: z.string(),
   ended: z.boolean(),
-});
+}));
 
-const order = named('Order', {
+const order = named('Order', () => ({
   market: z.string(),
   role: z.enum(['reduce', 'cover']),
   positionId: z.string(),
@@ -134,9 +134,9 @@ const order = named('Order', {
       'presumedFilled: the position fell by its amount; it counts as filled. observed: would be sent; the rule is in observe mode, or somebody is asked first.',
     ),
   clientOrderId: z.string(),
-});
+}));
 
-const question = named('Question', {
+const question = named('Question', () => ({
   reference: z.string().nullable().describe('What an answer names; null: it has not been asked yet.'),
   ruleId: z.string(),
   subject: z.string(),
@@ -173,7 +173,7 @@ const question = named('Question', {
       revision: z.number().int(),
     })
     .nullable(),
-});
+}));
 
 export const operatorOrder = z
   .looseObject({
@@ -186,17 +186,17 @@ export const operatorOrder = z
   })
   .meta({ id: 'OperatorOrder' }) as unknown as z.ZodType<OperatorOrder>;
 
-const state = named('State', {
+const state = named('State', () => ({
   kind: z.enum(STATE_KINDS),
   cause: z.enum(STATE_CAUSES).describe('What accounts are counted by.'),
   words: z.string(),
   severity: severity().nullable().describe('How much it matters to a person; null: not at all.'),
   sinceMs: z.number().nullable().describe('Unix milliseconds; null: not known.'),
-});
+}));
 
-const worth = named('Worth', { money: z.string(), worth: z.number().nullable() });
+const worth = named('Worth', () => ({ money: z.string(), worth: z.number().nullable() }));
 
-export const account = named('Account', {
+export const account = named('Account', () => ({
   accountId: z.string(),
   state,
   labels: z.record(z.string(), z.string()),
@@ -225,13 +225,13 @@ export const account = named('Account', {
   sources: z.array(source),
   failures: z
     .array(
-      named('ReadFailure', {
+      named('ReadFailure', () => ({
         source: z.enum(SOURCE_NAMES),
         error: z.string().describe('Name in the error catalogue of the client.'),
         httpStatus: z.number().int().exactOptional(),
         words: z.string(),
         sinceMs: timeMs(),
-      }),
+      })),
     )
     .describe('Why the newest reads failed, of sources that could not be read.'),
   positions: z.array(position),
@@ -245,11 +245,11 @@ export const account = named('Account', {
   questions: z.array(question).describe('What people are asked before a rule acts.'),
   doubts: z.array(z.strictObject({ market: z.string(), why: z.string(), sinceMs: timeMs() })),
   refused: z.strictObject({ document: z.string(), message: z.string() }).nullable(),
-}) satisfies z.ZodType<AccountView>;
+})) satisfies z.ZodType<AccountView>;
 
 export const accountRow = named(
   { id: 'Row', description: 'One account in one line; figures are rounded.' },
-  {
+  () => ({
     accountId: z.string(),
     state,
     labels: z.record(z.string(), z.string()),
@@ -267,18 +267,18 @@ export const accountRow = named(
     }),
     silences: z.number().int(),
     rank: z.number().int().describe('Smaller matters more to a person.'),
-  },
+  }),
 ) satisfies z.ZodType<AccountRow>;
 
-export const rowsReply = named('Rows', {
+export const rowsReply = named('Rows', () => ({
   atMs: timeMs(),
   rows: z.array(accountRow).describe('Of every account, in no particular order.'),
-});
+}));
 
-export const accountsReply = named('Accounts', {
+export const accountsReply = named('Accounts', () => ({
   atMs: timeMs(),
   total: z.number().int().describe('Accounts that the query finds.'),
   offset: z.number().int(),
   limit: z.number().int(),
   accounts: z.array(account).describe('Most endangered first.'),
-});
+}));

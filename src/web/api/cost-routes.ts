@@ -11,16 +11,16 @@ import { named, timeMs } from './schemas.ts';
 
 /** What protection cost and kept, as `breakwater report` sums it up; see docs/protection-cost.md. */
 
-const knownSum = named('KnownSum', {
+const knownSum = named('KnownSum', () => ({
   known: z.number(),
   unknown: z.number().int().describe('Orders of which the figure is not known; they are not in the sum.'),
-});
+}));
 
-export const costsReply = named('Costs', {
+export const costsReply = named('Costs', () => ({
   fromMs: timeMs(),
   isComplete: z.boolean().describe('false: older orders of the time were not looked at.'),
   totals: z.array(
-    named('CostTotal', {
+    named('CostTotal', () => ({
       money: z.string(),
       orders: z.number().int(),
       slippage: knownSum,
@@ -28,9 +28,9 @@ export const costsReply = named('Costs', {
       kept: knownSum.describe('By what the price went on within the hour after; negative: it came back.'),
       slippageAtMost: knownSum,
       averted: z.number().int().describe('Orders after which the price passed the liquidation price.'),
-    }) satisfies z.ZodType<CostTotal>,
+    })) satisfies z.ZodType<CostTotal>,
   ),
-});
+}));
 
 const DAY_MS = 86_400_000;
 /** Bounds what one question reads of a long trail. */

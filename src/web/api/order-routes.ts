@@ -74,7 +74,7 @@ const shown = {
   obstacles: z.array(z.string()).describe('Why nothing may happen, as far as it can be seen now.'),
 };
 
-export const orderPreview = named('OrderPreview', shown);
+export const orderPreview = named('OrderPreview', () => shown);
 
 const preview = route({
   id: 'previewOrder',
@@ -114,7 +114,7 @@ const submit = route({
       .describe('Names this order: sent again with the same key, it is not done twice.'),
   }),
   status: 201,
-  reply: named('OrderMade', { order: operatorOrder, ...shown }),
+  reply: named('OrderMade', () => ({ order: operatorOrder, ...shown })),
   async answer(context, { params: { id }, body, caller }) {
     const { order, reason, author: said, withinMs, key } = body;
     const author = authorOf(caller, said);
@@ -145,7 +145,7 @@ const withdraw = route({
       .describe('As it was answered when it was made.'),
   }),
   body: z.strictObject(by),
-  reply: named('OrderWithdrawn', { order: operatorOrder }),
+  reply: named('OrderWithdrawn', () => ({ order: operatorOrder })),
   async answer(context, { params: { id, orderId }, body: { reason, author: said }, caller }) {
     await known(context, id);
     const draft: OperatorOrderDraft = {

@@ -6,10 +6,12 @@ import type { ApiContext, ApiRoute } from './route.ts';
 
 /** Serves the operations of the table, and its description. */
 export function registerApi(app: FastifyInstance, context: ApiContext): void {
-  const description = JSON.stringify(openApi(context.process.version));
-  app.get('/api/v1/openapi.json', { config: { access: 'read' } }, (_request, reply) =>
-    reply.type('application/json').send(description),
-  );
+  let description: string | undefined;
+  app.get('/api/v1/openapi.json', { config: { access: 'read' } }, (_request, reply) => {
+    // Few ask for it: not made before.
+    description ??= JSON.stringify(openApi(context.process.version));
+    return reply.type('application/json').send(description);
+  });
   for (const route of API_ROUTES) register(app, route, context);
 }
 

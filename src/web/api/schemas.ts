@@ -17,11 +17,26 @@ export const mode = () => z.enum(['observe', 'approve', 'enforce']);
 export const subjectKey = () =>
   z.string().min(1).max(200).describe('`position:42`, `creditLine:BTC@1700000000` or `account`.');
 
-/** An object without further keys, which has a name in the description of the API. */
+/**
+ * An object without further keys, which has a name in the description of the API. Replies are only described by it: its
+ * keys are made when something asks for them.
+ */
 export const named = <S extends z.ZodRawShape>(
   meta: string | { id: string; description: string },
-  shape: S,
-) => z.strictObject(shape).meta(typeof meta === 'string' ? { id: meta } : meta);
+  shape: () => S,
+): z.ZodObject<S, z.core.$strict> => {
+  let made: S | undefined;
+  const schema = new z.ZodObject({
+    type: 'object',
+    get shape() {
+      return (made ??= shape());
+    },
+    catchall: NO_MORE,
+  }) as unknown as z.ZodObject<S, z.core.$strict>;
+  return schema.meta(typeof meta === 'string' ? { id: meta } : meta);
+};
+
+const NO_MORE = z.never();
 
 const authored = {
   author: z.string(),
@@ -30,20 +45,17 @@ const authored = {
   seal: z.string().exactOptional().describe('Where there is an `operators.key`: made with it.'),
 };
 
-export const pause = named(
-  { id: 'Pause', description: 'No actions.' },
-  {
-    kind: z.literal('pause'),
-    id: z.string(),
-    accountId: z.string().nullable().describe('null: everywhere.'),
-    expiresAtMs: timeMs().nullable().describe('Unix milliseconds; null: until it is lifted.'),
-    ...authored,
-  },
-) satisfies z.ZodType<Pause>;
+export const pause = named({ id: 'Pause', description: 'No actions.' }, () => ({
+  kind: z.literal('pause'),
+  id: z.string(),
+  accountId: z.string().nullable().describe('null: everywhere.'),
+  expiresAtMs: timeMs().nullable().describe('Unix milliseconds; null: until it is lifted.'),
+  ...authored,
+})) satisfies z.ZodType<Pause>;
 
 export const silence = named(
   { id: 'Silence', description: 'No actions and no notifications of one rule.' },
-  {
+  () => ({
     kind: z.literal('silence'),
     id: z.string(),
     accountId: z.string().nullable().describe('null: everywhere.'),
@@ -51,7 +63,7 @@ export const silence = named(
     subject: z.string().nullable().describe('null: all subjects of the rule.'),
     expiresAtMs: timeMs(),
     ...authored,
-  },
+  }),
 ) satisfies z.ZodType<Silence>;
 
 export const acknowledgement = named(
@@ -59,7 +71,7 @@ export const acknowledgement = named(
     id: 'Acknowledgement',
     description: 'Somebody sees to it: no reminders and no escalation, until it is over or gets worse.',
   },
-  {
+  () => ({
     kind: z.literal('acknowledgement'),
     id: z.string(),
     accountId: z.string().nullable().describe('null: it is about no account.'),
@@ -69,10 +81,10 @@ export const acknowledgement = named(
     stage: z.number().int().describe('A higher one is worse, and is told.'),
     expiresAtMs: timeMs(),
     ...authored,
-  },
+  }),
 ) satisfies z.ZodType<Acknowledgement>;
 
-export const queueLine = named('Queue', {
+export const queueLine = named('Queue', () => ({
   queue: z.string(),
   waiting: z.number().int(),
   active: z.number().int(),
@@ -80,20 +92,20 @@ export const queueLine = named('Queue', {
   failed: z.number().int(),
   oldestMs: timeMs().nullable().describe('When the oldest waiting job came; null: none waits.'),
   isPaused: z.boolean().describe('Somebody has paused it: nothing is taken out of it.'),
-});
+}));
 
-export const readiness = named('Readiness', {
+export const readiness = named('Readiness', () => ({
   ready: z.boolean(),
   checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), why: z.string() })),
-});
+}));
 
-export const me = named('Me', {
+export const me = named('Me', () => ({
   name: z.string().nullable().describe('null: nobody in particular, or a token that several share.'),
   scopes: z.array(z.enum(SCOPES)),
   address: z.string().describe('From where.'),
-});
+}));
 
-export const overview = named('Overview', {
+export const overview = named('Overview', () => ({
   version: z.string(),
   instance: z.string().describe('The process that answers.'),
   atMs: timeMs(),
@@ -105,7 +117,7 @@ export const overview = named('Overview', {
     .describe('Rules that fire, once per subject.'),
   headline: named(
     { id: 'Headline', description: 'How all accounts are: the worst state first, with a count by cause.' },
-    {
+    () => ({
       kind: z.enum(STATE_KINDS),
       severity: severity().nullable(),
       words: z.string(),
@@ -119,7 +131,7 @@ export const overview = named('Overview', {
           accountIds: z.array(z.string()).describe('The first of them.'),
         }),
       ),
-    },
+    }),
   ),
   pauses: z.array(pause),
   silences: z.array(silence),
@@ -152,11 +164,11 @@ export const overview = named('Overview', {
   may: z
     .strictObject({ control: z.boolean(), operate: z.boolean(), topUp: z.boolean() })
     .describe('What this server is set up to do for those who have the scope or the control token.'),
-});
+}));
 
 export type OverviewReply = z.output<typeof overview>;
 
-export const observedReply = named('Observed', {
+export const observedReply = named('Observed', () => ({
   orders: z.array(
     z.strictObject({
       seq: z.number().int().describe('Number of its record in the audit.'),
@@ -184,9 +196,9 @@ export const observedReply = named('Observed', {
       words: z.string(),
     }),
   ),
-});
+}));
 
-export const historyReply = named('History', {
+export const historyReply = named('History', () => ({
   subject: z.string(),
   points: z.array(
     z.strictObject({
@@ -194,9 +206,9 @@ export const historyReply = named('History', {
       values: z.record(z.string(), z.union([z.number(), z.string()])),
     }),
   ),
-});
+}));
 
-export const storyEntry = named('StoryEntry', {
+export const storyEntry = named('StoryEntry', () => ({
   seq: z.number().int().describe('Of the audit record.'),
   part: z.number().int().describe('Tells the entries of one record apart.'),
   atMs: timeMs(),
@@ -210,33 +222,33 @@ export const storyEntry = named('StoryEntry', {
   tookMs: z.number().exactOptional().describe('Of an outcome: since its request was recorded.'),
   alarm: z.boolean().exactOptional(),
   detail: z.record(z.string(), z.unknown()),
-}) satisfies z.ZodType<StoryEntry>;
+})) satisfies z.ZodType<StoryEntry>;
 
-export const storyReply = named('Story', {
+export const storyReply = named('Story', () => ({
   entries: z.array(storyEntry),
   nextBeforeSeq: z
     .number()
     .int()
     .nullable()
     .describe('`beforeSeq` of the next, older part; null: there is none.'),
-});
+}));
 
 export const auditReply = named(
   {
     id: 'AuditRecord',
     description: 'One record of the audit trail. Addresses and memos of transfers are left out.',
   },
-  {
+  () => ({
     hash: z.string(),
     record: z.looseObject({ seq: z.number().int(), accountId: z.string(), atMs: timeMs() }),
     inputs: z
       .record(z.string(), z.unknown())
       .nullable()
       .describe('What a decision was computed from; null for other records.'),
-  },
+  }),
 );
 
-export const actionLine = named('Action', {
+export const actionLine = named('Action', () => ({
   id: z.string().describe('The same for every state of one request.'),
   accountId: z.string(),
   market: z.string().nullable().describe('null: all markets of the account.'),
@@ -247,21 +259,21 @@ export const actionLine = named('Action', {
   atMs: timeMs(),
   tookMs: z.number().nullable(),
   words: z.string(),
-}) satisfies z.ZodType<ActionLine>;
+})) satisfies z.ZodType<ActionLine>;
 
-export const actionsReply = named('Actions', { actions: z.array(actionLine) });
+export const actionsReply = named('Actions', () => ({ actions: z.array(actionLine) }));
 
-export const topUpOffer = named('TopUpOffer', {
+export const topUpOffer = named('TopUpOffer', () => ({
   tickers: z.array(z.string()).describe('The first one is the default.'),
   minAmount: decimal().nullable(),
   maxAmount: decimal().nullable(),
-});
+}));
 
-export const topUpOfferReply = named('TopUpOfferReply', {
+export const topUpOfferReply = named('TopUpOfferReply', () => ({
   offer: topUpOffer.nullable().describe('null: nothing is configured.'),
-});
+}));
 
-export const topUpReply = named('TopUp', {
+export const topUpReply = named('TopUp', () => ({
   url: z.string().describe('Personal, and good for one use: open it, do not keep it.'),
   uniqueId: z.string(),
   opensWith: z
@@ -269,27 +281,29 @@ export const topUpReply = named('TopUp', {
     .describe(
       'Open it from a link with `referrerpolicy="origin"` and without `noreferrer`: the card provider demands a Referer header.',
     ),
-});
+}));
 
-export const answerReply = named('Answer', {
+export const answerReply = named('Answer', () => ({
   reference: z.string(),
   decision: z.enum(['approve', 'veto']),
   author: z.string(),
   reason: z.string(),
   atMs: timeMs(),
-});
+}));
 
-export const liftedReply = named('Lifted', { lifted: z.array(z.union([pause, silence, acknowledgement])) });
+export const liftedReply = named('Lifted', () => ({
+  lifted: z.array(z.union([pause, silence, acknowledgement])),
+}));
 
-export const acknowledgedReply = named('Acknowledged', {
+export const acknowledgedReply = named('Acknowledged', () => ({
   acknowledgements: z
     .array(acknowledgement)
     .describe('In force now; where somebody had acknowledged it before, theirs.'),
-});
+}));
 
-export const errorReply = named('Error', {
+export const errorReply = named('Error', () => ({
   error: z.strictObject({ code: z.enum(API_ERROR_CODES), message: z.string() }),
-});
+}));
 
 /** What is answered is written out, never changed. */
 export type Immutable<T> = unknown extends T

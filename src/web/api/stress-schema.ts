@@ -15,7 +15,7 @@ const effect = {
   keptWith: z.number().describe('Share of the equity that is left with the rules.'),
 };
 
-const stressCase = named('StressCase', {
+const stressCase = named('StressCase', () => ({
   scenario: z.string(),
   title: z.string(),
   about: z.string(),
@@ -23,18 +23,18 @@ const stressCase = named('StressCase', {
   liquidatedWithout: z.number().int().describe('Accounts.'),
   liquidatedWith: z.number().int().describe('Accounts.'),
   ...effect,
-});
+}));
 
-const accountCase = named('StressAccountCase', {
+const accountCase = named('StressAccountCase', () => ({
   accountId: z.string(),
   scenario: z.string(),
   conditions: z.string(),
   liquidatedWithout: z.boolean(),
   liquidatedWith: z.boolean(),
   ...effect,
-});
+}));
 
-const stored = named('Stress', {
+const stored = named('Stress', () => ({
   version: z.literal(1),
   result: z
     .strictObject({
@@ -49,9 +49,9 @@ const stored = named('Stress', {
     .describe('null: no run has finished a scenario yet.'),
   lastRun: z.strictObject(run),
   nextAtMs: timeMs(),
-});
+}));
 
-export const stressReply = named('StressStatus', {
+export const stressReply = named('StressStatus', () => ({
   scheduled: z.boolean().describe('Whether the config has a schedule.'),
   stored: stored.nullable().describe('null: none is scheduled, or none has run yet.'),
-});
+}));
