@@ -155,7 +155,7 @@ export class PlayedMarket {
       direction: lacks === 'side' ? unknown('stale') : known(isLong ? 'long' : 'short'),
       sizeBase: String(size) as DecimalString,
       markPrice: lacks === 'mark' ? unknown('stale') : known(this.#price(this.mark)),
-      markError: known(0),
+      markError: known(this.#tick !== undefined && lacks === 'side' ? this.#tick : 0),
       liquidationPrice: hasNone ? NONE : known(this.#price(liquidation)),
       liquidationDistance: hasNone ? NONE : known(distance),
       liquidationState: distance < 0 ? 'liquidation' : distance < 0.01 ? 'margin_call' : 'none',
@@ -178,4 +178,3 @@ function held(
 ): Held {
   return { positionId, side, isLong, size, openDate: 1, liquidation };
 }
-

@@ -4,11 +4,13 @@ import { episodeKeyOf, type GateContext } from '../../../src/core/intents/gate.t
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { changeLane, type LaneChange } from '../../../src/core/lanes/lane-change.ts';
+import { onClock } from '../../../src/core/lanes/lane-clock.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane, type RequestStep } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
-import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
+import { hold, recover, release, startEpoch, takeUp } from '../../../src/core/lanes/recover-lane.ts';
+import type { OrderRecord } from '../../../src/core/orders/cancel-policy.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
@@ -78,6 +80,8 @@ class PlayedLane {
   readonly #settings: AccountSettings;
   readonly #isWhole: boolean;
   #gate: GateContext = openGate;
+  #orders: OrderRecord | undefined;
+  #standsIn = false;
   #requests: {
     readonly request: ActionRequest;
     readonly positionId: string | null;
@@ -104,7 +108,12 @@ class PlayedLane {
   }
 
   get #context(): LaneContext {
-    return { settings: this.#settings, gate: this.#gate };
+    return {
+      settings: this.#settings,
+      gate: this.#gate,
+      ...(this.#orders === undefined ? {} : { orders: this.#orders }),
+      ...(this.#standsIn ? { standsIn: true as const } : {}),
+    };
   }
 
   move(): void {
@@ -135,6 +144,27 @@ class PlayedLane {
       this.#take('new store', { state, events: [] });
     } else if (what < 0.74)
       this.#take('vouched for', { state: acknowledgeNoPriorOrders(this.#state), events: [] });
+    else if (this.#isWhole) this.#happenAround(what);
+  }
+
+  /** What others do to the lane, its clock and its account. */
+  #happenAround(what: number): void {
+    const nowMs = this.#nowMs;
+    if (what < 0.78) this.#take('taken up', takeUp(this.#state, this.#settings, nowMs));
+    else if (what < 0.82) {
+      const byMs = this.#dice.of(-30_000, 5_000, 60_000);
+      this.#nowMs += byMs;
+      const step = byMs > 0 ? { byMs, untilMs: nowMs + byMs } : null;
+      const state = onClock(this.#state, this.#settings, { nowMs: this.#nowMs, step });
+      this.#take(`the clock is set by ${byMs}`, { state, events: [] });
+    } else if (what < 0.9) {
+      this.#orders = { acceptedMs: nowMs - 10_000, refusedMs: nowMs - this.#dice.of(5_000, 10_000, 30_000) };
+      this.lines.push(`orders of the account: ${JSON.stringify(this.#orders)}`);
+    } else if (what < 0.93) {
+      const held = hold(this.#state, 'account');
+      if (held !== undefined) this.#take('held', { state: held, events: [] });
+    } else if (what < 0.97) this.#take('released', { state: release(this.#state, 'account'), events: [] });
+    else this.#standsIn = !this.#standsIn;
   }
 
   /** A rule fires, or goes on to its next stage. */
@@ -259,7 +289,11 @@ class PlayedLane {
   #poll(): void {
     const positions = this.#market.views();
     const ageMs = this.#isWhole ? this.#dice.of(0, 500, 500, 1_000) : this.#dice.of(5, 5, 5, 300);
-    const observation = { ...this.#read(ageMs, positions), complete: this.#dice.hits(0.93) };
+    const observation = {
+      ...this.#read(ageMs, positions),
+      complete: this.#dice.hits(0.93),
+      ...(this.#isWhole && this.#dice.hits(0.1) ? { notOpenYet: ['41'] } : {}),
+    };
     const shown = positions.map(({ positionId, sizeBase }) => `${positionId} ${sizeBase}`).join(', ');
     this.lines.push(`-- ${this.#nowMs} mark ${this.#market.mark.toPrecision(6)}: ${shown}`);
     this.#take('', observeRead(this.#state, observation, this.#settings, this.#nowMs));
@@ -297,13 +331,18 @@ class PlayedLane {
       this.#take('dies meanwhile', recover(this.#state, this.#settings, this.#nowMs));
       return true;
     }
-    this.#take('', finish(this.#state, this.#answer(step, this.#isWhole ? tookMs : 20), this.#settings, this.#nowMs));
+    this.#take(
+      '',
+      finish(this.#state, this.#answer(step, this.#isWhole ? tookMs : 20), this.#settings, this.#nowMs),
+    );
     return true;
   }
 
   #answer(step: RequestStep, tookMs: number): StepResult {
     if (step.kind === 'readPositions') {
-      const observation = this.#dice.hits(0.1) ? null : this.#read(this.#isWhole ? tookMs : 10, this.#market.views());
+      const observation = this.#dice.hits(0.1)
+        ? null
+        : this.#read(this.#isWhole ? tookMs : 10, this.#market.views());
       return { kind: 'readPositions', observation };
     }
     const fate = this.#dice.next();
