@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
+import { recorder } from '../../../src/core/audit/audit-event.ts';
+import type { LaneState, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import {
   awaitsLastPrice,
@@ -13,7 +14,14 @@ import {
   isRacing,
   measuredBy,
   placingGaps,
+  taughtByPrice,
 } from '../../../src/core/orders/activation-gap.ts';
+import {
+  isAfterOutage,
+  restInClosedMarket,
+  suspectStops,
+  trustStops,
+} from '../../../src/core/orders/after-outage.ts';
 import { isSpent } from '../../../src/core/orders/beside.ts';
 import {
   cancelAnswerMs,
@@ -21,6 +29,7 @@ import {
   whyNeverCancelled,
   whyNotCancelled,
 } from '../../../src/core/orders/cancel-policy.ts';
+import { coarserStep, forgetStep, marketOf } from '../../../src/core/orders/market-steps.ts';
 import { mayRaiseNet, netExposure, netRoom } from '../../../src/core/orders/net-exposure.ts';
 import { requestOf } from '../../../src/core/orders/order-request.ts';
 import { orderSetDifference } from '../../../src/core/orders/order-set.ts';
@@ -142,6 +151,7 @@ function accountLines(scene: SetScene): readonly string[] {
   const about = { key: 'k', ruleId: 'r' };
   const trial = trialOrder({ state, read, market, settings, nowMs: NOW_MS }, about);
   return [
+    ...learnedLines(scene),
     `read ${short(absorbed.orders)} | filled ${short(absorbed.filled)} | moved ${short(absorbed.ambiguous)}`,
     `cancelled ${short(afterCancel(state.orders, sent, settings))}`,
     `spot cancelled ${short(afterCancel(state.orders, { ...sent, types: ['spot'] }, settings))}`,
@@ -149,6 +159,31 @@ function accountLines(scene: SetScene): readonly string[] {
     `stops ${JSON.stringify(standingStops(state, state.epoch))}`,
     `trial ${trial === undefined ? '' : wantLine(trial, scene)}`,
     `cancel ${judgeCancel(state, { settings }, NOW_MS)} answered in ${cancelAnswerMs(state)}`,
+  ];
+}
+
+/** What refusals and outages teach. */
+function learnedLines({ state, settings, read, nowMs }: SetScene): readonly string[] {
+  const [order] = state.orders;
+  const audit = recorder('desk', state.market, nowMs);
+  const known = ({ learnedBasis, measuredBasis, learnedSteps, orders }: LaneState): string =>
+    JSON.stringify([learnedBasis, measuredBasis, learnedSteps, orders.map(({ status }) => status)]);
+  const steps = (['amountStep', 'priceStep', 'side'] as const).map((reason) => [
+    order && coarserStep(reason, order.request, state, settings)?.words,
+    known(forgetStep(state, reason)),
+    ...[true, false].map(
+      (isGivenUp) => order && known(taughtByPrice(state, order, { reason, isGivenUp }, settings)),
+    ),
+  ]);
+  const outages = [60_000, 60_001].map((gapMs) => {
+    const later = { ...read, sentAtMs: read.receivedAtMs + gapMs };
+    return isAfterOutage(read, later, settings);
+  });
+  return [
+    JSON.stringify([steps, marketOf(state, settings), outages]),
+    [suspectStops(state, 'outage', audit), trustStops(state)].map(known).join(' '),
+    audit.events.map(({ kind, reason }) => `${kind} ${reason}`).join(),
+    JSON.stringify(restInClosedMarket(state, nowMs).retryAtMs),
   ];
 }
 

@@ -61,16 +61,19 @@ export function sceneOf(dice: Dice): SetScene {
     orders,
     read,
     latestRead: read,
-    marks: Array.from({ length: dice.of(0, 2, 4) }, (_, index) => ({
-      atMs: NOW_MS - dice.of(500, 1_000, 3_000, 3_500) * (4 - index),
-      mark: price(dice.of(-2, -1, 0, 1, 2)),
-    })),
+    marks: marksOf(dice, positions),
     ...(dice.hits(0.3) ? { learnedBasis: dice.of(0, 0.005, 0.01, 0.02, 0.1) } : {}),
     ...(dice.hits(0.2) ? { learnedInFavour: dice.of(0, 0.01, 0.2) } : {}),
     ...(dice.hits(0.3)
       ? { measuredBasis: dice.of({ low: 0.01, high: 0.015 }, { low: -0.01, high: 0.02 }) }
       : {}),
     ...(dice.hits(0.5) ? { roundTripMs: dice.of(100, 125, 400, 500, 600, 1_000) } : {}),
+    ...(dice.hits(0.3)
+      ? { learnedSteps: dice.of({ amountStep: '2' as DecimalString }, { priceStep: '10' as DecimalString }) }
+      : {}),
+    ...(dice.hits(0.3)
+      ? { learnedMaintenance: { low: dice.of(0.02, 0.03, 0.04), high: 0.05, agreeing: dice.of(1, 2) } }
+      : {}),
     ...(dice.hits(0.3) ? { roomTakenMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
     ...(dice.hits(0.2) ? { coverRoomTakenMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
     ...(dice.hits(0.5) ? { orderAcceptedMs: NOW_MS - dice.of(500, 10_000, 10_500) } : {}),
@@ -99,6 +102,16 @@ export function sceneOf(dice: Dice): SetScene {
   const open = intents.filter(({ end }) => end === null);
   const mayCancel = dice.hits(0.7);
   return { state, read, admitted: { intents: open, covers }, market, settings, nowMs: NOW_MS, mayCancel };
+}
+
+/** Up to the mark that is shown now, often on its way towards liquidation. */
+function marksOf(dice: Dice, positions: readonly ReadPosition[]): NonNullable<LaneState['marks']> {
+  const now = Number(positions[0]?.markPrice ?? 1_000);
+  const earlier = Array.from({ length: dice.of(0, 1, 1, 2, 3) }, () => ({
+    atMs: NOW_MS - 500 - dice.of(500, 1_000, 3_000, 3_500, 20_000),
+    mark: now + STEP * dice.of(-4, -2, -1, 0, 1, 2, 4),
+  }));
+  return [...earlier.toSorted((a, b) => a.atMs - b.atMs), { atMs: NOW_MS - 500, mark: now }];
 }
 
 const price = (steps: number): number => 1_000 + steps * STEP;
