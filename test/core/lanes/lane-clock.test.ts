@@ -129,6 +129,7 @@ describe('what people were asked', () => {
   test('no wait is over by a step ahead, and it moves once', () => {
     const now = at(OLD_MS + 3_600_000, 3_600_000);
     const moved = approvalsOnClock(asked(), now);
+    expect(moved).toMatchObject({ version: 1, rebasedMs: now.nowMs });
     expect(moved.questions[0]).toMatchObject({
       openedMs: now.nowMs - 5_000,
       untilMs: now.nowMs + 55_000,
@@ -143,8 +144,9 @@ describe('what people were asked', () => {
     ['asked last', { askedMs: OLD_MS }, -5_000],
   ])('nor does a step back make one longer: what was %s is dated now', (_what, changed, agoMs) => {
     const nowMs = OLD_MS - 1_001;
-    const back = approvalsOnClock(asked(changed), at(nowMs)).questions[0];
-    expect(back).toMatchObject({ openedMs: nowMs + agoMs, untilMs: nowMs + 55_000 });
+    const set = approvalsOnClock(asked(changed), at(nowMs));
+    expect(set.version).toBe(1);
+    expect(set.questions[0]).toMatchObject({ openedMs: nowMs + agoMs, untilMs: nowMs + 55_000 });
     const within = asked(changed);
     expect(approvalsOnClock(within, at(OLD_MS - 1_000))).toBe(within);
   });

@@ -6,7 +6,9 @@ import {
   recoverAccount,
 } from '../../../src/core/lanes/account-lane.ts';
 import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
-import { takeUp } from '../../../src/core/lanes/recover-lane.ts';
+import { rebase, takeUp } from '../../../src/core/lanes/recover-lane.ts';
+import { Dice } from '../../support/dice.ts';
+import { sceneOf } from '../orders/scenes.ts';
 import { at, Driver } from './driver.ts';
 import { action, half, settings } from './fixtures.ts';
 
@@ -66,4 +68,34 @@ test('an account that is taken up with nothing in progress leaves its lanes alon
     events: [],
   });
   expect(taken.lanes).toBe(lanes);
+});
+
+test('a lane from a clock that was ahead: nothing in it lies later than it can', () => {
+  const nowMs = 1_000;
+  const dice = new Dice(4);
+  for (let index = 0; index < 50; index++) {
+    const { state } = sceneOf(dice);
+    const aheadMs = 10_000_000;
+    const intents = state.intents.map((intent) => ({ ...intent, endedMs: aheadMs, stageAtMs: aheadMs }));
+    const orders = state.orders.map((order) => ({ ...order, unwantedSinceMs: aheadMs }));
+    const doubt = { why: 'processDied', sinceMs: aheadMs, sentAhead: [] } as const;
+    const retryAtMs = { reduce: aheadMs, cover: aheadMs, cancel: aheadMs, read: aheadMs };
+    const ahead = { ...state, intents, orders, doubt, retryAtMs, cancelPendingUntilMs: aheadMs };
+    const back = rebase(ahead, settings, nowMs);
+    const longest = nowMs + settings.fillWithinMs;
+    expect(back.retryAtMs).toEqual({ reduce: longest, cover: longest, cancel: longest, read: longest });
+    expect(back.cancelPendingUntilMs).toBe(nowMs + settings.lateArrivalMs);
+    expect(back.doubt?.sinceMs).toBe(nowMs);
+    expect(back).toMatchObject({ read: null, latestRead: null, marks: [] });
+    for (const intent of back.intents) {
+      expect(intent).toMatchObject({ openedMs: nowMs, stageAtMs: nowMs, endedMs: nowMs });
+      expect(intent.deadlineMs).toBe(nowMs + settings.intentTtlMs);
+    }
+    for (const [order, before] of back.orders.map((one, at) => [one, orders[at]] as const)) {
+      expect(order).toMatchObject({ sentMs: nowMs, unwantedSinceMs: nowMs });
+      expect(order.activatedMs).toBe(before?.activatedMs === null ? null : nowMs);
+      expect(order.reachedMs).toBe(before?.reachedMs === null ? null : nowMs);
+      expect(order.arrivedByMs).toBe(nowMs + settings.lateArrivalMs);
+    }
+  }
 });

@@ -168,13 +168,13 @@ function learnedLines({ state, settings, read, nowMs }: SetScene): readonly stri
   const audit = recorder('desk', state.market, nowMs);
   const known = ({ learnedBasis, measuredBasis, learnedSteps, orders }: LaneState): string =>
     JSON.stringify([learnedBasis, measuredBasis, learnedSteps, orders.map(({ status }) => status)]);
-  const steps = (['amountStep', 'priceStep', 'side'] as const).map((reason) => [
-    order && coarserStep(reason, order.request, state, settings)?.words,
-    known(forgetStep(state, reason)),
-    ...[true, false].map(
+  const steps = (['amountStep', 'priceStep', 'side'] as const).map((reason) => ({
+    words: order && coarserStep(reason, order.request, state, settings)?.words,
+    forgotten: known(forgetStep(state, reason)),
+    taught: [true, false].map(
       (isGivenUp) => order && known(taughtByPrice(state, order, { reason, isGivenUp }, settings)),
     ),
-  ]);
+  }));
   const outages = [60_000, 60_001].map((gapMs) => {
     const later = { ...read, sentAtMs: read.receivedAtMs + gapMs };
     return isAfterOutage(read, later, settings);
@@ -191,10 +191,8 @@ function linesOf(scene: SetScene): readonly string[] {
   const { state, read } = scene;
   return [
     ...differenceLines(scene),
-    ...read.positions.flatMap((position) => [
-      positionLine(position, scene),
-      ...state.orders.map((order) => orderLine(order, position, scene)),
-    ]),
+    ...read.positions.map((position) => positionLine(position, scene)),
+    ...read.positions.flatMap((position) => state.orders.map((order) => orderLine(order, position, scene))),
     ...accountLines(scene),
   ];
 }
