@@ -130,6 +130,7 @@ function positionOf(dice: Dice, positionId: string, isHedged: boolean): ReadPosi
     openDate: dice.of(1, 1, 1, 2, null),
     direction: lacks === 'side' ? null : isLong ? 'long' : 'short',
     sizeBase: amount(dice),
+    ...(dice.hits(0.1) ? { sizeBeforeBase: '6' as DecimalString } : {}),
     markPrice: lacks === 'mark' ? null : text(steps),
     markError: dice.of(0, 0, 0, 5),
     liquidationPrice: lacks === 'liquidation' ? dice.of('none', null) : text(liquidationSteps),
