@@ -67,7 +67,9 @@ export function ledgerOnClock(ledger: LimitLedger, { nowMs, step }: LaneMoment):
 export function approvalsOnClock(approvals: Approvals, { nowMs, step }: LaneMoment): Approvals {
   const { questions } = approvals;
   if (questions.length === 0) return approvals;
-  const latestMs = Math.max(...questions.map(({ openedMs, askedMs }) => Math.max(openedMs, askedMs ?? 0)));
+  const latestMs = Math.max(
+    ...questions.map(({ openedMs, askedMs }) => Math.max(openedMs, askedMs ?? openedMs)),
+  );
   if (latestMs > nowMs + CLOCK_TOLERANCE_MS) {
     return { ...approvals, questions: moved(questions, nowMs - latestMs) as Approvals['questions'] };
   }

@@ -126,9 +126,10 @@ export function measuredBy(
 
 type Priced = ReadPosition & { readonly markPrice: NonNullable<ReadPosition['markPrice']> };
 
-interface GapPart {
-  readonly gap: Decimal;
-  readonly part?: OwnOrder['part'];
+interface PlacingGaps {
+  readonly near: Decimal;
+  /** Absent: one order will do. */
+  readonly far?: Decimal;
 }
 
 /** Of the distance to liquidation: what the nearer of two orders may take, and what the farther may. */
@@ -142,7 +143,7 @@ const APART = 1.5;
  * at most half of the distance to liquidation, never less than a standing market needs. Two gaps where that is not
  * enough or an inversion has shown a wider basis: nobody knows which price is ahead until one order fills.
  */
-export function placingGaps(position: Priced, direction: Direction, scene: SetScene): readonly GapPart[] {
+export function placingGaps(position: Priced, direction: Direction, scene: SetScene): PlacingGaps {
   const { market, state } = scene;
   const { marks = [], measuredBasis, learnedBasis = 0 } = state;
   const { low, high } = measuredBasis ?? { low: 0, high: learnedBasis };
@@ -158,11 +159,7 @@ export function placingGaps(position: Priced, direction: Direction, scene: SetSc
     left === undefined ? gap : maxDecimal(minDecimal(gap, left.times(decimalFromNumber(share))), standing);
   const near = upTo(small, NEAR_SHARE);
   const far = upTo(wide, FAR_SHARE);
-  if (far.lt(near.times(decimalFromNumber(APART)))) return [{ gap: near }];
-  return [
-    { gap: near, part: 'near' },
-    { gap: far, part: 'far' },
-  ];
+  return far.lt(near.times(decimalFromNumber(APART))) ? { near } : { near, far };
 }
 
 /** The same on the other side of the market, where no liquidation bounds it: one gap. */

@@ -214,7 +214,7 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
   // Of what is closed past the net exposure, a part that filled alone would leave a rest that may not be.
   const isWhole = need.budget === undefined && scene.settings.hedge === 'net' && isHedged(scene.read);
   const share = addition.part === undefined && !isWhole ? nearShare(amount, gaps, scene) : undefined;
-  const { gap } = (share === undefined ? gaps.at(-1) : gaps[0]) ?? { gap: undefined };
+  const gap = share === undefined ? (gaps.far ?? gaps.near) : gaps.near;
   const part = share === undefined ? addition.part : 'near';
   const shape = shapeReduce(view, slippage, scene.market, gap);
   pushShape(need, { ...addition, amount: share ?? amount, part, shape }, plan);
@@ -254,12 +254,12 @@ function pushShape({ winner, position }: ReduceNeed, addition: ShapedAddition, p
 /** What the nearer of two orders takes: undefined where there is only one gap, or too little for two. */
 function nearShare(
   amount: Decimal,
-  gaps: readonly unknown[],
+  { far }: ReturnType<typeof placingGaps>,
   { market, settings }: SetScene,
 ): Decimal | undefined {
   // Where no cancel is sure to reach it, what stands already is the nearer one.
   const isRemoved = settings.cancelCoversStops && settings.cancel !== 'never';
-  if (gaps.length === 1 || !isRemoved) return undefined;
+  if (far === undefined || !isRemoved) return undefined;
   const near = roundToStep(amount.times(decimalFromNumber(NEAR_PART)), toDecimal(market.amountStep), 'down');
   const least = leastAmount(market);
   return near.gte(least) && amount.minus(near).gt(near) ? near : undefined;

@@ -158,10 +158,6 @@ function differReduce(
       order.trial !== true &&
       (order.role === 'reduce' || (triggered && hasTriggered(order, open, scene))),
   );
-  if (open.length === 0) {
-    for (const order of own) plan.remove.push({ order, why: 'resolved' });
-    return undefined;
-  }
   const group = scene.admitted.intents.filter(
     (intent) => intent.positionId === id && intent.targetBase !== null,
   );

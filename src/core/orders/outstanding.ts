@@ -193,7 +193,7 @@ function subsetOfSum(own: readonly OwnOrder[], sum: Decimal): readonly OwnOrder[
 
 function burden(subset: readonly OwnOrder[]): number {
   const covers = subset.filter((order) => order.role === 'cover').length;
-  return covers * (MAX_MATCHED + 1) + subset.length;
+  return covers * MAX_MATCHED + subset.length;
 }
 
 /** Notes on which sides of its activation the mark was seen for certain since the order arrived. */

@@ -96,7 +96,7 @@ export class RuleRun {
     fieldCache: FieldCache<K>,
   ): void {
     const entries = this.#before[rule.index] ?? NO_ENTRIES;
-    const entry = entries.length === 0 ? undefined : findEntry(entries, subject.key);
+    const entry = findEntry(entries, subject.key);
     if (selected === false && subject.frozen !== undefined && entry !== undefined) {
       // What cannot be judged cannot have left the selection either.
       return this.#freeze(rule, subject.key, entry, subject.frozen);
@@ -109,9 +109,9 @@ export class RuleRun {
     const why = subject.frozen ?? (selected === true ? undefined : selected);
     if (why !== undefined) return this.#freeze(rule, subject.key, entry, why);
     const { latches } = rule;
-    if (latches.length > 0) loadLatches(latches, entry);
+    loadLatches(latches, entry);
     const truth: Truth = rule.condition.judge(latches);
-    const latched = truth === UNKNOWN || latches.length === 0 ? '' : writeLatches(latches);
+    const latched = truth === UNKNOWN ? '' : writeLatches(latches);
     // Most rules are inactive for most subjects: nothing to step, nothing to keep.
     if (truth === FALSE && entry === undefined && latched === '') {
       return this.#decide(rule, subject.key, { phase: 'inactive', reason: 'conditionNotMet' });

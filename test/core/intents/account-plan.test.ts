@@ -214,6 +214,16 @@ describe('a reduction for the account as a whole', () => {
     expect(sizes['1']).toBeCloseTo(2, 6);
   });
 
+  test.each([2, -2])(
+    'until a share of the funds is margin, where positions of %d share nothing: of either side',
+    (base) => {
+      const isolated = accountOf([{ base }], 25, { marginModel: 'isolated' });
+      // 20 of 25 is margin; 15 is asked for.
+      const sizes = sizesOf(plan({ kind: 'untilMarginUsage', asset: 'USDT', usage: 0.6 }, isolated));
+      expect(sizes[0]).toBeCloseTo(1.5, 6);
+    },
+  );
+
   test('property: never lowers the distance, whichever orders fill, and reaches what it can', () => {
     const side = fc.record({
       base: fc.double({ min: 0.5, max: 20, noNaN: true }),

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { known } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
+import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver } from '../lanes/driver.ts';
-import { action } from '../lanes/fixtures.ts';
+import { action, market } from '../lanes/fixtures.ts';
 
 const until: ActionSpec = {
   kind: 'reduce',
@@ -102,5 +104,71 @@ describe('isolated margin: a reduction that leaves the liquidation price where i
       ),
       { numRuns: 500 },
     );
+  });
+});
+
+/** What a lane learns of a position of 1 at 1000 from a read behind a reduction. */
+describe('a reduction tells by how much the liquidation price moved', () => {
+  const ofShort = (view: PositionView): PositionView => ({ ...view, direction: known('short' as const) });
+
+  function learned(before: PositionView, after: PositionView, gapMs = 1_000, rate = RATE) {
+    const driver = new Driver({ marketSettings: () => ({ ...market, maintenanceMargin: rate }) });
+    driver.read(before);
+    driver.later(gapMs - 10).read(after);
+    return driver.state.margins?.map(({ margin }) => margin)[0] ?? 'nothing';
+  }
+
+  // A pool would have moved it by 58.9: a quarter of that is 14.7, three quarters are 44.1.
+  test.each([
+    ['970', 'own'],
+    ['955.5', 'own'],
+    ['955.1', 'nothing'],
+    ['984.5', 'own'],
+    ['984.9', 'nothing'],
+    ['926', 'nothing'],
+    ['925.7', 'shared'],
+  ])('half of a long of 970 is closed, and it is at %s', (liquidation, margin) => {
+    expect(learned(isolated('1'), at({ size: '0.5', liquidation }))).toBe(margin);
+  });
+
+  // By 57.2 on the way up: 14.3, and 42.9.
+  test.each([
+    ['1044.2', 'own'],
+    ['1044.4', 'nothing'],
+    ['1072.8', 'nothing'],
+    ['1073', 'shared'],
+  ])('half of a short of 1030 is closed, and it is at %s', (liquidation, margin) => {
+    const before = ofShort(at({ liquidation: '1030' }));
+    expect(learned(before, ofShort(at({ size: '0.5', liquidation })))).toBe(margin);
+  });
+
+  test.each([
+    ['0.9', 'own'],
+    ['0.901', 'nothing'],
+  ])('a tenth has to be closed: %s is left', (size, margin) => {
+    expect(learned(isolated('1'), isolated(size))).toBe(margin);
+  });
+
+  test.each([
+    [30_000, 'own'],
+    [30_001, 'nothing'],
+  ])('within half a minute: the reads are %i ms apart', (gapMs, margin) => {
+    expect(learned(isolated('1'), isolated('0.5'), gapMs)).toBe(margin);
+  });
+
+  // It would have moved by 2.1 and by 1.9 in a pool: a five-hundredth of the mark is 2.
+  test.each([
+    ['984', 'own'],
+    ['986', 'nothing'],
+  ])('by enough to tell: from %s', (liquidation, margin) => {
+    const [before, after] = [at({ liquidation }), at({ size: '0.9', liquidation })];
+    expect(learned(before, after, 1_000, 0.005)).toBe(margin);
+  });
+
+  test('of the only position of its market', () => {
+    const other: PositionView = { ...isolated('1'), positionId: '43', positionSide: 'SHORT' };
+    const driver = new Driver().read(isolated('1'), other).later(1_000);
+    expect(driver.read(isolated('0.5'), other).state.margins).toBeUndefined();
+    expect(learned(isolated('1'), isolated('0.5', MARK, { openDate: 2 }))).toBe('nothing');
   });
 });

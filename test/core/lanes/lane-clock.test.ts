@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import type { ApprovalQuestion, Approvals } from '../../../src/core/approvals/question.ts';
+import { NO_QUESTIONS } from '../../../src/core/approvals/question.ts';
 import type { LimitLedger } from '../../../src/core/intents/gate.ts';
-import { type LaneMoment, ledgerOnClock, onClock } from '../../../src/core/lanes/lane-clock.ts';
+import {
+  approvalsOnClock,
+  type LaneMoment,
+  ledgerOnClock,
+  onClock,
+} from '../../../src/core/lanes/lane-clock.ts';
 import { type LaneState, newLane } from '../../../src/core/lanes/lane-state.ts';
 import { MARKET, settings } from './fixtures.ts';
 
@@ -102,5 +109,51 @@ describe('what limits are counted from', () => {
     const nowMs = OLD_MS - 60_000;
     const [moved] = ledgerOnClock(ledger, at(nowMs)).admitted;
     expect(moved).toMatchObject({ atMs: nowMs - 3_000, endedMs: nowMs });
+  });
+});
+
+describe('what people were asked', () => {
+  const question: ApprovalQuestion = {
+    id: 'q1',
+    stageKey: 'r:1',
+    openedMs: OLD_MS - 5_000,
+    untilMs: OLD_MS + 55_000,
+    state: 'waiting',
+    asked: [{ revision: 1, atMs: OLD_MS - 5_000, targets: [] }],
+  };
+  const asked = (changed: Partial<ApprovalQuestion> = {}): Approvals => ({
+    version: 1,
+    questions: [{ ...question, ...changed }],
+  });
+
+  test('no wait is over by a step ahead, and it moves once', () => {
+    const now = at(OLD_MS + 3_600_000, 3_600_000);
+    const moved = approvalsOnClock(asked(), now);
+    expect(moved).toMatchObject({ version: 1, rebasedMs: now.nowMs });
+    expect(moved.questions[0]).toMatchObject({
+      openedMs: now.nowMs - 5_000,
+      untilMs: now.nowMs + 55_000,
+      asked: [{ atMs: now.nowMs - 5_000 }],
+    });
+    expect(approvalsOnClock(moved, { ...now, nowMs: now.nowMs + 100 })).toBe(moved);
+    expect(approvalsOnClock(NO_QUESTIONS, now)).toBe(NO_QUESTIONS);
+  });
+
+  test.each([
+    ['opened', { openedMs: OLD_MS }, 0],
+    ['asked last', { askedMs: OLD_MS }, -5_000],
+  ])('nor does a step back make one longer: what was %s is dated now', (_what, changed, agoMs) => {
+    const nowMs = OLD_MS - 1_001;
+    const set = approvalsOnClock(asked(changed), at(nowMs));
+    expect(set.version).toBe(1);
+    expect(set.questions[0]).toMatchObject({ openedMs: nowMs + agoMs, untilMs: nowMs + 55_000 });
+    const within = asked(changed);
+    expect(approvalsOnClock(within, at(OLD_MS - 1_000))).toBe(within);
+  });
+
+  test('what was asked since the step is left alone', () => {
+    const now = at(OLD_MS + 3_600_000, 3_600_000);
+    const later = asked({ askedMs: OLD_MS + 1 });
+    expect(approvalsOnClock(later, now)).toBe(later);
   });
 });

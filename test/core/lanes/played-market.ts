@@ -24,16 +24,25 @@ interface Live {
   left: number;
 }
 
+export interface MarketTerms {
+  readonly price: number;
+  readonly isHedged: boolean;
+  /** All prices, sizes and times are whole multiples of coarse steps. */
+  readonly isWhole?: boolean;
+}
+
 export class PlayedMarket {
   readonly name: string;
-  readonly settings: MarketSettings;
+  settings: MarketSettings;
   readonly #dice: Dice;
   readonly #priceDigits: number;
+  /** The step of prices in a market where all is whole: marks, activations and sizes meet exactly. */
+  readonly #tick: number | undefined;
   mark: number;
   positions: Held[];
   live: Live[] = [];
 
-  constructor(name: string, price: number, isHedged: boolean, dice: Dice) {
+  constructor(name: string, { price, isHedged, isWhole = false }: MarketTerms, dice: Dice) {
     this.name = name;
     this.#dice = dice;
     this.mark = price;
@@ -46,10 +55,34 @@ export class PlayedMarket {
       basisAllowance: 0.001,
       money: 'USDT',
     };
+    this.#tick = isWhole ? price / 200 : undefined;
+    if (isWhole) {
+      this.settings = {
+        ...this.settings,
+        amountStep: '1' as DecimalString,
+        minAmount: '1' as DecimalString,
+        priceStep: this.#price(price / 200),
+        basisAllowance: 0.005,
+      };
+      this.positions = [
+        held('41', isHedged ? 'LONG' : 'BOTH', true, 4, price * 0.93),
+        held('42', isHedged ? 'SHORT' : 'BOTH', !isHedged, 3, price * (isHedged ? 1.08 : 0.9)),
+      ];
+      return;
+    }
     this.positions = [
       held('41', isHedged ? 'LONG' : 'BOTH', true, 2, price * 0.93),
       held('42', isHedged ? 'SHORT' : 'BOTH', !isHedged, 1.2, price * (isHedged ? 1.08 : 0.9)),
     ];
+  }
+
+  #whole(price: number): number {
+    return this.#tick === undefined ? price : Math.round(price / this.#tick) * this.#tick;
+  }
+
+  #round(size: number): number {
+    const units = this.#tick === undefined ? 100 : 1;
+    return Math.max(0, Math.round(size * units) / units);
   }
 
   #price(value: number): DecimalString {
@@ -58,7 +91,7 @@ export class PlayedMarket {
 
   /** The market moves, and orders that it reaches mostly fill. */
   move(share: number): void {
-    this.mark *= 1 + share;
+    this.mark = this.#whole(this.mark * (1 + share));
     for (const order of this.live) {
       const { side, activationPrice, inFavour } = order.request;
       const isBelow = (side === 'sell') !== (inFavour === true);
@@ -66,8 +99,8 @@ export class PlayedMarket {
       if (!isReached || this.#dice.hits(0.3)) continue;
       const position = this.positions.find(({ positionId }) => positionId === order.positionId);
       const filled = Math.min(order.left, position?.size ?? 0) * this.#dice.of(1, 1, 0.5);
-      if (position !== undefined) position.size = round(position.size - filled);
-      order.left = round(order.left - filled);
+      if (position !== undefined) position.size = this.#round(position.size - filled);
+      order.left = this.#round(order.left - filled);
     }
     this.live = this.live.filter(({ left }) => left > 0);
   }
@@ -77,14 +110,14 @@ export class PlayedMarket {
     const position = this.#dice.of(this.positions[0], this.positions.at(-1));
     if (position === undefined) return;
     const what = this.#dice.of('adds', 'takes', 'closes', 'rebuilds');
-    if (what === 'adds') position.size = round(position.size * 1.5 + 0.1);
-    if (what === 'takes') position.size = round(position.size * 0.75);
+    if (what === 'adds') position.size = this.#round(position.size * 1.5 + 0.1);
+    if (what === 'takes') position.size = this.#round(position.size * 0.75);
     if (what === 'closes') position.size = 0;
     if (what === 'rebuilds') {
-      position.size = 1.5;
+      position.size = this.#round(1.5);
       position.openDate += 1;
     }
-    position.liquidation *= this.#dice.between(0.99, 1.01);
+    position.liquidation = this.#whole(position.liquidation * this.#dice.between(0.99, 1.01));
   }
 
   accept(step: PlaceStep): PlacedOrder {
@@ -122,7 +155,7 @@ export class PlayedMarket {
       direction: lacks === 'side' ? unknown('stale') : known(isLong ? 'long' : 'short'),
       sizeBase: String(size) as DecimalString,
       markPrice: lacks === 'mark' ? unknown('stale') : known(this.#price(this.mark)),
-      markError: known(0),
+      markError: known(this.#tick !== undefined && lacks === 'side' ? this.#tick : 0),
       liquidationPrice: hasNone ? NONE : known(this.#price(liquidation)),
       liquidationDistance: hasNone ? NONE : known(distance),
       liquidationState: distance < 0 ? 'liquidation' : distance < 0.01 ? 'margin_call' : 'none',
@@ -144,8 +177,4 @@ function held(
   liquidation: number,
 ): Held {
   return { positionId, side, isLong, size, openDate: 1, liquidation };
-}
-
-function round(value: number): number {
-  return Math.max(0, Math.round(value * 100) / 100);
 }

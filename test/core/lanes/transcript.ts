@@ -1,31 +1,32 @@
 import { type ApprovalQuestion, stageKeyOf } from '../../../src/core/approvals/question.ts';
-import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
 import type { LaneContext } from '../../../src/core/intents/admission.ts';
 import { episodeKeyOf, type GateContext } from '../../../src/core/intents/gate.ts';
 import { operatorIntent, withdrawOperatorIntent } from '../../../src/core/intents/intent.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { changeLane, type LaneChange } from '../../../src/core/lanes/lane-change.ts';
+import { onClock } from '../../../src/core/lanes/lane-clock.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { type LaneState, newLane, type RequestStep } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
-import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
+import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
+import { hold, recover, release, startEpoch, takeUp } from '../../../src/core/lanes/recover-lane.ts';
+import type { OrderRecord } from '../../../src/core/orders/cancel-policy.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
-import type { ActionRequest } from '../../../src/core/rules/subject.ts';
+import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
 import { Dice } from '../../support/dice.ts';
 import { failure } from './driver.ts';
 import { acknowledgeNoPriorOrders, action, openGate, readAt, settings as usual } from './fixtures.ts';
-import { PlayedMarket } from './played-market.ts';
+import { type MarketTerms, PlayedMarket } from './played-market.ts';
+import { lineOf, summaryOf } from './transcript-lines.ts';
 
 /** One history of a lane with two positions and several rules, as lines that say what it was shown, did and said. */
 
-export interface Terms {
+export interface Terms extends MarketTerms {
   readonly seed: number;
   readonly market: string;
-  readonly price: number;
-  readonly isHedged: boolean;
   readonly changed: Partial<AccountSettings>;
 }
 
@@ -77,7 +78,10 @@ class PlayedLane {
   readonly #dice: Dice;
   readonly #market: PlayedMarket;
   readonly #settings: AccountSettings;
+  readonly #isWhole: boolean;
   #gate: GateContext = openGate;
+  #orders: OrderRecord | undefined;
+  #standsIn = false;
   #requests: {
     readonly request: ActionRequest;
     readonly positionId: string | null;
@@ -88,9 +92,11 @@ class PlayedLane {
   #count = 0;
   #said = '';
 
-  constructor({ seed, market, price, isHedged, changed }: Terms) {
+  constructor(terms: Terms) {
+    const { seed, market, changed } = terms;
     this.#dice = new Dice(seed);
-    this.#market = new PlayedMarket(market, price, isHedged, this.#dice);
+    this.#isWhole = terms.isWhole === true;
+    this.#market = new PlayedMarket(market, terms, this.#dice);
     const { settings } = this.#market;
     this.#settings = {
       ...usual,
@@ -102,14 +108,25 @@ class PlayedLane {
   }
 
   get #context(): LaneContext {
-    return { settings: this.#settings, gate: this.#gate };
+    return {
+      settings: this.#settings,
+      gate: this.#gate,
+      ...(this.#orders === undefined ? {} : { orders: this.#orders }),
+      ...(this.#standsIn ? { standsIn: true as const } : {}),
+    };
   }
 
   move(): void {
     const dice = this.#dice;
-    this.#nowMs += dice.of(400, 1_000, 1_000, 1_000, 1_000, 4_000, 4_000, 12_000, 65_000);
+    this.#nowMs += this.#isWhole
+      ? dice.of(500, 500, 1_000, 1_000, 2_000, 3_000, 5_000, 30_000, 60_000)
+      : dice.of(400, 1_000, 1_000, 1_000, 1_000, 4_000, 4_000, 12_000, 65_000);
     this.#happen(dice.next());
-    this.#market.move(dice.of(0, 0.001, -0.001, 0.004, -0.004, -0.012, 0.012, -0.025));
+    this.#market.move(
+      this.#isWhole
+        ? dice.of(0, 0.005, -0.005, 0.005, -0.005, -0.01, 0.01, -0.02)
+        : dice.of(0, 0.001, -0.001, 0.004, -0.004, -0.012, 0.012, -0.025),
+    );
     this.#poll();
     for (let step = 0; step < MOST_STEPS && this.#step(); step++);
   }
@@ -127,6 +144,27 @@ class PlayedLane {
       this.#take('new store', { state, events: [] });
     } else if (what < 0.74)
       this.#take('vouched for', { state: acknowledgeNoPriorOrders(this.#state), events: [] });
+    else if (this.#isWhole) this.#happenAround(what);
+  }
+
+  /** What others do to the lane, its clock and its account. */
+  #happenAround(what: number): void {
+    const nowMs = this.#nowMs;
+    if (what < 0.78) this.#take('taken up', takeUp(this.#state, this.#settings, nowMs));
+    else if (what < 0.82) {
+      const byMs = this.#dice.of(-30_000, 5_000, 60_000);
+      this.#nowMs += byMs;
+      const step = byMs > 0 ? { byMs, untilMs: nowMs + byMs } : null;
+      const state = onClock(this.#state, this.#settings, { nowMs: this.#nowMs, step });
+      this.#take(`the clock is set by ${byMs}`, { state, events: [] });
+    } else if (what < 0.9) {
+      this.#orders = { acceptedMs: nowMs - 10_000, refusedMs: nowMs - this.#dice.of(5_000, 10_000, 30_000) };
+      this.lines.push(`orders of the account: ${JSON.stringify(this.#orders)}`);
+    } else if (what < 0.93) {
+      const held = hold(this.#state, 'account');
+      if (held !== undefined) this.#take('held', { state: held, events: [] });
+    } else if (what < 0.97) this.#take('released', { state: release(this.#state, 'account'), events: [] });
+    else this.#standsIn = !this.#standsIn;
   }
 
   /** A rule fires, or goes on to its next stage. */
@@ -250,14 +288,24 @@ class PlayedLane {
 
   #poll(): void {
     const positions = this.#market.views();
-    const ageMs = this.#dice.of(5, 5, 5, 300);
-    const observation = { ...readAt(this.#nowMs - ageMs, ...positions), complete: this.#dice.hits(0.93) };
+    const ageMs = this.#isWhole ? this.#dice.of(0, 500, 500, 1_000) : this.#dice.of(5, 5, 5, 300);
+    const observation = {
+      ...this.#read(ageMs, positions),
+      complete: this.#dice.hits(0.93),
+      ...(this.#isWhole && this.#dice.hits(0.1) ? { notOpenYet: ['41'] } : {}),
+    };
     const shown = positions.map(({ positionId, sizeBase }) => `${positionId} ${sizeBase}`).join(', ');
     this.lines.push(`-- ${this.#nowMs} mark ${this.#market.mark.toPrecision(6)}: ${shown}`);
     this.#take('', observeRead(this.#state, observation, this.#settings, this.#nowMs));
     const isConclusive = this.#dice.hits(0.9);
     if (this.#dice.hits(0.1)) this.#clear();
     this.#take('', observeRequests(this.#state, this.#requests, isConclusive, this.#settings, this.#nowMs));
+  }
+
+  /** With whole times the answer comes when it is looked at: reads take up to a second. */
+  #read(ageMs: number, positions: readonly PositionView[]): ReadObservation {
+    const read = readAt(this.#nowMs - ageMs, ...positions);
+    return this.#isWhole ? { ...read, receivedAtMs: this.#nowMs } : read;
   }
 
   /** The condition of a rule does not hold any more; it is only kept firing. */
@@ -277,22 +325,28 @@ class PlayedLane {
       return false;
     }
     this.#take('', begin(this.#state, step, this.#nowMs));
-    this.#nowMs += this.#dice.of(20, 20, 150);
+    const tookMs = this.#isWhole ? this.#dice.of(0, 500, 1_000) : this.#dice.of(20, 20, 150);
+    this.#nowMs += tookMs;
     if (this.#dice.hits(0.02)) {
       this.#take('dies meanwhile', recover(this.#state, this.#settings, this.#nowMs));
       return true;
     }
-    this.#take('', finish(this.#state, this.#answer(step), this.#settings, this.#nowMs));
+    this.#take(
+      '',
+      finish(this.#state, this.#answer(step, this.#isWhole ? tookMs : 20), this.#settings, this.#nowMs),
+    );
     return true;
   }
 
-  #answer(step: RequestStep): StepResult {
+  #answer(step: RequestStep, tookMs: number): StepResult {
     if (step.kind === 'readPositions') {
-      const observation = this.#dice.hits(0.1) ? null : readAt(this.#nowMs - 10, ...this.#market.views());
+      const observation = this.#dice.hits(0.1)
+        ? null
+        : this.#read(this.#isWhole ? tookMs : 10, this.#market.views());
       return { kind: 'readPositions', observation };
     }
     const fate = this.#dice.next();
-    const timing = { sentAtMs: this.#nowMs - 20, receivedAtMs: this.#nowMs, attempts: 1 };
+    const timing = { sentAtMs: this.#nowMs - tookMs, receivedAtMs: this.#nowMs, attempts: 1 };
     const failed = this.#failed(fate);
     if (failed !== undefined) return { kind: step.kind, outcome: failed };
     if (step.kind === 'place') {
@@ -320,80 +374,4 @@ class PlayedLane {
     if (stands !== this.#said) this.lines.push(`   ${stands}`);
     this.#said = stands;
   }
-}
-
-function lineOf({
-  kind,
-  reason,
-  alarm,
-  positionId,
-  ruleId,
-  order,
-  cancel,
-  targetBase,
-  sizeBase,
-}: AuditEvent): string {
-  const request = order && [
-    order.market,
-    order.side,
-    order.amount,
-    `at ${order.activationPrice}`,
-    `limit ${order.price}`,
-    order.positionSide,
-    order.inFavour === true ? 'in favour' : '',
-    order.clientOrderId.slice(-4),
-  ];
-  const parts = [
-    kind,
-    reason,
-    alarm ? 'ALARM' : '',
-    ruleId ?? '',
-    positionId ?? '',
-    targetBase === undefined ? '' : `target ${targetBase}`,
-    sizeBase === undefined ? '' : `size ${sizeBase}`,
-    ...(request ?? []),
-    cancel === undefined ? '' : `${cancel.market} ${cancel.types?.join('+')}`,
-  ];
-  return parts.filter((part) => part !== '').join(' ');
-}
-
-function summaryOf(state: LaneState): string {
-  const intents = state.intents.map(
-    ({ ruleId, positionId, end, targetBase, failures, renewals, ...intent }) =>
-      [
-        ruleId,
-        positionId,
-        targetBase ?? '?',
-        end === null ? (intent.refusedBy ?? intent.blockedBy ?? 'open') : end.why,
-        `${failures}f${renewals}r`,
-        intent.approvedBase === undefined ? '' : `approved ${intent.approvedBase}`,
-      ].join(' '),
-  );
-  const orders = state.orders.map(
-    ({ role, positionId, amount, status, presumedFilled, ambiguous, overshoot, activatedMs, ...order }) =>
-      [
-        role,
-        positionId,
-        amount,
-        status,
-        ...[presumedFilled && 'filled', ambiguous && 'ambiguous', overshoot && 'overshoot'].filter(Boolean),
-        ...[activatedMs !== null && 'activated', order.inverted && 'inverted', order.trial && 'trial'].filter(
-          Boolean,
-        ),
-      ].join(' '),
-  );
-  const covers = state.covers.map(
-    ({ positionId, blockedBy, refusedBy }) => blockedBy ?? refusedBy ?? positionId,
-  );
-  const absent = state.absent?.map(({ positionId, phase, reads }) => `${positionId} ${phase} ${reads}`) ?? [];
-  const doubt = state.doubt === null ? '' : `doubt ${state.doubt.why}`;
-  const change = state.change === null ? '' : `change ${state.change.why} ${state.change.phase}`;
-  const tasks = state.cancels.map(({ types, state: how }) => `${types.join('+')} ${how}`);
-  const { learnedSteps, learnedMaintenance, learnedBasis, margins, contests, measuredBasis } = state;
-  const learned = [learnedSteps, learnedMaintenance, learnedBasis, margins, contests, measuredBasis].map(
-    (one) => (one === undefined ? '' : JSON.stringify(one)),
-  );
-  return [...intents, ...covers, ...orders, ...tasks, ...absent, doubt, change, ...learned]
-    .filter((part) => part !== '')
-    .join(' | ');
 }

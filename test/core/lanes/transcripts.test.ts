@@ -47,3 +47,9 @@ test.for(seedsFrom(101, 100))('history %i, by its hash', (seed) => {
   const transcript = transcriptOf(termsOf(seed));
   expect(createHash('sha256').update(transcript).digest('hex').slice(0, 16)).toMatchSnapshot();
 });
+
+/** All prices, sizes and times are whole, so that what is compared is often equal. */
+test.for(seedsFrom(201, 60))('history %i in whole steps, by its hash', (seed) => {
+  const transcript = transcriptOf({ ...termsOf(seed), isWhole: true });
+  expect(createHash('sha256').update(transcript).digest('hex').slice(0, 16)).toMatchSnapshot();
+});

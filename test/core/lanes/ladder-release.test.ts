@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { recorder } from '../../../src/core/audit/audit-event.ts';
+import { coverIntent } from '../../../src/core/intents/intent.ts';
+import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
+import { type DecimalString, toDecimal } from '../../../src/core/quantities/decimal.ts';
+import { NONE, unknown } from '../../../src/core/quantities/quantity.ts';
+import type { ActionSpec } from '../../../src/core/rules/rule.ts';
+import type { PositionView } from '../../../src/core/rules/subject.ts';
+import { at, Driver } from './driver.ts';
+import { action, MARKET } from './fixtures.ts';
+
+const ladder: ActionSpec = {
+  kind: 'protect',
+  at: 0.3,
+  slippage: 0.01,
+  ladder: [
+    { at: 0.3, leave: 0.6 },
+    { at: 0.7, leave: 0 },
+  ],
+};
+
+/** The first rung of a ladder has closed its part: 0.6 is left. `orders`: of ours, of those that stood. */
+function closed(orders: (placed: LaneState['orders']) => LaneState['orders'] = () => []): Driver {
+  const driver = new Driver().read(at({})).ask(action(ladder));
+  driver.place();
+  const { state, nowMs, context } = driver;
+  const [cover] = state.covers;
+  if (cover === undefined) return expect.fail('no ladder stands');
+  const audit = recorder('desk', MARKET, nowMs);
+  const intent = coverIntent(cover, '0.6' as DecimalString, { settings: context.settings, nowMs, audit });
+  const end = { how: 'reached', why: 'target' } as const;
+  driver.state = { ...state, orders: orders(state.orders), intents: [{ ...intent, end, endedMs: nowMs }] };
+  return driver.later(1_000);
+}
+
+const isReleased = (driver: Driver, view: PositionView): boolean =>
+  driver.read(view).state.covers[0]?.anchor === null;
+
+test.each<[string, PositionView, boolean]>([
+  ['it has grown beyond what was left', at({ size: '0.61', mark: '999' }), true],
+  ['the market is as far from liquidation as when it was placed', at({ size: '0.6' }), true],
+  ['it is nearer', at({ size: '0.6', mark: '999.99' }), false],
+  ['the mark is unknown', { ...at({ size: '0.6' }), markPrice: unknown('stale') }, false],
+  ['its liquidation price is unknown', { ...at({ size: '0.6' }), liquidationPrice: unknown('stale') }, false],
+  ['there is no liquidation price', { ...at({ size: '0.6' }), liquidationPrice: NONE }, false],
+])('a rung that has triggered stands again or not: %s', (_what, view, released) => {
+  expect(toDecimal(view.sizeBase).gte('0.6')).toBe(true);
+  expect(isReleased(closed(), view)).toBe(released);
+});
+
+test('not while what has triggered may still stand, whatever became of the stops of others', () => {
+  const grown = at({ size: '0.61', mark: '999' });
+  const triggered: Parameters<typeof closed>[0] = (placed) =>
+    placed.map((order) => ({ ...order, activatedMs: 1 }));
+  const others: Parameters<typeof closed>[0] = (placed) =>
+    placed.map((order) => ({ ...order, key: 'other', activatedMs: 1 }));
+  expect(isReleased(closed(triggered), grown)).toBe(false);
+  expect(isReleased(closed(others), grown)).toBe(true);
+});

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { AccountQuantities } from '../../../src/core/quantities/account.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import type { AccountState } from '../../../src/core/rules/account-state.ts';
+import { rememberBalances, unconfirmedZeros } from '../../../src/core/rules/balances.ts';
+import { at, read, settings, snapshot } from './fixtures.ts';
+
+type Balances = AccountState['balances'];
+
+function remembered(
+  before: Balances,
+  balances: Readonly<Record<string, string>>,
+  { timerMs = 0, sinceReadMs = 1, ageMs = 0 } = {},
+): Balances {
+  const mainBalance = read(balances as Readonly<Record<string, DecimalString>>, ageMs);
+  const account = new AccountQuantities(snapshot({ mainBalance }, at(0)), settings(), at(0));
+  return rememberBalances(before, account, timerMs, () => sinceReadMs);
+}
+
+const zeros = (balances: Balances): readonly string[] => [
+  ...unconfirmedZeros(balances === undefined ? {} : { balances }),
+];
+
+describe('an asset that was there and is shown as 0', () => {
+  const before = remembered(undefined, { USDT: '5', BTC: '0' });
+
+  test('is not there for certain any more, also where another one came in its place', () => {
+    expect(before).toEqual({ assets: [{ asset: 'USDT' }] });
+    expect(zeros(before)).toEqual([]);
+    const swapped = remembered(before, { USDT: '0', BTC: '1' }, { ageMs: 70 });
+    expect(swapped).toEqual({
+      assets: [{ asset: 'BTC' }, { asset: 'USDT', unseen: { reads: 1, forMs: 0 } }],
+      ageMs: 70,
+    });
+    expect(zeros(swapped)).toEqual(['USDT']);
+  });
+
+  test('is there again with the next read that shows it', () => {
+    const missed = remembered(before, { USDT: '0' });
+    expect(remembered(missed, { USDT: '1' })).toEqual({ assets: [{ asset: 'USDT' }] });
+  });
+
+  test('is gone after three reads and three minutes; one that was looked at before tells nothing new', () => {
+    const first = remembered(before, {});
+    const second = remembered(first, {}, { timerMs: 179_999 });
+    expect(zeros(second)).toEqual(['USDT']);
+    const again = remembered(second, {}, { timerMs: 1, sinceReadMs: 0 });
+    expect(again?.assets).toEqual([{ asset: 'USDT', unseen: { reads: 2, forMs: 180_000 } }]);
+    expect(remembered(again, {})).toEqual({ assets: [] });
+    expect(zeros(remembered(second, {}))).toEqual(['USDT']);
+  });
+
+  test('is judged by the time since the read that the memory stems from', () => {
+    const asked: (number | undefined)[] = [];
+    const account = new AccountQuantities(snapshot({ mainBalance: read({}) }, at(0)), settings(), at(0));
+    const since = (ageMs: number | undefined) => {
+      asked.push(ageMs);
+      return undefined;
+    };
+    const missed = rememberBalances(before, account, 0, since);
+    rememberBalances({ assets: missed?.assets ?? [], ageMs: 40 }, account, 0, since);
+    expect(asked).toEqual([undefined, 40]);
+  });
+});
+
+test('what changes nothing, and what is too old to tell, leaves the memory as it is', () => {
+  const before = remembered(undefined, { USDT: '5' });
+  expect(remembered(before, { USDT: '7', BTC: '0' })).toBe(before);
+  expect(remembered(before, { BTC: '1' }, { ageMs: 10_001 })).toBe(before);
+  expect(remembered(before, { USDT: '5', BTC: '1' })).not.toBe(before);
+});
