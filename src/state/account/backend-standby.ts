@@ -116,7 +116,7 @@ export class StandbyBackend implements Backend {
         hasCompany: this.hasCompany,
         writers: [...this.#writers],
         buckets: bucketsToKeep(this.#images, this.#alone),
-        unattached: this.unattached.all.map(({ accountId, how }) => ({ accountId, how })),
+        unattached: this.unattached.named,
       }),
       unattached: (accountId) => this.unattached.of(accountId)?.segment ?? [],
       account: (accountId) => {

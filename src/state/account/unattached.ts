@@ -1,3 +1,4 @@
+import type { MirroredProcess } from '../mirror/mirror-text.ts';
 import type { HandedBack } from './hand-back.ts';
 
 /** Records that were made alone, handed back, and are in no chain yet. */
@@ -6,6 +7,12 @@ export class Unattached {
 
   get all(): readonly HandedBack[] {
     return [...this.#byAccount.values()];
+  }
+
+  /** Whose they are; undefined: nobody's. */
+  get named(): MirroredProcess['unattached'] {
+    if (this.#byAccount.size === 0) return undefined;
+    return this.all.map(({ accountId, how }) => ({ accountId, how }));
   }
 
   of(accountId: string): HandedBack | undefined {

@@ -44,8 +44,11 @@ const processSchema = z.strictObject({
   hasCompany: z.boolean(),
   writers: z.array(z.string().max(100)).max(20),
   buckets: z.array(bucketSchema).max(BUCKETS),
-  /** Accounts with records that were handed back and are in no chain yet: those are in a file of their own. */
-  unattached: z.array(z.strictObject({ accountId, how: z.enum(HOW) })).default([]),
+  /**
+   * Accounts with records that were handed back and are in no chain yet: those are in a file of their own. Absent: none,
+   * as versions write that do not know of them.
+   */
+  unattached: z.array(z.strictObject({ accountId, how: z.enum(HOW) })).optional(),
 });
 
 const accountSchema = z.strictObject({

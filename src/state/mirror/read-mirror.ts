@@ -51,7 +51,7 @@ export async function readMirror(place: MirrorPlace, owner: MirrorOwner): Promis
       accounts.push({ ...account, ...segment });
     });
   }
-  for (const { accountId, how } of process.unattached) {
+  for (const { accountId, how } of process.unattached ?? []) {
     await noting(async () => {
       const { records } = await segmentOf(place, owner, unattachedFile(accountId));
       unattached.push({ accountId, how, segment: records });

@@ -173,7 +173,10 @@ test('dead after any write while records that could not continue their chain are
     await next.mirror.processChanged();
     expect((await reading(kept))?.unattached, `after ${writes} writes`).toEqual(next.standby.unattached.all);
     for (const one of next.standby.unattached.all) await next.standby.attached(one);
-    expect(await reading(kept)).toMatchObject({ process: { unattached: [] }, unattached: [] });
+    const left = await reading(kept);
+    expect(left?.unattached).toEqual([]);
+    // As versions wrote it that refuse what they do not know.
+    expect(Object.keys(left?.process ?? {})).not.toContain('unattached');
     expect((await kept.names()).filter((name) => name.startsWith('unattached'))).toEqual([]);
   }
   expect(cuts).toBeGreaterThan(2);
