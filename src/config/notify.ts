@@ -89,7 +89,7 @@ function compileQuietHours(
 ): CompiledQuietHours {
   const unread = (name: string): string | undefined => {
     const type = channels?.find((channel) => channel.name === name)?.written?.type ?? name;
-    return NOT_READ_BY_PEOPLE.has(type) ? type : undefined;
+    return IS_READ_BY_PEOPLE[type] === false ? type : undefined;
   };
   const path = ['notify', 'quietHours', 'channels'];
   for (const { at, channel } of checkChannels(path, named, channels, context)) {
@@ -103,13 +103,19 @@ function compileQuietHours(
 }
 
 /** Machines and pagers get each message by itself, and have schedules of their own. */
-const NOT_READ_BY_PEOPLE: ReadonlySet<string> = new Set<ChannelType | 'log'>([
-  'webhook',
-  'alertmanager',
-  'pagerduty',
-  'opsgenie',
-  'log',
-]);
+const IS_READ_BY_PEOPLE: Readonly<Record<string, boolean>> = {
+  webhook: false,
+  slack: true,
+  telegram: true,
+  ntfy: true,
+  alertmanager: false,
+  discord: true,
+  teams: true,
+  pagerduty: false,
+  opsgenie: false,
+  email: true,
+  log: false,
+} satisfies Readonly<Record<ChannelType | 'log', boolean>>;
 
 /** Complains of names that no channel has; the others with their places. */
 function checkChannels(

@@ -3,6 +3,8 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import type { StoredStress } from '../core/view/stress-result.ts';
 import { DEGRADED_REASONS, type DegradedReason, Health } from './health.ts';
+import { EVENT_METRICS } from './metrics/event-metrics.ts';
+import type { MetricSpec } from './metrics/metric-spec.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { type StateSeries, stateGaugesText } from './metrics/state-gauges.ts';
 import { setStress } from './stress-gauges.ts';
@@ -63,7 +65,6 @@ interface Recording {
   readonly breachesOf: (accountId: string) => Map<string, number>;
   /** Label values from outside, such as the names of errors: so many different ones, the rest as `other`. */
   readonly bounded: (value: string) => string;
-  readonly channelsSeen: Set<string>;
 }
 
 export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder {
@@ -73,11 +74,9 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
   let lostState: (() => StateSeries) | undefined;
   let budgets: () => readonly BudgetUse[] = () => [];
   const tallies = talliesOf(metrics);
-  const channelsSeen = new Set<string>();
   const recording: Recording = {
     metrics,
     tallies,
-    channelsSeen,
     bounded: boundedValues(),
     breachesOf(accountId) {
       const known = breaches.get(accountId) ?? new Map<string, number>();
@@ -106,7 +105,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
       for (const id of breaches.keys()) if (!kept.has(id)) breaches.delete(id);
       health.retain(kept, new Set(channels));
       metrics.accounts.set(kept.size);
-      removeChannels(metrics, channelsSeen, new Set(channels));
+      removeChannels(metrics, new Set(channels));
     },
     async scrape() {
       const figures = await shared?.().catch(() => undefined);
@@ -231,23 +230,19 @@ const HANDLERS: Handlers = {
     metrics.exchange_store_available.set({ store }, available ? 1 : 0),
 
   notice: ({ notice: { kind, severity } }, { metrics }) => metrics.notices_total.inc({ kind, severity }),
-  delivered({ message: { kind }, report: { channel, delivery } }, { metrics, channelsSeen }) {
-    channelsSeen.add(channel);
+  delivered({ message: { kind }, report: { channel, delivery } }, { metrics }) {
     const reason = delivery.kind === 'failed' ? delivery.reason : '';
     metrics.notifications_total.inc({ channel, kind, outcome: delivery.kind, reason });
     if ('durationMs' in delivery)
       metrics.notification_duration_seconds.observe({ channel }, delivery.durationMs / MS);
   },
-  deliveryRetried({ channel, reason }, { metrics, channelsSeen }) {
-    channelsSeen.add(channel);
-    metrics.notification_retries_total.inc({ channel, reason });
-  },
+  deliveryRetried: ({ channel, reason }, { metrics }) =>
+    metrics.notification_retries_total.inc({ channel, reason }),
 
   workerError: problem('workerError'),
   jobFailed: problem('failed'),
   jobStalled: problem('stalled'),
   jobRefused: problem('refused'),
-  auditHead: () => undefined,
   controlRefused: (_event, { metrics }) => metrics.controls_refused_total.inc(),
   noticeUnproven: problem('unproven'),
   queueResumed: problem('paused'),
@@ -275,7 +270,6 @@ const HANDLERS: Handlers = {
   },
   botTold: ({ channel, what, outcome }, { metrics }) =>
     metrics.bot_updates_total.inc({ channel, what, outcome }),
-  botListens: () => undefined,
   logLost: ({ why }, { metrics }) => metrics.log_lines_lost_total.inc({ why }),
   stressed: ({ outcome }, { metrics }) => metrics.stress_runs_total.inc({ outcome }),
 };
@@ -316,10 +310,10 @@ function setQueues(metrics: Metrics, queues: SharedFigures['queues']): void {
   }
 }
 
-function removeChannels(metrics: Metrics, seen: Set<string>, kept: ReadonlySet<string>): void {
-  for (const channel of seen) if (!kept.has(channel)) seen.delete(channel);
-  const { notifications_total: sent, notification_retries_total: retries } = metrics;
-  for (const metric of [sent, retries, metrics.notification_duration_seconds]) removeSeries(metric, seen);
+function removeChannels(metrics: Metrics, kept: ReadonlySet<string>): void {
+  for (const { name, labels } of Object.values<MetricSpec>(EVENT_METRICS)) {
+    if (labels.includes('channel')) removeSeries(metrics[name as keyof typeof EVENT_METRICS], kept);
+  }
 }
 
 /** prom-client removes one series at a time, by all of its labels; what exists only its own map knows. */

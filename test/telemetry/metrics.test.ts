@@ -5,6 +5,7 @@ import type { ActionCost } from '../../src/core/costs/action-cost.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { EVENT_METRICS } from '../../src/telemetry/metrics/event-metrics.ts';
 import { createTelemetry, type DaemonTelemetry } from '../../src/telemetry/telemetry.ts';
 import { startWebServer } from '../../src/web/server.ts';
 import { AT, message } from '../notify/receiver.ts';
@@ -210,9 +211,31 @@ const EVERY_EVENT: readonly DaemonEvent[] = [
   },
   { kind: 'deliveryRetried', message: message(), channel: 'ops', reason: 'timeout', inMs: 5 },
   { kind: 'said', message: message(), text: 'CRITICAL firing', insteadOf: ['ops'] },
+  call({ endpoint: 'stopLimit', limitsHit: 1 }),
+  { kind: 'exchangePath', host: 'api.example', error: 'timeout', words: 'no answer' },
+  { kind: 'queueResumed', queue: 'act' },
+  { kind: 'heartbeat', signal: 'success', atMs: AT, words: 'all is watched' },
+  {
+    kind: 'botTold',
+    channel: 'ops',
+    what: 'command',
+    outcome: 'done',
+    author: 'telegram:1',
+    words: '/status',
+  },
+  { kind: 'logLost', why: 'full' },
+  { kind: 'stressed', outcome: 'complete', durationMs: 5, accounts: 1, liquidated: 0, words: '' },
   { kind: 'stopping', why: 'SIGTERM' },
   { kind: 'stopped', inTime: true, durationMs: 5 },
 ];
+
+/** Of the catalogue, those of which no event has added anything. */
+function notCounted(text: string): readonly string[] {
+  return Object.values(EVENT_METRICS)
+    .filter(({ type }) => type !== 'gauge')
+    .map(({ name, type }) => `breakwater_${name}${type === 'histogram' ? '_count' : ''}`)
+    .filter((name) => !new RegExp(`^${name}(\\{.*\\})? (?!0$)`, 'm').test(text));
+}
 
 describe('what happens', () => {
   test('is counted, and none of it is missing in the log', async () => {
@@ -267,9 +290,11 @@ describe('what happens', () => {
     };
     for (const [series, value] of Object.entries(expected))
       expect([series, valueOf(text, series)]).toEqual([series, value]);
+    expect(notCounted(text)).toEqual([]);
     expect(text).not.toContain('step="readPositions"');
     const lines = log().trim().split('\n');
-    expect(lines).toHaveLength(EVERY_EVENT.length + 3);
+    // Of `logLost` there is none: the output may take no lines.
+    expect(lines).toHaveLength(EVERY_EVENT.length + 2);
     expect(log()).not.toContain('telemetryFailed');
     expect(lines.find((line) => line.includes('"event":"ruleChanged"'))).toMatch(
       /"level":"warn".*"account":"desk-1".*"subject":"position:42".*"rule":"near".*"reason":"heldLongEnough".*"durationMs":30/,
@@ -333,6 +358,7 @@ describe('what happens', () => {
       reason: 'timeout',
       inMs: 500,
     });
+    telemetry.emit({ kind: 'botTold', channel: 'phone', what: 'press', outcome: 'done', words: '' });
     const before = textOf(await telemetry.metrics.scrape());
     const failed =
       'breakwater_notifications_total{channel="phone",kind="firing",outcome="failed",reason="notFound"}';
