@@ -1,10 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FieldCache } from '../../../src/core/fields/field-cache.ts';
-import { fieldsOf } from '../../../src/core/fields/field-catalogue.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
-import { AccountQuantities } from '../../../src/core/quantities/account.ts';
 import { CreditLineQuantities, cureTo } from '../../../src/core/quantities/credit-line.ts';
 import { PositionQuantities } from '../../../src/core/quantities/position.ts';
 import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
@@ -209,51 +206,6 @@ describe('next due', () => {
     expect(levels?.upper).toBeGreaterThan(110);
     expect(levels?.upper).toBeCloseTo(110, 1);
   });
-
-  /** A forecast has a reach of its own, and the error of a price hardly moves with it. */
-  const WITHOUT_LEVEL = ['minutesToLiquidation', 'markError'];
-  const moved = { unrealizedPnl: d('-22.00'), pnlPercent: d('-11') };
-
-  test.each([
-    ['long', position(), position(moved), 89],
-    ['short', short(), short(moved), 111],
-  ])(
-    'of a %s, every field that the price moves has the price at which it has another value',
-    (_, was, is, price) => {
-      const fields = fieldsOf('position').filter(
-        ({ type, parameters }) => type === 'number' && parameters.length === 0,
-      );
-      const cached = new FieldCache('position');
-      const valuesOf = (record: PositionRecord) => {
-        cached.load({
-          position: new PositionQuantities(record, settings()),
-          account: new AccountQuantities(withPositions(record), settings(), at(0)),
-          motion: known({ variancePerMs: 1e-12, driftPerMs: 0 }),
-          unprotectedMs: known(0),
-        });
-        return fields.map(({ name }) => cached.read(cached.slot(name)));
-      };
-      const before = valuesOf(was);
-      const found = valuesOf(is).flatMap((value, index) => {
-        const field = fields[index]?.name ?? '';
-        if (value.kind !== 'value' || typeof value.value !== 'number') return [];
-        if (isDeepStrictEqual(value, before[index])) return [];
-        const { leaves } = compileCondition(above(field, value.value), cached);
-        const thresholds = levelThresholds(leaves, cached);
-        const levels = priceLevels(
-          new PositionQuantities(was, settings()),
-          thresholds,
-          unknown('tooFewSamples'),
-        );
-        const level = price < 100 ? levels?.lower : levels?.upper;
-        return [[field, Number(level?.toFixed(6))]] as const;
-      });
-      const others = found.filter(([field]) => !WITHOUT_LEVEL.includes(field));
-      expect(found.length - others.length).toBe(WITHOUT_LEVEL.length);
-      expect(others.length).toBeGreaterThan(4);
-      expect(others).toEqual(others.map(([field]) => [field, price]));
-    },
-  );
 
   test('near the point where a forecast would cross its threshold, with what is known of the motion', () => {
     const day = 86_400_000;
