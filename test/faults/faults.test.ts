@@ -19,7 +19,7 @@ const FIRST_SEED = Number(process.env['FIRST_SEED'] ?? PRESSING_FROM);
 const ALL_FOUND = [
   7, 27, 31, 54, 109, 399, 490, 1_001, 2_459, 2_560, 50_372, 50_437, 51_743, 53_745, 200_129, 200_431,
   200_874, 1_000_014, 1_000_048, 1_000_438, 1_000_585, 1_000_899, 1_002_420, 1_002_467, 1_002_611, 1_004_478,
-  1_006_407,
+  1_020_117, 1_006_407,
 ];
 const FOUND = sliceOf(ALL_FOUND, 7, 'worlds where something did not hold');
 

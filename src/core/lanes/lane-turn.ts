@@ -60,8 +60,7 @@ export function pausedBy(state: LaneState, kind: RetryKind, nowMs: number): Step
 
 /** The request for a wanted order. `ahead`: before the fence has passed. */
 export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boolean): PlaceStep {
-  const addsUp = ahead || state.priorOrdersPossible || want.mayAddUp === true;
-  const overshoot = addsUp && !want.isTrimmed && want.isTrial !== true;
+  const why = want.isTrimmed || want.isTrial === true ? undefined : whyItMayAddUp(state, want, turn, ahead);
   const isResend = want.resend !== null;
   const request = want.resend?.request ?? requestOf(state, want);
   const order: OwnOrder = {
@@ -85,7 +84,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     reachedMs: null,
     presumedFilled: false,
     ambiguous: false,
-    overshoot,
+    overshoot: why !== undefined,
     ...(want.isTrial === true ? { trial: true } : {}),
     ...(want.resend?.status === 'open' ? { wasOpen: true } : {}),
     ...(want.resend?.behindCancel === true ? { behindCancel: true } : {}),
@@ -94,7 +93,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ...(want.resend?.mayHaveVanished === true ? { mayHaveVanished: true } : {}),
     ...(want.part === undefined ? {} : { part: want.part }),
   };
-  if (overshoot) auditOvershoot(order, want, ahead, turn);
+  if (why !== undefined) auditOvershoot(order, want, why, turn);
   const inHurry = ahead || isRacing(want.position, state, turn.settings);
   const hurry = inHurry ? { answerWithinMs: hurriedAnswerMs(state) } : {};
   return { kind: 'place', request, order, ahead, isResend, anchor: want.anchor, ...hurry };
@@ -110,8 +109,22 @@ function hurriedAnswerMs(state: LaneState): number {
   return Math.max(LEAST_ANSWER_MS, ANSWER_ROUND_TRIPS * usualMs);
 }
 
-function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn): void {
-  const reason = ahead ? 'liquidationLikely' : want.mayAddUp === true ? 'besideOthers' : 'priorOrders';
+type OvershootReason = keyof typeof OVERSHOOT_WORDS;
+
+/** Why the order may close more than its target, together with others; undefined: it does not. */
+function whyItMayAddUp(
+  state: LaneState,
+  want: Want,
+  { context }: Turn,
+  ahead: boolean,
+): OvershootReason | undefined {
+  if (ahead) return 'liquidationLikely';
+  if (want.mayAddUp === true) return 'besideOthers';
+  if (state.priorOrdersPossible) return 'priorOrders';
+  return context.standsIn === true && want.role === 'reduce' ? 'standsIn' : undefined;
+}
+
+function auditOvershoot(order: OwnOrder, want: Want, reason: OvershootReason, turn: Turn): void {
   const isQuestion = reason === 'besideOthers' && want.resend !== null;
   turn.audit.emit({
     kind: 'overshoot',
@@ -120,7 +133,7 @@ function auditOvershoot(order: OwnOrder, want: Want, ahead: boolean, turn: Turn)
     words: isQuestion
       ? 'a question: should the order have filled since the last read, and its id be free again, it is taken twice'
       : `${OVERSHOOT_WORDS[reason]}: over-reduction is better than liquidation`,
-    alarm: ahead,
+    alarm: reason === 'liquidationLikely',
     order: order.request,
     targetBase: formatDecimal(want.targetBase),
   });
@@ -132,6 +145,8 @@ const OVERSHOOT_WORDS = {
   besideOthers: 'sent beside orders that should go and cannot be cancelled now, which may fill as well',
   priorOrders:
     'what stood in this market before this store began is not known; should an order of ours of that time still stand, both may fill',
+  standsIn:
+    'sent in place of another process, of which nothing is known without Redis: should that one act as well, both may fill',
 } as const;
 
 export function isFresh(read: MarketRead, state: LaneState, { settings, nowMs }: LaneScene): boolean {

@@ -904,6 +904,21 @@ describe('unknown', () => {
     expect(driver.reasons('cancelling')).toEqual([]);
   });
 
+  test('what is sent in place of another process may add up with its orders, but for what closes all', () => {
+    const standingIn = (request: ActionRequest) => {
+      const driver = new Driver();
+      driver.context = { ...driver.context, standsIn: true };
+      driver.read(at({})).ask(request);
+      driver.place();
+      return driver.reasons('overshoot');
+    };
+    expect(standingIn(action(half))).toEqual(['standsIn']);
+    expect(standingIn(action(all))).toEqual([]);
+    const itself = new Driver().read(at({})).ask(action(half));
+    itself.place();
+    expect(itself.reasons('overshoot')).toEqual([]);
+  });
+
   describe('in a new store epoch an order that stood is asked after, as another process may have taken it down:', () => {
     function inNewEpoch(request: ActionRequest): { driver: Driver; before: PlaceStep } {
       const driver = new Driver().read(at({})).ask(request);
