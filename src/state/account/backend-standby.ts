@@ -21,6 +21,8 @@ import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
 import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
 import {
+  accountIdsOf,
+  blankImage,
   bucketsToKeep,
   isBlank,
   noteCommit,
@@ -50,13 +52,7 @@ export class StandbyBackend implements Backend {
   readonly leases: LaneLeases;
   readonly unattached = new Unattached();
   readonly #options: StandbyOptions;
-  readonly #images: readonly StandbyImage[] = Array.from({ length: BUCKETS }, () => ({
-    run: '',
-    epoch: null,
-    controls: '',
-    accounts: new Map<string, Map<string, string>>(),
-    overtaken: new Set<string>(),
-  }));
+  readonly #images: readonly StandbyImage[] = Array.from({ length: BUCKETS }, blankImage);
   #alone: MemoryBackend | undefined;
   /** Resolves when what was done alone has been handed back, or could not be. */
   #handingBack: Promise<void> | undefined;
@@ -209,9 +205,9 @@ export class StandbyBackend implements Backend {
     this.#watchesOnly = undefined;
     this.#restored = undefined;
     this.#knownAtMs = undefined;
+    const unattached = this.unattached.add(results);
     // Not waited for: a disk holds nothing up.
-    const accountIds = bases.flatMap(({ accounts }) => Array.from(accounts.keys()));
-    void this.#mirror?.handedBack(accountIds, this.unattached.add(results));
+    void this.#mirror?.handedBack(accountIdsOf(bases), unattached);
     return results;
   }
 

@@ -115,6 +115,14 @@ function noteChange(image: StandbyImage, change: RawChange, { tally, leftOut }: 
   if (!isNewest) image.overtaken.add(accountId);
 }
 
+export function blankImage(): StandbyImage {
+  return { run: '', epoch: null, controls: '', accounts: new Map(), overtaken: new Set() };
+}
+
+export function accountIdsOf(images: readonly BucketImage[]): readonly string[] {
+  return images.flatMap(({ accounts }) => [...accounts.keys()]);
+}
+
 /** Nothing was ever known of the bucket. */
 export function isBlank({ epoch, controls, accounts }: BucketImage): boolean {
   return epoch === null && controls === '' && accounts.size === 0;

@@ -148,13 +148,16 @@ describe('where another process went on with an account meanwhile', () => {
     expect((await epochOf(own)) === before).toBe(!sends);
   });
 
-  test('and both decided, what that one did is in force', async () => {
+  test('and both decided, what that one did is in force; what was recorded alone waits for its chain, also without a mirror', async () => {
     const { standby, own, other } = open();
     await count(own, KNOWN);
     standby.takeOver();
     await count(own, KNOWN);
     for (const next of [2, 3]) expect(await count(other(), KNOWN)).toBe(next);
-    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded', segment: [{}] }]);
+    expect(standby.unattached.of(KNOWN)?.segment).toMatchObject([
+      { text: expect.stringContaining('counted 2') as string },
+    ]);
     own.store.forgetAll();
     expect(episodeOf(await load(own, KNOWN))).toBe(3);
   });
