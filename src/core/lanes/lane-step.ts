@@ -240,7 +240,7 @@ function arrived(
   { cancelPendingUntilMs = 0 }: LaneState,
   { settings, nowMs }: LaneScene,
 ): OwnOrder {
-  const { behindCancel: _, wasOpen: __, ...known } = order;
+  const { behindCancel: _, wasOpen: __, neverConfirmed: ___, ...known } = order;
   const arrivedByMs = Math.max(nowMs, known.arrivedByMs);
   const isCertain = nowMs >= cancelPendingUntilMs || settings.nonceMode === 'increasing';
   if (isCertain) return { ...known, status: 'open', arrivedByMs };

@@ -91,6 +91,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     ...(want.resend?.unwantedSinceMs === undefined ? {} : { unwantedSinceMs: want.resend.unwantedSinceMs }),
     coverBasis: want.coverBasis,
     ...(want.resend?.mayHaveVanished === true ? { mayHaveVanished: true } : {}),
+    ...(want.resend?.neverConfirmed === true ? { neverConfirmed: true } : {}),
     ...(want.part === undefined ? {} : { part: want.part }),
   };
   if (why !== undefined) auditOvershoot(order, want, why, turn);

@@ -36,6 +36,8 @@ export interface OwnOrder {
   readonly inverted?: boolean;
   /** It stood when an outage began, or in an earlier store epoch: that its id is taken does not show that it still does. */
   readonly mayHaveVanished?: boolean;
+  /** No answer has said that it was accepted, and what asks after it now is a new store epoch. */
+  readonly neverConfirmed?: true;
   /** The mark when its rule fired; absent: a standing stop, or not known. */
   readonly decidedPrice?: DecimalString;
   /** One of two that share an amount, at a small and at a large gap; absent: it has all of it. */

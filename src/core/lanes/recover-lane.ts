@@ -142,7 +142,8 @@ export function startEpoch(
  */
 function askedAfter(order: OwnOrder): OwnOrder {
   if (order.presumedFilled) return order;
-  const asked = { ...order, status: 'unsure' } as const;
+  const isConfirmed = order.status === 'open' || order.mayHaveVanished === true;
+  const asked: OwnOrder = { ...order, status: 'unsure', ...(!isConfirmed && { neverConfirmed: true }) };
   return order.role === 'cover' ? { ...asked, mayHaveVanished: true } : { ...asked, behindCancel: true };
 }
 

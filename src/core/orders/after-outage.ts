@@ -29,11 +29,16 @@ export function suspectStops(state: LaneState, why: 'outage' | 'marketClosed', a
   return { ...state, orders };
 }
 
-/** There is no room for another reduce-only order (116): what may have vanished is there, or the position is gone. */
+/**
+ * There is no room for another reduce-only order (116): what may have vanished is there, or the position is gone. One that
+ * nobody knows to have been there does not follow from that.
+ */
 export function trustStops(state: LaneState): LaneState {
-  if (!state.orders.some((order) => order.mayHaveVanished === true)) return state;
+  const isTrusted = (order: LaneState['orders'][number]): boolean =>
+    order.mayHaveVanished === true && order.neverConfirmed !== true;
+  if (!state.orders.some(isTrusted)) return state;
   const orders = state.orders.map((order) =>
-    order.mayHaveVanished === true ? { ...order, status: 'open' as const, mayHaveVanished: false } : order,
+    isTrusted(order) ? { ...order, status: 'open' as const, mayHaveVanished: false } : order,
   );
   return { ...state, orders };
 }

@@ -961,6 +961,27 @@ describe('unknown', () => {
       expect(driver.reasons('cancelling')).toEqual([]);
       expect(driver.next().kind).toBe('idle');
     });
+
+    test('a stop of which no answer came is not taken to stand because there is no room for it', () => {
+      const driver = new Driver().read(at({})).ask(action(protect));
+      driver.lose('place').later(1_000).read(at({}));
+      driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
+      driver.read(at({})).later(5_000);
+      driver.answerRead(at({}));
+      expect(driver.refuse({ name: 'reduceOnlyRefused', code: 116 }).isResend).toBe(true);
+      expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
+    });
+
+    test('a stop of which no answer came, and whose id is taken, has another one beside it', () => {
+      const driver = new Driver().read(at({})).ask(action(protect));
+      driver.lose('place').later(1_000).read(at({}));
+      driver.state = startEpoch(driver.state, 'second', driver.context.settings, driver.nowMs);
+      driver.read(at({})).later(5_000);
+      driver.answerRead(at({}));
+      driver.refuse({ name: 'duplicateClientOrderId', code: 36 });
+      expect(driver.place().isResend).toBe(false);
+      expect(driver.next().kind).toBe('idle');
+    });
   });
 
   test.for([
