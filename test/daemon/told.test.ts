@@ -51,6 +51,7 @@ test('a credit line that the exchange liquidated was told as "Resolved: the rule
   const simulator = await openScene({ readings: { loanReply: 'array' } });
   const loan = { asset: 'USDT', amount: d('36000'), collateralAsset: 'BTC', collateralAmount: d('1') };
   expect(simulator.model.openLoan('long', loan).ok).toBe(true);
+  const openedMs = simulator.model.nowMs();
   const rules = `  - id: called
     on: creditLine
     severity: critical
@@ -69,6 +70,8 @@ test('a credit line that the exchange liquidated was told as "Resolved: the rule
   const isLiquidated = () =>
     simulator.ledger({ accountId: 'long', kinds: ['loan_liquidation'] }).length === 1;
   await eventually(isLiquidated, 'the liquidation');
+  // Credit lines in one asset are told apart by the second in which they were opened.
+  await eventually(() => simulator.model.nowMs() - openedMs > 1_000, 'the second after');
   // That a new one is there shows at once that the list is no empty one by mistake; else it takes three minutes.
   expect(simulator.model.deposit('long', { ticker: 'BTC', amount: d('1') })).toMatchObject({ ok: true });
   expect(simulator.model.openLoan('long', { ...loan, amount: d('100') })).toMatchObject({ ok: true });
