@@ -9,136 +9,18 @@ import {
   failExhausted,
   mayRemove,
 } from '../../../src/core/intents/admission.ts';
-import type { GateContext } from '../../../src/core/intents/gate.ts';
 import { slippageOf } from '../../../src/core/intents/intent.ts';
 import { expireIntents } from '../../../src/core/intents/renew.ts';
 import { settleIntents } from '../../../src/core/intents/settle-intents.ts';
-import type { Intent, IntentBasis, LaneState } from '../../../src/core/lanes/lane-state.ts';
-import type { SetScene } from '../../../src/core/orders/want.ts';
-import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import type { Mode, ReduceTarget } from '../../../src/core/rules/rule.ts';
+import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
 import { Dice } from '../../support/dice.ts';
 import { NOW_MS, sceneOf } from '../orders/scenes.ts';
+import { gateOf, laneOf } from './scenes.ts';
 
 /**
  * Intents of any kind, in any state, on a market that is read: what settling, expiring and asking the gate make of them
  * is kept for review. `npm test -- test/core/intents/scenes.test.ts --update` writes it anew.
  */
-
-const size = (dice: Dice): DecimalString => dice.of('1', '2', '3', '4', '6') as DecimalString;
-
-const TARGETS: readonly [ReduceTarget, ...ReduceTarget[]] = [
-  { kind: 'to', fraction: 0 },
-  { kind: 'to', fraction: 0.5 },
-  { kind: 'by', fraction: 0.5 },
-  { kind: 'toNotional', notional: '2000' },
-  { kind: 'untilDistance', distance: 0.1 },
-  { kind: 'untilDistance', distance: 0.25 },
-  { kind: 'untilJointDistance', distance: 0.1 },
-  { kind: 'untilMarginUsage', asset: 'USDT', usage: 0.5 },
-];
-
-const ENDS: readonly [Intent['end'], ...Intent['end'][]] = [
-  null,
-  null,
-  null,
-  null,
-  { how: 'reached', why: 'target' },
-  { how: 'reached', why: 'nothingToReduce' },
-  { how: 'reached', why: 'positionGone' },
-  { how: 'failed', why: 'attempts' },
-  { how: 'failed', why: 'hedged' },
-  { how: 'failed', why: 'marketNotConfigured' },
-  { how: 'failed', why: 'refused:paused' },
-  { how: 'failed', why: 'refused:vetoed' },
-];
-
-function basisOf(dice: Dice): IntentBasis {
-  const sizeBase = size(dice);
-  return {
-    sizeBase,
-    markPrice: dice.of('1000' as DecimalString, '1010' as DecimalString, null),
-    distance: dice.of(0.02, 0.04, 0.08, null),
-    positionSide: 'BOTH',
-    openDate: dice.of(1, 1, 1, null),
-    direction: dice.of('long', 'short', null),
-    growthBoundBase: dice.of(sizeBase, sizeBase, size(dice)),
-  };
-}
-
-function intentOf(dice: Dice, intent: Intent, stage: number): Intent {
-  const target = dice.of(...TARGETS);
-  const isPlanned = target.kind === 'untilJointDistance' || target.kind === 'untilMarginUsage';
-  const end = dice.of(...ENDS);
-  return {
-    ...intent,
-    target,
-    stage,
-    episodeKey: dice.of('rule', 'other'),
-    mode: dice.of<Mode>('enforce', 'enforce', 'observe', 'approve'),
-    targetBase: dice.of<DecimalString | null>(null, null, '0' as DecimalString, size(dice)),
-    basis: dice.hits(0.7) ? basisOf(dice) : null,
-    end,
-    endedMs: end === null ? null : NOW_MS - dice.of(0, 500, 10_000),
-    endDistance: dice.of(0.02, 0.04, 0.08, null),
-    stageAtMs: NOW_MS - dice.of(0, 500, 10_000),
-    openedMs: NOW_MS - dice.of(0, 500, 10_000),
-    deadlineMs: NOW_MS + dice.of(-500, 0, 1, 10_000),
-    failures: dice.of(0, 1, 4, 5, 6),
-    renewals: dice.of(0, 1, 2, 3),
-    ...(isPlanned
-      ? { plannedBase: dice.of<DecimalString | null>(null, '0' as DecimalString, size(dice)) }
-      : {}),
-    ...(dice.hits(0.2) ? { approvedBase: size(dice) } : {}),
-  };
-}
-
-function laneOf(dice: Dice, { state }: SetScene): LaneState {
-  const intents = state.intents.flatMap((intent, index) => [
-    { ...intentOf(dice, intent, 0), key: `rule-${index}` },
-    ...(dice.hits(0.3) ? [{ ...intentOf(dice, intent, 1), key: `rule-${index}-1` }] : []),
-  ]);
-  return {
-    ...state,
-    intents,
-    ...(dice.hits(0.3)
-      ? {
-          margins: [
-            {
-              positionId: '41',
-              openDate: 1,
-              direction: dice.of('long', 'short'),
-              margin: dice.of('own', 'shared'),
-              from: 'list',
-            },
-          ],
-        }
-      : {}),
-    change: dice.hits(0.3)
-      ? {
-          why: 'needGrew',
-          phase: dice.of('cancel', 'place'),
-          startedMs: NOW_MS - dice.of(500, 59_999, 60_000),
-          rounds: dice.of(0, 4, 5),
-          admitted: ['rule-0'],
-        }
-      : null,
-  };
-}
-
-function gateOf(dice: Dice, { intents }: LaneState): GateContext {
-  const [intent] = intents;
-  return {
-    paused: dice.hits(0.2),
-    ...(dice.hits(0.1) ? { isShared: true } : {}),
-    silencedRules: dice.hits(0.2) ? ['rule-0', 'stop-0'] : [],
-    limited:
-      intent !== undefined && dice.hits(0.2)
-        ? { [intent.episodeKey]: dice.of('cooldown' as const, 'perHour' as const) }
-        : {},
-    modeOf: () => dice.of<Mode>('enforce', 'observe'),
-  };
-}
 
 function linesOf(dice: Dice): readonly string[] {
   const scene = sceneOf(dice);

@@ -1,0 +1,508 @@
+import { type ApprovalQuestion, stageKeyOf } from '../../../src/core/approvals/question.ts';
+import type { LaneContext } from '../../../src/core/intents/admission.ts';
+import { episodeKeyOf } from '../../../src/core/intents/gate.ts';
+import { actionKey, type LaneRequest } from '../../../src/core/intents/intent.ts';
+import type {
+  Absence,
+  CancelStep,
+  CancelTask,
+  Contest,
+  Cover,
+  Intent,
+  LaneState,
+  PlaceStep,
+  ReadPosition,
+  RequestStep,
+} from '../../../src/core/lanes/lane-state.ts';
+import type { StepResult } from '../../../src/core/lanes/lane-step.ts';
+import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
+import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
+import type { OrderType } from '../../../src/core/ports/exchange.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
+import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
+import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
+import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
+import type { Dice } from '../../support/dice.ts';
+import { gateOf, laneOf as withIntents, size, TARGETS } from '../intents/scenes.ts';
+import { sceneOf } from '../orders/scenes.ts';
+import { failure, placed } from './driver.ts';
+import { action } from './fixtures.ts';
+
+/**
+ * Any lane, whether it could come about or not, with what it may be shown, asked for and answered. Times are multiples
+ * of half a second and often just at a bound, sizes are whole and prices lie on steps of 5.
+ */
+
+/** Long after the scene of the orders: what lasts for hours may have begun, and its bounds are met. */
+export const LATE_MS = 10_000_000;
+const SHIFT_MS = LATE_MS - 200_000;
+
+export interface LaneSceneOf {
+  readonly lane: LaneState;
+  readonly settings: AccountSettings;
+  readonly context: LaneContext;
+  readonly requests: readonly LaneRequest[];
+}
+
+export function laneScene(dice: Dice): LaneSceneOf {
+  const scene = sceneOf(dice);
+  const settings: AccountSettings = {
+    ...scene.settings,
+    readLagMs: dice.of(0, 0, 500, 1_000),
+    lateArrivalMs: dice.of(1_000, 5_000),
+    intentTtlMs: 10_000,
+    maxAttempts: dice.of(2, 5),
+    maxRenewals: dice.of(1, 2),
+    maxSnapshotAgeMs: dice.of(1_000, 10_000),
+    maxOrderReadAgeMs: dice.of(500, 2_000),
+    largestReduction: dice.of(1, 1, 0.5),
+    marginModel: dice.of('auto', 'auto', 'cross', 'isolated'),
+    mode: dice.of('enforce', 'observe', 'approve'),
+    ...(dice.hits(0.05) ? { marketSettings: () => undefined } : {}),
+  };
+  const whole = withIntents(dice, scene);
+  const requests = requestsOf(dice, whole);
+  const lane = withRest(dice, withKeys(later(whole), requests), requests);
+  const gate = { ...gateOf(dice, lane), questions: questionsOf(dice, lane, requests) };
+  const silencedSubjects = dice.hits(0.15) ? [{ ruleId: 'near', subject: 'position:41' }] : [];
+  const at = (): number => LATE_MS - dice.of(0, 500, 5_000, 10_000, 10_500);
+  const context: LaneContext = {
+    settings,
+    gate: { ...gate, silencedSubjects },
+    ...(dice.hits(0.5) ? { orders: { acceptedMs: at(), refusedMs: at() } } : {}),
+    ...(dice.hits(0.15) ? { standsIn: true as const } : {}),
+  };
+  return { lane, settings, context, requests };
+}
+
+/** The same with all its moments later. */
+function later<T>(value: T): T {
+  const moved = (one: unknown, name: string): unknown => {
+    if (typeof one === 'number') return name.endsWith('Ms') && name !== 'roundTripMs' ? one + SHIFT_MS : one;
+    if (Array.isArray(one)) return one.map((entry: unknown) => moved(entry, name));
+    if (typeof one !== 'object' || one === null) return one;
+    return Object.fromEntries(
+      Object.entries(one).map(([key, member]) => [key, moved(member, name === 'retryAtMs' ? name : key)]),
+    );
+  };
+  return moved(value, '') as T;
+}
+
+const SPECS: readonly [ActionSpec, ...ActionSpec[]] = [
+  { kind: 'protect', at: 0.5, slippage: 0.01 },
+  {
+    kind: 'protect',
+    at: 0.4,
+    slippage: 0.01,
+    ladder: [
+      { at: 0.4, leave: 0.5 },
+      { at: 0.7, leave: 0 },
+    ],
+  },
+  { kind: 'cancelAll', types: ['futures'], scope: 'market' },
+  { kind: 'cancelAll', types: ['spot', 'margin'], scope: 'market' },
+  { kind: 'cancelAll', types: ['futures', 'spot'], scope: 'account' },
+];
+
+/** Two of each intent and cover of the lane, so that most of what is asked for is there already. */
+function requestsOf(dice: Dice, { intents, covers }: LaneState): readonly LaneRequest[] {
+  const asks = (spec: ActionSpec, positionId: string, stage: number, actionIndex: number): LaneRequest => ({
+    request: action(spec, {
+      subject: `position:${positionId}`,
+      stage,
+      actionIndex,
+      mode: dice.of<Mode>('enforce', 'enforce', 'observe', 'approve'),
+      severity: dice.of('warning', 'critical'),
+      atMs: LATE_MS - dice.of(0, 500, 10_000),
+      exemptFromLimits: dice.hits(0.1),
+      ...(dice.hits(0.2) ? { hasCleared: true } : {}),
+    }),
+    positionId: spec.kind === 'cancelAll' ? null : positionId,
+    ...(spec.kind === 'reduce' && spec.target.kind.startsWith('until') && dice.hits(0.5)
+      ? { plannedBase: size(dice) }
+      : {}),
+  });
+  const reductions = [...intents, undefined].map((intent, index) =>
+    asks(
+      { kind: 'reduce', target: dice.of(...TARGETS), slippageSteps: [0.005, 0.01] },
+      intent?.positionId ?? dice.of('41', '42'),
+      intent?.stage ?? dice.of(0, 1, 2),
+      index,
+    ),
+  );
+  const others = [...covers, undefined, undefined].map((cover, index) =>
+    asks(dice.of(...SPECS), cover?.positionId ?? dice.of('41', '42'), cover?.stage ?? 0, 10 + index),
+  );
+  return [...reductions, ...others];
+}
+
+/** Keys as requests write them. */
+function withKeys(state: LaneState, requests: readonly LaneRequest[]): LaneState {
+  const names = new Map<string, { readonly key: string; readonly request: ActionRequest }>();
+  const name = (one: Pick<Intent, 'key'>, entry: LaneRequest | undefined): void => {
+    if (entry === undefined) return;
+    const { request, positionId } = entry;
+    names.set(one.key, { key: actionKey(request, positionId), request });
+  };
+  state.intents.forEach((one, index) => name(one, requests[index]));
+  state.covers.forEach((one, index) => name(one, requests[state.intents.length + 1 + index]));
+  const first = requests[0]?.request;
+  const keyOf = (key: string): string => names.get(key)?.key ?? (first ? actionKey(first, '41') : key);
+  const renamed = <T extends Intent | Cover>(one: T): T => {
+    const request = names.get(one.key)?.request ?? first;
+    return {
+      ...one,
+      key: keyOf(one.key),
+      ruleId: 'near',
+      episodeKey: request === undefined ? one.episodeKey : episodeKeyOf(request),
+    };
+  };
+  return {
+    ...state,
+    intents: state.intents.map(renamed),
+    covers: state.covers.map(renamed),
+    orders: state.orders.map((order) => ({ ...order, key: keyOf(order.key) })),
+    change: state.change && { ...state.change, admitted: state.change.admitted.map(keyOf) },
+  };
+}
+
+function withRest(dice: Dice, state: LaneState, requests: readonly LaneRequest[]): LaneState {
+  const at = (): number => LATE_MS + dice.of(-500, 0, 500, 1_000);
+  const ago = (): number => LATE_MS - dice.of(0, 500, 1_000, 5_000, 10_000);
+  const pausedUntil = (): number => (dice.hits(0.7) ? 0 : at());
+  const doubts = ['newStore', 'unknownOutcome', 'processDied', 'duplicateUnexpected'] as const;
+  const { read } = state;
+  return {
+    ...state,
+    generation: dice.of(0, 3),
+    attempt: dice.of(0, 7, 999, 1_000),
+    cancels: requests.flatMap((entry) => taskOf(dice, entry)),
+    readAfterMs: dice.hits(0.7) ? 0 : at(),
+    ignoreReadsBeforeMs: dice.hits(0.7) ? 0 : at(),
+    latestRead: dice.hits(0.7) || read === null ? read : { ...read, sentAtMs: read.sentAtMs + 500 },
+    ...(read !== null && dice.hits(0.1) ? { read: { ...read, partial: dice.of('list', 'market') } } : {}),
+    ...(dice.hits(0.3) ? { absent: [absenceOf(dice), ...(dice.hits(0.3) ? [absenceOf(dice)] : [])] } : {}),
+    ...(dice.hits(0.25) ? { contests: [contestOf(dice, requests)] } : {}),
+    ...(dice.hits(0.2) ? { ended: state.orders.slice(-1) } : {}),
+    doubt: dice.hits(0.7)
+      ? null
+      : { why: dice.of(...doubts), sinceMs: ago(), sentAhead: dice.hits(0.2) ? ['41'] : [] },
+    heldBy: dice.hits(0.9) ? null : dice.of('account', 'other'),
+    retryAtMs: {
+      reduce: pausedUntil(),
+      cover: pausedUntil(),
+      cancel: pausedUntil(),
+      read: pausedUntil(),
+      ...(dice.hits(0.2) ? { inFavour: at() } : {}),
+    },
+    refusals: dice.of(0, 0, 1, 3, 5),
+    ...(dice.hits(0.3) ? { cancelRefusals: dice.of(1, 2, 4) } : {}),
+    ...(dice.hits(0.2) ? { cancelPendingUntilMs: at() } : {}),
+    ...(dice.hits(0.2) ? { orderRefusedMs: ago() } : {}),
+    priorOrdersPossible: dice.hits(0.15),
+    ...(dice.hits(0.2) ? { rebasedMs: at() } : {}),
+    ...(dice.hits(0.3)
+      ? { learnedMaintenance: { low: dice.of(0.01, 0.03), high: dice.of(0.03, 0.2), agreeing: dice.of(1, 2) } }
+      : {}),
+    reported: [
+      ...state.orders.flatMap(({ request }) =>
+        dice.hits(0.3) ? [`standing:${request.clientOrderId}${dice.of('', ':alarm')}`] : [],
+      ),
+      ...state.intents.flatMap(({ key, targetBase }) =>
+        dice.hits(0.3) ? [`would:${key}:${targetBase ?? '0'}`] : [],
+      ),
+      ...(dice.hits(0.3) ? ['would:gone:0', 'other'] : []),
+    ],
+    orders: state.orders.map((order) => ({
+      ...order,
+      ...(dice.hits(0.2) ? { unwantedSinceMs: LATE_MS - dice.of(0, 59_500, 60_000) } : {}),
+      ...(dice.hits(0.1) ? { neverConfirmed: true as const } : {}),
+      ...(dice.hits(0.1) ? { wasOpen: true } : {}),
+    })),
+    ...(dice.hits(0.2)
+      ? {
+          observed: state.orders.slice(0, 1).map(({ key, role, positionId, request }) => ({
+            key,
+            role,
+            positionId,
+            request,
+          })),
+        }
+      : {}),
+  };
+}
+
+const HELD = ['observeMode', 'awaitingApproval', 'vetoed', 'notAnswered', 'paused', 'cooldown'] as const;
+
+function taskOf(dice: Dice, { request }: LaneRequest): readonly CancelTask[] {
+  if (request.action.kind !== 'cancelAll' || dice.hits(0.3)) return [];
+  const { mode, exemptFromLimits } = request;
+  return [
+    {
+      key: actionKey(request, null),
+      episodeKey: dice.hits(0.5)
+        ? episodeKeyOf(request)
+        : episodeKeyOf({ ...request, subject: 'position:41', episode: 1 }),
+      ruleId: request.ruleId,
+      types: request.action.types,
+      mode,
+      exemptFromLimits,
+      failures: dice.of(0, 1, 2, 5),
+      refusedBy: dice.hits(0.5) ? null : dice.of(...HELD),
+      openedMs: LATE_MS - dice.of(0, 500, 10_000),
+      deadlineMs: LATE_MS + dice.of(-500, 0, 500, 10_000),
+      state: dice.of('open', 'open', 'done', 'failed'),
+    },
+  ];
+}
+
+function absenceOf(dice: Dice): Absence {
+  return {
+    positionId: dice.of('41', '42', '43', '44'),
+    last: dice.hits(0.3) ? null : readPositionOf(dice, dice.of('42', '43')),
+    sinceMs: dice.of(null, LATE_MS - dice.of(0, 29_500, 30_000, 180_000, 179_500)),
+    reads: dice.of(0, 1, 2, 3),
+    phase: dice.of('held', 'held', 'explained', 'closed'),
+    told: dice.hits(0.5),
+  };
+}
+
+function contestOf(dice: Dice, requests: readonly LaneRequest[]): Contest {
+  const ago = (): number => LATE_MS - dice.of(500, 1_000, 3_599_500, 3_600_000, 3_600_500);
+  const [first, second] = requests;
+  const episodes = [first, second, undefined].map((entry, index) =>
+    episodeKeyOf({ ...(entry?.request ?? action(SPECS[0])), episode: 1 + index }),
+  );
+  return {
+    positionId: dice.of('41', '41', '42'),
+    isReduced: dice.hits(0.5),
+    addsMs: Array.from({ length: dice.of(0, 1, 2, 3) }, ago),
+    ...(dice.hits(0.5)
+      ? { falls: episodes.slice(0, dice.of(1, 2, 3)).map((episodeKey) => ({ episodeKey, atMs: ago() })) }
+      : {}),
+  };
+}
+
+function readPositionOf(dice: Dice, positionId: string): ReadPosition {
+  const isLong = dice.hits(0.5);
+  return {
+    positionId,
+    positionSide: 'BOTH',
+    openDate: dice.of(1, 2, null),
+    direction: isLong ? 'long' : 'short',
+    sizeBase: size(dice),
+    markPrice: '1000' as DecimalString,
+    markError: 0,
+    liquidationPrice: (isLong ? '900' : '1100') as DecimalString,
+    distance: 0.1,
+    liquidationState: 'none',
+    disagreement: false,
+    fenceRisk: 0,
+  };
+}
+
+/** What people have said of the lane's own stages. */
+function questionsOf(
+  dice: Dice,
+  { market }: LaneState,
+  requests: readonly LaneRequest[],
+): ReadonlyMap<string, ApprovalQuestion> {
+  const states = ['waiting', 'approved', 'approved', 'vetoed', 'unanswered', 'released'] as const;
+  const questions = new Map<string, ApprovalQuestion>();
+  for (const { request, positionId } of requests) {
+    if (dice.hits(0.4)) continue;
+    const stageKey = stageKeyOf(request);
+    const state = dice.of(...states);
+    const targets =
+      positionId === null
+        ? []
+        : [
+            {
+              positionId,
+              market,
+              targetBase: size(dice),
+              sizeBase: size(dice),
+              ...(dice.hits(0.5) ? { openDate: dice.of(1, 2), direction: dice.of('long', 'short') } : {}),
+            },
+          ];
+    questions.set(stageKey, {
+      id: `q${questions.size}`,
+      stageKey,
+      openedMs: LATE_MS - 1_000,
+      untilMs: LATE_MS + dice.of(-500, 0, 500),
+      state,
+      asked: [{ revision: 1, atMs: LATE_MS - 1_000, targets }],
+      ...(state === 'approved' ? { approved: targets } : {}),
+    });
+  }
+  return questions;
+}
+
+/** What a read shows a little later: mostly what the lane has seen, with something moved, lacking or new. */
+export function observationOf(dice: Dice, { read }: LaneState, nowMs: number): ReadObservation {
+  const before = read?.positions ?? [];
+  const seen = before.filter(() => dice.hits(0.9)).map((position) => viewOf(dice, position));
+  const added = dice.hits(0.15) ? [viewOf(dice, readPositionOf(dice, dice.of('43', '44')))] : [];
+  const elsewhere = dice.hits(0.3)
+    ? [{ ...viewOf(dice, readPositionOf(dice, '51')), market: 'ETH_PERP' }]
+    : [];
+  const sentAtMs = nowMs - dice.of(0, 500, 1_000);
+  return {
+    sentAtMs,
+    receivedAtMs: dice.of(sentAtMs, nowMs),
+    complete: dice.hits(0.85),
+    ...(dice.hits(0.2) ? { ofMarket: true } : {}),
+    ...(dice.hits(0.1) ? { notOpenYet: [dice.of('41', '42', '43')] } : {}),
+    positions: [...seen, ...added, ...elsewhere],
+    ...(dice.hits(0.1) ? { sizesBefore: new Map([['41', '6' as DecimalString]]) } : {}),
+    ...(dice.hits(0.3)
+      ? {
+          earlierMarks: (_: string, isMissing: (sentAtMs: number) => boolean) =>
+            [20_000, 10_000, 5_000, 3_000, 1_000, 500, 0]
+              .map((agoMs) => ({ atMs: nowMs - agoMs, mark: 1_000 + agoMs / 500 }))
+              .filter(({ atMs }) => isMissing(atMs)),
+        }
+      : {}),
+  };
+}
+
+function viewOf(dice: Dice, position: ReadPosition): PositionView {
+  const { positionId, positionSide, openDate, direction, markPrice, liquidationPrice } = position;
+  const moved = (price: DecimalString): DecimalString =>
+    String(Number(price) + 5 * dice.of(0, 0, 0, 1, -1, 2, -4)) as DecimalString;
+  const mark = markPrice === null || dice.hits(0.05) ? null : moved(markPrice);
+  const liquidation =
+    liquidationPrice === null || liquidationPrice === 'none' ? liquidationPrice : moved(liquidationPrice);
+  const isLong = direction === 'long';
+  const distance =
+    mark === null || liquidation === null || liquidation === 'none'
+      ? null
+      : ((isLong ? 1 : -1) * (Number(mark) - Number(liquidation))) / Number(mark);
+  const date = dice.hits(0.9) ? openDate : dice.of(null, 1, 2);
+  const side = dice.hits(0.95) ? direction : dice.of(null, 'long', 'short');
+  return {
+    positionId,
+    market: 'BTC_PERP',
+    ...(date === null ? {} : { openDate: date }),
+    positionSide,
+    direction: side === null ? unknown('stale') : known(side),
+    sizeBase: dice.hits(0.6) ? position.sizeBase : dice.of(size(dice), '0' as DecimalString),
+    markPrice: mark === null ? unknown('stale') : known(mark),
+    markError: dice.hits(0.9) ? known(dice.of(0, 0, 5)) : unknown('stale'),
+    liquidationPrice:
+      liquidation === 'none' ? NONE : liquidation === null ? unknown('stale') : known(liquidation),
+    liquidationDistance:
+      liquidation === 'none' ? NONE : distance === null ? unknown('stale') : known(distance),
+    liquidationState: dice.of('none', 'none', 'none', 'margin_call', 'liquidation', undefined),
+    disagreement: dice.hits(0.05),
+    liquidationProbability: () => dice.of(known(0), known(0.5), unknown('stale')),
+    ...(dice.hits(0.5) ? { basePrice: '1010' as DecimalString, realizedPnl: '0.5' as DecimalString } : {}),
+    ...(dice.hits(0.2) ? { margin: dice.of('own', 'shared') } : {}),
+    ...(dice.hits(0.2)
+      ? { jointLiquidationPrice: String(dice.of(940, 960, 1_045)) as DecimalString }
+      : {}),
+  };
+}
+
+const CANCELS: readonly [CancelStep['why'], ...CancelStep['why'][]] = [
+  'resolved',
+  'marketMovedAway',
+  'notFilled',
+  'doubt',
+  'cancelAction',
+];
+const TYPES: readonly [readonly OrderType[], ...(readonly OrderType[])[]] = [
+  ['futures'],
+  ['spot', 'margin'],
+  ['spot', 'margin', 'futures'],
+];
+
+/** A request that such a lane may have sent. */
+export function stepOf(dice: Dice, { orders, cancels, intents, covers, market }: LaneState): RequestStep {
+  const order = dice.of<OwnOrder | undefined>(orders[0], ...orders);
+  if (dice.hits(0.2)) return { kind: 'readPositions', market };
+  if (order !== undefined && dice.hits(0.75)) return placeStepOf(dice, order);
+  const task = cancels[0]?.key ?? null;
+  return {
+    kind: 'cancelAll',
+    request: { market, ...(dice.hits(0.9) ? { types: dice.of(...TYPES) } : {}) },
+    why: dice.of(...CANCELS),
+    task: dice.hits(0.4) ? task : null,
+    admitted: [...intents, ...covers].slice(0, 1).map(({ key }) => key),
+    unfilled: dice.hits(0.3) ? [dice.of('41', '42')] : [],
+    ...(dice.hits(0.5) ? { answerWithinMs: 1_000 } : {}),
+  };
+}
+
+function placeStepOf(dice: Dice, of: OwnOrder): PlaceStep {
+  const isResend = dice.hits(0.4);
+  const order: OwnOrder = {
+    ...of,
+    status: 'sending',
+    request: isResend || dice.hits(0.3) ? of.request : { ...of.request, clientOrderId: 'new' },
+  };
+  return {
+    kind: 'place',
+    request: order.request,
+    order,
+    ahead: dice.hits(0.2),
+    isResend,
+    ...(dice.hits(0.1) ? { byAnother: true as const } : {}),
+    ...(dice.hits(0.3) ? { answerWithinMs: 1_000 } : {}),
+    anchor: dice.hits(0.3)
+      ? {
+          markPrice: '1000' as DecimalString,
+          liquidationPrice: '900' as DecimalString,
+          openDate: 1,
+          direction: 'long',
+        }
+      : null,
+  };
+}
+
+const REFUSALS = [
+  'reduceOnlyRefused',
+  'duplicateClientOrderId',
+  'cancelledOnCreation',
+  'rateLimited',
+  'timeout',
+  'marketInvalid',
+  'amountInvalid',
+  'priceInvalid',
+  'permissionDenied',
+] as const;
+
+/** An answer to it. */
+export function answerTo(dice: Dice, step: RequestStep, lane: LaneState, nowMs: number): StepResult {
+  if (step.kind === 'readPositions') {
+    return { kind: step.kind, observation: dice.hits(0.2) ? null : observationOf(dice, lane, nowMs) };
+  }
+  const others = dice.hits(0.3) ? { othersAct: true } : {};
+  const fate = dice.next();
+  if (fate < 0.15) {
+    const error = failure({ name: 'timeout', effect: 'possible' });
+    return { kind: step.kind, outcome: { kind: 'unknown', error } };
+  }
+  if (fate < 0.65) {
+    const error = failure({
+      name: dice.of(...REFUSALS),
+      effect: dice.hits(0.9) ? 'none' : 'possible',
+      ...(dice.hits(0.2) ? { retryAfterMs: dice.of(100, 1_500, 60_000) } : {}),
+    });
+    const outcome = { kind: 'rejected', error } as const;
+    return step.kind === 'place' ? { kind: 'place', outcome, ...others } : { kind: 'cancelAll', outcome };
+  }
+  const timing = { sentAtMs: nowMs - 20, receivedAtMs: nowMs, attempts: 1 };
+  if (step.kind === 'cancelAll') {
+    return { kind: 'cancelAll', outcome: { kind: 'accepted', value: null, timing } };
+  }
+  const isTrimmed = dice.hits(0.3);
+  const value = placed(step, {
+    status: dice.hits(0.9)
+      ? { known: true, value: dice.of('NEW', 'NEW', 'FILLED', 'PARTIALLY_FILLED', 'CANCELLED') }
+      : { known: false, raw: 'HALTED' },
+    ...(isTrimmed ? { amount: size(dice), adjustedFrom: dice.of(step.request.amount, size(dice)) } : {}),
+  });
+  return { kind: 'place', outcome: { kind: 'accepted', value, timing }, ...others };
+}

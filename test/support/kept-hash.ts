@@ -1,0 +1,56 @@
+import { createHash, type Hash } from 'node:crypto';
+import { appendFileSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { expect } from 'vitest';
+
+/**
+ * What is too much to be kept to be read: all of it goes into one short hash. With `KEPT=folder` in the environment it is
+ * written there as well, a file per test, so that two versions of the sources can be compared line by line.
+ */
+export class KeptHash {
+  readonly #hash: Hash = createHash('sha256');
+  readonly #file = fileOf(process.env['KEPT']);
+
+  /** Plain data, maps and sets; what it says does not depend on the order of keys. */
+  add(what: string, value: unknown): void {
+    const line = `${what}: ${plain(value)}\n`;
+    this.#hash.update(line);
+    if (this.#file !== undefined) appendFileSync(this.#file, line);
+  }
+
+  get text(): string {
+    return this.#hash.copy().digest('hex').slice(0, 16);
+  }
+}
+
+function fileOf(folder: string | undefined): string | undefined {
+  if (folder === undefined) return undefined;
+  mkdirSync(folder, { recursive: true });
+  return path.join(folder, `${(expect.getState().currentTestName ?? '').replaceAll(/[^\w]+/g, '-')}.txt`);
+}
+
+/** Fewer digits than the last ones of roots and powers, which need not be the same everywhere. */
+const DIGITS = 12;
+
+function plain(value: unknown): string {
+  if (typeof value === 'number') {
+    return String(Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS)));
+  }
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return '()';
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (value instanceof Map) {
+    const entries = [...(value as ReadonlyMap<unknown, unknown>)];
+    return `{${entries.map(([key, entry]) => `${plain(key)}=>${plain(entry)}`).join()}}`;
+  }
+  if (value instanceof Set) return plain([...(value as ReadonlySet<unknown>)]);
+  if (Array.isArray(value)) return `[${value.map(plain).join()}]`;
+  const members = value as Readonly<Record<string, unknown>>;
+  let text = '';
+  for (const key of Object.keys(members).sort()) {
+    const member = members[key];
+    if (member !== undefined) text += `${key}:${plain(member)},`;
+  }
+  return `{${text}}`;
+}
