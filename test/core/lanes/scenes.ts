@@ -64,12 +64,18 @@ export function laneScene(dice: Dice): LaneSceneOf {
   const whole = withIntents(dice, scene);
   const requests = requestsOf(dice, whole);
   const lane = withRest(dice, withKeys(later(whole), requests), requests);
-  const gate = { ...gateOf(dice, lane), questions: questionsOf(dice, lane, requests) };
-  const silencedSubjects = dice.hits(0.15) ? [{ ruleId: 'near', subject: 'position:41' }] : [];
+  const gate = {
+    ...gateOf(dice, lane),
+    paused: dice.hits(0.05),
+    isShared: dice.hits(0.03),
+    silencedRules: dice.hits(0.05) ? ['near'] : [],
+    silencedSubjects: dice.hits(0.1) ? [{ ruleId: 'near', subject: 'position:41' }] : [],
+    questions: questionsOf(dice, lane, requests),
+  };
   const at = (): number => LATE_MS - dice.of(0, 500, 5_000, 10_000, 10_500);
   const context: LaneContext = {
     settings,
-    gate: { ...gate, silencedSubjects },
+    gate,
     ...(dice.hits(0.5) ? { orders: { acceptedMs: at(), refusedMs: at() } } : {}),
     ...(dice.hits(0.15) ? { standsIn: true as const } : {}),
   };
@@ -188,7 +194,7 @@ function withRest(dice: Dice, state: LaneState, requests: readonly LaneRequest[]
     doubt: dice.hits(0.7)
       ? null
       : { why: dice.of(...doubts), sinceMs: ago(), sentAhead: dice.hits(0.2) ? ['41'] : [] },
-    heldBy: dice.hits(0.9) ? null : dice.of('account', 'other'),
+    heldBy: dice.hits(0.95) ? null : dice.of('account', 'other'),
     retryAtMs: {
       reduce: pausedUntil(),
       cover: pausedUntil(),
