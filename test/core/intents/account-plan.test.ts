@@ -8,6 +8,7 @@ import { AccountQuantities } from '../../../src/core/quantities/account.ts';
 import { decimal, toNumber } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
 import { Dice } from '../../support/dice.ts';
+import { KeptHash } from '../../support/kept-hash.ts';
 import { at, d, PERP, position, positionsSnapshot, settings } from '../rules/fixtures.ts';
 
 /** Positive: long. */
@@ -306,3 +307,84 @@ test('plans of accounts with hedges, costs and what earlier plans left are kept 
   const file = path.join(import.meta.dirname, 'transcripts', 'account-plan.txt');
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file);
 });
+
+/**
+ * Markets with both sides open, one of them not in the config, positions without a margin, a direction or a liquidation
+ * price, and earlier plans of any kind; all in whole numbers, so that what is compared is often equal.
+ */
+test.for([1, 2, 3, 4, 5, 6])('a hundred plans by their hash, %i', (seed) => {
+  const dice = new Dice(seed * 1_000);
+  const kept = new KeptHash();
+  for (let index = 0; index < 100; index++) {
+    const account = anyAccount(dice);
+    const ids = account.positions.map(({ positionId }) => positionId);
+    const matching = new Set(ids.filter(() => dice.hits(0.85)));
+    const earlier = new Map(
+      ids.flatMap((id) => (dice.hits(0.5) ? [[id, d(dice.of('0', '1', '2', '3.5', '8'))] as const] : [])),
+    );
+    const tolerance = dice.of(0, 0.1, 0.5);
+    const usage = dice.of(0.1, 0.25, 0.5, 0.75);
+    for (const target of [
+      until(dice.of(0.05, 0.1, 0.2, 0.5)),
+      { kind: 'untilMarginUsage', asset: dice.of('USDT', 'USDT', 'USDC'), usage },
+    ] as const) {
+      const first = planAccount(target, account, { matching, targets: new Map(), tolerance });
+      const again = planAccount(target, account, { matching, targets: first ?? new Map(), tolerance });
+      const after = planAccount(target, account, { matching, targets: earlier, tolerance });
+      kept.add(target.kind, [first, again, after]);
+    }
+  }
+  expect(kept.text).toMatchSnapshot();
+});
+
+function anyAccount(dice: Dice): AccountQuantities {
+  const kind = dice.of('apart', 'pooled', 'pooled');
+  const equity = dice.of(5, 20, 50, 100, 200);
+  const markets = Array.from({ length: dice.of(1, 2, 3) }, (_, index) => ({
+    name: index === 2 && dice.hits(0.2) ? 'C2_ELSE' : `C${index}_PERP`,
+    mark: dice.of(100, 100, 10, 0.01, 40_000),
+    rate: dice.of(0, 0.03, 0.05),
+    bases: dice.of([1], [-2], [2, -1], [2, -2], [4, 2], [1, -4]),
+  }));
+  const scale = markets.reduce((sum, { mark, bases }) => sum + Math.abs(bases[0] ?? 0) * mark, 0) / 100;
+  const records = markets.flatMap(({ name, mark, rate, bases }, index) => {
+    const net = bases.reduce((sum, base) => sum + base, 0);
+    const gross = bases.reduce((sum, base) => sum + Math.abs(base), 0);
+    return bases.map((base, leg): PositionRecord => {
+      const slope = kind === 'pooled' ? net - rate * gross : base;
+      const liquidation = slope === 0 ? 0 : mark - (equity * scale) / slope;
+      const { liquidationPrice, margin, ...whole } = position({
+        positionId: `${index}${leg}`,
+        market: name,
+        amount: d(String(base)),
+        basePrice: d(mark.toFixed(4)),
+        unrealizedPnl: d('0.00000000'),
+        liquidationPrice: liquidation > 0 ? d(liquidation.toFixed(12)) : null,
+        margin: d(((Math.abs(base) * mark) / 10).toFixed(8)),
+        freeMargin: d((equity * scale).toFixed(8)),
+        positionSide: { known: true, value: bases.length === 1 ? 'BOTH' : base > 0 ? 'LONG' : 'SHORT' },
+      });
+      return {
+        ...whole,
+        ...(liquidationPrice === undefined || dice.hits(0.03) ? {} : { liquidationPrice }),
+        ...(margin === undefined || dice.hits(0.05) ? {} : { margin }),
+      };
+    });
+  });
+  const termsOf = (name: string): MarketSettings | undefined => {
+    const at = markets.findIndex((market) => market.name === name);
+    const known = markets[at];
+    if (known === undefined || name === 'C2_ELSE') return undefined;
+    const cost = [{}, { reductionCost: 0.001 }, { reductionCost: 0.004 }][at] ?? {};
+    return { ...PERP, maintenanceMargin: known.rate, amountStep: d('0.5'), priceStep: d('0.000000001'), ...cost };
+  };
+  return new AccountQuantities(
+    positionsSnapshot(records, at(0), dice.hits(0.95)),
+    settings({
+      marketSettings: termsOf,
+      marginModel: kind === 'apart' ? dice.of('isolated', 'auto') : dice.of('cross', 'auto'),
+      ...(dice.hits(0.2) ? { holdings: { ETH: 50 } } : {}),
+    }),
+    at(0),
+  );
+}

@@ -16,7 +16,8 @@ import { creditLine, list, override, PERP, position, read, SERVER_MS } from './f
 interface Held {
   readonly positionId: string;
   readonly market: string;
-  readonly isLong: boolean;
+  isLong: boolean;
+  readonly start: number;
   readonly side: 'BOTH' | 'LONG' | 'SHORT';
   size: number;
   base: number;
@@ -37,12 +38,17 @@ export class PlayedAccount {
   #transfers: TransferRecord[] = [];
   #nowMs = 0;
 
-  constructor(dice: Dice) {
+  /** In whole steps prices, levels and times lie on coarse ones, so that what is compared is often equal. */
+  readonly #isWhole: boolean;
+  #clock = 1;
+
+  constructor(dice: Dice, { isWhole = false }: { readonly isWhole?: boolean } = {}) {
     this.#dice = dice;
+    this.#isWhole = isWhole;
   }
 
   get now(): Instant {
-    return { wallMs: SERVER_MS + this.#nowMs, monotonicMs: this.#nowMs, clockId: 'process-1' };
+    return { wallMs: SERVER_MS + this.#nowMs, monotonicMs: this.#nowMs, clockId: `process-${this.#clock}` };
   }
 
   move(): void {
@@ -55,6 +61,23 @@ export class PlayedAccount {
     const one = dice.of(this.held[0], this.held[1], this.held[2], this.held[3]);
     if (one !== undefined && dice.hits(0.12)) one.size *= dice.of(0.5, 1.5, 0);
     if (dice.hits(0.15)) this.#transfers.push(this.#transfer());
+  }
+
+  /** Mostly regular polls; sometimes another process goes on, or the clock is set. */
+  moveWhole(): void {
+    const dice = this.#dice;
+    this.#nowMs += dice.of(0, 1_000, 1_000, 1_000, 2_000, 5_000, 10_000, 60_000, 180_000);
+    if (dice.hits(0.08)) this.#clock += 1;
+    if (dice.hits(0.03)) this.#nowMs -= 20_000;
+    for (const one of this.held) {
+      if (dice.hits(0.5)) one.mark = one.start * dice.of(1, 1, 0.98, 1.02, 0.95, 1.05, 0.9);
+      if (dice.hits(0.05)) one.liquidation = one.start * dice.of(0.94, 0.9, 1.06, 0.855);
+      if (dice.hits(0.08)) one.size = dice.of(0, 0, one.size, 2, 4);
+      if (dice.hits(0.03)) one.isLong = !one.isLong;
+    }
+    if (dice.hits(0.5)) this.#ltv = [dice.of(60, 75, 80, 45), dice.of(45, 60, 85)].slice(dice.of(0, 0, 0, 1, 2));
+    if (dice.hits(0.2)) this.#free = dice.of(0, 500, 1_000);
+    if (dice.hits(0.2)) this.#transfers.push(this.#transfer());
   }
 
   #transfer(): TransferRecord {
@@ -75,7 +98,7 @@ export class PlayedAccount {
 
   snapshot(settings: AccountSettings): Snapshot {
     const dice = this.#dice;
-    const ageMs = dice.of(0, 0, 0, 200, 15_000);
+    const ageMs = this.#isWhole ? dice.of(0, 0, 0, 0, 0, 1_000, 10_000, 10_500) : dice.of(0, 0, 0, 200, 15_000);
     const sources: SnapshotSources = {
       ...(dice.hits(0.95) ? { positions: read(list(this.#positions(), dice.hits(0.95)), ageMs) } : {}),
       ...(dice.hits(0.95) ? { creditLine: read(list(this.#lines(), dice.hits(0.95)), ageMs) } : {}),
@@ -162,9 +185,9 @@ export function marketOf(name: string): MarketSettings | undefined {
   return name.endsWith('_PERP') ? PERP : undefined;
 }
 
-function holding(of: Omit<Held, 'base' | 'liquidation'>): Held {
+function holding(of: Omit<Held, 'base' | 'liquidation' | 'start'>): Held {
   const { mark, isLong } = of;
-  return { ...of, base: mark * (isLong ? 1.01 : 0.99), liquidation: mark * (isLong ? 0.94 : 1.06) };
+  return { ...of, start: mark, base: mark * (isLong ? 1.01 : 0.99), liquidation: mark * (isLong ? 0.94 : 1.06) };
 }
 
 /** Nine digits behind the first one that counts. */
