@@ -21,7 +21,7 @@ export class Dice {
 
   /** One of these. */
   of<T>(...choices: readonly [T, ...T[]]): T {
-    return choices[Math.floor(this.next() * choices.length)] ?? choices[0];
+    return choices[Math.floor(this.next() * choices.length)] as T;
   }
 
   between(low: number, high: number): number {

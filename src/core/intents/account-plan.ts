@@ -146,7 +146,7 @@ function takeCheapest(
   missing: number,
   gain: (side: Side) => number,
 ): void {
-  const roomOf = (side: Side): number => Math.max(0, side.room - (taken.get(side) ?? 0));
+  const roomOf = (side: Side): number => side.room - (taken.get(side) ?? 0);
   const worth = (side: Side): number => gain(side) / side.costPerBase;
   const dearestLast = sides.filter((side) => gain(side) > 0).toSorted((a, b) => worth(b) - worth(a));
   let open = missing;

@@ -141,7 +141,6 @@ export function boundedTarget(
   share: number,
   market: MarketSettings,
 ): Decimal {
-  if (share >= 1) return target;
   const size = toDecimal(basis.sizeBase);
   const floor = clampTarget(size.times(ONE.minus(decimalFromNumber(share))), size, market);
   return maxDecimal(target, floor);

@@ -48,7 +48,7 @@ export function compileCondition(spec: ConditionSpec, fieldCache: FieldReader): 
     comparison: Comparison,
   ): Leaf => {
     const slot = fieldCache.slot(field, parameter);
-    const none = fieldCache.slots[slot]?.spec.none ?? 'never';
+    const none = fieldCache.slots[slot]?.spec.none;
     const latch = hysteresisBound(comparison) === undefined ? -1 : latchCount++;
     const judge = compileComparison(fieldCache, slot, comparison, { none: noneValue(none), latch });
     const leaf: Leaf = { kind: 'field', slot, comparison, latch, judge };
@@ -114,7 +114,7 @@ function hysteresisBound(comparison: Comparison): number | undefined {
 }
 
 /** `none` as a value to compare with; `undefined` where every comparison with it is false. */
-function noneValue(meaning: NoneMeaning): number | undefined {
+function noneValue(meaning: NoneMeaning | undefined): number | undefined {
   if (meaning === 'infinite') return Number.POSITIVE_INFINITY;
   return meaning === 'zero' ? 0 : undefined;
 }

@@ -326,7 +326,7 @@ test.for([1, 2, 3, 4, 5, 6])('a hundred plans by their hash, %i', (seed) => {
     const usage = dice.of(0.1, 0.25, 0.5, 0.75);
     for (const target of [
       until(dice.of(0.05, 0.1, 0.2, 0.5)),
-      { kind: 'untilMarginUsage', asset: dice.of('USDT', 'USDT', 'USDC'), usage },
+      { kind: 'untilMarginUsage', asset: dice.of('USDT', 'USDT', 'USDT', 'USDC'), usage },
     ] as const) {
       const first = planAccount(target, account, { matching, targets: new Map(), tolerance });
       const again = planAccount(target, account, { matching, targets: first ?? new Map(), tolerance });
@@ -371,11 +371,12 @@ function anyAccount(dice: Dice): AccountQuantities {
       };
     });
   });
+  const money = dice.of('USDT', 'USDC');
   const termsOf = (name: string): MarketSettings | undefined => {
     const at = markets.findIndex((market) => market.name === name);
     const known = markets[at];
     if (known === undefined || name === 'C2_ELSE') return undefined;
-    const cost = [{}, { reductionCost: 0.001 }, { reductionCost: 0.004 }][at] ?? {};
+    const cost = [{}, { reductionCost: 0.001, money }, { reductionCost: 0.004 }][at] ?? {};
     return { ...PERP, maintenanceMargin: known.rate, amountStep: d('0.5'), priceStep: d('0.000000001'), ...cost };
   };
   return new AccountQuantities(

@@ -1,3 +1,4 @@
+import type { BlockReason, GateReason } from '../../../src/core/audit/audit-event.ts';
 import type { GateContext } from '../../../src/core/intents/gate.ts';
 import type { Intent, IntentBasis, LaneState } from '../../../src/core/lanes/lane-state.ts';
 import type { SetScene } from '../../../src/core/orders/want.ts';
@@ -19,20 +20,55 @@ export const TARGETS: readonly [ReduceTarget, ...ReduceTarget[]] = [
   { kind: 'untilMarginUsage', asset: 'USDT', usage: 0.5 },
 ];
 
-const ENDS: readonly [Intent['end'], ...Intent['end'][]] = [
-  null,
-  null,
-  null,
-  null,
-  { how: 'reached', why: 'target' },
-  { how: 'reached', why: 'nothingToReduce' },
-  { how: 'reached', why: 'positionGone' },
-  { how: 'failed', why: 'attempts' },
-  { how: 'failed', why: 'hedged' },
-  { how: 'failed', why: 'marketNotConfigured' },
-  { how: 'failed', why: 'refused:paused' },
-  { how: 'failed', why: 'refused:vetoed' },
-];
+const BLOCKS = [
+  'markUnknown',
+  'markTooCoarse',
+  'directionUnknown',
+  'liquidationPriceUnknown',
+  'disagreement',
+  'marketNotConfigured',
+  'priceNotPositive',
+  'noRoomForStop',
+  'positionNotSeen',
+  'contested',
+  'reducedByOthers',
+  'netExposure',
+  'priorOrders',
+  'stopNotCancellable',
+  'cancelForbidden',
+] as const satisfies readonly BlockReason[];
+
+const REFUSALS = [
+  'observeMode',
+  'paused',
+  'sharedAccount',
+  'silenced',
+  'cooldown',
+  'perHour',
+  'awaitingApproval',
+  'vetoed',
+  'notAnswered',
+] as const satisfies readonly GateReason[];
+
+/** Half of them are open. */
+function endOf(dice: Dice): Intent['end'] {
+  if (dice.hits(0.5)) return null;
+  const how = dice.of('reached', 'reached', 'failed', 'failed', 'blocked', 'blocked', 'refused', 'other');
+  if (how === 'reached') {
+    return { how, why: dice.of('target', 'dust', 'tolerance', 'positionGone', 'nothingToReduce') };
+  }
+  if (how === 'blocked') return { how: 'failed', why: `blocked:${dice.of(...BLOCKS)}` };
+  if (how === 'refused') return { how: 'failed', why: `refused:${dice.of(...REFUSALS)}` };
+  if (how === 'other') {
+    return dice.of<Intent['end']>(
+      { how: 'resolved', why: 'ruleResolved' },
+      { how: 'superseded', why: 'laterStage' },
+      { how: 'expired', why: 'grown' },
+    );
+  }
+  const why = dice.of('attempts', 'hedged', 'renewals', 'unanswered', 'priorOrders', 'marketNotConfigured');
+  return { how: 'failed', why };
+}
 
 function basisOf(dice: Dice): IntentBasis {
   const sizeBase = size(dice);
@@ -50,7 +86,7 @@ function basisOf(dice: Dice): IntentBasis {
 function intentOf(dice: Dice, intent: Intent, stage: number): Intent {
   const target = dice.of(...TARGETS);
   const isPlanned = target.kind === 'untilJointDistance' || target.kind === 'untilMarginUsage';
-  const end = dice.of(...ENDS);
+  const end = endOf(dice);
   return {
     ...intent,
     target,
@@ -67,6 +103,8 @@ function intentOf(dice: Dice, intent: Intent, stage: number): Intent {
     deadlineMs: NOW_MS + dice.of(-500, 0, 1, 10_000),
     failures: dice.of(0, 1, 4, 5, 6),
     renewals: dice.of(0, 1, 2, 3),
+    blockedBy: dice.hits(0.8) ? null : dice.of(...BLOCKS),
+    refusedBy: dice.hits(0.7) ? null : dice.of(...REFUSALS),
     ...(isPlanned
       ? { plannedBase: dice.of<DecimalString | null>(null, '0' as DecimalString, size(dice)) }
       : {}),
