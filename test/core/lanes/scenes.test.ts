@@ -35,7 +35,7 @@ function playLane(dice: Dice, kept: KeptHash): void {
   const lane: LaneState = dice.hits(0.1)
     ? { ...any, inProgress: { step, startedMs: LATE_MS - dice.of(0, 500, 1_000) } }
     : any;
-  const nowMs = LATE_MS + dice.of(0, 0, 500, 1_000, 10_000);
+  const nowMs = LATE_MS + dice.of(0, 0, 0, 0, 500, 500, 1_000, 10_000);
   const seen = observeRead(lane, observationOf(dice, lane, nowMs), settings, nowMs);
   kept.add('read', seen);
   const asked = observeRequests(lane, requests.slice(dice.of(0, 1, 2)), dice.hits(0.7), settings, nowMs);

@@ -63,12 +63,14 @@ export function laneScene(dice: Dice): LaneSceneOf {
   };
   const whole = withIntents(dice, scene);
   const requests = requestsOf(dice, whole);
-  const lane = withRest(dice, withKeys(later(whole), requests), requests);
+  const lane = withRest(dice, ready(dice, withKeys(later(whole), requests)), requests);
+  const mode = dice.of<Mode>('enforce', 'enforce', 'enforce', 'observe');
   const gate = {
-    ...gateOf(dice, lane),
     paused: dice.hits(0.05),
     isShared: dice.hits(0.03),
     silencedRules: dice.hits(0.05) ? ['near'] : [],
+    limited: dice.hits(0.1) ? gateOf(dice, lane).limited : {},
+    modeOf: () => mode,
     silencedSubjects: dice.hits(0.1) ? [{ ruleId: 'near', subject: 'position:41' }] : [],
     questions: questionsOf(dice, lane, requests),
   };
@@ -80,6 +82,17 @@ export function laneScene(dice: Dice): LaneSceneOf {
     ...(dice.hits(0.15) ? { standsIn: true as const } : {}),
   };
   return { lane, settings, context, requests };
+}
+
+/** Often nothing keeps what is asked for from being done. */
+function ready(dice: Dice, state: LaneState): LaneState {
+  const intents = state.intents.map(
+    (intent): Intent =>
+      dice.hits(0.4)
+        ? intent
+        : { ...intent, mode: 'enforce', refusedBy: null, end: null, failures: 0, deadlineMs: LATE_MS + 10_000 },
+  );
+  return { ...state, intents, change: dice.hits(0.5) ? null : state.change };
 }
 
 /** The same with all its moments later. */
