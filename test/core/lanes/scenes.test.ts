@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { recorder } from '../../../src/core/audit/audit-event.ts';
+import { learnMargins } from '../../../src/core/intents/own-margin.ts';
 import { explainedClosures, isCancelHeldBack, isPresumedClosed } from '../../../src/core/lanes/absence.ts';
 import {
   ACCOUNT_HOLDER,
@@ -10,13 +12,15 @@ import {
   observeAccountRequests,
   recoverAccount,
 } from '../../../src/core/lanes/account-lane.ts';
-import { contestOf } from '../../../src/core/lanes/contest.ts';
+import { contestOf, noteContests } from '../../../src/core/lanes/contest.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { onClock } from '../../../src/core/lanes/lane-clock.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
+import type { LaneState, MarketRead, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
+import { learnMaintenance } from '../../../src/core/lanes/learn-maintenance.ts';
 import { answeredLate, hold, recover, release, startEpoch, takeUp } from '../../../src/core/lanes/recover-lane.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { Dice } from '../../support/dice.ts';
 import { KeptHash } from '../../support/kept-hash.ts';
 import { answerTo, LATE_MS, laneScene, observationOf, stepOf } from './scenes.ts';
@@ -35,7 +39,7 @@ function playLane(dice: Dice, kept: KeptHash): void {
   const lane: LaneState = dice.hits(0.1)
     ? { ...any, inProgress: { step, startedMs: LATE_MS - dice.of(0, 500, 1_000) } }
     : any;
-  const nowMs = LATE_MS + dice.of(0, 0, 0, 0, 500, 500, 1_000, 10_000);
+  const nowMs = LATE_MS + dice.of(0, 0, 0, 0, 500, 500, 1_000, 10_000, 30_000);
   const seen = observeRead(lane, observationOf(dice, lane, nowMs), settings, nowMs);
   kept.add('read', seen);
   const asked = observeRequests(lane, requests.slice(dice.of(0, 1, 2)), dice.hits(0.7), settings, nowMs);
@@ -121,5 +125,67 @@ test.for([1, 2, 3, 4])('a hundred accounts by their hash, %i', (seed) => {
   const dice = new Dice(seed * 1_000 + 1);
   const kept = new KeptHash();
   for (let index = 0; index < SCENES; index += 1) playAccount(dice, kept);
+  expect(kept.text).toMatchSnapshot();
+});
+
+/** Two reads with a trade between them: what they tell of the margin behind a position, of its rate and of others. */
+function playPair(dice: Dice, kept: KeptHash): void {
+  const { lane, settings: own } = laneScene(dice);
+  const settings = dice.hits(0.9) ? { ...own, marginModel: 'auto' as const } : own;
+  const isLong = dice.hits(0.5);
+  const sign = isLong ? 1 : -1;
+  const positionOf = (size: number, mark: number, liquidation: number): ReadPosition => ({
+    positionId: '41',
+    positionSide: 'BOTH',
+    openDate: dice.hits(0.9) ? 1 : dice.of(null, 2),
+    direction: dice.hits(0.95) ? (isLong ? 'long' : 'short') : null,
+    sizeBase: String(size) as DecimalString,
+    markPrice: dice.hits(0.97) ? (String(mark) as DecimalString) : null,
+    markError: 0,
+    liquidationPrice: dice.hits(0.97) ? (String(liquidation) as DecimalString) : dice.of('none', null),
+    distance: (sign * (mark - liquidation)) / mark,
+    liquidationState: dice.of('none', 'none', 'none', 'margin_call', null),
+    disagreement: dice.hits(0.03),
+    fenceRisk: 0,
+    ...(dice.hits(0.1) ? { margin: dice.of('own', 'shared') } : {}),
+  });
+  const rate = 0.03 * dice.of(1, 1, 0.5, 1.1, 0.9, 2, 12);
+  const [size, mark] = [10, 1_000];
+  const liquidation = mark * (1 - sign * dice.of(0.02, 0.05, 0.2));
+  const [sizeAfter, markAfter] = [dice.of(9, 9.5, 8, 5, 10, 11, 12, 9.89, 9.9), mark * dice.of(1, 1, 0.99, 1.01, 1.002)];
+  const equity = size * sign * (mark - liquidation) + rate * size * liquidation;
+  const left = equity + sign * dice.of(size, sizeAfter) * (markAfter - mark);
+  const pooled = (sizeAfter * markAfter - sign * left) / (sizeAfter * (1 - sign * rate));
+  const moved = liquidation + (pooled - liquidation) * dice.of(0, 0.24, 0.26, 0.5, 0.74, 0.8, 1, 1, 1, -0.3);
+  const sentAtMs = LATE_MS - 1_000;
+  const before = { sentAtMs, receivedAtMs: sentAtMs, positions: [positionOf(size, mark, liquidation)] };
+  const laterMs = sentAtMs + dice.of(500, 500, 500, 500, 10_000, 10_500, 30_000, 30_500);
+  const second = { ...positionOf(2, mark, liquidation), positionId: '42' };
+  const after: MarketRead = {
+    sentAtMs: laterMs,
+    receivedAtMs: laterMs,
+    positions: [positionOf(sizeAfter, markAfter, moved), ...(dice.hits(0.1) ? [second] : [])],
+  };
+  const { learnedMaintenance: _, margins: __, ...unlearned } = lane;
+  const order = lane.orders[0];
+  const state: LaneState = {
+    ...(dice.hits(0.5) ? unlearned : lane),
+    read: dice.hits(0.95) ? before : null,
+    orders: order === undefined ? [] : [{ ...order, positionId: '41' }],
+  };
+  const audit = recorder('desk', state.market, laterMs);
+  const scene = { settings, nowMs: laterMs, audit };
+  const learned = learnMaintenance(state, after, scene);
+  kept.add('rate', learned);
+  kept.add('again', learnMaintenance(learned === undefined ? state : { ...state, learnedMaintenance: learned }, after, scene));
+  kept.add('margins', learnMargins(state, after, scene));
+  kept.add('others', noteContests(state, after, audit));
+  kept.add('said', audit.events);
+}
+
+test.for([1, 2])('pairs of reads by their hash, %i', (seed) => {
+  const dice = new Dice(seed * 1_000 + 2);
+  const kept = new KeptHash();
+  for (let index = 0; index < 400; index += 1) playPair(dice, kept);
   expect(kept.text).toMatchSnapshot();
 });
