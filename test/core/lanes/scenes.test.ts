@@ -44,13 +44,12 @@ function playLane(dice: Dice, kept: KeptHash): void {
   kept.add('read', seen);
   const asked = observeRequests(lane, requests.slice(dice.of(0, 1, 2)), dice.hits(0.7), settings, nowMs);
   kept.add('asked', asked);
-  for (const state of [lane, seen.state, asked.state]) {
-    const advanced = advance({ ...state, inProgress: null }, context, nowMs);
-    kept.add('next', [advanced.step, advanced.events, advanced.state.reported, advanced.state.observed]);
-    if (state === lane) kept.add('decided', advanced.state);
-  }
+  const then = advance({ ...dice.of(seen.state, asked.state), inProgress: null }, context, nowMs);
+  kept.add('next', [then.step, then.events, then.state.reported, then.state.observed]);
   const free: LaneState = { ...lane, inProgress: null };
-  const own = advance(free, context, nowMs).step;
+  const decided = advance(free, context, nowMs);
+  kept.add('decided', decided);
+  const own = decided.step;
   const sent = own.kind === 'wait' || own.kind === 'idle' || dice.hits(0.3) ? step : own;
   const begun = begin(free, sent, nowMs);
   kept.add('begun', begun);
