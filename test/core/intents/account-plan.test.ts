@@ -377,7 +377,13 @@ function anyAccount(dice: Dice): AccountQuantities {
     const known = markets[at];
     if (known === undefined || name === 'C2_ELSE') return undefined;
     const cost = [{}, { reductionCost: 0.001, money }, { reductionCost: 0.004 }][at] ?? {};
-    return { ...PERP, maintenanceMargin: known.rate, amountStep: d('0.5'), priceStep: d('0.000000001'), ...cost };
+    return {
+      ...PERP,
+      maintenanceMargin: known.rate,
+      amountStep: d('0.5'),
+      priceStep: d('0.000000001'),
+      ...cost,
+    };
   };
   return new AccountQuantities(
     positionsSnapshot(records, at(0), dice.hits(0.95)),

@@ -100,7 +100,10 @@ test.for([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])('a hundred scenes by their hash, %i', 
       kept.add('asked of others', [after.state.covers, after.state.cancels]);
     }
     kept.add('slippage', lane.intents.map(slippageOf));
-    kept.add('may go', lane.orders.map((order) => mayRemove(order, lane, gate)));
+    kept.add(
+      'may go',
+      lane.orders.map((order) => mayRemove(order, lane, gate)),
+    );
     const asked = {
       id: 'hand',
       positionId: dice.of('41', '42'),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Approvals, stageKeyOf } from '../../../src/core/approvals/question.ts';
+import { type ApprovalQuestion, type Approvals, stageKeyOf } from '../../../src/core/approvals/question.ts';
 import { admitEpisodes, type LimitLedger } from '../../../src/core/intents/gate.ts';
 import { actionKey } from '../../../src/core/intents/intent.ts';
 import { approvalsOnClock, inEpoch, ledgerOnClock } from '../../../src/core/lanes/lane-clock.ts';
@@ -57,32 +57,38 @@ const MARKETS = ['BTC_PERP', 'ETH_PERP', 'ETH_USDT', 'BTC_USDT'] as const;
 
 function positionsOf(dice: Dice, nowMs: number): readonly PositionView[] {
   const ids = ['41', '42', '43', '44'].filter(() => dice.hits(0.6));
-  return ids.map((positionId, index) => {
-    const { openDate: _, ...rest } = view({
-      positionId,
-      market: dice.hits(0.9) ? (MARKETS[index] ?? 'BTC_PERP') : dice.of(...MARKETS),
-    });
-    const openDate = dice.of(undefined, 1, 2, nowMs / 1_000, nowMs / 1_000 - 1);
-    return openDate === undefined ? rest : { ...rest, openDate };
+  return ids.map((positionId, index) => positionOf(dice, positionId, MARKETS[index] ?? 'BTC_PERP', nowMs));
+}
+
+function positionOf(dice: Dice, positionId: string, usual: string, nowMs: number): PositionView {
+  const { openDate: _, ...rest } = view({
+    positionId,
+    market: dice.hits(0.9) ? usual : dice.of(...MARKETS),
   });
+  const openDate = dice.of(undefined, 1, 2, nowMs / 1_000, nowMs / 1_000 - 1);
+  return openDate === undefined ? rest : { ...rest, openDate };
 }
 
 function approvalsOf(dice: Dice, requests: readonly ActionRequest[], nowMs: number): Approvals {
-  const states = ['waiting', 'approved', 'vetoed', 'unanswered', 'released'] as const;
+  const asked = requests.filter(({ mode }) => mode === 'approve');
   return {
     version: 1,
-    questions: requests
-      .filter(({ mode }) => mode === 'approve')
-      .map((request, index) => ({
-        id: `q${index}`,
-        stageKey: stageKeyOf(request),
-        openedMs: nowMs + dice.of(-5_000, 0, 1_000, 1_500),
-        untilMs: nowMs + 60_000,
-        state: dice.of(...states),
-        asked: [{ revision: 1, atMs: nowMs - 1_000, targets: [] }],
-        ...(dice.hits(0.5) ? { askedMs: nowMs + dice.of(-500, 1_500) } : {}),
-      })),
+    questions: asked.map((request, index) => questionOf(dice, request, `q${index}`, nowMs)),
     ...(dice.hits(0.3) ? { rebasedMs: nowMs + dice.of(-500, 0, 500) } : {}),
+  };
+}
+
+const STATES = ['waiting', 'approved', 'vetoed', 'unanswered', 'released'] as const;
+
+function questionOf(dice: Dice, request: ActionRequest, id: string, nowMs: number): ApprovalQuestion {
+  return {
+    id,
+    stageKey: stageKeyOf(request),
+    openedMs: nowMs + dice.of(-5_000, 0, 1_000, 1_500),
+    untilMs: nowMs + 60_000,
+    state: dice.of(...STATES),
+    asked: [{ revision: 1, atMs: nowMs - 1_000, targets: [] }],
+    ...(dice.hits(0.5) ? { askedMs: nowMs + dice.of(-500, 1_500) } : {}),
   };
 }
 
@@ -95,7 +101,10 @@ test.for([1, 2, 3, 4, 5, 6])('routes, limits and clocks by their hash, %i', (see
   let active: readonly ActionRequest[] = [];
   for (let poll = 0; poll < 120; poll += 1) {
     nowMs += dice.of(500, 1_000, 1_000, 5_000, 10_000, 600_000, -2_000);
-    active = [...active.filter(() => dice.hits(0.7)), ...(dice.hits(0.6) ? [requestOf(dice, nowMs, poll)] : [])];
+    active = [
+      ...active.filter(() => dice.hits(0.7)),
+      ...(dice.hits(0.6) ? [requestOf(dice, nowMs, poll)] : []),
+    ];
     const conclusive = dice.hits(0.7);
     const complete = dice.hits(0.6);
     const sizes = new Map([dice.of('41', '42'), '43'].map((id) => [id, dice.of('0', '1') as DecimalString]));
@@ -145,7 +154,10 @@ test.for([1, 2, 3, 4, 5, 6])('routes, limits and clocks by their hash, %i', (see
       lanes: new Map(dice.hits(0.7) ? [['BTC_PERP', lane]] : []),
     } as unknown as Parameters<typeof inEpoch>[0];
     kept.add('in epoch', inEpoch(stored, 'BTC_PERP', settings, moment));
-    kept.add('keys', active.map((request) => actionKey(request, null)));
+    kept.add(
+      'keys',
+      active.map((request) => actionKey(request, null)),
+    );
   }
   expect(kept.text).toMatchSnapshot();
 });

@@ -19,7 +19,14 @@ import { observeRead, observeRequests } from '../../../src/core/lanes/lane-obser
 import type { LaneState, MarketRead, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish } from '../../../src/core/lanes/lane-step.ts';
 import { learnMaintenance } from '../../../src/core/lanes/learn-maintenance.ts';
-import { answeredLate, hold, recover, release, startEpoch, takeUp } from '../../../src/core/lanes/recover-lane.ts';
+import {
+  answeredLate,
+  hold,
+  recover,
+  release,
+  startEpoch,
+  takeUp,
+} from '../../../src/core/lanes/recover-lane.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { Dice } from '../../support/dice.ts';
 import { KeptHash } from '../../support/kept-hash.ts';
@@ -64,7 +71,10 @@ function playLane(dice: Dice, kept: KeptHash): void {
   kept.add('taken up', takeUp(dice.of(lane, begun.state), settings, nowMs));
   kept.add('new store', startEpoch(lane, 'next', settings, nowMs));
   const untilMs = LATE_MS + dice.of(-500, 0, 500);
-  const clock = { nowMs: LATE_MS + dice.of(-1_500, -1_000, 0), step: dice.of(null, { byMs: 5_000, untilMs }) };
+  const clock = {
+    nowMs: LATE_MS + dice.of(-1_500, -1_000, 0),
+    step: dice.of(null, { byMs: 5_000, untilMs }),
+  };
   kept.add('on clock', onClock(lane, settings, clock));
   kept.add('held', [hold(lane, 'account'), release(lane, 'account').heldBy]);
   kept.add('closed', explainedClosures([lane], new Set(dice.of(['41'], [])), settings, nowMs));
@@ -86,10 +96,8 @@ test.for([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('a hundred lanes by their hash
 function playAccount(dice: Dice, kept: KeptHash): void {
   const { lane, settings, context, requests } = laneScene(dice);
   const other: LaneState = { ...laneScene(dice).lane, market: dice.of('ETH_PERP', 'ETH_USDT') };
-  const lanes = [lane, other].map((one) => ({
-    ...one,
-    heldBy: dice.hits(0.6) ? ACCOUNT_HOLDER : one.heldBy,
-  }));
+  const held = (one: LaneState): LaneState => (dice.hits(0.6) ? { ...one, heldBy: ACCOUNT_HOLDER } : one);
+  const lanes = [held(lane), held(other)];
   const wide = requests.flatMap(({ request }) => (request.action.kind === 'cancelAll' ? [request] : []));
   const nowMs = LATE_MS + dice.of(0, 500);
   const fresh: AccountLane = {
@@ -115,7 +123,10 @@ function playAccount(dice: Dice, kept: KeptHash): void {
   const step = { kind: 'cancelAll', request: { types: cancel.types }, why: 'cancelAction' } as const;
   const answer = answerTo(dice, { ...step, task: null, admitted: [], unfilled: [] }, lane, nowMs);
   if (answer.kind === 'cancelAll')
-    kept.add('answered', finishAccountCancel(begun.state, begun.lanes, answer.outcome, settings, nowMs + 500));
+    kept.add(
+      'answered',
+      finishAccountCancel(begun.state, begun.lanes, answer.outcome, settings, nowMs + 500),
+    );
   kept.add('dies', recoverAccount(begun.state, begun.lanes, settings, nowMs + 500));
   kept.add('dies idle', recoverAccount(asked, lanes, settings, nowMs));
 }
@@ -151,7 +162,10 @@ function playPair(dice: Dice, kept: KeptHash): void {
   const rate = 0.03 * dice.of(1, 1, 0.5, 1.1, 0.9, 2, 12);
   const [size, mark] = [10, 1_000];
   const liquidation = mark * (1 - sign * dice.of(0.02, 0.05, 0.2));
-  const [sizeAfter, markAfter] = [dice.of(9, 9.5, 8, 5, 10, 11, 12, 9.89, 9.9), mark * dice.of(1, 1, 0.99, 1.01, 1.002)];
+  const [sizeAfter, markAfter] = [
+    dice.of(9, 9.5, 8, 5, 10, 11, 12, 9.89, 9.9),
+    mark * dice.of(1, 1, 0.99, 1.01, 1.002),
+  ];
   const equity = size * sign * (mark - liquidation) + rate * size * liquidation;
   const left = equity + sign * dice.of(size, sizeAfter) * (markAfter - mark);
   const pooled = (sizeAfter * markAfter - sign * left) / (sizeAfter * (1 - sign * rate));
@@ -176,7 +190,10 @@ function playPair(dice: Dice, kept: KeptHash): void {
   const scene = { settings, nowMs: laterMs, audit };
   const learned = learnMaintenance(state, after, scene);
   kept.add('rate', learned);
-  kept.add('again', learnMaintenance(learned === undefined ? state : { ...state, learnedMaintenance: learned }, after, scene));
+  kept.add(
+    'again',
+    learnMaintenance(learned === undefined ? state : { ...state, learnedMaintenance: learned }, after, scene),
+  );
   kept.add('margins', learnMargins(state, after, scene));
   kept.add('others', noteContests(state, after, audit));
   kept.add('said', audit.events);

@@ -24,7 +24,7 @@ import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
 import type { Dice } from '../../support/dice.ts';
-import { gateOf, laneOf as withIntents, size, TARGETS } from '../intents/scenes.ts';
+import { gateOf, size, TARGETS, laneOf as withIntents } from '../intents/scenes.ts';
 import { sceneOf } from '../orders/scenes.ts';
 import { failure, placed } from './driver.ts';
 import { action } from './fixtures.ts';
@@ -90,7 +90,14 @@ function ready(dice: Dice, state: LaneState): LaneState {
     (intent): Intent =>
       dice.hits(0.4)
         ? intent
-        : { ...intent, mode: 'enforce', refusedBy: null, end: null, failures: 0, deadlineMs: LATE_MS + 10_000 },
+        : {
+            ...intent,
+            mode: 'enforce',
+            refusedBy: null,
+            end: null,
+            failures: 0,
+            deadlineMs: LATE_MS + 10_000,
+          },
   );
   return { ...state, intents, change: dice.hits(0.5) ? null : state.change };
 }
@@ -222,7 +229,9 @@ function withRest(dice: Dice, state: LaneState, requests: readonly LaneRequest[]
     priorOrdersPossible: dice.hits(0.15),
     ...(dice.hits(0.2) ? { rebasedMs: at() } : {}),
     ...(dice.hits(0.3)
-      ? { learnedMaintenance: { low: dice.of(0.01, 0.03), high: dice.of(0.03, 0.2), agreeing: dice.of(1, 2) } }
+      ? {
+          learnedMaintenance: { low: dice.of(0.01, 0.03), high: dice.of(0.03, 0.2), agreeing: dice.of(1, 2) },
+        }
       : {}),
     reported: [
       ...state.orders.flatMap(({ request }) =>
@@ -418,9 +427,7 @@ function viewOf(dice: Dice, position: ReadPosition): PositionView {
     liquidationProbability: () => dice.of(known(0), known(0.5), unknown('stale')),
     ...(dice.hits(0.5) ? { basePrice: '1010' as DecimalString, realizedPnl: '0.5' as DecimalString } : {}),
     ...(dice.hits(0.2) ? { margin: dice.of('own', 'shared') } : {}),
-    ...(dice.hits(0.2)
-      ? { jointLiquidationPrice: String(dice.of(940, 960, 1_045)) as DecimalString }
-      : {}),
+    ...(dice.hits(0.2) ? { jointLiquidationPrice: String(dice.of(940, 960, 1_045)) as DecimalString } : {}),
   };
 }
 

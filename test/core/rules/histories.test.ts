@@ -72,7 +72,8 @@ function conditionOf(on: SubjectKind, dice: Dice, depth = 0): ConditionSpec {
 }
 
 function whereOf(on: SubjectKind, dice: Dice): SubjectFilter {
-  if (on === 'creditLine') return dice.of<SubjectFilter>({}, {}, { asset: ['B?C'] }, { asset: ['USDT', 'X*'] });
+  if (on === 'creditLine')
+    return dice.of<SubjectFilter>({}, {}, { asset: ['B?C'] }, { asset: ['USDT', 'X*'] });
   if (on === 'account') return {};
   return dice.of<SubjectFilter>(
     {},
@@ -151,7 +152,10 @@ test.for(Array.from({ length: 24 }, (_, index) => index + 1))('account %i, by it
   const kept = new KeptHash();
   const own = settings({ ...dice.of(...CHANGES), marketSettings: marketOf });
   const account = new PlayedAccount(dice, { isWhole: true });
-  let rules = Array.from({ length: RULES }, (_, index): RuleSpec => ruleOf(`r${index}`, dice)) as readonly RuleSpec[];
+  let rules = Array.from(
+    { length: RULES },
+    (_, index): RuleSpec => ruleOf(`r${index}`, dice),
+  ) as readonly RuleSpec[];
   let compiled = compileRules(rules, own);
   let state = emptyAccountState('desk-1');
   for (let poll = 0; poll < POLLS; poll += 1) {
@@ -169,7 +173,9 @@ test.for(Array.from({ length: 24 }, (_, index) => index + 1))('account %i, by it
     kept.add('evaluated', evaluation);
     const views = positionViews(snapshot, evaluation.state, compiled);
     kept.add('views', [views, views.map((view) => view.liquidationProbability(60_000))]);
-    state = dice.hits(0.5) ? evaluation.state : (JSON.parse(JSON.stringify(evaluation.state)) as typeof state);
+    state = dice.hits(0.5)
+      ? evaluation.state
+      : (JSON.parse(JSON.stringify(evaluation.state)) as typeof state);
   }
   expect(kept.text).toMatchSnapshot();
 });

@@ -75,7 +75,8 @@ export class PlayedAccount {
       if (dice.hits(0.08)) one.size = dice.of(0, 0, one.size, 2, 4);
       if (dice.hits(0.03)) one.isLong = !one.isLong;
     }
-    if (dice.hits(0.5)) this.#ltv = [dice.of(60, 75, 80, 45), dice.of(45, 60, 85)].slice(dice.of(0, 0, 0, 1, 2));
+    if (dice.hits(0.5))
+      this.#ltv = [dice.of(60, 75, 80, 45), dice.of(45, 60, 85)].slice(dice.of(0, 0, 0, 1, 2));
     if (dice.hits(0.2)) this.#free = dice.of(0, 500, 1_000);
     if (dice.hits(0.2)) this.#transfers.push(this.#transfer());
   }
@@ -98,7 +99,9 @@ export class PlayedAccount {
 
   snapshot(settings: AccountSettings): Snapshot {
     const dice = this.#dice;
-    const ageMs = this.#isWhole ? dice.of(0, 0, 0, 0, 0, 1_000, 10_000, 10_500) : dice.of(0, 0, 0, 200, 15_000);
+    const ageMs = this.#isWhole
+      ? dice.of(0, 0, 0, 0, 0, 1_000, 10_000, 10_500)
+      : dice.of(0, 0, 0, 200, 15_000);
     const sources: SnapshotSources = {
       ...(dice.hits(0.95) ? { positions: read(list(this.#positions(), dice.hits(0.95)), ageMs) } : {}),
       ...(dice.hits(0.95) ? { creditLine: read(list(this.#lines(), dice.hits(0.95)), ageMs) } : {}),
@@ -187,7 +190,12 @@ export function marketOf(name: string): MarketSettings | undefined {
 
 function holding(of: Omit<Held, 'base' | 'liquidation' | 'start'>): Held {
   const { mark, isLong } = of;
-  return { ...of, start: mark, base: mark * (isLong ? 1.01 : 0.99), liquidation: mark * (isLong ? 0.94 : 1.06) };
+  return {
+    ...of,
+    start: mark,
+    base: mark * (isLong ? 1.01 : 0.99),
+    liquidation: mark * (isLong ? 0.94 : 1.06),
+  };
 }
 
 /** Nine digits behind the first one that counts. */
