@@ -56,7 +56,8 @@ function requestOf(dice: Dice, nowMs: number, index: number): ActionRequest {
 const MARKETS = ['BTC_PERP', 'ETH_PERP', 'ETH_USDT', 'BTC_USDT'] as const;
 
 function positionsOf(dice: Dice, nowMs: number): readonly PositionView[] {
-  const ids = ['41', '42', '43', '44'].filter(() => dice.hits(0.6));
+  const isEmpty = dice.hits(0.4);
+  const ids = ['41', '42', '43', '44'].filter(() => !isEmpty && dice.hits(0.6));
   return ids.map((positionId, index) => positionOf(dice, positionId, MARKETS[index] ?? 'BTC_PERP', nowMs));
 }
 
@@ -102,7 +103,7 @@ test.for([1, 2, 3, 4, 5, 6])('routes, limits and clocks by their hash, %i', (see
   for (let poll = 0; poll < 120; poll += 1) {
     nowMs += dice.of(500, 1_000, 1_000, 5_000, 10_000, 600_000, -2_000);
     active = [
-      ...active.filter(() => dice.hits(0.7)),
+      ...active.filter(() => dice.hits(0.8)),
       ...(dice.hits(0.6) ? [requestOf(dice, nowMs, poll)] : []),
     ];
     const conclusive = dice.hits(0.7);

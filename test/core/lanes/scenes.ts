@@ -63,7 +63,7 @@ export function laneScene(dice: Dice): LaneSceneOf {
   };
   const whole = withIntents(dice, scene);
   const requests = requestsOf(dice, whole);
-  const lane = withRest(dice, ready(dice, withKeys(later(whole), requests)), requests);
+  const lane = withRest(dice, triggered(dice, ready(dice, withKeys(later(whole), requests))), requests);
   const mode = dice.of<Mode>('enforce', 'enforce', 'enforce', 'observe');
   const gate = {
     paused: dice.hits(0.05),
@@ -100,6 +100,35 @@ function ready(dice: Dice, state: LaneState): LaneState {
           },
   );
   return { ...state, intents, change: dice.hits(0.5) ? null : state.change };
+}
+
+/** Often a rung of a ladder has triggered and done its part, and the next one is waited for. */
+function triggered(dice: Dice, state: LaneState): LaneState {
+  const isDone = (key: string): boolean =>
+    state.intents.some((intent) => intent.key === key && intent.source === 'cover') && dice.hits(0.6);
+  const covers = state.covers.map((cover): Cover => {
+    if (!isDone(cover.key)) return cover;
+    const of = state.read?.positions.find(({ positionId }) => positionId === cover.positionId);
+    const isShort = of?.direction === 'short';
+    return {
+      ...cover,
+      anchor: {
+        markPrice: '1000' as DecimalString,
+        liquidationPrice: (isShort ? dice.of('1020', '1040') : dice.of('980', '960', '900')) as DecimalString,
+        openDate: of?.openDate ?? 1,
+        direction: of?.direction ?? null,
+        sizeBase: size(dice),
+      },
+    };
+  });
+  const laddered = new Set(
+    covers.flatMap(({ key, anchor }) => (anchor?.sizeBase === undefined ? [] : [key])),
+  );
+  const intents = state.intents.map((intent): Intent => {
+    if (intent.source !== 'cover' || !laddered.has(intent.key) || dice.hits(0.2)) return intent;
+    return { ...intent, end: { how: 'reached', why: 'target' }, endedMs: LATE_MS - 500 };
+  });
+  return { ...state, covers, intents };
 }
 
 /** The same with all its moments later. */
@@ -166,12 +195,14 @@ function requestsOf(dice: Dice, { intents, covers }: LaneState): readonly LaneRe
 /** Keys as requests write them. */
 function withKeys(state: LaneState, requests: readonly LaneRequest[]): LaneState {
   const names = new Map<string, { readonly key: string; readonly request: ActionRequest }>();
+  // What has triggered goes by the name of its stop.
+  const cover = state.intents.length + 1;
   const name = (one: Pick<Intent, 'key'>, entry: LaneRequest | undefined): void => {
     if (entry === undefined) return;
     const { request, positionId } = entry;
     names.set(one.key, { key: actionKey(request, positionId), request });
   };
-  state.intents.forEach((one, index) => name(one, requests[index]));
+  state.intents.forEach((one, index) => name(one, requests[one.source === 'cover' ? cover : index]));
   state.covers.forEach((one, index) => name(one, requests[state.intents.length + 1 + index]));
   const first = requests[0]?.request;
   const keyOf = (key: string): string => names.get(key)?.key ?? (first ? actionKey(first, '41') : key);
