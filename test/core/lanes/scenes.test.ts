@@ -30,7 +30,8 @@ import {
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { Dice } from '../../support/dice.ts';
 import { KeptHash } from '../../support/kept-hash.ts';
-import { answerTo, LATE_MS, laneScene, observationOf, stepOf } from './scenes.ts';
+import { answerTo, observationOf, stepOf } from './scene-answers.ts';
+import { LATE_MS, laneScene } from './scenes.ts';
 
 /**
  * What becomes of any lane by each thing that can happen to it: the whole document, what is said and the next step go
