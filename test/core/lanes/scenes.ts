@@ -14,7 +14,7 @@ import type {
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
-import type { ActionRequest } from '../../../src/core/rules/subject.ts';
+import type { ActionRequest, Direction } from '../../../src/core/rules/subject.ts';
 import type { Dice } from '../../support/dice.ts';
 import { gateOf, size, TARGETS, laneOf as withIntents } from '../intents/scenes.ts';
 import { sceneOf } from '../orders/scenes.ts';
@@ -373,7 +373,9 @@ function questionsOf(
               market,
               targetBase: size(dice),
               sizeBase: size(dice),
-              ...(dice.hits(0.5) ? { openDate: dice.of(1, 2), direction: dice.of('long', 'short') } : {}),
+              ...(dice.hits(0.5)
+                ? { openDate: dice.of(1, 2), direction: dice.of<Direction>('long', 'short') }
+                : {}),
             },
           ];
     questions.set(stageKey, {

@@ -41,7 +41,8 @@ function comparisonOf(field: FieldSpec, dice: Dice): Comparison {
     const [first = '', ...others] = field.values;
     return dice.hits(0.5) ? { op: 'in', values: others } : { op: 'equals', value: first };
   }
-  const threshold = dice.of(...(THRESHOLDS[field.unit ?? ''] ?? [0, 1, 0.5, 2, 3, 500, 1_000]));
+  const unit = field.type === 'number' ? (field.unit ?? '') : '';
+  const threshold = dice.of(...(THRESHOLDS[unit] ?? [0, 1, 0.5, 2, 3, 500, 1_000]));
   const isHeld = dice.hits(0.5);
   const clear = threshold * dice.of(1, 1.5, 0.5);
   const op = dice.of('below', 'above', 'below', 'above', 'equals', 'in');
