@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { appendFileSync, mkdirSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { expect } from 'vitest';
@@ -27,7 +27,11 @@ export class KeptHash {
 function fileOf(folder: string | undefined): string | undefined {
   if (folder === undefined) return undefined;
   mkdirSync(folder, { recursive: true });
-  return path.join(folder, `${(expect.getState().currentTestName ?? '').replaceAll(/[^\w]+/g, '-')}.txt`);
+  const { testPath = '', currentTestName = '' } = expect.getState();
+  const name = `${path.relative(path.join(import.meta.dirname, '..'), testPath)} ${currentTestName}`;
+  const file = path.join(folder, `${name.replaceAll(/[^\w]+/g, '-')}.txt`);
+  rmSync(file, { force: true });
+  return file;
 }
 
 /** Fewer digits than the last ones of roots and powers, which need not be the same everywhere. */
