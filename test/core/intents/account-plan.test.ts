@@ -367,7 +367,7 @@ function anyAccount(dice: Dice): AccountQuantities {
       return {
         ...whole,
         ...(liquidationPrice === undefined || dice.hits(0.03) ? {} : { liquidationPrice }),
-        ...(margin === undefined || dice.hits(0.05) ? {} : { margin }),
+        ...(margin === undefined || dice.hits(0.05) ? {} : { margin: dice.hits(0.97) ? margin : d('-1') }),
       };
     });
   });

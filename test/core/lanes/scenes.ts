@@ -155,7 +155,9 @@ const SPECS: readonly [ActionSpec, ...ActionSpec[]] = [
 function requestsOf(dice: Dice, { intents, covers }: LaneState): readonly LaneRequest[] {
   const asks = (spec: ActionSpec, positionId: string, stage: number, actionIndex: number): LaneRequest => ({
     request: action(spec, {
-      subject: `position:${positionId}`,
+      ...(dice.hits(0.3)
+        ? { subjectKind: 'account', subject: 'account' }
+        : { subject: `position:${positionId}` }),
       stage,
       actionIndex,
       mode: dice.of<Mode>('enforce', 'enforce', 'observe', 'approve'),
