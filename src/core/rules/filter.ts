@@ -50,7 +50,7 @@ function matchesGlob(text: string, glob: string): boolean {
     if (glob[pattern] === '*') {
       star = pattern++;
       resume = at;
-    } else if (pattern < glob.length && (glob[pattern] === '?' || glob[pattern] === text[at])) {
+    } else if (glob[pattern] === '?' || glob[pattern] === text[at]) {
       at++;
       pattern++;
     } else if (star >= 0) {
