@@ -35,7 +35,12 @@ export function planNext(found: Evaluated, leastIntervalMs: number): NextDue {
   const bounds = { calmMs, alertMs, leastIntervalMs };
   const urgent = findUrgent(rules, account, positions, slots);
   if (urgent?.isPressing === true) return nextDue(bounds, urgent);
-  const nearest = soonest(rules, account, { positions, creditLines }, calmDueMs(account, rules.settings.cadence));
+  const nearest = soonest(
+    rules,
+    account,
+    { positions, creditLines },
+    calmDueMs(account, rules.settings.cadence),
+  );
   const due = urgent ?? nearest;
   const isNear = nearest.reason === 'nearThreshold' && nearest.inMs <= alertMs;
   return nextDue(bounds, isNear ? { ...due, isPressing: true } : due);
