@@ -52,11 +52,14 @@ function playLane(dice: Dice, kept: KeptHash): void {
   kept.add('read', seen);
   const asked = observeRequests(lane, requests.slice(dice.of(0, 1, 2)), dice.hits(0.7), settings, nowMs);
   kept.add('asked', asked);
-  const then = advance({ ...dice.of(seen.state, asked.state), inProgress: null }, context, nowMs);
-  kept.add('next', [then.step, then.events, then.state.reported, then.state.observed]);
   const free: LaneState = { ...lane, inProgress: null };
   const decided = advance(free, context, nowMs);
   kept.add('decided', decided);
+  const laterMs = nowMs + dice.of(500, 1_000);
+  const from: LaneState = { ...dice.of(seen.state, asked.state, decided.state), inProgress: null };
+  const reread = observeRead(from, observationOf(dice, from, laterMs), settings, laterMs).state;
+  const then = advance(dice.hits(0.8) ? reread : from, context, laterMs);
+  kept.add('next', [then.step, then.events, then.state.reported, then.state.observed]);
   const own = decided.step;
   const sent = own.kind === 'wait' || own.kind === 'idle' || dice.hits(0.3) ? step : own;
   const begun = begin(free, sent, nowMs);

@@ -50,7 +50,7 @@ export function laneScene(dice: Dice): LaneSceneOf {
     largestReduction: dice.of(1, 1, 0.5),
     marginModel: dice.of('auto', 'auto', 'cross', 'isolated'),
     mode: dice.of('enforce', 'observe', 'approve'),
-    ...(dice.hits(0.05) ? { marketSettings: () => undefined } : {}),
+    ...(dice.hits(0.1) ? { marketSettings: () => undefined } : {}),
   };
   const whole = withIntents(dice, scene);
   const requests = requestsOf(dice, whole);
@@ -70,7 +70,7 @@ export function laneScene(dice: Dice): LaneSceneOf {
     settings,
     gate,
     ...(dice.hits(0.5) ? { orders: { acceptedMs: at(), refusedMs: at() } } : {}),
-    ...(dice.hits(0.15) ? { standsIn: true as const } : {}),
+    ...(dice.hits(0.25) ? { standsIn: true as const } : {}),
   };
   return { lane, settings, context, requests };
 }
@@ -250,7 +250,7 @@ function withRest(dice: Dice, state: LaneState, requests: readonly LaneRequest[]
     ...(dice.hits(0.3) ? { cancelRefusals: dice.of(1, 2, 4) } : {}),
     ...(dice.hits(0.2) ? { cancelPendingUntilMs: at() } : {}),
     ...(dice.hits(0.2) ? { orderRefusedMs: ago() } : {}),
-    priorOrdersPossible: dice.hits(0.15),
+    priorOrdersPossible: dice.hits(0.3),
     ...(dice.hits(0.2) ? { rebasedMs: at() } : {}),
     ...(dice.hits(0.3)
       ? {
