@@ -27,8 +27,8 @@ const BUNDLED = new Set([
   'yaml',
   'zod',
 ]);
-/** Of what these need: native, or there only if somebody installed it. */
-const APART = new Set(['msgpackr-extract', 'supports-color']);
+/** Of what these need: there only if somebody installed it. */
+const APART = new Set(['supports-color']);
 
 /**
  * JavaScript of the program, of what others import and of the threads, each where its source is, in as few files as leave
@@ -48,7 +48,15 @@ export async function bundle(root, dist) {
     input: Object.fromEntries(entries.map((entry) => [entry, path.join(root, `${entry}.ts`)])),
     external: (id, importer) => isExternal(id, importer ?? ''),
     // Of bullmq only what is used: its files have no effects of their own, which it does not say.
-    resolve: { alias: { bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js') } },
+    resolve: {
+      alias: {
+        bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js'),
+        // Its other door loads a native library, which unpacks: bullmq only packs.
+        msgpackr: path.join(root, 'node_modules/msgpackr/index.js'),
+      },
+    },
+    // As undici says that it is bundled: without its experimental parser, two programs of WebAssembly that nothing starts.
+    transform: { define: { esbuildDetection: 'true' } },
     treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
     plugins: [board(), schedules(), connections(root), http(), placed(root)],
     onLog(_level, log) {

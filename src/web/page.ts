@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import fastifyStatic from '@fastify/static';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PAGE_POLICY } from './headers.ts';
 
 /** The page's own addresses; which of its views is shown, it tells by the address itself. */
@@ -37,8 +37,17 @@ const LIBRARY_FILES: Readonly<
 /** As far from here in the sources as in the built program. */
 const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
 
+/** By the ending of a file's name. */
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': STYLE,
+  '.html': 'text/html; charset=utf-8',
+  '.js': SCRIPT,
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+};
+
 /** The folder has type declarations too, which are not served. */
-const SERVED = /^\/?[\w-]+\.(js|css|svg|png|html)$/;
+const SERVED = /^[\w-]+\.(js|css|svg|png|html)$/;
 
 /** A browser may keep them, but asks each time whether they changed. */
 const REVALIDATE = 'no-cache';
@@ -59,27 +68,59 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
     scope.addHook('onRoute', (route) => {
       route.config = { ...route.config, access: 'open' };
     });
-    await scope.register(fastifyStatic, {
-      root: directory,
-      prefix: '/assets/',
-      index: false,
-      allowedPath: (name) => SERVED.test(name),
-      cacheControl: false,
-      setHeaders(reply) {
-        reply.header('cache-control', REVALIDATE);
-        reply.header('content-security-policy', PAGE_POLICY);
-      },
-    });
-    for (const url of PAGE_PATHS) scope.get(url, (_request, reply) => reply.sendFile('index.html'));
-    const glossary = await readFile(GLOSSARY);
-    scope.get('/assets/glossary.md', (_request, reply) =>
-      reply.header('cache-control', REVALIDATE).type('text/markdown; charset=utf-8').send(glossary),
+    const send = async (
+      request: FastifyRequest,
+      reply: FastifyReply,
+      name: string,
+    ): Promise<FastifyReply> => {
+      const type = SERVED.test(name) ? TYPES[path.extname(name)] : undefined;
+      const content = type === undefined ? undefined : await contentOf(path.join(directory, name));
+      if (type === undefined || content === undefined) {
+        reply.callNotFound();
+        return reply;
+      }
+      reply.header('content-security-policy', PAGE_POLICY);
+      return answer(request, reply, { content, type });
+    };
+    scope.get<{ Params: { '*': string } }>('/assets/*', (request, reply) =>
+      send(request, reply, request.params['*']),
+    );
+    for (const url of PAGE_PATHS) scope.get(url, (request, reply) => send(request, reply, 'index.html'));
+    const glossary = fileURLToPath(GLOSSARY);
+    scope.get('/assets/glossary.md', async (request, reply) =>
+      answer(request, reply, { content: await readFile(glossary), type: 'text/markdown; charset=utf-8' }),
     );
     for (const [url, [name, file, type]] of Object.entries(LIBRARY_FILES)) {
-      const content = await readFile(path.join(packageDirectory(name), file));
-      scope.get(url, (_request, reply) => reply.header('cache-control', REVALIDATE).type(type).send(content));
+      const place = path.join(packageDirectory(name), file);
+      scope.get(url, async (request, reply) =>
+        answer(request, reply, { content: await readFile(place), type }),
+      );
     }
   });
+}
+
+/** Undefined when there is no such file. */
+async function contentOf(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+interface Served {
+  readonly content: Buffer;
+  readonly type: string;
+}
+
+/** A browser that has the same already is told so. */
+function answer({ headers }: FastifyRequest, reply: FastifyReply, { content, type }: Served): FastifyReply {
+  const tag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+  reply.header('cache-control', REVALIDATE).header('etag', tag);
+  // A proxy may have marked it as weak, and a browser may name several.
+  if (headers['if-none-match']?.includes(tag) === true) return reply.code(304).send();
+  return reply.type(type).send(content);
 }
 
 /** It lies somewhere below the folder of the package. */

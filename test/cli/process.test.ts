@@ -10,7 +10,7 @@ import { openDaemonWorld } from '../daemon/world.ts';
 import { sliceOf } from '../support/slice.ts';
 
 const FIXTURE = path.join(import.meta.dirname, 'fixtures/program.ts');
-const FIRST_CALL = path.join(import.meta.dirname, 'fixtures/first-call.ts');
+const COMPILED = path.join(import.meta.dirname, 'fixtures/compiled.ts');
 const MAIN = path.join(import.meta.dirname, '../../src/cli/main.ts');
 
 interface Running {
@@ -84,11 +84,21 @@ describe('a real process', () => {
   });
 });
 
-/** In a daemon the code that acts may run for the first time when everything depends on it. */
-describe('a function that is called for the first time', () => {
-  const preload = ['--allow-natives-syntax', '--import', FIRST_CALL];
+/**
+ * In a daemon the code that acts may run for the first time when everything depends on it. WebAssembly is there for what the
+ * exchange says, and gains nothing from being compiled twice.
+ */
+describe('what V8 compiles', () => {
+  const eagerly = ['--wasm-tiering-budget=1', '--wasm-sync-tier-up'];
+  const preload = ['--allow-natives-syntax', ...eagerly, '--import', COMPILED];
+  const said = (firstCall: boolean, optimized: boolean): readonly string[] => [
+    `compiled with its first call: ${firstCall}`,
+    `WebAssembly optimized: ${optimized}`,
+  ];
 
-  async function ends(child: ChildProcess): Promise<{ readonly code: number; readonly lastLine: string }> {
+  async function ends(
+    child: ChildProcess,
+  ): Promise<{ readonly code: number; readonly lastLines: readonly string[] }> {
     let [stdout, stderr] = ['', ''];
     child.stdout?.on('data', (chunk: Buffer) => {
       stdout += String(chunk);
@@ -98,26 +108,26 @@ describe('a function that is called for the first time', () => {
     });
     const [code] = (await once(child, 'close')) as [number];
     expect(stderr).not.toContain('unrecognized flag');
-    return { code, lastLine: stdout.trimEnd().split('\n').at(-1) ?? '' };
+    return { code, lastLines: stdout.trimEnd().split('\n').slice(-2) };
   }
 
   const ways = [
-    { command: ['demo'], compiled: true },
-    { command: ['check', '/nonexistent.yaml'], compiled: false },
+    { command: ['demo'], forLong: true },
+    { command: ['check', '/nonexistent.yaml'], forLong: false },
   ];
   it.each(sliceOf(ways, 2, 'commands'))(
-    'is compiled by then: $compiled, in $command.0',
-    async ({ command, compiled }) => {
+    'at the first call, and WebAssembly once only: $forLong, in $command.0',
+    async ({ command, forLong }) => {
       // Without a PATH no Redis server is found, and the demo ends at once.
-      const { code, lastLine } = await ends(
+      const { code, lastLines } = await ends(
         spawn(process.execPath, [...preload, MAIN, ...command], { env: {} }),
       );
       expect(code).not.toBe(0);
-      expect(lastLine).toBe(`compiled with its first call: ${compiled}`);
+      expect(lastLines).toEqual(said(forLong, !forLong));
     },
   );
 
-  it('is compiled by then in a daemon that watches', async () => {
+  it('at the first call, and WebAssembly once only, in a daemon that watches', async () => {
     const rules =
       '  - { id: never, on: position, when: { markPrice: { below: 1 } }, do: [{ notify: {} }] }\n';
     const parts = { accounts: { long: { rules: ['never'] } }, rules };
@@ -126,7 +136,7 @@ describe('a function that is called for the first time', () => {
     const child = spawn(process.execPath, args, { env: { ...process.env, ...env } });
     const ended = ends(child);
     child.stderr.on('data', (chunk: Buffer) => void (String(chunk).includes('watching ') && child.kill()));
-    expect((await ended).lastLine).toBe('compiled with its first call: true');
+    expect((await ended).lastLines).toEqual(said(true, false));
   });
 });
 

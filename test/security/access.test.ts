@@ -411,6 +411,31 @@ describe('the page', () => {
   });
 
   test.each([
+    { url: '/', type: 'text/html; charset=utf-8' },
+    { url: '/assets/page.js', type: 'text/javascript; charset=utf-8' },
+    { url: '/assets/uplot.css', type: 'text/css; charset=utf-8' },
+    { url: '/assets/glossary.md', type: 'text/markdown; charset=utf-8' },
+  ])('$url is sent once to a browser that keeps it', async ({ url, type }) => {
+    const first = await ask(guarded.server, url);
+    expect([first.status, first.headers['content-type'], first.headers['cache-control']]).toEqual([
+      200,
+      type,
+      'no-cache',
+    ]);
+    const { etag } = first.headers;
+    // As a proxy names what it has compressed.
+    const again = await ask(guarded.server, url, {
+      headers: { 'if-none-match': `"other", W/${String(etag)}` },
+    });
+    expect([again.status, again.body, again.headers['etag']]).toEqual([304, '', etag]);
+    const changed = await ask(guarded.server, url, { headers: { 'if-none-match': '"other"' } });
+    expect([changed.status, changed.body]).toEqual([200, first.body]);
+    const head = await ask(guarded.server, url, { method: 'HEAD' });
+    expect([head.status, head.body, head.headers['etag']]).toEqual([200, '', etag]);
+  });
+
+  test.each([
+    '/assets/nowhere.js',
     '/assets/../../package.json',
     '/assets/%2e%2e/%2e%2e/package.json',
     '/assets/..%2fserver.ts',

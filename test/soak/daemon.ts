@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapCodeStatistics } from 'node:v8';
 import { runDaemon } from '../../src/app.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { DaemonAnswer, DaemonQuestion } from './messages.ts';
@@ -41,10 +42,13 @@ async function sample(): Promise<void> {
   await sleep(200);
   await globalThis.gc({ execution: 'async' });
   const { heapUsed, rss } = process.memoryUsage();
+  const { bytecode_and_metadata_size: bytecode, code_and_metadata_size: machineCode } =
+    getHeapCodeStatistics();
   const { user, system } = process.cpuUsage();
   send({
     kind: 'sample',
     heapBytes: heapUsed,
+    codeBytes: bytecode + machineCode,
     residentBytes: rss,
     descriptors: (await readdir('/proc/self/fd')).length,
     evaluated,

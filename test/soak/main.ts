@@ -225,7 +225,7 @@ async function measure(parts: Parts, forMs: number, signal: AbortSignal): Promis
     const sample = { ...taken, atMs, redisBytes, ...(await keysIn(redis)) };
     samples.push(sample);
     say(
-      `${(atMs / MINUTE_MS).toFixed(1)} min: heap ${mb(sample.heapBytes)} MB, resident ${mb(sample.residentBytes)} MB, ` +
+      `${(atMs / MINUTE_MS).toFixed(1)} min: heap ${mb(sample.heapBytes)} MB (${mb(sample.codeBytes)} of code), resident ${mb(sample.residentBytes)} MB, ` +
         `${sample.descriptors} descriptors, Redis ${mb(redisBytes)} MB in ${sample.keys} keys (${sample.lastingKeys} lasting), ${sample.evaluated} judged, ${sample.failed} polls failed`,
     );
     if (atMs + everyMs > forMs || signal.aborted) return samples;
@@ -264,6 +264,7 @@ interface Result {
 function report({ minutes, accounts, seed, samples, traded, told, deliveries }: Result): void {
   const points = (of: (sample: Sample) => number) => samples.map((one) => [one.atMs, of(one)] as const);
   const heap = slopeOf(points(({ heapBytes }) => heapBytes));
+  const code = slopeOf(points(({ codeBytes }) => codeBytes));
   const resident = slopeOf(points(({ residentBytes }) => residentBytes));
   const redis = slopeOf(points(({ redisBytes }) => redisBytes));
   const early = samples.slice(0, Math.max(3, Math.floor(samples.length / 5)));
@@ -291,6 +292,7 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
     seed,
     samples: samples.length,
     heapMbPerHour: rounded(heap),
+    codeMbPerHour: rounded(code),
     residentMbPerHour: rounded(resident),
     redisMbPerHour: rounded(redis),
     heapMb: [mb(samples[0]?.heapBytes ?? 0), mb(samples.at(-1)?.heapBytes ?? 0)],

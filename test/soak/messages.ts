@@ -26,6 +26,8 @@ export type DaemonAnswer =
       readonly kind: 'sample';
       /** After two collections. */
       readonly heapBytes: number;
+      /** Of it, what V8 made of functions that ran: bytecode and machine code. What it learnt of their types is not in it. */
+      readonly codeBytes: number;
       readonly residentBytes: number;
       readonly descriptors: number;
       /** Evaluations, and polls that failed, so far. */
