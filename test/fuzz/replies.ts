@@ -240,7 +240,7 @@ export const REPLIES: Boundary = {
 
 function unlimited() {
   const store = {
-    take: async ({ count }: { readonly count: number }) => ({ granted: count, retryInMs: 0 }),
+    take: async ({ count }: { readonly count: number }) => ({ granted: count, retryInMs: 0, isPause: false }),
     penalize: async () => undefined,
   };
   return { store, fallback: store };

@@ -106,6 +106,7 @@ test.each(['nan', 'inf', '1.5', '9e20'])('a budget that counts %s is not spent b
   expect(await stores.limits.take({ ...BUDGET, ignorePenalty: false })).toEqual({
     granted: 3,
     retryInMs: 0,
+    isPause: false,
   });
 });
 

@@ -7,6 +7,7 @@ import { positionKey } from '../rules/subjects.ts';
 import type { AccountView } from '../view/account-view.ts';
 import { ActionLog, type ActionOutcome } from '../view/action-log.ts';
 import { failureWords } from '../view/read-failures.ts';
+import { answersIn } from './answers.ts';
 import {
   type AccountDigest,
   NEAR,
@@ -15,6 +16,7 @@ import {
   type RequestCounts,
   type UnreadDigest,
 } from './digest.ts';
+import { goneIn } from './gone.ts';
 import { observedIn } from './observed.ts';
 import { rulesIn } from './rules-fired.ts';
 import type { Sighting } from './sighting.ts';
@@ -50,17 +52,16 @@ export function digestAccount(sources: DigestSources, period: Period): AccountDi
   const { accountId, records, sightings, view, prunedToMs, unreadable } = sources;
   const events = eventsIn(records, period);
   const nearest = sightings.find(({ atMs }) => isWithin(atMs, period)) ?? null;
-  const rules = rulesIn({
-    transitions: transitionsIn(records, period),
-    lines: view?.rules,
-    names: namesOf(sources),
-    toMs: period.toMs,
-  });
+  const transitions = transitionsIn(records, period);
+  const names = namesOf(sources);
+  const rules = rulesIn({ transitions, lines: view?.rules, names, toMs: period.toMs });
   return {
     accountId,
     nearest,
     cameNear: nearest !== null && isNear(nearest),
     rules,
+    gone: goneIn(transitions, names),
+    answers: answersIn(events),
     requests: requestsIn(accountId, records, period),
     costs: costRows(pricedActions(pricedRecords(records), period)),
     observed: observedIn(events),

@@ -5,7 +5,9 @@ import { MS_PER_DAY } from '../quantities/units.ts';
 import { orderWords } from '../view/state-of.ts';
 import {
   type AccountDigest,
+  type AnswerDigest,
   type Digest,
+  type GoneDigest,
   NEAR,
   type ObservedDigest,
   type RuleDigest,
@@ -68,10 +70,12 @@ function headlineOf({ accounts, fromMs, toMs }: Digest, timeOf: TimeWords): stri
   const fired = sum(({ rules }) => rules.reduce((total, rule) => total + rule.fired, 0));
   const closed = sum(({ costs }) => costs.reduce((total, row) => total + row.orders, 0));
   const refused = sum(({ troubles }) => troubles.reduce((total, one) => total + one.times, 0));
+  const gone = sum((account) => account.gone.length);
   const parts = [
     `${near} of ${counted(accounts.length, 'account')} came near`,
     fired === 0 ? 'no rule fired' : `rules fired ${timesWords(fired)}`,
     closed === 0 ? 'nothing was closed' : `${counted(closed, 'order')} closed something`,
+    ...(gone === 0 ? [] : [`${gone} gone while a rule fired`]),
     ...(refused === 0 ? [] : [`${refused} refused or failed`]),
   ];
   return `${timeOf(fromMs)} to ${timeOf(toMs)} UTC: ${parts.join(', ')}`;
@@ -84,9 +88,11 @@ function sectionsOf({ accounts, costs, toMs }: Digest, timeOf: TimeWords): reado
   const rules = ranked(accounts, ({ rules: own }) => own, compareRules);
   return [
     { title: 'Nearest calls:', items: nearestItems(accounts, timeOf) },
+    { title: 'Gone while a rule fired:', items: each(({ gone }) => gone.map((one) => goneWords(one, timeOf))) },
     { title: 'Not read now:', items: each((account) => unreadItems(account, toMs, timeOf)) },
     { title: 'Refused or failed:', items: troubles.map(([id, one]) => `${id}: ${troubleWords(one)}`) },
     { title: 'Rules that fired:', items: rules.map(([id, one]) => `${id}: ${ruleWords(one)}`) },
+    { title: 'People were asked:', items: each(({ answers }) => answers.map(answerWords)) },
     { title: 'Done:', items: [...totalItems(accounts, costs), ...each(doneItems)] },
     {
       title: 'Only observed; in enforce mode there would have been:',
@@ -141,6 +147,15 @@ function ruleWords({ ruleId, severity, mode, fired, escalated, subjects, isFirin
     ...(isFiring ? [fired === 0 ? 'fires since before' : 'fires still'] : []),
   ];
   return `${ruleId} (${severity}${observe}) ${how.join(', ')}: ${namesWords(subjects)}`;
+}
+
+/** `BTC_PERP is not listed any more since 2026-01-31 03:12, closed or liquidated (near)`. */
+function goneWords({ name, ruleIds, atMs }: GoneDigest, timeOf: TimeWords): string {
+  return `${name} is not listed any more since ${timeOf(atMs)}, closed or liquidated (${namesWords(ruleIds)})`;
+}
+
+function answerWords({ ruleId, times, words }: AnswerDigest): string {
+  return `${ruleId}${times === 1 ? '' : ` (${timesWords(times)})`}: ${words}`;
 }
 
 const MOST_SUBJECTS = 4;

@@ -36,6 +36,8 @@ export interface AccountDigest {
   /** Nearer than `NEAR`, or called. */
   readonly cameNear: boolean;
   readonly rules: readonly RuleDigest[];
+  readonly gone: readonly GoneDigest[];
+  readonly answers: readonly AnswerDigest[];
   readonly requests: RequestCounts;
   /** What was closed and what that cost, by rule and market. */
   readonly costs: readonly CostRow[];
@@ -62,6 +64,24 @@ export interface RuleDigest {
   readonly subjects: readonly string[];
   /** At the end. */
   readonly isFiring: boolean;
+}
+
+/** A position or credit line that was not listed any more while rules fired for it. */
+export interface GoneDigest {
+  /** Its market or asset, in words. */
+  readonly name: string;
+  readonly ruleIds: readonly string[];
+  readonly atMs: number;
+}
+
+/** What became of questions to people. */
+export interface AnswerDigest {
+  readonly ruleId: string;
+  /** Why they did not wait any longer: `approved`, `vetoed`, `deadline` and others. */
+  readonly end: string;
+  readonly times: number;
+  /** Of the last time. */
+  readonly words: string;
 }
 
 /** Requests that were begun, by what became of them. */

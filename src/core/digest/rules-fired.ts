@@ -70,7 +70,7 @@ function addTo(rule: Counting, subject: string): void {
 }
 
 /** `BTC_PERP`, `credit line in BTC`, `the account`; what nothing names is called by its key. */
-function subjectWords(subject: SubjectKey, names: ReadonlyMap<SubjectKey, string>): string {
+export function subjectWords(subject: SubjectKey, names: ReadonlyMap<SubjectKey, string>): string {
   if (subject === 'account') return 'the account';
   const [, asset] = /^creditLine:(.*)@\d+$/.exec(subject) ?? [];
   if (asset !== undefined) return `credit line in ${asset}`;

@@ -18,6 +18,8 @@ export interface PermitGrant {
   readonly granted: number;
   /** When a refused caller may hope for a permit; 0 when all were granted. */
   readonly retryInMs: number;
+  /** Refused because of a penalty's pause, and not because the budget is used up. */
+  readonly isPause: boolean;
 }
 
 export interface Penalty {

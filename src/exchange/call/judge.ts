@@ -112,6 +112,7 @@ export class Judge {
     const context = { endpoint: id, redact: plan.redact ?? this.#parts.redact };
     const error = errorOfReply(context, reply.status, json?.value, retryAfterMs);
     if (error?.gateway !== true || reply.status !== 429) this.#parts.limiter.passedGateway(reply.sentAtMs);
+    if (reply.status !== 429) this.#parts.limiter.passed(endpoint.path);
     if (error !== undefined) return this.#error(plan, error, reply, progress);
     const parsed = readReply(reply.body, json?.value, plan.read);
     if (parsed.ok) {

@@ -1,10 +1,11 @@
 import type { Clock } from '../../core/ports/clock.ts';
 import type { CallPriority } from '../../core/ports/exchange.ts';
-import type { PermitGrant, RateLimitStore } from '../../core/ports/rate-limit-store.ts';
+import type { PermitGrant, PermitRequest, RateLimitStore } from '../../core/ports/rate-limit-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
 import { GatewayPause } from './gateway-pause.ts';
 import { limitsOf, type RateLimit, type RateLimitTable } from './rate-limit-table.ts';
+import { Turns } from './turns.ts';
 
 export interface LimiterSettings {
   readonly store: RateLimitStore;
@@ -121,6 +122,11 @@ export class Limiter {
     this.#gateway.passed(sentAtMs);
   }
 
+  /** Something else than a refusal for the limit was answered. */
+  passed(path: string): void {
+    for (const budget of this.#budgetsOf(path)) budget.turns.passed();
+  }
+
   #penalize(budgets: readonly Budget[], retryAfterMs: number | undefined): void {
     const blockMs = blockMsOf(retryAfterMs);
     for (const budget of budgets) {
@@ -155,6 +161,14 @@ export class Limiter {
       count,
       ignorePenalty: protective || isPaced,
     };
+    const grant = await this.#takeOf(request);
+    if (protective) return grant;
+    const retryInMs = budget.turns.waitMs(grant, this.#clock.monotonicMs());
+    if (retryInMs > 0 || !grant.isPause) return { ...grant, retryInMs };
+    return this.#takeOf({ ...request, count: 1, ignorePenalty: true });
+  }
+
+  async #takeOf(request: PermitRequest): Promise<PermitGrant> {
     const shared = await this.#store.use((store) => store.take(request));
     if (shared !== undefined) return shared;
     const share = request.share * FALLBACK_SHARE;
@@ -198,6 +212,7 @@ class Budget {
   readonly scope: string;
   readonly limit: number;
   readonly periodMs: number;
+  readonly turns = new Turns();
   readonly #clock: Clock;
   readonly #blocks = { normal: NO_PERMITS, watching: NO_PERMITS, protective: NO_PERMITS };
   readonly #refilling: Partial<Record<CallPriority, Promise<PermitGrant>>> = {};

@@ -57,7 +57,7 @@ function take(budget: Budget, request: PermitRequest, now: number): PermitGrant 
     }
   }
   if (!request.ignorePenalty && budget.blockedUntilMs > now) {
-    return { granted: 0, retryInMs: budget.blockedUntilMs - now };
+    return { granted: 0, retryInMs: budget.blockedUntilMs - now, isPause: true };
   }
   const factor = request.ignorePenalty ? 1 : currentFactor(budget, now);
   // However small the limit and the share: one call in a while is never too many.
@@ -65,5 +65,5 @@ function take(budget: Budget, request: PermitRequest, now: number): PermitGrant 
   const granted = Math.max(0, Math.min(request.count, free));
   if (granted > 0) budget.buckets.set(current, (budget.buckets.get(current) ?? 0) + granted);
   const retryInMs = granted > 0 ? 0 : Math.max(1, (oldest + WINDOW_BUCKETS + 1) * widthMs - now);
-  return { granted, retryInMs };
+  return { granted, retryInMs, isPause: false };
 }

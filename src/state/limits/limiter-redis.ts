@@ -50,12 +50,12 @@ for index = 1, #fields, 2 do
 end
 local factor, blockedUntil = factorNow()
 if ignorePenalty then factor = 1
-elseif blockedUntil > now then return { 0, blockedUntil - now } end
+elseif blockedUntil > now then return { 0, blockedUntil - now, 1 } end
 local granted = math.max(0, math.min(count, math.max(1, math.floor(limit * share * factor)) - used))
-if granted == 0 then return { 0, math.max(1, (oldest + buckets + 1) * width - now) } end
+if granted == 0 then return { 0, math.max(1, (oldest + buckets + 1) * width - now), 0 } end
 redis.call('HINCRBY', KEYS[1], string.format('%.0f', current), granted)
 redis.call('PEXPIRE', KEYS[1], period * 2)
-return { granted, 0 }`,
+return { granted, 0, 0 }`,
 };
 
 const PENALIZE: RedisScript = {
@@ -83,11 +83,12 @@ export function createRedisRateLimitStore(options: { redis: Redis; prefix?: stri
       const { limit, periodMs, share, count, ignorePenalty } = request;
       const asked = [limit, periodMs, share, count, ignorePenalty ? '1' : '0', WINDOW_BUCKETS];
       const reply = await run(TAKE, ...names(request.scope), ...asked);
-      const [granted, retryInMs] = toNumbers(reply);
+      const [granted, retryInMs, isPause] = toNumbers(reply);
       const longestMs = Math.max(LONGEST_BLOCK_MS, 2 * periodMs + CLOCK_STEP_MS);
       return {
         granted: wholeNumber(granted, 0, count),
         retryInMs: wholeNumber(retryInMs, granted === 0 ? 1 : 0, longestMs),
+        isPause: isPause === 1,
       };
     },
     async penalize(penalty: Penalty): Promise<void> {

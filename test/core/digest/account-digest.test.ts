@@ -130,6 +130,44 @@ test('a rule that fires since the day before is told of, by how the account stan
   expect(of({ fromMs: 0, toMs: SERVER_MS })).toEqual([]);
 });
 
+test('what is not listed any more while rules fire for it is told once, with the rules', () => {
+  const gone = { from: 'firing', to: 'inactive', reason: 'subjectGone' } as const;
+  const sources = {
+    ...NOTHING,
+    records: records(
+      transition({ atMs: hour(2), ...gone, ruleId: 'near' }),
+      transition({ atMs: hour(2), ...gone, ruleId: 'early' }),
+      transition({ atMs: hour(3), ...gone, subject: 'creditLine:USDT@7' }),
+      transition({ atMs: hour(4), ...gone, from: 'pending' }),
+      transition({ atMs: hour(4), ...gone, reason: 'conditionCleared' }),
+      transition({ atMs: DAY.toMs, ...gone }),
+    ),
+    sightings: [sighting()],
+  };
+  expect(digestAccount(sources, DAY).gone).toEqual([
+    { name: 'BTC_PERP', ruleIds: ['early', 'near'], atMs: hour(2) },
+    { name: 'credit line in USDT', ruleIds: ['near'], atMs: hour(3) },
+  ]);
+});
+
+test('what people were asked is told by its end, in the words of the last time', () => {
+  const settled = (atMs: number, reason: string, words: string) =>
+    event({ kind: 'approvalSettled', atMs, reason, words });
+  const sources = {
+    ...NOTHING,
+    records: records(
+      settled(hour(1), 'vetoed', 'ann vetoed a'),
+      settled(hour(2), 'approved', 'ann approved b'),
+      settled(hour(3), 'vetoed', 'bob vetoed c'),
+      settled(DAY.toMs, 'vetoed', 'bob vetoed d'),
+    ),
+  };
+  expect(digestAccount(sources, DAY).answers).toEqual([
+    { ruleId: 'near', end: 'vetoed', times: 2, words: 'bob vetoed c' },
+    { ruleId: 'near', end: 'approved', times: 1, words: 'ann approved b' },
+  ]);
+});
+
 test('a source that rules may not use any more is told of, since when and why', () => {
   const polled = poll([], [positionsSnapshot([position()])]);
   const seen = view(polled, { nowMs: at(20_000).wallMs });
@@ -159,6 +197,7 @@ const KINDS = [
   'wouldCancel',
   'intentEnded',
   'doubt',
+  'approvalSettled',
 ] as const;
 
 const anyTime = fc.integer({ min: FROM_MS - 3_600_000, max: DAY.toMs + 3_600_000 });
@@ -172,6 +211,7 @@ const anyTransition: fc.Arbitrary<Transition> = fc
     from: fc.constantFrom(...PHASES),
     to: fc.constantFrom(...PHASES),
     stage: fc.integer({ min: 0, max: 2 }),
+    reason: fc.constantFrom('conditionMet', 'subjectGone'),
   })
   .map((changes) => transition(changes));
 
@@ -226,6 +266,8 @@ function countsOf(digest: AccountDigest): ReadonlyMap<string, number> {
     add(['escalated', ruleId], escalated);
   }
   for (const [outcome, times] of Object.entries(digest.requests.orders)) add(['order', outcome], times);
+  for (const { ruleId, end, times } of digest.answers) add(['answer', ruleId, end], times);
+  for (const { ruleIds, atMs } of digest.gone) add(['gone', ruleIds, atMs], 1);
   for (const { ruleId, market, orders } of digest.costs) add(['closed', ruleId, market], orders);
   for (const { ruleId, market, orders, cancels } of digest.observed)
     add(['would', ruleId, market], orders + cancels);

@@ -87,6 +87,27 @@ describe('a digest in words', () => {
     expect(lines[1]).toBe(`- desk-3: ${words}`);
   });
 
+  test('what is gone is told before all else that went wrong, and what people answered', () => {
+    const { headline, lines } = digestWords(
+      digest({
+        gone: [{ name: 'BTC_PERP', ruleIds: ['early', 'near'], atMs: hour(3) }],
+        answers: [
+          { ruleId: 'near', end: 'vetoed', times: 2, words: 'bob vetoed c' },
+          { ruleId: 'near', end: 'approved', times: 1, words: 'ann approved b' },
+        ],
+      }),
+      ALL,
+    );
+    expect(headline).toMatch(/nothing was closed, 1 gone while a rule fired$/);
+    expect(lines.slice(0, -1)).toEqual([
+      'Gone while a rule fired:',
+      '- desk-3: BTC_PERP is not listed any more since 01-30 11:00, closed or liquidated (early, near)',
+      'People were asked:',
+      '- desk-3: near (twice): bob vetoed c',
+      '- desk-3: near: ann approved b',
+    ]);
+  });
+
   test('what is not read now is told, and after a week that the key may be switched off', () => {
     const unread = (sinceMs: number | null) =>
       digestWords(digest({ unread: { source: 'positions', sinceMs, why: '401: refused' } }), ALL).lines[1];

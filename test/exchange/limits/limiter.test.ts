@@ -181,6 +181,30 @@ describe('the limiter', () => {
     expect(await drain()).toBe(22);
   });
 
+  test('a pause that others prolong: after the time first told one call a second, the next when one passed', async () => {
+    const clock = manualClock();
+    const store = createMemoryRateLimitStore(clock);
+    const limiter = openLimiter(clock, store, 100);
+    const prolonging = openLimiter(clock, store, 100);
+    const from = clock.monotonicMs();
+    const granted: number[] = [];
+    for (let atMs = 0; atMs < 9000; atMs += 100) {
+      if (atMs % 1000 === 0) prolonging.refused(PATH, 4000);
+      await Promise.resolve();
+      if (atMs === 5500) limiter.passed(PATH);
+      while (await grantedOf(limiter, false)) granted.push(clock.monotonicMs() - from);
+      clock.advance(100);
+    }
+    expect(granted).toEqual([4000, 5000, 5500, 6500, 7500, 8500]);
+    limiter.passed(PATH);
+    expect(await grantedOf(limiter, false)).toBe(true);
+    expect(await limiter.acquire(PATH, 'normal')).toEqual({ kind: 'wait', retryInMs: 1000 });
+    clock.advance(60_000);
+    limiter.refused(PATH, 4000);
+    await Promise.resolve();
+    expect(await limiter.acquire(PATH, 'normal')).toEqual({ kind: 'wait', retryInMs: 4000 });
+  });
+
   test('calls that wait for a tight limit do not use up a wide one that others need', async () => {
     const clock = manualClock();
     const table = {

@@ -32,10 +32,10 @@ describe.each([
 ])('rate limit store in %s', (_name, open) => {
   test('grants the limit and no more, to whomever, and again after the period', async () => {
     const [a, b] = open();
-    expect(await a.take({ ...BUDGET, count: 60 })).toEqual({ granted: 60, retryInMs: 0 });
+    expect(await a.take({ ...BUDGET, count: 60 })).toEqual({ granted: 60, retryInMs: 0, isPause: false });
     expect((await b.take({ ...BUDGET, count: 60 })).granted).toBe(40);
     const refused = await a.take(BUDGET);
-    expect(refused.granted).toBe(0);
+    expect(refused).toMatchObject({ granted: 0, isPause: false });
     expect(refused.retryInMs).toBeGreaterThan(0);
     expect(refused.retryInMs).toBeLessThanOrEqual(420);
     await delay(refused.retryInMs + 5);
@@ -54,7 +54,7 @@ describe.each([
     const slow = { factor: 0.5, floor: 0.1, recoveryMs: 1e9 };
     const long = { ...BUDGET, periodMs: 60_000 };
     await a.penalize({ ...slow, scope: 'blocked', blockMs: 60_000 });
-    expect((await b.take({ ...long, scope: 'blocked' })).granted).toBe(0);
+    expect(await b.take({ ...long, scope: 'blocked' })).toMatchObject({ granted: 0, isPause: true });
     expect((await b.take({ ...long, scope: 'blocked', ignorePenalty: true })).granted).toBe(1);
     await a.penalize({ ...slow, scope: 'shrunk', blockMs: 50 });
     await delay(60);

@@ -393,6 +393,35 @@ describe('somebody else on the machine', () => {
     expect(await written()).toEqual([]);
   });
 
+  test('a mirror that failed writes nothing once it is closed', async () => {
+    const place = createMemoryMirrorPlace();
+    let isOpen = false;
+    const slow = Promise.withResolvers<void>();
+    const written: string[] = [];
+    const failing: MirrorPlace = {
+      ...place,
+      write: async (name) => {
+        if (!isOpen) throw new Error('no room');
+        await slow.promise;
+        written.push(name);
+      },
+    };
+    const { own, mirror, states } = live(createMemoryPlace(OPTIONS), failing);
+    await count(own);
+    await mirror.processChanged();
+    await new Promise(setImmediate);
+    isOpen = true;
+    await mirror.processChanged();
+    const closed = mirror.close();
+    expect(written).toEqual([]);
+    slow.resolve();
+    await closed;
+    expect(written).toHaveLength(1);
+    await new Promise(setImmediate);
+    expect(written).toHaveLength(1);
+    expect(states).toEqual([expect.stringMatching('no room')]);
+  });
+
   test('who puts a link in place of the directory has nothing written behind it', async () => {
     const behind = path.join(folder, 'behind');
     await mkdir(behind);
