@@ -26,7 +26,7 @@ function parameterOf({ parameters }: FieldSpec): FieldParameter {
     ...(names.has('asset') ? { asset: 'USDT' } : {}),
     ...(names.has('source') ? { source: 'creditLine' } : {}),
     ...(names.has('windowMs') ? { windowMs: 5_400_000 } : {}),
-  } as FieldParameter;
+  };
 }
 
 function valuesOf(spec: FieldSpec): readonly FieldValue[] {
@@ -36,13 +36,12 @@ function valuesOf(spec: FieldSpec): readonly FieldValue[] {
 }
 
 function wordsOf(spec: FieldSpec): readonly string[] {
-  const quantities = valuesOf(spec).flatMap((value): FieldQuantity[] => [
-    { kind: 'known', value },
-    ...(typeof value === 'number'
-      ? [{ kind: 'atLeast', value } as const, { kind: 'atMost', value } as const]
-      : []),
-  ]);
-  const all: FieldQuantity[] = [...quantities, { kind: 'none' }, { kind: 'unknown', why: 'fieldMissing' }];
+  const all: FieldQuantity[] = [];
+  for (const value of valuesOf(spec)) {
+    all.push({ kind: 'known', value });
+    if (typeof value === 'number') all.push({ kind: 'atLeast', value }, { kind: 'atMost', value });
+  }
+  all.push({ kind: 'none' }, { kind: 'unknown', why: 'fieldMissing' });
   const cases = [true, false].map((value) => caseWords(spec, value) ?? '');
   return [
     `${spec.on}.${spec.name}${isForecast(spec) ? ' (a forecast)' : ''}: ${fieldWords(spec, parameterOf(spec))}`,

@@ -237,8 +237,9 @@ describe('a refusal by the exchange', () => {
     const before = shared.taken.length;
     limiter.refused(PATH, 3_000);
     await setImmediate();
-    const penalty = { factor: 0.5, floor: 0.1, recoveryMs: 60_000, blockMs: 3_000 };
-    const penalties = ['office/tight', 'office/wide'].map((scope) => ({ scope, ...penalty }));
+    const penalties = ['office/tight', 'office/wide'].map((scope) => {
+      return { scope, factor: 0.5, floor: 0.1, recoveryMs: 60_000, blockMs: 3_000 };
+    });
     expect(shared.penalties).toEqual(penalties);
     expect(own.penalties).toEqual(penalties);
     for (const priority of [...PRIORITIES].reverse()) await granted(priority);
