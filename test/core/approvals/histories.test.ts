@@ -68,7 +68,7 @@ function targetsOf(dice: Dice): readonly AskedTarget[] {
     if (dice.hits(0.3)) return target;
     return Object.assign(target, {
       openDate: dice.of(1, 1, 1, 1, 2),
-      direction: dice.of('long', 'long', 'long', 'short'),
+      direction: dice.of<'long' | 'short'>('long', 'long', 'long', 'short'),
     });
   });
 }

@@ -38,7 +38,7 @@ function valuesOf(spec: FieldSpec): readonly FieldValue[] {
 function wordsOf(spec: FieldSpec): readonly string[] {
   const all: FieldQuantity[] = [];
   for (const value of valuesOf(spec)) {
-    all.push({ kind: 'known', value });
+    all.push({ kind: 'value', value });
     if (typeof value === 'number') all.push({ kind: 'atLeast', value }, { kind: 'atMost', value });
   }
   all.push({ kind: 'none' }, { kind: 'unknown', why: 'fieldMissing' });

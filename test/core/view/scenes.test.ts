@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { accountRow } from '../../../src/core/lines/account-row.ts';
 import { exchangeLinkOf } from '../../../src/core/lines/exchange-link.ts';
 import { creditLineWords, jointWords, positionWords } from '../../../src/core/lines/position-words.ts';
-import { type AccountView, emptyView } from '../../../src/core/view/account-view.ts';
+import { type AccountView, emptyView, type Figure } from '../../../src/core/view/account-view.ts';
 import { doubtLines, intentLines, orderLines } from '../../../src/core/view/lane-lines.ts';
 import { headlineOf } from '../../../src/core/view/state-line.ts';
 import { stateOf } from '../../../src/core/view/state-of.ts';
@@ -29,8 +29,8 @@ function sceneOf(dice: Dice, index: number): Scene {
     mode: inputs.mode,
     pause: inputs.pause,
     judgedAtMs: inputs.judgedAtMs,
-    nearest: dice.of(0.123_456, 'none', null),
-    jointDistance: dice.of(0.2, 'none', null),
+    nearest: dice.of<Figure>(0.123_456, 'none', null),
+    jointDistance: dice.of<Figure>(0.2, 'none', null),
     atRisk: [{ money: 'USDT', worth: dice.of(12_345.6, null) }],
     sources: dice.hits(0.8) ? inputs.sources : [],
     positions: inputs.positions.map(({ positionId }) => positionLine(dice, positionId)),
@@ -65,8 +65,8 @@ function creditLineOf(dice: Dice): AccountView['creditLines'][number] {
   } as AccountView['creditLines'][number]['cures'][number];
   return {
     ...creditLine(),
-    currentLtv: dice.of(0.71, null, 'none'),
-    marginCallLtv: dice.of(0.8, null),
+    currentLtv: dice.of<Figure>(0.71, null, 'none'),
+    marginCallLtv: dice.of<Figure>(0.8, null),
     cures: dice.of([], [cure], [cure, { ...cure, targetLtv: 0.5 }]),
   };
 }

@@ -3,10 +3,10 @@ import { GATE_WORDS } from '../../../src/core/intents/gate.ts';
 import { BLOCK_WORDS } from '../../../src/core/intents/intent.ts';
 import type { Intent, LaneState } from '../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import type { PositionLine, QuestionLine, RuleLine } from '../../../src/core/view/account-view.ts';
+import type { Figure, PositionLine, QuestionLine, RuleLine } from '../../../src/core/view/account-view.ts';
 import { orderLines } from '../../../src/core/view/lane-lines.ts';
 import type { StateInputs } from '../../../src/core/view/state-of.ts';
-import { position } from '../../support/account-view.ts';
+import { position, text } from '../../support/account-view.ts';
 import type { Dice } from '../../support/dice.ts';
 import { sceneOf } from '../orders/scenes.ts';
 
@@ -85,7 +85,7 @@ export function positionLine(dice: Dice, positionId: string): PositionLine {
     direction: dice.of('long', 'short', 'long', 'short', null),
     sizeBase: dice.of('0.5', '2') as DecimalString,
     markPrice: isKnown ? (dice.of('64000', '0.00012345') as DecimalString) : null,
-    liquidationDistance: dice.of(0.1234, 0.02, 0.5, 'none', null),
+    liquidationDistance: dice.of<Figure>(0.1234, 0.02, 0.5, 'none', null),
     disagreement: dice.of(false, false, true, null),
     liquidationState: dice.of('none', 'none', 'none', 'none', 'margin_call', 'unrecognised', null),
     stopCover: dice.of('ok', 'missing', 'beyondLiquidation', 'unconfirmed', null),
@@ -113,7 +113,7 @@ function ruleLine(dice: Dice): RuleLine {
 }
 
 function questionLine(dice: Dice, lanes: readonly LaneState[]): QuestionLine {
-  const target = { positionId: '41', market: 'BTC_PERP', targetBase: '1', sizeBase: '2' };
+  const target = { positionId: '41', market: 'BTC_PERP', targetBase: text('1'), sizeBase: text('2') };
   return {
     reference: dice.of('q1-1', null),
     ruleId: dice.of('near', 'far'),
@@ -181,7 +181,7 @@ export function stateInputs(dice: Dice): StateInputs {
     rules: many(dice, [0, 0, 1, 1, 2, 3], () => ruleLine(dice)),
     positions: many(dice, [0, 1, 1, 2], (index) => ({
       ...positionLine(dice, String(41 + index)),
-      ...(isBlind ? {} : { liquidationDistance: dice.of(0.1, 0.05, 'none' as const) }),
+      ...(isBlind ? {} : { liquidationDistance: dice.of<Figure>(0.1, 0.05, 'none') }),
     })),
     lanes,
     questions: many(dice, [0, 0, 0, 1, 1, 2, 3], () => questionLine(dice, lanes)),

@@ -9,6 +9,7 @@ import type {
 } from '../../../src/core/ports/rate-limit-store.ts';
 import { GatewayPause } from '../../../src/exchange/limits/gateway-pause.ts';
 import { blockMsOf, Limiter, type LimiterSettings } from '../../../src/exchange/limits/limiter.ts';
+import { Turns } from '../../../src/exchange/limits/turns.ts';
 import { EventQueue } from '../../../src/world/event-queue.ts';
 import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 
@@ -16,7 +17,11 @@ import { Machine, MachineProcess } from '../../../src/world/machine.ts';
 
 const PATH = '/api/v4/x';
 const PRIORITIES: readonly CallPriority[] = ['normal', 'watching', 'protective'];
-const ALL = (request: PermitRequest): PermitGrant => ({ granted: request.count, retryInMs: 0 });
+const ALL = (request: PermitRequest): PermitGrant => ({
+  granted: request.count,
+  retryInMs: 0,
+  isPause: false,
+});
 
 /** A store that writes down what it is asked for. */
 function openStore(answer: (request: PermitRequest) => PermitGrant | Promise<PermitGrant> = ALL) {
@@ -108,7 +113,7 @@ describe('what the store is asked for', () => {
     const { shared, granted, pass, queue } = openLimiter({
       answer: async (request) => {
         await new Promise<void>((resolve) => void queue.after(100, resolve));
-        return { granted: request.count + 1, retryInMs: 0 };
+        return { granted: request.count + 1, retryInMs: 0, isPause: false };
       },
     });
     const first = granted();
@@ -127,7 +132,7 @@ describe('what the store is asked for', () => {
 
   test('permits for protective calls are for them alone; what is there for all they take first', async () => {
     const { shared, granted } = openLimiter({
-      answer: ({ count }) => ({ granted: count + 1, retryInMs: 0 }),
+      answer: ({ count }) => ({ granted: count + 1, retryInMs: 0, isPause: false }),
     });
     await granted('protective');
     for (const priority of ['watching', 'normal', 'protective'] as const) await granted(priority);
@@ -139,7 +144,7 @@ describe('what the store is asked for', () => {
   });
 
   test('one that gets none is told when to ask again, and has used none', async () => {
-    const { limiter } = openLimiter({ answer: () => ({ granted: 0, retryInMs: 170 }) });
+    const { limiter } = openLimiter({ answer: () => ({ granted: 0, retryInMs: 170, isPause: false }) });
     for (const priority of PRIORITIES) {
       expect(await limiter.acquire(PATH, priority)).toEqual({ kind: 'wait', retryInMs: 170 });
     }
@@ -231,7 +236,7 @@ describe('a refusal by the exchange', () => {
   test('shrinks every budget of the path in both stores, and drops what is at hand', async () => {
     const { limiter, shared, own, granted } = openLimiter({
       table,
-      answer: ({ count }) => ({ granted: count + 5, retryInMs: 0 }),
+      answer: ({ count }) => ({ granted: count + 5, retryInMs: 0, isPause: false }),
     });
     for (const priority of PRIORITIES) await granted(priority);
     const before = shared.taken.length;
@@ -349,5 +354,66 @@ describe('the pause after refusals of a gateway', () => {
     pause.refused(40_000, 0, 0);
     pause.refused(1_000, 10_000, 10_000);
     expect(pause.waitMs('normal', 10_000)).toBe(30_000);
+  });
+});
+
+describe('a pause of one endpoint, which protective calls prolong', () => {
+  /** Who asks every 100 ms, and is told that it lasts so much longer; answers when he may go. */
+  function askIn(turns: Turns, fromMs: number, toMs: number, lastsMs: number): readonly number[] {
+    const goes: number[] = [];
+    for (let nowMs = fromMs; nowMs < toMs; nowMs += 100) {
+      const waitMs = turns.waitMs({ granted: 0, retryInMs: lastsMs, isPause: true }, nowMs);
+      expect(waitMs).toBeLessThanOrEqual(lastsMs);
+      if (waitMs === 0) goes.push(nowMs);
+    }
+    return goes;
+  }
+
+  test('holds a caller for as long as he was told at first; from then on one goes each second', () => {
+    expect(askIn(new Turns(), 10_000, 16_000, 2_500)).toEqual([12_500, 13_500, 14_500, 15_500]);
+  });
+
+  test('lets the next one go at once when something else than a refusal was answered', () => {
+    const turns = new Turns();
+    expect(askIn(turns, 0, 1_100, 1_000)).toEqual([1_000]);
+    turns.passed();
+    expect(askIn(turns, 1_100, 1_300, 1_000)).toEqual([1_100]);
+  });
+
+  test.each([
+    [5_000, 0],
+    [5_001, 1_000],
+  ])('that is asked about %i ms after its end is %i ms long', (laterMs, waitMs) => {
+    const turns = new Turns();
+    expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 0)).toBe(1_000);
+    expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 1_000 + laterMs)).toBe(waitMs);
+  });
+
+  test('is another one once a permit was granted or refused for the limit itself', () => {
+    const turns = new Turns();
+    expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 0)).toBe(1_000);
+    expect(turns.waitMs({ granted: 0, retryInMs: 70, isPause: false }, 500)).toBe(70);
+    expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 1_000)).toBe(1_000);
+  });
+
+  test('a caller whose turn it is takes one permit beside the pause; what protects asks for no turn', async () => {
+    const { limiter, shared, granted, pass } = openLimiter({
+      answer: ({ ignorePenalty, count }) =>
+        ignorePenalty
+          ? { granted: count, retryInMs: 0, isPause: false }
+          : { granted: 0, retryInMs: 300, isPause: true },
+    });
+    expect(await limiter.acquire(PATH, 'normal')).toEqual({ kind: 'wait', retryInMs: 300 });
+    await pass(300);
+    expect(await Promise.all([granted(), granted()])).toEqual([true, false]);
+    expect(shared.taken.slice(1).map(({ count, ignorePenalty }) => [count, ignorePenalty])).toEqual([
+      [2, false],
+      [1, true],
+      [2, false],
+    ]);
+    await pass(300);
+    limiter.passed(PATH);
+    expect(await granted()).toBe(true);
+    expect(await granted('protective')).toBe(true);
   });
 });
