@@ -131,7 +131,7 @@ function questionLine(dice: Dice, lanes: readonly LaneState[]): QuestionLine {
     answer: dice.hits(0.5)
       ? { decision: 'veto', author: 'ann', reason: 'no', atMs: NOW_MS - 1_500, revision: 1 }
       : null,
-  } as QuestionLine;
+  };
 }
 
 const many = <T>(
