@@ -22,6 +22,7 @@ import {
   restRefusal,
   stageKeyOf,
 } from '../../../src/core/approvals/question.ts';
+import { questionLines } from '../../../src/core/view/lane-lines.ts';
 import { text } from '../../support/account-view.ts';
 import { Dice } from '../../support/dice.ts';
 
@@ -163,6 +164,7 @@ function play(seed: number): readonly Step[] {
       ),
       ...approvals.questions.map((question) => JSON.stringify(question)),
       gates.join(', '),
+      JSON.stringify(questionLines(approvals, [], settings.withoutAnswer)),
     ];
     steps.push({ lines, before, after: approvals, answers, nowMs });
   }

@@ -9,7 +9,12 @@ import { costRows, costTotals, pricedActions, totalsOfRows } from '../../../src/
 import { costWords } from '../../../src/core/costs/cost-words.ts';
 import { followCosts } from '../../../src/core/costs/follow-costs.ts';
 import { noteFills, withDecision } from '../../../src/core/costs/note-fills.ts';
-import { type WouldBeOrder, wouldHave, wouldHaveWords } from '../../../src/core/costs/would-have.ts';
+import {
+  type WouldBeOrder,
+  wouldBeOrders,
+  wouldHave,
+  wouldHaveWords,
+} from '../../../src/core/costs/would-have.ts';
 import type { LaneState, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { SpotOrderRecord } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
@@ -209,12 +214,33 @@ function observed(dice: Dice): readonly string[] {
     ...(dice.hits(0.2) ? { inFavour: true } : {}),
   } as unknown as WouldBeOrder['order'];
   const would: WouldBeOrder = { seq: 1, atMs: 1_000, ruleId: 'near', positionId: '41', order };
+  const records = (['wouldPlace', 'placing'] as const).flatMap((kind) =>
+    ['observeMode', 'awaitingApproval'].map((reason, number) => ({
+      number,
+      record: {
+        atMs: 1_000,
+        content: {
+          kind: dice.hits(0.9) ? 'action' : 'note',
+          event: {
+            kind,
+            reason,
+            ...(dice.hits(0.8) ? { order } : {}),
+            ...(dice.hits(0.8) ? { positionId: '41' } : {}),
+            ...(dice.hits(0.8) ? { ruleId: 'near' } : {}),
+          },
+        },
+      },
+    })),
+  ) as unknown as Parameters<typeof wouldBeOrders>[0];
   const points = some(dice, [0, 1, 3, 6], (index) => ({
     atMs: 999 + index,
     values: dice.hits(0.9) ? { markPrice: 1_000 + 5 * dice.of(-4, -3, -2, -1, 0, 1, 2, 3, 4) } : {},
   }));
   const outcome = wouldHave(would, points);
-  return [`${JSON.stringify(points.map(({ values }) => values))} ${wouldHaveWords(would, outcome, 'USDT')}`];
+  return [
+    JSON.stringify(wouldBeOrders(records)),
+    `${JSON.stringify(points.map(({ values }) => values))} ${wouldHaveWords(would, outcome, 'USDT')}`,
+  ];
 }
 
 const linesOf = (dice: Dice): readonly string[] =>

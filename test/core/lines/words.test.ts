@@ -3,7 +3,7 @@ import { AuditFormatError, AuditInputsError, GENESIS_HASH } from '../../../src/c
 import { DELIVERY_FAILURES } from '../../../src/core/ports/delivery.ts';
 import { MOST_AHEAD_MS, SEQUENCES_PER_MS } from '../../../src/core/ports/nonce-store.ts';
 import { WINDOW_BUCKETS } from '../../../src/core/ports/rate-limit-store.ts';
-import { BUCKETS, bucketOf } from '../../../src/core/ports/state-store.ts';
+import { BUCKETS, bucketOf, StoreLostError } from '../../../src/core/ports/state-store.ts';
 import { roughly } from '../../../src/core/quantities/roughly.ts';
 import { canonicalJson, orderedJson } from '../../../src/core/text/canonical-json.ts';
 import { causeOfFailure, failureWords } from '../../../src/core/view/read-failures.ts';
@@ -93,7 +93,11 @@ test('an account stays in its bucket for ever', () => {
 
 /** Stored data and metrics of all versions have them. */
 test('what must not change unnoticed', () => {
-  const errors = [new AuditFormatError('desk', 7, '9'), new AuditInputsError('gone')];
+  const errors = [
+    new AuditFormatError('desk', 7, '9'),
+    new AuditInputsError('gone'),
+    new StoreLostError('reading', undefined),
+  ];
   expect({
     DELIVERY_FAILURES,
     MOST_AHEAD_MS,
