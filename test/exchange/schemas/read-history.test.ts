@@ -157,6 +157,7 @@ const ids = ({ records }: RecordList<Played>): readonly (string | undefined)[] =
 function historyOf(dice: Dice) {
   const records = recordsOf(dice.of(0, 1, 9, 10, 11, 17, 30, 60), {
     markets: dice.of(1, 1, 3),
+    spreadS: dice.of(10, 10, 10, 0),
     named: dice.hits(0.9),
   });
   const query = {
