@@ -55,7 +55,7 @@ export interface Played {
   readonly exchange: SimulatedExchange;
   readonly audit: AuditReader;
   readonly log: readonly RequestRecord[];
-  /** Since the start: when the second account was first seen where its rules fire. */
+  /** Since the start: from when on the second account was where its rules fire, long enough to be seen there. */
   readonly breachMs: number | undefined;
   readonly polls: number;
   /** All that the daemons said, to telemetry, people or logs. */
@@ -87,7 +87,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     };
     await world.run(isOver);
     log.push(...exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
-    if (breachMs === undefined && isBreached(exchange, second)) breachMs = atMs;
+    breachMs = breachSince(breachMs, isBreached(exchange, second), atMs);
   }
   const said = JSON.stringify(daemons.map(({ events, notices }) => [events, notices]));
   const polls = daemons.reduce((sum, one) => sum + one.polls, 0);
@@ -270,6 +270,14 @@ function livenessViolations({ startMs, log, faultWorld: { spec } }: Played): rea
 
 /** Of the rules of these worlds the one that fires last begins here. */
 const FIRING_DISTANCE = 0.045;
+
+/** A breach that is over before every account had to be looked at may have been seen by nobody. */
+const UNSEEN_MS = 2_000;
+
+export function breachSince(sinceMs: number | undefined, isNow: boolean, atMs: number): number | undefined {
+  if (isNow) return sinceMs ?? atMs;
+  return sinceMs !== undefined && atMs - sinceMs > UNSEEN_MS ? sinceMs : undefined;
+}
 
 /** Whether an account is where its rules fire. */
 export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {

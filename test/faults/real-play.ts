@@ -16,7 +16,7 @@ import { OPERATORS_KEY } from '../daemon/config.ts';
 import { Closers } from '../failovers/crash.ts';
 import { startRedisServer } from '../support/redis.ts';
 import { faultWorld } from './fault-world.ts';
-import { isBreached, type Judged, judgePlayed } from './judge.ts';
+import { breachSince, isBreached, type Judged, judgePlayed } from './judge.ts';
 import type { FaultWorld } from './parts.ts';
 import { PREFIX, RealDaemon } from './real-daemon.ts';
 
@@ -147,7 +147,7 @@ async function playOut(scene: Scene, signal: AbortSignal | undefined): Promise<S
       await until(atMs);
       log.push(...exchange.log.list({ after: afterSeq }));
       afterSeq = log.at(-1)?.seq ?? afterSeq;
-      if (breachMs === undefined && isBreached(exchange, second)) breachMs = atMs;
+      breachMs = breachSince(breachMs, isBreached(exchange, second), atMs);
     }
   };
   await Promise.all([...faults, ...events, looks()]);

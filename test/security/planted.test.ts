@@ -311,7 +311,7 @@ function depositsSeen({ events }: DaemonWorld): number {
 
 describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', () => {
   test('tells none of them, whatever happens: log, metrics, answers, page, events, queues, audit, messages, store, reports of commands', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
     const scene = await openPlanted();
     const { server, world, daemon, simulator } = scene;

@@ -88,7 +88,10 @@ function sectionsOf({ accounts, costs, toMs }: Digest, timeOf: TimeWords): reado
   const rules = ranked(accounts, ({ rules: own }) => own, compareRules);
   return [
     { title: 'Nearest calls:', items: nearestItems(accounts, timeOf) },
-    { title: 'Gone while a rule fired:', items: each(({ gone }) => gone.map((one) => goneWords(one, timeOf))) },
+    {
+      title: 'Gone while a rule fired:',
+      items: each(({ gone }) => gone.map((one) => goneWords(one, timeOf))),
+    },
     { title: 'Not read now:', items: each((account) => unreadItems(account, toMs, timeOf)) },
     { title: 'Refused or failed:', items: troubles.map(([id, one]) => `${id}: ${troubleWords(one)}`) },
     { title: 'Rules that fired:', items: rules.map(([id, one]) => `${id}: ${ruleWords(one)}`) },

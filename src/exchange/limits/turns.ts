@@ -1,12 +1,13 @@
 import type { PermitGrant } from '../../core/ports/rate-limit-store.ts';
 
 const TURN_MS = 1000;
-/** Who asks later than this after the end he was told speaks of another pause. */
+/** A pause that is met later than this after the end last told is another one. */
 const SAME_PAUSE_MS = 5000;
 
 /**
  * Who is refused a permit is told how long the pause lasts. Protective calls go on meanwhile, and each one that the
- * exchange refuses prolongs the pause for all others: with one endangered account nobody would look at the rest.
+ * exchange refuses prolongs the pause for all others, or begins another one as soon as it is over: with one endangered
+ * account nobody would look at the rest.
  * So nobody waits longer than he was told at first. From then on one call a second goes beside the pause, and the next
  * one at once when the exchange answered something else than a refusal.
  */
@@ -17,10 +18,7 @@ export class Turns {
 
   /** @returns how long who got this answer has to wait; 0 in a pause: this turn is his */
   waitMs({ retryInMs, isPause }: PermitGrant, nowMs: number): number {
-    if (!isPause) {
-      this.#toldUntilMs = -Infinity;
-      return retryInMs;
-    }
+    if (!isPause) return retryInMs;
     const untilMs = nowMs + retryInMs;
     if (nowMs - this.#toldUntilMs > SAME_PAUSE_MS) this.#firstUntilMs = untilMs;
     this.#toldUntilMs = untilMs;

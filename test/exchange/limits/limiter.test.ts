@@ -199,6 +199,11 @@ describe('the limiter', () => {
     limiter.passed(PATH);
     expect(await grantedOf(limiter, false)).toBe(true);
     expect(await limiter.acquire(PATH, 'normal')).toEqual({ kind: 'wait', retryInMs: 1000 });
+    clock.advance(4500);
+    expect(await grantedOf(limiter, false)).toBe(true);
+    limiter.refused(PATH, 4000);
+    await Promise.resolve();
+    expect(await limiter.acquire(PATH, 'normal')).toEqual({ kind: 'granted' });
     clock.advance(60_000);
     limiter.refused(PATH, 4000);
     await Promise.resolve();
