@@ -102,10 +102,11 @@ describe('a pause of one endpoint, which protective calls prolong', () => {
     expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 1_000 + laterMs)).toBe(waitMs);
   });
 
-  test('is another one once a permit was granted or refused for the limit itself', () => {
+  test('that begins anew as soon as it is over holds nobody a second time', () => {
     const turns = new Turns();
     expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 0)).toBe(1_000);
     expect(turns.waitMs({ granted: 0, retryInMs: 70, isPause: false }, 500)).toBe(70);
-    expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 1_000)).toBe(1_000);
+    expect(turns.waitMs({ granted: 2, retryInMs: 0, isPause: false }, 600)).toBe(0);
+    expect(turns.waitMs({ granted: 0, retryInMs: 1_000, isPause: true }, 1_000)).toBe(0);
   });
 });
