@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import {
   createExchangeClient,
@@ -88,4 +89,55 @@ test.each(ROWS)('options with %s', async (_what, changes, expected) => {
   const fault = await faultOf(changes);
   if (expected === 'fine') expect(fault).toBe('fine');
   else expect(fault).toMatch(expected);
+});
+
+/** What a client asks its stores for when a call is made ready. */
+async function askedFor(
+  call: Parameters<ReturnType<typeof createExchangeClient>['prefetch']>[0],
+  apiKey = 'key',
+) {
+  const asked: string[] = [];
+  const limits = createMemoryRateLimitStore(systemClock);
+  const keys = createMemoryNonceStore(systemClock);
+  const client = createExchangeClient({
+    baseUrls: ['http://127.0.0.1:9'],
+    credentials: { apiKey, apiSecret: 'secret' },
+    nonce: {
+      mode: 'unique',
+      store: {
+        reserve: async (key, ...rest) => {
+          asked.push(key);
+          return await keys.reserve(key, ...rest);
+        },
+        reserveWindow: keys.reserveWindow.bind(keys),
+        enterMutex: keys.enterMutex.bind(keys),
+        renewMutex: keys.renewMutex.bind(keys),
+        leaveMutex: keys.leaveMutex.bind(keys),
+        onMutexSignal: keys.onMutexSignal.bind(keys),
+      },
+    },
+    limiter: {
+      fallback: limits,
+      store: {
+        take: async (request) => {
+          asked.push(`${request.scope} ${request.share}`);
+          return await limits.take(request);
+        },
+        penalize: limits.penalize.bind(limits),
+      },
+    },
+  });
+  client.prefetch(call);
+  await setImmediate();
+  await client.close();
+  return asked.toSorted();
+}
+
+test('the stores know a key by a digest of it alone, and a call by the limits of its endpoint', async () => {
+  const digest = '2c70e12b7a0646f92279f427c7b38e73';
+  expect(await askedFor('reduceOnlyStop')).toEqual([digest, 'default/order 1']);
+  expect(await askedFor('openPositions')).toEqual([digest, 'default/positions 1']);
+  const other = (await askedFor('cancelAll', 'another-key')).find((one) => !one.includes('/'));
+  expect(other).toMatch(/^[0-9a-f]{32}$/);
+  expect(other).not.toBe(digest);
 });

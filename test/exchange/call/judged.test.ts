@@ -306,6 +306,8 @@ const ODD: readonly unknown[] = [
   { ...CUSTOMER, address: { city: 'London' } },
   { ...CUSTOMER, address: 'London' },
   { ...CUSTOMER, age: 5 },
+  { ...CUSTOMER, age: '5' },
+  { ...CUSTOMER, address: { ...CUSTOMER.address, planet: 'Earth' } },
 ];
 
 test.each(Object.keys(PREPARE) as (keyof typeof PREPARE)[])(
