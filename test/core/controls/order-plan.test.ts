@@ -1,0 +1,147 @@
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import {
+  closesWhen,
+  type MeantOrder,
+  missingPosition,
+  orderObstacles,
+  orderProofOf,
+  orderWords,
+  planLines,
+} from '../../../src/core/controls/order-plan.ts';
+import type { AccountView } from '../../../src/core/view/account-view.ts';
+import { account, position, text } from '../../support/account-view.ts';
+import { Dice } from '../../support/dice.ts';
+import { positionLine } from '../view/scenes.ts';
+
+/** What people read before they say yes: `npm test -- test/core/controls/order-plan.test.ts --update` writes it anew. */
+
+const NOW_MS = 1_767_225_600_000;
+const order = (changes: Partial<MeantOrder> = {}): MeantOrder => ({
+  target: { kind: 'by', fraction: 0.5 },
+  slippageSteps: [0.005, 0.012_345_678],
+  flatten: false,
+  ...changes,
+});
+const view = (changes: Partial<AccountView> = {}): AccountView =>
+  account('desk', {
+    judgedAtMs: NOW_MS,
+    positions: [
+      position('41', { market: 'BTC_PERP', markPrice: text('64000') }),
+      position('42', { market: 'ETH_PERP', direction: 'short', markPrice: text('0.00012345678') }),
+      position('43', { market: 'BTC_USDT', markPrice: null }),
+    ],
+    ...changes,
+  });
+
+const ORDERS: readonly MeantOrder[] = [
+  order(),
+  order({ positionId: '42' }),
+  order({ positionId: '99' }),
+  order({ markets: ['BTC_*'], target: { kind: 'to', fraction: 0.25 } }),
+  order({ markets: ['SOL_PERP'], target: { kind: 'untilDistance', distance: 0.1 } }),
+  order({ flatten: true }),
+  order({ flatten: true, markets: ['BTC_PERP', 'ETH_PERP'] }),
+  order({ flatten: true, markets: ['ETH_PERP', '*'], urgent: true }),
+];
+
+test('what orders by hand will do', async () => {
+  const gaps: Readonly<Record<string, number>> = { BTC_PERP: 0.002_345, ETH_PERP: 0.01 };
+  const lines: string[] = [];
+  for (const one of ORDERS) {
+    lines.push(`-- ${orderWords(one)}: ${closesWhen(one)}`);
+    for (const { label, text: words } of planLines(one, view(), (market) => gaps[market])) {
+      lines.push(`${label}: ${words}`);
+    }
+  }
+  const file = path.join(import.meta.dirname, 'transcripts', 'order-plan.txt');
+  await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(file);
+});
+
+test('an order is placed where the market goes against the position; an urgent one on either side', () => {
+  const dice = new Dice(9);
+  for (let index = 0; index < 200; index += 1) {
+    const line = positionLine(dice, '41');
+    const isUrgent = dice.hits(0.5);
+    const gap = dice.of(0.001, 0.05);
+    const plan = planLines(
+      order(isUrgent ? { flatten: true, urgent: true } : {}),
+      view({ positions: [line] }),
+      () => gap,
+    );
+    const words = plan.find(({ label }) => label === 'will send')?.text ?? '';
+    const prices = /about ([\d.e-]+)(?: and ([\d.e-]+))?;/.exec(words)?.slice(1).map(Number) ?? [];
+    if (line.direction === null || line.markPrice === null) {
+      expect(words).toContain('nothing before direction and mark are known');
+      continue;
+    }
+    const sign = line.direction === 'long' ? -1 : 1;
+    expect(words).toContain(`reduce-only ${sign === -1 ? 'sell' : 'buy'} stop`);
+    expect((prices[0] ?? 0) / Number(line.markPrice)).toBeCloseTo(1 + sign * gap, 4);
+    if (isUrgent) expect((prices[1] ?? 0) / Number(line.markPrice)).toBeCloseTo(1 - sign * gap, 4);
+    else expect(words).toContain(sign === -1 ? 'falls' : 'rises');
+  }
+});
+
+describe('a position that is not there', () => {
+  test.each([
+    ['is there', { positionId: '42' }, {}, undefined],
+    ['is none in particular', {}, {}, undefined],
+    ['nobody has looked for yet', { positionId: '99' }, { judgedAtMs: null }, undefined],
+    ['is not there', { positionId: '99' }, {}, 'Its positions: 41 (BTC_PERP), 42 (ETH_PERP), 43 (BTC_USDT).'],
+    ['is not there, nor any other', { positionId: '99' }, { positions: [] }, 'It has no position at all.'],
+  ] as const)('%s', (_what, meant, changes, cure) => {
+    const missing = missingPosition(order(meant), view(changes));
+    expect(missing?.cure).toBe(cure);
+    if (cure !== undefined)
+      expect(missing?.words).toBe('account desk has no position "99": nothing was ordered.');
+  });
+});
+
+describe('why nothing may happen', () => {
+  const pause = {
+    kind: 'pause',
+    id: 'p',
+    author: 'ann',
+    reason: 'repair',
+    atMs: 0,
+    expiresAtMs: null,
+  } as const;
+
+  test.each([
+    ['nothing', {}, 'seal', []],
+    ['daemons have said what they believe', {}, undefined, []],
+    ['no seal', {}, 'password', [/no seal .* a daemon with a key refuses it/]],
+    ['neither seal nor password', {}, 'none', [/No daemon carries this order out/]],
+    ['observe mode', { mode: 'observe' }, 'seal', [/observe mode/]],
+    [
+      'a pause',
+      { pause: { ...pause, accountId: 'desk' } },
+      'seal',
+      [/^The account is paused \(ann: repair\)/],
+    ],
+    ['a pause of all', { pause: { ...pause, accountId: null } }, 'seal', [/^Everything is paused/]],
+    ['never polled', { judgedAtMs: null }, 'seal', [/No daemon has ever polled/]],
+    ['polled a minute ago', { judgedAtMs: NOW_MS - 60_000 }, 'seal', []],
+    ['polled longer ago', { judgedAtMs: NOW_MS - 60_001 }, 'seal', [/The last poll was 1 min ago/]],
+    [
+      'several',
+      { mode: 'observe', judgedAtMs: null },
+      'none',
+      [/No daemon carries/, /observe/, /ever polled/],
+    ],
+  ] as const)('%s', (_what, changes, proof, expected) => {
+    const obstacles = orderObstacles(view(changes), NOW_MS, proof);
+    expect(obstacles).toHaveLength(expected.length);
+    for (const [index, words] of expected.entries()) expect(obstacles[index]).toMatch(words);
+  });
+
+  test.each([
+    [true, true, 'seal'],
+    [true, false, 'seal'],
+    [false, true, 'password'],
+    [false, false, 'none'],
+  ] as const)('an order with key %s and password %s is believed by its %s', (hasKey, isGuarded, proof) => {
+    expect(orderProofOf(hasKey, isGuarded)).toBe(proof);
+  });
+});
