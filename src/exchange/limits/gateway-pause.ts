@@ -28,7 +28,8 @@ export class GatewayPause {
     this.#refusals += 1;
     this.#beganMs = nowMs;
     this.#retryAfterMs = retryAfterMs;
-    const mostMs = Math.min(MOST_POLL_MS, (retryAfterMs ?? MOST_POLL_MS) * MOST_TIMES_ASKED);
+    const mostAskedMs = Math.min(MOST_POLL_MS, (retryAfterMs ?? MOST_POLL_MS) * MOST_TIMES_ASKED);
+    const mostMs = Math.max(FIRST_MS, mostAskedMs);
     const pauseMs = Math.max(retryAfterMs ?? 0, Math.min(FIRST_MS * 2 ** (this.#refusals - 1), mostMs));
     this.#pollsUntilMs = Math.max(this.#pollsUntilMs, nowMs + pauseMs);
     this.#protectiveFromMs = nowMs + this.#paceMs(STEADY_REFUSALS);

@@ -8,6 +8,8 @@ const PRIORITIES: readonly CallPriority[] = ['normal', 'watching', 'protective']
 describe('the pause after refusals of a gateway', () => {
   test.each([
     [undefined, [1, 2, 4, 8, 16, 32, 60, 60]],
+    [0, [1, 1, 1, 1]],
+    [200, [1, 1, 1, 1]],
     [500, [1, 2, 2, 2, 2, 2, 2, 2]],
     [10_000, [10, 10, 10, 10, 16, 32, 40, 40]],
     [30_000, [30, 30, 30, 30, 30, 32, 60, 60]],
