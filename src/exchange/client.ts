@@ -219,7 +219,7 @@ function checkOptions(options: ExchangeClientOptions): void {
 function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => never): void {
   const { nonce, limiter } = options;
   const { ordinal = 0, ordinals = 10 } = nonce;
-  if (!Number.isInteger(ordinals) || ordinals < 1 || ordinals > 100) fail('nonce.ordinals: must be 1 to 100');
+  if (!Number.isInteger(ordinals) || ordinals < 1 || ordinals > 50) fail('nonce.ordinals: must be 1 to 50');
   if (!Number.isInteger(ordinal) || ordinal < 0 || ordinal >= ordinals) {
     fail(`nonce.ordinal: must be a whole number from 0 to ${ordinals - 1}`);
   }

@@ -7,12 +7,14 @@ export interface SequenceSettings {
   readonly key: string;
   /** No nonce is less. */
   readonly start: number;
-  /** Low digits of every nonce of this process: 0 to 99. */
+  /** Low digits of every nonce of this process: 0 to 49. */
   readonly ordinal: number;
 }
 
 /** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
 const ORDINAL_SPAN = 100;
+/** Added to the ordinal of values from memory. */
+const FROM_MEMORY = 50;
 const TAIL_SPAN = 1_000_000;
 const MAX_BLOCK = 256;
 /** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
@@ -28,7 +30,9 @@ const DOUBT_MS = 600_000;
  * Rising sequence values of one key, in blocks from the store, or from memory while the store is lost.
  *
  * No value is used twice. The store hands each value out once; should one that was emptied or lost hand it out again,
- * the ordinals in the low digits differ. Within the process a new block begins above every value used.
+ * the ordinals in the low digits differ. Within the process a new block begins above every value used. What a process
+ * takes from memory, ahead of the clock after refusals, the store does not know: its low digits are others, or the next
+ * process of that ordinal would use it again.
  *
  * Age disturbs only the order, which some exchanges ask for: values of an old block are below those that another
  * process has reserved since. So a block lasts for half of the time that the process has been alone, up to 10 s from
@@ -45,6 +49,7 @@ export class Sequences {
   #end = 0;
   /** Values in the block when it was reserved. */
   #count = 0;
+  #isFromMemory = false;
   #freshUntilMs = 0;
   #validUntilMs = 0;
   /** Below this nothing is handed out any more by this process. */
@@ -70,9 +75,10 @@ export class Sequences {
     return Math.max(this.#floor, Math.floor(this.#clock.nowMs()) * PER_MS);
   }
 
-  format(sequence: number): string {
+  format(sequence: number, isFromMemory = false): string {
     if (sequence >= this.#floor) this.#floor = sequence + 1;
-    const nonce = sequence * ORDINAL_SPAN + this.#settings.ordinal;
+    const low = this.#settings.ordinal + (isFromMemory ? FROM_MEMORY : 0);
+    const nonce = sequence * ORDINAL_SPAN + low;
     // Large doubles take long to write; the first digits stay the same for a second.
     const head = Math.floor(nonce / TAIL_SPAN);
     if (head === 0) return String(nonce);
@@ -97,7 +103,7 @@ export class Sequences {
 
   /** From memory alone. */
   local(): string {
-    return this.format(this.floor());
+    return this.format(this.floor(), true);
   }
 
   prefetch(): void {
@@ -114,7 +120,7 @@ export class Sequences {
       isAtHand = this.#next < this.#end;
     }
     this.#next += 1;
-    return this.format(this.#next - 1);
+    return this.format(this.#next - 1, this.#isFromMemory);
   }
 
   #hasAtHand(nowMs: number, fresh: boolean): boolean {
@@ -132,6 +138,7 @@ export class Sequences {
     if (block === undefined || block.previous !== this.#reservedTo) {
       this.#aloneFromMs = Math.max(this.#aloneFromMs, startedMs);
     }
+    this.#isFromMemory = block === undefined;
     this.#reservedTo = block === undefined ? undefined : block.first + block.count - 1;
     // A jump while the store was asked wins: what it answered is below.
     const first = block === undefined ? this.floor() : Math.max(block.first, this.#floor);

@@ -14,7 +14,7 @@ describe('nonces of a sequence', () => {
     return fc.assert(
       fc.asyncProperty(
         timeMs,
-        fc.nat(99),
+        fc.nat(49),
         fc.array(fc.nat(1_500), { maxLength: 30 }),
         async (startMs, ordinal, pauses) => {
           const clock = { ...manualClock(), nowMs: () => startMs + clock.monotonicMs() - 1_000 };
@@ -27,7 +27,7 @@ describe('nonces of a sequence', () => {
               owner: 'test',
               start: 0,
               ordinal,
-              ordinals: 100,
+              ordinals: 50,
               storeTimeoutMs: 1_000,
               leaseMs: 3_000,
               onStoreChange: () => undefined,
