@@ -322,7 +322,7 @@ export interface ExchangeConnection {
  * Nonces of a single call end on these digits, those of daemons on smaller ones: they never meet, shared or
  * not. Only in `window` mode, where nonces are plain milliseconds, it takes the shared store to keep them apart.
  */
-const SINGLE_CALLS = { ordinal: 99, ordinals: 100 };
+const SINGLE_CALLS = { ordinal: 49, ordinals: 50 };
 
 /** How an account of a config reaches the exchange. @throws an Error with a `code` and a `cure` */
 export const accountAccess = lazy(async () => (await import('./app/account-access.ts')).accountAccess);

@@ -120,6 +120,16 @@ const goesOn: readonly TimedEvent[] = [
   { atMs: 30_000, kind: 'link', daemon: 'north', to: 'store', state: 'up' },
 ];
 
+/** The seed of a world where north acts alone, so that its records cannot continue the chain. */
+const APART = 13;
+
+function expectApart(world: World): void {
+  const handed = world
+    .daemon('north')
+    .events.flatMap((event) => (event.kind === 'standby' && event.state === 'shared' ? event.accounts : []));
+  expect(handed.map(({ how }) => how)).toContain('superseded');
+}
+
 async function expectAllRecorded(world: World): Promise<void> {
   const said = world.daemons.flatMap((daemon) =>
     daemon.events.flatMap((event) => (event.kind === 'audited' ? [event.event] : [])),
@@ -137,8 +147,9 @@ test.each([32_800, 33_200, 33_600, 34_200])(
       { atMs: againMs, kind: 'store', state: 'down' },
       { atMs: againMs + 5_000, kind: 'store', state: 'up' },
     ];
-    const world = open(11, ['north', 'south'], events, { minMs: 60, maxMs: 140 });
+    const world = open(APART, ['north', 'south'], events, { minMs: 60, maxMs: 140 });
     await world.run();
+    expectApart(world);
     await expectAllRecorded(world);
   },
 );
@@ -146,7 +157,7 @@ test.each([32_800, 33_200, 33_600, 34_200])(
 test.each([0, 5, 20, 100])(
   'killed %i ms after records were handed back that could not continue their chain: its next life attaches them',
   async (afterMs) => {
-    const world = open(11, ['north', 'south'], goesOn, { minMs: 60, maxMs: 140 });
+    const world = open(APART, ['north', 'south'], goesOn, { minMs: 60, maxMs: 140 });
     const north = world.daemon('north');
     const handed = (): boolean =>
       north.events.some((event) => event.kind === 'standby' && event.state === 'shared');
@@ -155,6 +166,7 @@ test.each([0, 5, 20, 100])(
         ({ record: { content } }) => content.kind === 'note' && content.about === 'carriedAlone',
       );
     await world.run(handed);
+    expectApart(world);
     await world.run(world.elapsedMs() + afterMs);
     expect(await attached()).toBe(false);
     north.kill();

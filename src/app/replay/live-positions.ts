@@ -17,7 +17,7 @@ export interface LivePositions {
 }
 
 /** Nonces of this process end on another digit than those of daemons on smaller ordinals. */
-const NONCES = { ordinal: 98, ordinals: 100 };
+const NONCES = { ordinal: 48, ordinals: 50 };
 
 interface Reading {
   readonly signal: AbortSignal;
