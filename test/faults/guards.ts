@@ -89,8 +89,8 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
     edits: [
       {
         file: 'exchange/nonce/nonce-sequences.ts',
-        text: 'this.#next += 1;\n    return this.#format(this.#next - 1);',
-        instead: 'this.#next += this.#next % 2;\n    return this.#format(this.#next);',
+        text: 'this.#next += 1;\n    return this.format(this.#next - 1, this.#isFromMemory);',
+        instead: 'this.#next += this.#next % 2;\n    return this.format(this.#next);',
       },
     ],
     seed: 100_002,

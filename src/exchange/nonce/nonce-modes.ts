@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../../core/ports/clock.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
@@ -19,7 +19,6 @@ export interface NonceSettings {
   /** Tells processes apart that generate nonces while the store is lost: 0 to `ordinals` - 1. */
   readonly ordinal: number;
   readonly ordinals: number;
-  readonly random: Random;
   readonly storeTimeoutMs: number;
   readonly leaseMs: number;
   readonly onStoreChange: (available: boolean) => void;
@@ -121,7 +120,7 @@ class IncreasingSource extends NonceSource {
       owner: settings.owner,
       leaseMs: settings.leaseMs,
       floor: () => sequences.floor(),
-      nonceOf: (sequence) => (sequence === undefined ? sequences.local() : sequences.granted(sequence)),
+      nonceOf: (sequence) => (sequence === undefined ? sequences.local() : sequences.format(sequence)),
       signals: settings.store,
     });
   }

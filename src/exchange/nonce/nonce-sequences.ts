@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../../core/ports/clock.ts';
+import type { Clock } from '../../core/ports/clock.ts';
 import { type NonceStore, SEQUENCES_PER_MS as PER_MS } from '../../core/ports/nonce-store.ts';
 import type { BoundedStore } from '../bounded-store.ts';
 
@@ -9,16 +9,12 @@ export interface SequenceSettings {
   readonly start: number;
   /** Low digits of every nonce of this process: 0 to 49. */
   readonly ordinal: number;
-  readonly random: Random;
 }
 
 /** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
 const ORDINAL_SPAN = 100;
 /** Added to the ordinal of values from memory. */
 const FROM_MEMORY = 50;
-/** Values further ahead of the clock than this are not told apart by the time at which a process began. */
-const AHEAD_MS = 1000;
-const LONGEST_LEAP_MS = 100_000;
 const TAIL_SPAN = 1_000_000;
 const MAX_BLOCK = 256;
 /** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
@@ -35,9 +31,8 @@ const DOUBT_MS = 600_000;
  *
  * No value is used twice. The store hands each value out once; should one that was emptied or lost hand it out again,
  * the ordinals in the low digits differ. Within the process a new block begins above every value used. What a process
- * takes from memory, ahead of the clock after refusals or a step of it, the store does not know: its low digits are others,
- * or the next process of that ordinal would use it again. And as that one may be without the store, too, each begins a
- * random leap further.
+ * takes from memory, ahead of the clock after refusals, the store does not know: its low digits are others, or the next
+ * process of that ordinal would use it again.
  *
  * Age disturbs only the order, which some exchanges ask for: values of an old block are below those that another
  * process has reserved since. So a block lasts for half of the time that the process has been alone, up to 10 s from
@@ -80,15 +75,9 @@ export class Sequences {
     return Math.max(this.#floor, Math.floor(this.#clock.nowMs()) * PER_MS);
   }
 
-  /** The nonce of a value that the store has given out. */
-  granted(sequence: number): string {
-    this.#isFromMemory = false;
-    return this.#format(sequence);
-  }
-
-  #format(sequence: number): string {
+  format(sequence: number, isFromMemory = false): string {
     if (sequence >= this.#floor) this.#floor = sequence + 1;
-    const low = this.#settings.ordinal + (this.#isFromMemory ? FROM_MEMORY : 0);
+    const low = this.#settings.ordinal + (isFromMemory ? FROM_MEMORY : 0);
     const nonce = sequence * ORDINAL_SPAN + low;
     // Large doubles take long to write; the first digits stay the same for a second.
     const head = Math.floor(nonce / TAIL_SPAN);
@@ -114,8 +103,7 @@ export class Sequences {
 
   /** From memory alone. */
   local(): string {
-    this.#goAlone();
-    return this.#format(this.floor());
+    return this.format(this.floor(), true);
   }
 
   prefetch(): void {
@@ -132,14 +120,7 @@ export class Sequences {
       isAtHand = this.#next < this.#end;
     }
     this.#next += 1;
-    return this.#format(this.#next - 1);
-  }
-
-  #goAlone(): void {
-    if (this.#isFromMemory) return;
-    this.#isFromMemory = true;
-    if (this.#floor <= (this.#clock.nowMs() + AHEAD_MS) * PER_MS) return;
-    this.#floor += Math.floor(this.#settings.random() * LONGEST_LEAP_MS * PER_MS);
+    return this.format(this.#next - 1, this.#isFromMemory);
   }
 
   #hasAtHand(nowMs: number, fresh: boolean): boolean {
@@ -157,8 +138,7 @@ export class Sequences {
     if (block === undefined || block.previous !== this.#reservedTo) {
       this.#aloneFromMs = Math.max(this.#aloneFromMs, startedMs);
     }
-    if (block === undefined) this.#goAlone();
-    else this.#isFromMemory = false;
+    this.#isFromMemory = block === undefined;
     this.#reservedTo = block === undefined ? undefined : block.first + block.count - 1;
     // A jump while the store was asked wins: what it answered is below.
     const first = block === undefined ? this.floor() : Math.max(block.first, this.#floor);
