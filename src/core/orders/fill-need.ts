@@ -48,7 +48,8 @@ export interface ReduceNeed {
 /** A need that grew by less than this share of the order that stands is left to the next follow-up. */
 const REPLACE_SHARE = 0.1;
 
-export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void {
+export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): void {
+  const need = withinTakenRoom(asked, scene);
   const { own, amount } = need;
   const contest =
     need.winner.source === 'rule' ? contestOf(scene.state, need.position, scene.nowMs) : undefined;
@@ -63,7 +64,7 @@ export function fillNeed(need: ReduceNeed, scene: SetScene, plan: SetPlan): void
     return;
   }
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
-  const isTrimmed = need.budget === undefined && need.winner.targetBase === '0';
+  const isTrimmed = need.budget === undefined && need.winner.targetBase === '0' && need === asked;
   const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
   if (takers.some((order) => canRemove(order, scene)) && !closesAsMuch(need, takers)) {
     for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
@@ -105,6 +106,16 @@ export function fillInFavour(need: ReduceNeed, scene: SetScene, plan: SetPlan): 
     winner.targetBase === '0' && budget === undefined && group.some(({ urgent }) => urgent === true);
   if (!isUrgent) for (const order of own) plan.remove.push({ order, why: 'resolved' });
   else if (roomTakers(position, scene).length === 0) fillNeed({ ...need, inFavour: true }, scene, plan);
+}
+
+/** The exchange takes no more than what orders of ours leave that nothing can take away now. */
+function withinTakenRoom(need: ReduceNeed, scene: SetScene): ReduceNeed {
+  const { position, own, amount } = need;
+  const takers = roomTakers(position, scene);
+  if (takers.length === 0 || takers.some((order) => canRemove(order, scene))) return need;
+  const room = toDecimal(position.sizeBase).minus(outstandingBase(takers));
+  const most = outstandingBase(own).plus(room);
+  return room.gte(leastAmount(scene.market)) && amount.gt(most) ? { ...need, amount: most } : need;
 }
 
 /** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */

@@ -149,6 +149,23 @@ test('where what stands leaves no room it is cancelled after all', () => {
   expect(driver.cancel().why).toBe('inverted');
 });
 
+test('a close was refused for the room of a stop that no cancel takes away, again and again: the rest is closed', () => {
+  const lower: ActionSpec = {
+    kind: 'protect',
+    at: 0.75,
+    slippage: 0.05,
+    ladder: [{ at: 0.75, leave: 0.6 }],
+  };
+  const driver = new Driver({ cancelCoversStops: false })
+    .read(at({}))
+    .ask(action(lower, { ruleId: 'lower' }));
+  expect(driver.place().request.amount).toBe('0.4');
+  driver.later(1_000).read(at({})).ask(action(all));
+  expect(driver.refuse({ name: 'reduceOnlyRefused', code: 116 }).request.amount).toBe('1');
+  driver.later(3_000).read(at({ mark: '998' }));
+  expect(driver.place().request.amount).toBe('0.6');
+});
+
 test('full closes beside each other are so many that their fills can be told apart', () => {
   const driver = new Driver().read(at({})).ask(action(all));
   driver.place();
