@@ -49,8 +49,10 @@ export interface AuditedWorld extends Pick<World, 'audit' | 'startMs'> {
 
 export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
-  const chained = eventsIn(read.flatMap((records) => records.chained));
-  const events = [...chained, ...eventsIn(read.flatMap((records) => records.attached))];
+  const events = [
+    ...eventsIn(read.flatMap((records) => records.chained)),
+    ...eventsIn(read.flatMap((records) => records.attached)),
+  ];
   const idsOf = (wanted: (event: AuditEvent) => boolean): ReadonlySet<string> =>
     new Set(
       events.flatMap((event) =>
@@ -70,8 +72,7 @@ export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
       }
       return lowest;
     },
-    // What was attached has been superseded.
-    open: openIntentsOf(chained),
+    open: openIntentsOf(eventsIn(read.flatMap((records) => records.inForce))),
   };
 }
 
@@ -83,21 +84,37 @@ interface Records {
   readonly chained: readonly AuditRecord[];
   /** Made alone by a daemon, which could only attach them. */
   readonly attached: readonly AuditRecord[];
+  /** What is chained, and in their place those attached that another process has not superseded. */
+  readonly inForce: readonly AuditRecord[];
 }
 
 async function recordsOf({ audit }: AuditedWorld, accountId: string): Promise<Records> {
   const chained = (await audit.tail(accountId, MOST_RECORDS)).map(({ record }) => record);
-  const attached = await Promise.all(
-    chained.map(async ({ content, attachments }): Promise<readonly AuditRecord[]> => {
-      if (content.kind !== 'note' || content.about !== 'carriedAlone') return [];
-      const text = await audit.attachment(accountId, attachments['records'] ?? '');
-      if (text === undefined) throw new Error(`records that were made alone are missing (${accountId})`);
-      return (JSON.parse(text) as readonly { readonly text: string }[]).map(
-        (record) => JSON.parse(record.text) as AuditRecord,
-      );
-    }),
+  const segments = await Promise.all(
+    chained.map(async (record) => ({ record, attached: await attachedTo(record, accountId, audit) })),
   );
-  return { chained, attached: attached.flat() };
+  return {
+    chained,
+    attached: segments.flatMap(({ attached }) => attached),
+    inForce: segments.flatMap(({ record, attached }) => [record, ...(isMerged(record) ? attached : [])]),
+  };
+}
+
+async function attachedTo(
+  { content, attachments }: AuditRecord,
+  accountId: string,
+  audit: AuditedWorld['audit'],
+): Promise<readonly AuditRecord[]> {
+  if (content.kind !== 'note' || content.about !== 'carriedAlone') return [];
+  const text = await audit.attachment(accountId, attachments['records'] ?? '');
+  if (text === undefined) throw new Error(`records that were made alone are missing (${accountId})`);
+  return (JSON.parse(text) as readonly { readonly text: string }[]).map(
+    (record) => JSON.parse(record.text) as AuditRecord,
+  );
+}
+
+function isMerged({ content }: AuditRecord): boolean {
+  return content.kind === 'note' && content.detail?.['how'] === 'merged';
 }
 
 function isOfCover({ key, reason }: AuditEvent): boolean {

@@ -213,7 +213,15 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
     audit.emit({ ...aboutOrder(order), kind: 'adjusted', reason: 'trimmed', words });
   }
   audit.emit({ ...aboutOrder(order), kind: 'accepted', reason: status, words: `order ${placed.orderId}` });
-  const taken = { ...state, refusals: 0, orderAcceptedMs: nowMs, ignoreReadsBeforeMs: seenFromMs };
+  const { roomTakenMs, ...roomy } = state;
+  const stillTaken = order.role === 'reduce' && !step.isResend ? undefined : roomTakenMs;
+  const taken = {
+    ...roomy,
+    ...(stillTaken !== undefined && { roomTakenMs: stillTaken }),
+    refusals: 0,
+    orderAcceptedMs: nowMs,
+    ignoreReadsBeforeMs: seenFromMs,
+  };
   const base = step.isResend ? withoutDoubtOf(taken, order) : taken;
   const amount = adjustedFrom === undefined ? order.amount : placed.amount;
   if (status === 'FILLED') {

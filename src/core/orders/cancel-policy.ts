@@ -176,10 +176,14 @@ export function reachesStops(types: readonly OrderType[], market: string): boole
 const MOST_ANSWER_MS = 1_000;
 /** A pause of the process for a moment must not pass for a lost answer. */
 const LEAST_ANSWER_MS = 250;
+/** What is slower than the bound is given half as long again: ended before it can come, each cancel would leave a doubt. */
+const SLOW_ROUND_TRIPS = 1.5;
+const LONGEST_ANSWER_MS = 3_000;
 
-/** How long the answer to a cancel is waited for: two round trips, at most a second. */
+/** How long the answer to a cancel is waited for: two round trips, at most a second, more where one takes as long. */
 export function cancelAnswerMs(state: LaneState): number {
   const knownMs = knownRoundTripMs(state);
   if (knownMs <= 0) return MOST_ANSWER_MS;
-  return Math.min(MOST_ANSWER_MS, Math.max(LEAST_ANSWER_MS, 2 * knownMs));
+  const mostMs = Math.max(MOST_ANSWER_MS, Math.min(LONGEST_ANSWER_MS, SLOW_ROUND_TRIPS * knownMs));
+  return Math.min(mostMs, Math.max(LEAST_ANSWER_MS, 2 * knownMs));
 }
