@@ -96,7 +96,9 @@ async function recordsOf({ audit }: AuditedWorld, accountId: string): Promise<Re
   return {
     chained,
     attached: segments.flatMap(({ attached }) => attached),
-    inForce: segments.flatMap(({ record, attached }) => [record, ...(isMerged(record) ? attached : [])]),
+    inForce: segments.flatMap(({ record, attached }) =>
+      isMerged(record) ? [record, attached].flat() : record,
+    ),
   };
 }
 

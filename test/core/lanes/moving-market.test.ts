@@ -166,6 +166,23 @@ test('a close was refused for the room of a stop that no cancel takes away, agai
   expect(driver.place().request.amount).toBe('0.6');
 });
 
+test('a reduction was taken down again for the room that one before it had lacked', () => {
+  const until: ActionSpec = {
+    kind: 'reduce',
+    target: { kind: 'untilDistance', distance: 0.1 },
+    slippageSteps: [0.005],
+  };
+  const driver = covered();
+  driver.later(1_000).read(at({})).ask(action(until));
+  driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
+  driver.later(1_000).read(at({})).lose('cancelAll').later(10).read(at({}));
+  expect(driver.place().request.amount).toBe('0.381');
+  driver.later(5_100).read(at({ mark: '999.9', liquidation: '951' }));
+  while (driver.next().kind === 'place') driver.refuse({ name: 'duplicateClientOrderId' });
+  // Whether the cancel has reached them is not known: a reason, other than what was refused seconds ago.
+  expect(driver.next()).toMatchObject({ kind: 'cancelAll', why: 'ambiguousMove' });
+});
+
 test('full closes beside each other are so many that their fills can be told apart', () => {
   const driver = new Driver().read(at({})).ask(action(all));
   driver.place();
