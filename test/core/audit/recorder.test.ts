@@ -12,7 +12,14 @@ test('events have account, time and place, and are alarms only where that is sai
     { ...place, kind: 'placing', reason: 'wanted', words: 'one order', alarm: false },
   ]);
   expect(account.events).toEqual([
-    { accountId: 'desk-1', atMs: 6, kind: 'sharedAccount', reason: 'same', words: 'two of one', alarm: false },
+    {
+      accountId: 'desk-1',
+      atMs: 6,
+      kind: 'sharedAccount',
+      reason: 'same',
+      words: 'two of one',
+      alarm: false,
+    },
   ]);
   expect(Object.keys(account.events[0] ?? {})).not.toContain('market');
 });

@@ -13,8 +13,7 @@ test('of the orders by hand that wait a row counts those that reduce', () => {
 });
 
 test('a position is seen when its own source was, and its cover has a share only where that is known', () => {
-  const source = (name: string, ageMs: number) =>
-    ({ source: name, ageMs }) as (typeof VIEW.sources)[number];
+  const source = (name: string, ageMs: number) => ({ source: name, ageMs }) as (typeof VIEW.sources)[number];
   const view = { sources: [source('balances', 61_000), source('positions', 2_000)] };
   const line = position('1', { stopPrices: [text('28000')], stopCover: 'ok' });
   expect(positionWords(line, view)).toBe(

@@ -121,7 +121,9 @@ test('a long text is cut, and no half of a secret is left at its end', () => {
   expect(redactor.text('x'.repeat(8_000))).toBe('x'.repeat(8_000));
   expect(redactor.text('x'.repeat(8_001))).toHaveLength(8_000);
   // What is hidden in it makes a text longer, but no reason to cut it.
-  expect(redactor.text(`planted-secret${'x'.repeat(7_986)}y`)).toBe(`${R}${'x'.repeat(7_986)}y`.slice(0, 8_000));
+  expect(redactor.text(`planted-secret${'x'.repeat(7_986)}y`)).toBe(
+    `${R}${'x'.repeat(7_986)}y`.slice(0, 8_000),
+  );
   for (let before = 7_980; before <= 8_001; before += 1) {
     const shown = redactor.text(`${'x'.repeat(before)}planted-secret and more`);
     expect(shown).not.toMatch(/planted|plante|lanted/);
