@@ -32,6 +32,8 @@ export interface Circumstances {
   readonly mode: NonceMode;
   readonly addresses: 1 | 2 | 3;
   readonly isProxied?: true;
+  /** How much too fast its clocks run, in millionths. */
+  readonly driftPpm?: number;
   /** How it is listened to; default: it is. */
   readonly observer?: 'throws' | 'none';
 }
@@ -84,8 +86,8 @@ class Game {
   readonly #how: Circumstances;
   readonly #dice: Dice;
   readonly #queue = new EventQueue();
-  readonly #host = new Machine(this.#queue, START_MS);
-  readonly #time = new MachineProcess(this.#queue, this.#host);
+  readonly #host: Machine;
+  readonly #time: MachineProcess;
   readonly #wire: PlayedWire;
   readonly #clients: readonly ExchangeClient[];
   readonly #asked: Asked[] = [];
@@ -97,6 +99,8 @@ class Game {
   constructor(how: Circumstances, dice: Dice) {
     this.#how = how;
     this.#dice = dice;
+    this.#host = new Machine(this.#queue, START_MS, how);
+    this.#time = new MachineProcess(this.#queue, this.#host);
     const say = (words: string): void => this.#say(words);
     this.#wire = new PlayedWire(this.#queue, new Dice(dice.next() * 2 ** 32), START_MS, say);
     this.#clients = this.#begin();
@@ -153,14 +157,14 @@ class Game {
       return createExchangeClient({
         baseUrls: ADDRESSES.slice(0, addresses),
         credentials: { apiKey: API_KEY, apiSecret: API_SECRET },
-        nonce: { mode, store, owner: `client-${who}`, ordinal: who },
+        nonce: { mode, store, owner: `client-${who}`, ordinal: who, leaseMs: 300 },
         limiter: {
           store: limits,
           fallback: limits,
           limits: { positions: { limit: 8, periodMs: 2_000 }, order: { limit: 12, periodMs: 2_000 } },
         },
         timeouts: { attemptMs: ATTEMPT_MS, callMs: CALL_MS },
-        retry: { maxAttempts: 3, firstBackoffMs: 100, maxBackoffMs: 150 },
+        retry: { maxAttempts: 4, firstBackoffMs: 100, maxBackoffMs: 350 },
         pool: { connections: CONNECTIONS, maxReplyBytes: MAX_REPLY_BYTES },
         ...(isProxied === true ? { proxy: 'http://user:word@proxy.example:3128' } : {}),
         ...(who === 0 ? { version: '1.2.3' } : {}),
@@ -183,7 +187,7 @@ class Game {
           const answer = method?.apply(target, [...given]);
           if (name.startsWith('on')) return answer;
           this.#say(`${what}: ${name} ${JSON.stringify(given)}`);
-          const takesMs = this.#wire.isCalm ? 0 : this.#dice.of(0, 0, 0, 0, 5, 50, 200);
+          const takesMs = this.#wire.isCalm ? 0 : this.#dice.of(0, 0, 0, 0, 5, 50, 200, 400);
           if (takesMs === 0) return answer;
           return new Promise((resolve) => void this.#queue.after(takesMs, () => resolve(answer)));
         };
@@ -245,7 +249,7 @@ class Game {
     const timeoutMs = dice.of(undefined, undefined, undefined, 0, 50, 300, 1_000, 8_000);
     const answerWithinMs = dice.of(undefined, undefined, undefined, 100, 499, 600);
     const priority = dice.of(undefined, 'normal', 'watching', 'protective', 'protective');
-    const abortMs = dice.hits(0.15) ? dice.of(-1, 0, 5, 50, 100, 400) : undefined;
+    const abortMs = dice.hits(0.15) ? dice.of(-1, 0, 5, 50, 100, 400, 1e9) : undefined;
     const mayLeave = dice.hits(0.2) ? dice.of([true, true, true], [false], [true, false]) : undefined;
     return {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -289,7 +293,8 @@ class Game {
     this.#say(`${name} ${JSON.stringify(asked.outcome)}`);
   }
 
-  #call(client: ExchangeClient, { what, name, options }: Asked) {
+  #call(client: ExchangeClient, { what, name, options: given }: Asked) {
+    const options = Object.keys(given).length === 0 ? undefined : given;
     const market = `${name.toUpperCase()}_PERP`;
     if (what === 'ping' || what === 'mainBalance') return client[what](options);
     if (what === 'openPositions') return client.openPositions({}, options);
