@@ -98,7 +98,7 @@ describe('what is waited for', () => {
           try {
             resolve(value());
           } catch (error) {
-            reject(error as Error);
+            reject(error);
           }
         });
       });

@@ -142,6 +142,32 @@ describe('the dialect', () => {
   });
 });
 
+describe('an order whose reply says something else than was sent', () => {
+  test.each<[string, object, readonly string[]]>([
+    ['the same', {}, []],
+    ['nothing of it', { reduceOnly: undefined }, []],
+    ['that it may open a position', { reduceOnly: false }, ['.reduceOnly: true, false']],
+    ['no id', { client_order_id: '' }, ['.client_order_id: the id that was sent, another text']],
+    [
+      'another id, and that it may open a position',
+      { client_order_id: 'x', reduceOnly: false },
+      ['.client_order_id: the id that was sent, another text', '.reduceOnly: true, false'],
+    ],
+  ])('is told as drift: %s', async (_what, changes, told) => {
+    const drifts: string[] = [];
+    const { client } = await connect(always(200, { ...PLACED_ORDER, ...changes }), {
+      observer: {
+        onDrift: ({ endpoint, kind, path, expected, got }) => {
+          expect([endpoint, kind]).toEqual(['stopLimit', 'echo']);
+          drifts.push(`${path}: ${expected}, ${got}`);
+        },
+      },
+    });
+    expect(await client.reduceOnlyStop(STOP)).toMatchObject({ kind: 'accepted' });
+    expect(drifts).toEqual(told);
+  });
+});
+
 describe('an order whose status says cancelled', () => {
   test.each([
     'CANCELED',
