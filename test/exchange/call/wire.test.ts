@@ -128,6 +128,18 @@ describe('Retry-After', () => {
   });
 });
 
+test.each([
+  ['', undefined],
+  ['soon', undefined],
+  ['Thu, 01 Jan 2037 00:00:00 GMT', Date.UTC(2037, 0, 1)],
+])('the date of a reply is told where it is one: "%s"', async (header, serverDateMs) => {
+  const { client } = await connect(always(200, [], { Date: header }));
+  for (let reply = 0; reply < 2; reply += 1) {
+    const outcome = await client.openPositions();
+    expect(outcome.kind === 'ok' && outcome.timing.serverDateMs).toBe(serverDateMs);
+  }
+});
+
 describe('the dialect', () => {
   const LINK = { ticker: 'UAH', provider: 'BANK', amount: STOP.amount, uniqueId: 'deposit-1' };
 
