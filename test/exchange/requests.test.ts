@@ -204,3 +204,15 @@ describe('an order history', () => {
     ]);
   });
 });
+
+test.each<[readonly string[], boolean]>([
+  [['spot'], true],
+  [['spot', 'margin', 'futures'], true],
+  [['spot', 'options'], false],
+  [['options'], false],
+  [[], false],
+])('a cancel of kinds of orders names some, and none that there is not: %j', (types, isOk) => {
+  const prepared = PREPARE.cancelAll({ types } as Parameters<typeof PREPARE.cancelAll>[0]);
+  expect(prepared.ok).toBe(isOk);
+  if (!prepared.ok) expect(Object.keys(prepared.error.fields ?? {})).toEqual(['types']);
+});

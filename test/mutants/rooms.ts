@@ -45,7 +45,7 @@ export const ROOMS: readonly Room[] = [
   {
     ...coreRoom('rest of the core', 20),
     sources: ['core/**/*.ts'],
-    tests: ['core/{audit,lines,redaction}/*'],
+    tests: ['core/{audit,lines,ports,redaction}/*'],
     further: ['state/{audit,mirror}/*', 'telemetry/*', 'notify/*', 'web/{links,api}', 'cli/audit'],
   },
   exchangeRoom('schemas', 25),

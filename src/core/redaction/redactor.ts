@@ -33,10 +33,8 @@ export function createRedactor(): Redactor {
   const known = new Set<string>();
   let conceal = concealer(known);
   const text = (given: string): string => {
-    let shown = given.length > MAX_TEXT ? `${given.slice(0, MAX_TEXT)}…` : given;
-    // A value cut in half at the end would not be found.
-    if (shown !== given) shown = conceal(given).slice(0, MAX_TEXT);
-    shown = conceal(shown);
+    // Cut afterwards: a value cut in half at the end would not be found.
+    let shown = given.length > MAX_TEXT ? conceal(given).slice(0, MAX_TEXT) : conceal(given);
     for (const [pattern, instead] of PATTERNS) shown = shown.replace(pattern, instead);
     return shown;
   };

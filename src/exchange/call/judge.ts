@@ -67,7 +67,7 @@ export interface JudgeParts {
 export class Judge {
   readonly #parts: JudgeParts;
   #dateText = '';
-  #dateMs = 0;
+  #dateMs = Number.NaN;
 
   constructor(parts: JudgeParts) {
     this.#parts = parts;

@@ -67,4 +67,14 @@ describe('a decision that is judged again', () => {
       why: expect.stringContaining('noSuchField') as string,
     });
   });
+
+  test('fails where the program does: that is no word about the inputs', () => {
+    const { recorded, inputs } = decided();
+    const broken = Object.defineProperty({ ...inputs }, 'snapshot', {
+      get: () => {
+        throw new RangeError('a defect');
+      },
+    });
+    expect(() => recompute(recorded, broken)).toThrow(RangeError);
+  });
 });

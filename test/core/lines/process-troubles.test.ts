@@ -23,3 +23,19 @@ test('that it watches only is said once, with why; what accounts say themselves 
     'Redis is lost, this process goes on alone',
   ]);
 });
+
+test('of Redis it says why it is lost only while it is, in its own words where there are none', () => {
+  const words = (ok: boolean, why?: string | null): readonly string[] =>
+    processTroubles({
+      degraded: ['redis', 'log'],
+      health: { checks: [{ name: 'redis', ok, ...(why === undefined ? {} : { why }) }] },
+    });
+  const lost = 'Redis is lost, this process goes on alone';
+  const log = 'lines of its log are lost';
+  expect(words(true, 'it was slow')).toEqual([lost, log]);
+  expect(words(false, 'refused')).toEqual(['refused', log]);
+  expect([words(false), words(false, null)]).toEqual([
+    ['Redis does not answer', log],
+    ['Redis does not answer', log],
+  ]);
+});

@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { AuditFormatError, AuditInputsError, GENESIS_HASH } from '../../../src/core/audit/audit-record.ts';
+import {
+  AuditFormatError,
+  AuditInputsError,
+  GENESIS_HASH,
+  OPERATOR_CHAIN,
+} from '../../../src/core/audit/audit-record.ts';
 import { DELIVERY_FAILURES } from '../../../src/core/ports/delivery.ts';
 import { MOST_AHEAD_MS, SEQUENCES_PER_MS } from '../../../src/core/ports/nonce-store.ts';
+import { RESOLVED } from '../../../src/core/ports/notifier.ts';
+import { ControlError } from '../../../src/core/ports/operator-controls.ts';
 import { WINDOW_BUCKETS } from '../../../src/core/ports/rate-limit-store.ts';
 import { BUCKETS, bucketOf, StoreLostError } from '../../../src/core/ports/state-store.ts';
 import { roughly } from '../../../src/core/quantities/roughly.ts';
@@ -97,6 +104,7 @@ test('what must not change unnoticed', () => {
     new AuditFormatError('desk', 7, '9'),
     new AuditInputsError('gone'),
     new StoreLostError('reading', undefined),
+    new ControlError('KEY_REUSED', 'taken'),
   ];
   expect({
     DELIVERY_FAILURES,
@@ -104,6 +112,13 @@ test('what must not change unnoticed', () => {
     SEQUENCES_PER_MS,
     WINDOW_BUCKETS,
     GENESIS_HASH,
+    OPERATOR_CHAIN,
+    RESOLVED,
     errors: errors.map(({ name, code, message }) => [name, code, message]),
   }).toMatchSnapshot();
+});
+
+test('a store that is lost says what it was lost by', () => {
+  const cause = new Error('connection refused');
+  expect(new StoreLostError('reading', cause).cause).toBe(cause);
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { concealer, REDACTED } from '../../../src/core/redaction/conceal.ts';
+import { concealer, currentConcealer, REDACTED } from '../../../src/core/redaction/conceal.ts';
 import { runsOf } from '../../support/slice.ts';
 
 /** What the pass over the text has to come to, the slow way: every place that lies within some value is hidden. */
@@ -39,6 +39,46 @@ describe('values that must not be shown', () => {
       }),
       { numRuns: runsOf(3_000) },
     );
+  });
+
+  test('those that begin alike are told apart: of two that match at a place the longer one is hidden', () => {
+    const ending = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 5 });
+    const values = fc.array(
+      ending.map((end) => `secret${end}`),
+      { minLength: 1, maxLength: 6 },
+    );
+    fc.assert(
+      fc.property(values, fc.array(ending, { minLength: 1, maxLength: 4 }), (known, ends) => {
+        const given = ends.map((end) => `secret${end}`).join(' ');
+        expect(concealer(known)(given)).toBe(slowly(given, known));
+      }),
+    );
+  });
+
+  test('one that is all of the text is hidden; one of five letters is not, whatever they are', () => {
+    expect(concealer(['uvwxyz'])('uvwxyz')).toBe(REDACTED);
+    expect(concealer(['\0\0\0\0\0'])('\0\0\0\0\0\0')).toBe('\0\0\0\0\0\0');
+  });
+
+  test('are only looked through again when there are others', () => {
+    let looks = 0;
+    const list = (...entries: readonly string[]): readonly string[] =>
+      Object.assign([...entries], {
+        *[Symbol.iterator]() {
+          looks += 1;
+          yield* entries;
+        },
+      });
+    let secrets = list('first-one');
+    const conceal = currentConcealer(() => secrets);
+    expect([conceal('first-one'), conceal('first-one'), conceal('second-one')]).toEqual([
+      REDACTED,
+      REDACTED,
+      'second-one',
+    ]);
+    secrets = list('second-one');
+    expect([conceal('first-one'), conceal('second-one')]).toEqual(['first-one', REDACTED]);
+    expect(looks).toBe(2);
   });
 
   test('whatever characters they are made of, wherever they stand', () => {

@@ -18,3 +18,27 @@ test('a secret that is cut at the end of what is read does not show in part', ()
   const text = `${' '.repeat(9_990)}${secret}`;
   expect(foreignWords([secret], LIMITS)(text)).not.toContain('s3cret');
 });
+
+test('of a long text the first 1,500 letters are read, of one up to 2,000 all', () => {
+  const shown = foreignWords([], { maxLength: 10_000, opaqueLength: 20 });
+  const words = (length: number): string => 'abc '.repeat(600).slice(0, length - 1);
+  expect(shown(`${words(2_000)}z`)).toBe(`${words(2_000)}z`);
+  expect(shown(`${words(2_001)}z`)).toBe(words(2_001).slice(0, 1_500).trim());
+  expect(shown(`z${words(5_000)}`)).toBe(`z${words(5_000).slice(0, 1_499)}`);
+});
+
+test('a secret is hidden in its whole length, whatever else it begins like; one of a letter is none', () => {
+  const secrets = ['key', 'key-of-desk', 'key-of', 'x'];
+  for (const turned of [secrets, secrets.toReversed(), secrets.toSorted()]) {
+    const shown = foreignWords(turned, LIMITS);
+    expect(shown('key-of-desk, KEY-OF, key: x')).toBe('[redacted], [redacted], [redacted]: x');
+  }
+});
+
+test('without secrets nothing but addresses and tokens is hidden, each of them', () => {
+  const shown = foreignWords([], LIMITS);
+  expect(shown(' undefined, not null \n')).toBe('undefined, not null');
+  const [token, word] = ['a'.repeat(20), 'b'.repeat(19)];
+  expect(shown(`${token} ${word} ${token}`)).toBe(`[redacted] ${word} [redacted]`);
+  expect(shown('http://a/b and ftp://c')).toBe('[address] and [address]');
+});

@@ -85,6 +85,27 @@ describe('a known secret', () => {
     expect(redactor.line('abcde uvwxyz')).toBe(`abcde ${R}`);
   });
 
+  test('shorter than six letters is not hidden in longer forms of it either', () => {
+    const redactor = createRedactor();
+    redactor.add(['a b c', 'abcde']);
+    for (const form of ['a%20b%20c', btoa('a b c'), btoa('abcde')]) expect(redactor.line(form)).toBe(form);
+  });
+
+  test('is hidden in JSON of a text that has more, too', () => {
+    const redactor = createRedactor();
+    redactor.add(['quote"and\\more']);
+    expect(redactor.line(JSON.stringify('said quote"and\\more twice'))).toBe(`"said ${R} twice"`);
+    expect(redactor.line(JSON.stringify('quote"and\\more'))).toBe(`"${R}"`);
+  });
+
+  test('that is an address is hidden as a whole, and its parts of fifteen letters are not', () => {
+    const redactor = createRedactor();
+    const address = 'https://user:password@host.example/fifteen-letters?key=letters-fifteen';
+    redactor.add([address]);
+    expect(redactor.line(`to ${address}.`)).toBe(`to ${R}.`);
+    for (const name of ['letters-fifteen', 'user', 'host.example']) expect(redactor.line(name)).toBe(name);
+  });
+
   test('that is added later is hidden with those before', () => {
     const redactor = createRedactor();
     expect(redactor.line('first-one')).toBe('first-one');
@@ -99,6 +120,10 @@ test('a long text is cut, and no half of a secret is left at its end', () => {
   redactor.add(['planted-secret']);
   expect(redactor.text('x'.repeat(8_000))).toBe('x'.repeat(8_000));
   expect(redactor.text('x'.repeat(8_001))).toHaveLength(8_000);
+  // What is hidden in it makes a text longer, but no reason to cut it.
+  expect(redactor.text(`planted-secret${'x'.repeat(7_986)}y`)).toBe(
+    `${R}${'x'.repeat(7_986)}y`.slice(0, 8_000),
+  );
   for (let before = 7_980; before <= 8_001; before += 1) {
     const shown = redactor.text(`${'x'.repeat(before)}planted-secret and more`);
     expect(shown).not.toMatch(/planted|plante|lanted/);

@@ -128,6 +128,18 @@ describe('Retry-After', () => {
   });
 });
 
+test.each([
+  ['', undefined],
+  ['soon', undefined],
+  ['Thu, 01 Jan 2037 00:00:00 GMT', Date.UTC(2037, 0, 1)],
+])('the date of a reply is told where it is one: "%s"', async (header, serverDateMs) => {
+  const { client } = await connect(always(200, [], { Date: header }));
+  for (let reply = 0; reply < 2; reply += 1) {
+    const outcome = await client.openPositions();
+    expect(outcome.kind === 'ok' && outcome.timing.serverDateMs).toBe(serverDateMs);
+  }
+});
+
 describe('the dialect', () => {
   const LINK = { ticker: 'UAH', provider: 'BANK', amount: STOP.amount, uniqueId: 'deposit-1' };
 
@@ -139,6 +151,32 @@ describe('the dialect', () => {
     expect(await client.fiatDepositLink(LINK)).toMatchObject({ kind: 'accepted' });
     expect(server.received[0]?.body).toMatchObject(sent);
     expect(server.received[0]?.body).not.toHaveProperty(other);
+  });
+});
+
+describe('an order whose reply says something else than was sent', () => {
+  test.each<[string, object, readonly string[]]>([
+    ['the same', {}, []],
+    ['nothing of it', { reduceOnly: undefined }, []],
+    ['that it may open a position', { reduceOnly: false }, ['.reduceOnly: true, false']],
+    ['no id', { client_order_id: '' }, ['.client_order_id: the id that was sent, another text']],
+    [
+      'another id, and that it may open a position',
+      { client_order_id: 'x', reduceOnly: false },
+      ['.client_order_id: the id that was sent, another text', '.reduceOnly: true, false'],
+    ],
+  ])('is told as drift: %s', async (_what, changes, told) => {
+    const drifts: string[] = [];
+    const { client } = await connect(always(200, { ...PLACED_ORDER, ...changes }), {
+      observer: {
+        onDrift: ({ endpoint, kind, path, expected, got }) => {
+          expect([endpoint, kind]).toEqual(['stopLimit', 'echo']);
+          drifts.push(`${path}: ${expected}, ${got}`);
+        },
+      },
+    });
+    expect(await client.reduceOnlyStop(STOP)).toMatchObject({ kind: 'accepted' });
+    expect(drifts).toEqual(told);
   });
 });
 

@@ -1,0 +1,31 @@
+import { getEventListeners } from 'node:events';
+import { expect, test } from 'vitest';
+import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
+
+test('a sleep that is called off ends at once with the reason, and leaves nothing behind', async () => {
+  const asleep = new AbortController();
+  const slept = systemClock.sleep(60_000, asleep.signal);
+  asleep.abort(new RangeError('enough'));
+  await expect(slept).rejects.toThrow(RangeError);
+  expect(getEventListeners(asleep.signal, 'abort')).toEqual([]);
+  await expect(systemClock.sleep(60_000, asleep.signal)).rejects.toThrow(RangeError);
+});
+
+test('a sleep that nobody calls off ends in its time', async () => {
+  const before = systemClock.monotonicMs();
+  await systemClock.sleep(5);
+  await systemClock.sleep(5, new AbortController().signal);
+  // Timers may come a millisecond early.
+  expect(systemClock.monotonicMs() - before).toBeGreaterThanOrEqual(8);
+});
+
+test('what is to come after this turn comes then, unless it is called off', async () => {
+  const came: string[] = [];
+  systemTimers.afterTurn(() => came.push('first'));
+  systemTimers.afterTurn(() => came.push('called off'))();
+  systemTimers.after(60_000, () => came.push('far'))();
+  systemTimers.afterTurn(() => came.push('last'));
+  expect(came).toEqual([]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(came).toEqual(['first', 'last']);
+});
