@@ -10,16 +10,20 @@ import { pass } from '../points.ts';
 import type { Decided } from './decide.ts';
 import { tellCommit } from './tell-commit.ts';
 
+/** Where lanes are not begun now, the account is polled again after this, however calm it is. */
+const ASK_AGAIN_MS = 1_000;
+
 /** The last step of a poll: what was decided and is durable is handed to those who carry it out. */
 export async function carryOut(
   context: PipelineContext,
   decided: Pick<Decided, 'lanes' | 'events' | 'notices'>,
   committed: SeenAccount,
 ): Promise<void> {
-  const { telemetry, lanes } = context;
+  const { telemetry, lanes, turns, store } = context;
   const { accountId } = committed.stored;
   for (const event of decided.events) telemetry.emit({ kind: 'audited', event });
-  if (decided.lanes.length > 0) {
+  if (decided.lanes.length > 0 && turns.isSettling) await store.makeDue(accountId, ASK_AGAIN_MS);
+  else if (decided.lanes.length > 0) {
     pass('poll.dispatching', { accountId });
     await lanes.dispatch(decided.lanes, committed);
     pass('poll.dispatched', { accountId });
