@@ -164,7 +164,7 @@ describe('a process that is alone, in virtual time', () => {
     });
     standby.start({
       accounts: { get: () => undefined, inBucket: () => [ID] },
-      store: { ...store, takeDue },
+      store: { takeDue },
       time: { notice: () => undefined },
       settings: { claimMs: 1_500 },
       telemetry: { emit: () => undefined },

@@ -62,7 +62,8 @@ async function mark(
     if (alerts === undefined) return;
     const [result] = await store.commit([{ base, documents: { alerts: markHanded(alerts, ids) } }]);
     if (result !== undefined) tellCommit(telemetry, 'poll', base, result);
-    if (result?.kind !== 'conflict') return;
+    // The second: what was done alone has been handed back since, this notice with it.
+    if (result?.kind !== 'conflict' && result?.kind !== 'epochChanged') return;
     await clock.sleep(MARK_PAUSE_MS * (0.5 + random()));
     const { load } = await store.read(committed.accountId);
     if (load.kind === 'refused') return;

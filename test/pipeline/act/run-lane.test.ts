@@ -224,6 +224,26 @@ test('a notice is handed over once, though its mark meets a lane that changes th
   expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
 });
 
+test('a notice is handed over once, though its mark comes when what was done alone has been handed back', async () => {
+  const { world, context, poll } = await openScene('{ notify: { channels: [log] } }');
+  const { store } = context;
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    if (
+      !wasMet &&
+      changes.some(({ documents, due }) => documents?.alerts !== undefined && due === undefined)
+    ) {
+      wasMet = true;
+      world.state.store.forgetAll();
+    }
+    return await store.commit(changes);
+  };
+  await poll({ ...context, store: { ...watched(context).context.store, commit: meeting } });
+  await poll();
+  expect(wasMet).toBe(true);
+  expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
+});
+
 test('a read that is under way when its commit meets a poll counts: it was sent after the reply that it has to be later than', async () => {
   const { simulator, world, context, seen, requests } = await openFired('  nonce: increasing');
   const { store } = context;

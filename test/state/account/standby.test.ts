@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { bucketOf, type LaneLease, type StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
+import { bucketOf, type LaneLease, type StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
 import { Mirror } from '../../../src/state/mirror/mirror.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../../src/state/state.ts';
