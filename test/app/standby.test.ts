@@ -136,6 +136,7 @@ describe('a process that is alone, in virtual time', () => {
       lanesEnd: async (): Promise<void> => undefined,
       join: async (): Promise<void> => undefined,
       endPoll: async (): Promise<void> => undefined,
+      handBackOthers: async (): Promise<void> => undefined,
     };
     const polledMs: number[] = [];
     const events: DaemonEvent[] = [];
@@ -151,7 +152,7 @@ describe('a process that is alone, in virtual time', () => {
       clock,
       timers,
       telemetry: { emit: (event) => void events.push(event) },
-      handBackOthers: async () => undefined,
+      handBackOthers: () => scene.handBackOthers(),
       probe: async () => {
         if (!scene.isUp) throw new Error('lost');
       },
@@ -177,6 +178,7 @@ describe('a process that is alone, in virtual time', () => {
     return {
       scene,
       events,
+      clock,
       backend,
       standby,
       polledMs,
@@ -215,9 +217,14 @@ describe('a process that is alone, in virtual time', () => {
     expect(standby.turns.isSettling).toBe(false);
     expect(backend.isAlone).toBe(true);
     expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS);
+    const { promise: joins, resolve: join } = Promise.withResolvers<void>();
+    scene.join = () => joins;
     endLanes();
     await pass(2 * PROBE_MS);
-    expect(backend.isAlone).toBe(false);
+    expect([backend.isAlone, standby.turns.isSettling]).toEqual([true, true]);
+    join();
+    await pass(PROBE_MS);
+    expect([backend.isAlone, standby.turns.isSettling]).toEqual([false, false]);
 
     const stuck = openAlone();
     stuck.scene.lanesEnd = never;
@@ -236,6 +243,7 @@ describe('a process that is alone, in virtual time', () => {
     expect([backend.isAlone, standby.turns.isSettling]).toEqual([true, true]);
     const { promise: pollEnds, resolve: endPoll } = Promise.withResolvers<void>();
     scene.endPoll = () => pollEnds;
+    scene.handBackOthers = never;
     await pass(EVERY_MS);
     const polls = polledMs.length;
     join();
@@ -249,13 +257,18 @@ describe('a process that is alone, in virtual time', () => {
   });
 
   test('goes on as before where the store is lost while it is handed back', async () => {
-    const { scene, events, backend, standby, gapsMs, pass } = openAlone();
-    scene.join = () => Promise.reject(new Error('lost again'));
+    const { scene, events, clock, backend, standby, gapsMs, pass } = openAlone();
+    const takesMs = 1_500;
+    backend.handBack = async () => {
+      await clock.sleep(takesMs);
+      throw new Error('lost again');
+    };
     await pass(STEADY_MS + 2 * PROBE_MS);
     scene.isUp = false;
     await pass(10_000);
     expect([backend.isAlone, standby.turns.isSettling]).toEqual([true, false]);
     expect(events.filter(({ kind }) => kind === 'workerError')).toHaveLength(1);
-    expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS);
+    expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS + takesMs);
+    expect(Math.max(...gapsMs().slice(-5))).toBeLessThanOrEqual(EVERY_MS);
   });
 });
