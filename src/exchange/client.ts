@@ -174,6 +174,7 @@ function createNonces(options: ExchangeClientOptions, time: ScopeTime, observer:
     ordinals: 10,
     leaseMs: 3000,
     ...nonce,
+    random: options.random ?? Math.random,
     owner: nonce.owner ?? randomUUID(),
     key: createHash('sha256').update(credentials.apiKey).digest('hex').slice(0, 32),
     storeTimeoutMs: timeouts?.storeMs ?? 250,

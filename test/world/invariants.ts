@@ -1,3 +1,4 @@
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { type Decimal, decimal, formatDecimal, ZERO } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { World } from '../../src/world/open-world.ts';
@@ -14,6 +15,8 @@ interface OpenOrder {
 interface Book {
   /** Client order ids of what was audited as overshoot when it was sent: orders that may add up with others. */
   readonly addedUp: ReadonlySet<string>;
+  /** The smallest orders, far from the market, that show before a cancel whether the exchange takes orders. */
+  readonly trials: ReadonlySet<string>;
   /** Positions for which one of those was placed. */
   readonly mayOvershoot: Set<number>;
   readonly sizes: Map<number, Decimal>;
@@ -33,15 +36,18 @@ export async function violationsOf(
   world: World,
   { graceMs }: { readonly graceMs: number },
 ): Promise<readonly string[]> {
+  const events = await actionsOf(world);
   const book: Book = {
-    addedUp: await addedUpIn(world),
+    addedUp: idsOf(events, ({ kind }) => kind === 'overshoot'),
+    // No rule of these worlds protects.
+    trials: idsOf(events, ({ kind, reason }) => kind === 'placing' && reason === 'cover'),
     mayOvershoot: new Set(),
     sizes: new Map(),
     orders: new Map(),
     disturbed: new Set(tradedBy(world.spec)),
     violations: [],
   };
-  const targets = await targetsOf(world);
+  const targets = targetsOf(events);
   const closed = closedTimes(world, graceMs);
   for (const entry of world.exchange.model.ledger()) {
     const say = (words: string): void => {
@@ -80,23 +86,23 @@ interface Target {
 }
 
 /** As committed, and so whatever became of the daemon that set them. */
-async function targetsOf({ audit, spec }: World): Promise<readonly Target[]> {
-  const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, MOST_RECORDS)));
-  return chains.flat().flatMap(({ record: { content } }): Target[] => {
-    if (content.kind !== 'action') return [];
-    const { kind, atMs, accountId, positionId, targetBase } = content.event;
-    if (kind !== 'targetSet' || positionId === undefined || targetBase === undefined) return [];
-    return [{ atMs, accountId, positionId: Number(positionId), base: decimal(targetBase) }];
-  });
+function targetsOf(events: readonly AuditEvent[]): readonly Target[] {
+  return events.flatMap(({ kind, atMs, accountId, positionId, targetBase }): Target[] =>
+    kind === 'targetSet' && positionId !== undefined && targetBase !== undefined
+      ? [{ atMs, accountId, positionId: Number(positionId), base: decimal(targetBase) }]
+      : [],
+  );
 }
 
-async function addedUpIn({ audit, spec }: World): Promise<ReadonlySet<string>> {
+async function actionsOf({ audit, spec }: World): Promise<readonly AuditEvent[]> {
   const chains = await Promise.all(spec.exchange.accounts.map(({ id }) => audit.tail(id, MOST_RECORDS)));
-  const ids = chains.flat().flatMap(({ record: { content } }) => {
-    const event = content.kind === 'action' ? content.event : undefined;
-    return event?.kind === 'overshoot' && event.order !== undefined ? [event.order.clientOrderId] : [];
-  });
-  return new Set(ids);
+  return chains
+    .flat()
+    .flatMap(({ record: { content } }) => (content.kind === 'action' ? [content.event] : []));
+}
+
+function idsOf(events: readonly AuditEvent[], isMeant: (event: AuditEvent) => boolean): ReadonlySet<string> {
+  return new Set(events.flatMap((event) => (isMeant(event) ? (event.order?.clientOrderId ?? []) : [])));
 }
 
 const MOST_RECORDS = 1_000_000;
@@ -153,6 +159,7 @@ function place(
     book.mayOvershoot.add(positionId);
     return;
   }
+  if (book.trials.has(entry.clientOrderId ?? '')) return;
   book.orders.set(orderId, { positionId, left: decimal(amount) });
   const target = lowestTarget(targets, entry, positionId);
   if (target === undefined || book.disturbed.has(accountId)) return;

@@ -35,9 +35,15 @@ export function planNext(found: Evaluated, leastIntervalMs: number): NextDue {
   const bounds = { calmMs, alertMs, leastIntervalMs };
   const urgent = findUrgent(rules, account, positions, slots);
   if (urgent?.isPressing === true) return nextDue(bounds, urgent);
-  const nearest = soonest(rules, account, { positions, creditLines }, calmMs);
+  const nearest = soonest(
+    rules,
+    account,
+    { positions, creditLines },
+    calmDueMs(account, rules.settings.cadence),
+  );
   const due = urgent ?? nearest;
-  return nextDue(bounds, nearest.inMs <= alertMs ? { ...due, isPressing: true } : due);
+  const isNear = nearest.reason === 'nearThreshold' && nearest.inMs <= alertMs;
+  return nextDue(bounds, isNear ? { ...due, isPressing: true } : due);
 }
 
 /** What asks for the alert cadence whatever the figures say. */
@@ -90,9 +96,9 @@ function soonest(
   rules: CompiledRules,
   account: AccountQuantities,
   { positions, creditLines }: Pick<Subjects, 'positions' | 'creditLines'>,
-  calmMs: number,
+  calmInMs: number,
 ): NextDue {
-  let due: NextDue = { inMs: calmMs, reason: 'calm' };
+  let due: NextDue = { inMs: calmInMs, reason: 'calm' };
   // From when the figures were asked for: the next ones have to be asked for by then.
   const consider = (
     source: 'positions' | 'creditLine',
@@ -119,6 +125,15 @@ function soonest(
     }
   }
   return due;
+}
+
+/** Calm accounts are read so often, not only asked for: where the last look read nothing, the time since counts. */
+function calmDueMs(
+  account: AccountQuantities,
+  { calmMs, alertMs }: CompiledRules['settings']['cadence'],
+): number {
+  const ageMs = Math.max(account.ageMs('positions') ?? 0, account.ageMs('creditLine') ?? 0);
+  return ageMs > alertMs ? calmMs - ageMs : calmMs;
 }
 
 /** Where all markets have to move to bring the account nearer to liquidation; both ways where nobody knows. */

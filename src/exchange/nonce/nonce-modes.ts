@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/ports/clock.ts';
+import type { Clock, Random } from '../../core/ports/clock.ts';
 import type { NonceStore } from '../../core/ports/nonce-store.ts';
 import { BoundedStore } from '../bounded-store.ts';
 import type { ScopeTime } from '../call/call-scope.ts';
@@ -19,6 +19,7 @@ export interface NonceSettings {
   /** Tells processes apart that generate nonces while the store is lost: 0 to `ordinals` - 1. */
   readonly ordinal: number;
   readonly ordinals: number;
+  readonly random: Random;
   readonly storeTimeoutMs: number;
   readonly leaseMs: number;
   readonly onStoreChange: (available: boolean) => void;
@@ -48,6 +49,7 @@ const WINDOW_AHEAD_MS = 2000;
 const DATE_ERROR_MS = 1000;
 /** How far ahead a second refusal in a row jumps: past the clock of whoever else used the key. */
 const REFUSED_JUMP_MS = 500_000;
+const LONGEST_LEAP_MS = 100_000;
 
 /** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
 export function createNonceSource(time: ScopeTime, settings: NonceSettings): NonceSource {
@@ -58,10 +60,13 @@ export function createNonceSource(time: ScopeTime, settings: NonceSettings): Non
     onChange: settings.onStoreChange,
   });
   if (settings.mode === 'window') return new WindowSource(clock, settings, store);
-  const sequences = new Sequences(clock, settings, store);
-  return settings.mode === 'unique'
-    ? new UniqueSource(sequences)
-    : new IncreasingSource(time, sequences, settings, store);
+  if (settings.mode === 'unique') {
+    const leapMs = (): number => settings.random() * LONGEST_LEAP_MS;
+    return new UniqueSource(new Sequences(clock, { ...settings, leapMs }, store));
+  }
+  // Where values have to rise, those of a process that leaps would have those of all others refused.
+  const leapMs = (): number => 0;
+  return new IncreasingSource(time, new Sequences(clock, { ...settings, leapMs }, store), settings, store);
 }
 
 const nothing = (): void => undefined;

@@ -9,12 +9,16 @@ export interface SequenceSettings {
   readonly start: number;
   /** Low digits of every nonce of this process: 0 to 49. */
   readonly ordinal: number;
+  /** How much further a process goes where it begins to take values from memory that are ahead of the clock. */
+  readonly leapMs: () => number;
 }
 
 /** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
 const ORDINAL_SPAN = 100;
 /** Added to the ordinal of values from memory. */
 const FROM_MEMORY = 50;
+/** Values further ahead of the clock than this are not told apart by the time at which a process began. */
+const AHEAD_MS = 1000;
 const TAIL_SPAN = 1_000_000;
 const MAX_BLOCK = 256;
 /** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
@@ -31,8 +35,8 @@ const DOUBT_MS = 600_000;
  *
  * No value is used twice. The store hands each value out once; should one that was emptied or lost hand it out again,
  * the ordinals in the low digits differ. Within the process a new block begins above every value used. What a process
- * takes from memory, ahead of the clock after refusals, the store does not know: its low digits are others, or the next
- * process of that ordinal would use it again.
+ * takes from memory, ahead of the clock after refusals or a step of it, the store does not know: its low digits are others,
+ * or the next process of that ordinal would use it again. And as that one may be without the store, too, each leaps.
  *
  * Age disturbs only the order, which some exchanges ask for: values of an old block are below those that another
  * process has reserved since. So a block lasts for half of the time that the process has been alone, up to 10 s from
@@ -123,6 +127,12 @@ export class Sequences {
     return this.format(this.#next - 1, this.#isFromMemory);
   }
 
+  #leap(): void {
+    if (this.#floor > (this.#clock.nowMs() + AHEAD_MS) * PER_MS) {
+      this.#floor += Math.floor(this.#settings.leapMs() * PER_MS);
+    }
+  }
+
   #hasAtHand(nowMs: number, fresh: boolean): boolean {
     return this.#next < this.#end && nowMs < (fresh ? this.#freshUntilMs : this.#validUntilMs);
   }
@@ -138,6 +148,7 @@ export class Sequences {
     if (block === undefined || block.previous !== this.#reservedTo) {
       this.#aloneFromMs = Math.max(this.#aloneFromMs, startedMs);
     }
+    if (block === undefined && !this.#isFromMemory) this.#leap();
     this.#isFromMemory = block === undefined;
     this.#reservedTo = block === undefined ? undefined : block.first + block.count - 1;
     // A jump while the store was asked wins: what it answered is below.

@@ -296,6 +296,24 @@ describe('next due', () => {
     });
   });
 
+  test.each([
+    [0, 10_000],
+    [1_000, 10_000],
+    [4_000, 6_000],
+    [9_500, 1_000],
+    [9_900, 1_000],
+  ])(
+    'calm, a look that read nothing was made up for only a whole interval later: %i ms old, due in %i',
+    (ageMs, inMs) => {
+      const told = snapshot({ positions: read(list([]), ageMs), creditLine: read(list([]), 0) });
+      expect(due([], told)).toEqual({ inMs, reason: 'calm' });
+      expect(due([], snapshot({ positions: read(list([]), 0), creditLine: read(list([]), ageMs) }))).toEqual({
+        inMs,
+        reason: 'calm',
+      });
+    },
+  );
+
   test('the request budget stretches it', () => {
     const options = { leastIntervalMs: 4_000 };
     expect(due([], withPositions(position({ unrealizedPnl: d('-37.99') })), options)).toMatchObject({

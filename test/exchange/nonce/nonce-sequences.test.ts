@@ -12,6 +12,12 @@ const FRESH_MS = 200;
 const LONGEST_MS = 10_000;
 const SECONDS = 1_000;
 
+let lastDrawn = 7;
+const leapMs = (): number => {
+  lastDrawn = (lastDrawn * 16_807) % 2_147_483_647;
+  return lastDrawn % 100_000;
+};
+
 /** A store that can be lost and emptied, and says what it was asked for. */
 class FragileStore {
   readonly #clock: ManualClock;
@@ -63,7 +69,7 @@ function openProcess(clock: ManualClock, store: FragileStore, ordinal: number) {
     timeoutMs: 5_000,
     onChange: () => undefined,
   });
-  const sequences = new Sequences(own, { key: KEY, start: 0, ordinal }, bounded);
+  const sequences = new Sequences(own, { key: KEY, start: 0, ordinal, leapMs }, bounded);
   return {
     sequences,
     stepWall(byMs: number) {
@@ -198,6 +204,28 @@ describe('values of a key that several processes use', () => {
       ),
     ));
 
+  test('ahead of the clock, two processes of an ordinal that were both without the store took the same from memory', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 2, max: 6 }), { minLength: 2, maxLength: 4 }),
+        async (counts) => {
+          const { clock, store } = openWorld([]);
+          const taken = [await openProcess(clock, store, 3).take()];
+          for (const count of counts) {
+            store.isLost = false;
+            clock.advance(20_000);
+            const process = openProcess(clock, store, 3);
+            process.stepWall(-3_600_000);
+            taken.push(await process.take());
+            store.isLost = true;
+            clock.advance(20_000);
+            for (let index = 0; index < count; index += 1) taken.push(await process.take());
+          }
+          expect(new Set(taken).size).toBe(taken.length);
+        },
+      ),
+    ));
+
   test('are above all that any of them used ten seconds ago, and fresh ones 200 ms ago', () =>
     fc.assert(
       fc.asyncProperty(stepsOf(use, use, use, refusal), async (steps) => {
@@ -297,7 +325,7 @@ describe('a process that has the key to itself', () => {
       timeoutMs: 5_000,
       onChange: () => undefined,
     });
-    const sequences = new Sequences(clock, { key: 'another', start, ordinal: 0 }, bounded);
+    const sequences = new Sequences(clock, { key: 'another', start, ordinal: 0, leapMs }, bounded);
     expect(Number(await sequences.next(true))).toBeGreaterThanOrEqual(start);
     sequences.jump(500_000);
     expect(Number(await sequences.next(true))).toBeGreaterThanOrEqual(start + 500_000_000);

@@ -28,6 +28,7 @@ describe('nonces of a sequence', () => {
               start: 0,
               ordinal,
               ordinals: 50,
+              random: () => 0.5,
               storeTimeoutMs: 1_000,
               leaseMs: 3_000,
               onStoreChange: () => undefined,

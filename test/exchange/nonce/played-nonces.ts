@@ -103,6 +103,7 @@ class Game {
     const skewMs = this.#how.clocksFail ? this.#dice.of(0, -700, 700, -2_500, 2_500) : 0;
     const host = new Machine(this.#queue, START_MS, { skewMs });
     const time = new MachineProcess(this.#queue, host);
+    const leaps = new Dice(who + 1);
     const source = createNonceSource(time, {
       mode: this.#mode,
       store: this.#reached(),
@@ -111,6 +112,7 @@ class Game {
       start: this.#dice.of(0, 0, START_MS * 1_000 + 7_000_007),
       ordinal,
       ordinals: 100,
+      random: () => leaps.next(),
       storeTimeoutMs: STORE_TIMEOUT_MS,
       leaseMs: LEASE_MS,
       onStoreChange: (isThere) => this.#say(`${who} ${isThere ? 'has' : 'has lost'} the store`),

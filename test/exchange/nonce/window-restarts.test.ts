@@ -58,6 +58,7 @@ async function live(hostSkewMs: number, lives: readonly Life[], ordinal = 1): Pr
       start: 0,
       ordinal,
       ordinals: ORDINALS,
+      random: () => 0.5,
       storeTimeoutMs: 250,
       leaseMs: 3_000,
       onStoreChange: () => undefined,
