@@ -46,6 +46,10 @@ const STEADY_MS = 2_000;
 const IN_ORDER_MS = 1_000;
 /** Lanes end within a few requests; one that does not goes on with its lane in doubt. */
 const SETTLE_MS = 10_000;
+/** So long polls begin no lane meanwhile: one that hangs must not keep others from what they have to do. */
+const BEGIN_NONE_MS = 3_000;
+/** A poll that takes longer is looked at again in the shared store. */
+const POLLS_END_MS = 1_000;
 
 /**
  * Notices that the shared store is lost, runs the pipeline from the memory of this process meanwhile, and hands back
@@ -61,6 +65,8 @@ export class Standby {
   #steadySinceMs: number | undefined;
   #probing: Promise<void> | undefined;
   #isStopped = false;
+  /** No tick polls meanwhile. */
+  #isHandingBack = false;
   #isLearning = false;
   #attaching: Promise<void> | undefined;
   /** Why the records of an account could not be attached, as it was told last. */
@@ -129,7 +135,7 @@ export class Standby {
     const problem = await this.#problemOfStore();
     if (this.#isStopped) return;
     if (problem !== undefined) {
-      this.#steadySinceMs = undefined;
+      this.#unsettle();
       if (backend.isAlone) return;
       backend.takeOver();
       this.turns.begin(false);
@@ -144,7 +150,16 @@ export class Standby {
     }
     const nowMs = clock.monotonicMs();
     this.#steadySinceMs ??= nowMs;
-    if (nowMs - this.#steadySinceMs >= STEADY_MS + ordinal * IN_ORDER_MS) await this.#handBack();
+    const settlingMs = nowMs - this.#steadySinceMs - STEADY_MS - ordinal * IN_ORDER_MS;
+    if (settlingMs < 0) return;
+    this.turns.isSettling = settlingMs < BEGIN_NONE_MS;
+    if (settlingMs >= SETTLE_MS || (await this.#haveLanesEnded())) await this.#handBack();
+  }
+
+  /** Lanes begin as ever, until the shared store has been steady again. */
+  #unsettle(): void {
+    this.#steadySinceMs = undefined;
+    this.turns.isSettling = false;
   }
 
   /** What somebody answers, and another process takes in, has to be known here should the shared store be lost. */
@@ -184,17 +199,25 @@ export class Standby {
   }
 
   async #problemOfStore(): Promise<{ readonly error: unknown } | undefined> {
-    const { probe, timers } = this.#parts;
-    const { promise: late, resolve } = Promise.withResolvers<{ readonly error: unknown }>();
-    const callOff = timers.after(PROBE_TIMEOUT_MS, () => resolve({ error: new Error('no answer in time') }));
+    const late = { error: new Error('no answer in time') };
+    const answer = this.#parts.probe().then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    return await this.#within(PROBE_TIMEOUT_MS, answer, late);
+  }
+
+  /** Soon enough for the next probe, if they have not. */
+  async #haveLanesEnded(): Promise<boolean> {
+    const ended = Promise.all([this.#parts.lanesSettled(), this.#direct.settled()]).then(() => true);
+    return await this.#within(PROBE_EVERY_MS, ended, false);
+  }
+
+  async #within<T>(timeoutMs: number, asked: Promise<T>, late: T): Promise<T> {
+    const { promise: tooLong, resolve } = Promise.withResolvers<T>();
+    const callOff = this.#parts.timers.after(timeoutMs, () => resolve(late));
     try {
-      return await Promise.race([
-        late,
-        probe().then(
-          () => undefined,
-          (error: unknown) => ({ error }),
-        ),
-      ]);
+      return await Promise.race([asked, tooLong]);
     } finally {
       callOff();
     }
@@ -204,41 +227,33 @@ export class Standby {
   #tick(schedule: Schedule): void {
     const { guard, telemetry, clock } = this.#parts;
     const context = this.#context;
-    if (context === undefined || !this.isAlone || this.#isStopped || this.#steadySinceMs === HANDING_BACK)
-      return;
+    if (context === undefined || !this.isAlone || this.#isStopped) return;
+    this.#after(schedule.everyMs, () => this.#tick(schedule));
+    if (this.#isHandingBack) return;
     const tick = { everyMs: schedule.everyMs, meantMs: clock.nowMs(), delaysMs: delaysOf(schedule) };
     const polled: Promise<void> = pollTick(context, guard, tick)
       .catch((error: unknown) => telemetry.emit({ kind: 'workerError', queue: 'poll', error }))
       .finally(() => this.#ticks.delete(polled));
     this.#ticks.add(polled);
-    this.#after(schedule.everyMs, () => this.#tick(schedule));
   }
 
   async #handBack(): Promise<void> {
-    const { backend, store, telemetry, schedules } = this.#parts;
-    // No tick begins from here on.
-    this.#steadySinceMs = HANDING_BACK;
-    await this.#settled();
+    const { backend, store, telemetry, join, handBackOthers } = this.#parts;
+    this.turns.isSettling = true;
     try {
-      await this.#parts.join();
+      await join();
+      this.#isHandingBack = true;
+      await this.#within(POLLS_END_MS, Promise.all(this.#ticks), []);
       this.turns.handBack();
       const accounts = await backend.handBack(() => store.forgetAll());
+      this.turns.isSettling = false;
       telemetry.emit({ kind: 'standby', state: 'shared', accounts });
-      await this.#parts.handBackOthers();
+      await handBackOthers();
     } catch (error) {
       telemetry.emit({ kind: 'workerError', queue: 'poll', error });
     }
-    this.#steadySinceMs = undefined;
-    if (this.isAlone) for (const schedule of schedules()) this.#tick(schedule);
-  }
-
-  async #settled(): Promise<void> {
-    const { timers, lanesSettled } = this.#parts;
-    const { promise: tooLong, resolve } = Promise.withResolvers<void>();
-    const callOff = timers.after(SETTLE_MS, resolve);
-    const all = Promise.all(this.#ticks).then(() => Promise.all([lanesSettled(), this.#direct.settled()]));
-    await Promise.race([all, tooLong]);
-    callOff();
+    this.#isHandingBack = false;
+    this.#unsettle();
   }
 
   /** What could not continue its chain goes into it as one record that has it attached: at each probe until it is there. */
@@ -303,9 +318,6 @@ export class Standby {
 }
 
 const ATTACH_ATTEMPTS = 50;
-
-/** In place of a time: ticks have stopped. */
-const HANDING_BACK = Number.NEGATIVE_INFINITY;
 
 const WORDS: Readonly<Record<HandedBack['how'], string>> = {
   continued: 'they continue the chain',

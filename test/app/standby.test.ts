@@ -1,13 +1,16 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { Standby } from '../../src/app/standby.ts';
+import { bucketOf } from '../../src/core/ports/state-store.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { systemClock, systemTimers } from '../../src/exchange/system-clock.ts';
 import type { PipelineContext } from '../../src/pipeline/pipeline-context.ts';
 import { PollGuard } from '../../src/pipeline/poll/poll-account.ts';
 import { createMemoryPlace, createMemoryState, createStandby } from '../../src/state/state.ts';
+import { EventQueue } from '../../src/world/event-queue.ts';
+import { Machine, MachineProcess } from '../../src/world/machine.ts';
 import { load } from '../state/support/place.ts';
 
-/** The end of being alone: what becomes of lanes, and of records that could not continue their chain. */
+/** The end of being alone: what becomes of polls, of lanes, and of records that could not continue their chain. */
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const SEGMENT = [{ number: 1, text: '{"words":"sold"}', hash: 'h' }];
@@ -110,4 +113,162 @@ test('lanes that were taken alone are not held any more from when that is handed
   expect(standby.turns.lanesSinceMs).toBe(Number.NEGATIVE_INFINITY);
   await expect.poll(() => backend.isAlone, { timeout: FAR_MS }).toBe(false);
   expect(standby.turns.lanesSinceMs).toBeGreaterThan(startedMs);
+});
+
+describe('a process that is alone, in virtual time', () => {
+  const EVERY_MS = 1_000;
+  const PROBE_MS = 400;
+  const STEADY_MS = 2_000;
+  const ID = 'any';
+  const never = (): Promise<never> => new Promise(() => undefined);
+
+  /** It polls one account that it does not know, which takes no time unless `endPoll` says so. */
+  function openAlone() {
+    const queue = new EventQueue();
+    const { clock, timers } = new MachineProcess(queue, new Machine(queue, 0));
+    const options = { clock, sharedNowMs: () => clock.nowMs() };
+    const { backend: shared } = createMemoryPlace(options);
+    const backend = createStandby(shared, options);
+    const { store } = createMemoryState(options, { backend });
+    backend.takeOver();
+    const scene = {
+      isUp: true,
+      lanesEnd: async (): Promise<void> => undefined,
+      join: async (): Promise<void> => undefined,
+      endPoll: async (): Promise<void> => undefined,
+      handBackOthers: async (): Promise<void> => undefined,
+    };
+    const polledMs: number[] = [];
+    const events: DaemonEvent[] = [];
+    const guard = new PollGuard();
+    const takeDue: typeof store.takeDue = async (...asked) => {
+      polledMs.push(queue.nowMs);
+      await scene.endPoll();
+      return await store.takeDue(...asked);
+    };
+    const standby = new Standby({
+      backend,
+      store,
+      clock,
+      timers,
+      telemetry: { emit: (event) => void events.push(event) },
+      handBackOthers: () => scene.handBackOthers(),
+      probe: async () => {
+        if (!scene.isUp) throw new Error('lost');
+      },
+      schedules: () => [{ buckets: [bucketOf(ID)], everyMs: EVERY_MS }],
+      ordinal: 0,
+      guard,
+      lanesSettled: () => scene.lanesEnd(),
+      join: () => scene.join(),
+      runLane: async () => undefined,
+    });
+    standby.start({
+      accounts: { get: () => undefined, inBucket: () => [ID] },
+      store: { takeDue },
+      time: { notice: () => undefined },
+      settings: { claimMs: 1_500 },
+      telemetry: { emit: () => undefined },
+      clock,
+      timers,
+    } as unknown as PipelineContext);
+    /** Times between polls, and from the last one until now. */
+    const gapsMs = (): readonly number[] =>
+      [...polledMs, queue.nowMs].map((atMs, index) => atMs - (polledMs[index - 1] ?? 0));
+    return {
+      scene,
+      events,
+      clock,
+      backend,
+      standby,
+      polledMs,
+      gapsMs,
+      pass: (ms: number) => queue.run(queue.nowMs + ms, () => false),
+    };
+  }
+
+  test('polls as ever while lanes do not end, and begins lanes at once when the store is lost again', async () => {
+    const { scene, backend, standby, gapsMs, pass } = openAlone();
+    scene.lanesEnd = never;
+    await pass(STEADY_MS + 2 * PROBE_MS);
+    expect(standby.turns.isSettling).toBe(true);
+    scene.isUp = false;
+    await pass(2 * PROBE_MS);
+    expect(standby.turns.isSettling).toBe(false);
+    await pass(20_000);
+    expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS);
+    expect(backend.isAlone).toBe(true);
+    scene.lanesEnd = async () => undefined;
+    scene.isUp = true;
+    await pass(STEADY_MS + 2 * PROBE_MS);
+    expect(backend.isAlone).toBe(false);
+    expect(standby.turns.isSettling).toBe(false);
+  });
+
+  test('hands back when lanes have ended, begins none for three seconds before, and waits no longer than ten', async () => {
+    const { scene, backend, standby, gapsMs, pass } = openAlone();
+    const { promise: lanesEnd, resolve: endLanes } = Promise.withResolvers<void>();
+    scene.lanesEnd = () => lanesEnd;
+    await pass(STEADY_MS - PROBE_MS);
+    expect(standby.turns.isSettling).toBe(false);
+    await pass(2 * PROBE_MS + 2_500);
+    expect(standby.turns.isSettling).toBe(true);
+    await pass(2_500);
+    expect(standby.turns.isSettling).toBe(false);
+    expect(backend.isAlone).toBe(true);
+    expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS);
+    const { promise: joins, resolve: join } = Promise.withResolvers<void>();
+    scene.join = () => joins;
+    endLanes();
+    await pass(2 * PROBE_MS);
+    expect([backend.isAlone, standby.turns.isSettling]).toEqual([true, true]);
+    join();
+    await pass(PROBE_MS);
+    expect([backend.isAlone, standby.turns.isSettling]).toEqual([false, false]);
+
+    const stuck = openAlone();
+    stuck.scene.lanesEnd = never;
+    await stuck.pass(STEADY_MS + 9_500);
+    expect(stuck.backend.isAlone).toBe(true);
+    await stuck.pass(2_000);
+    expect(stuck.backend.isAlone).toBe(false);
+  });
+
+  test('polls as ever until what it did is handed back, then waits for a poll, for a second at most, and begins no lane', async () => {
+    const { scene, backend, standby, polledMs, gapsMs, pass } = openAlone();
+    const { promise: joins, resolve: join } = Promise.withResolvers<void>();
+    scene.join = () => joins;
+    await pass(10_000);
+    expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS);
+    expect([backend.isAlone, standby.turns.isSettling]).toEqual([true, true]);
+    const { promise: pollEnds, resolve: endPoll } = Promise.withResolvers<void>();
+    scene.endPoll = () => pollEnds;
+    scene.handBackOthers = never;
+    await pass(EVERY_MS);
+    const polls = polledMs.length;
+    join();
+    await pass(900);
+    expect([backend.isAlone, standby.turns.isSettling, polledMs.length]).toEqual([true, true, polls]);
+    await pass(200);
+    expect([backend.isAlone, standby.turns.isSettling]).toEqual([false, false]);
+    endPoll();
+    await pass(10_000);
+    expect(polledMs).toHaveLength(polls);
+  });
+
+  test('goes on as before where the store is lost while it is handed back', async () => {
+    const { scene, events, clock, backend, standby, gapsMs, pass } = openAlone();
+    const takesMs = 1_500;
+    backend.handBack = async () => {
+      await clock.sleep(takesMs);
+      throw new Error('lost again');
+    };
+    await pass(STEADY_MS + 2 * PROBE_MS);
+    scene.isUp = false;
+    await pass(10_000);
+    expect([backend.isAlone, standby.turns.isSettling]).toEqual([true, false]);
+    expect(events.filter(({ kind }) => kind === 'workerError')).toHaveLength(1);
+    expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS + takesMs);
+    expect(Math.max(...gapsMs().slice(-5))).toBeLessThanOrEqual(EVERY_MS);
+  });
 });

@@ -11,6 +11,8 @@ export interface ActingTurns {
   readonly standsIn: boolean;
   /** By the monotonic clock: lanes that were taken before are not held any more, whatever their leases say. */
   readonly lanesSinceMs: number;
+  /** What runs is to end, so that it can be handed back: polls begin no lane, and ask again. */
+  readonly isSettling: boolean;
   /** Whether it acts on the account at all at present. */
   mayAct(accountId: string): boolean;
   /** Whether the next request of a lane may be sent now. From the first time that this is asked on the lane waits. */
@@ -34,6 +36,7 @@ export const ALWAYS: ActingTurns = {
   othersAct: false,
   standsIn: false,
   lanesSinceMs: Number.NEGATIVE_INFINITY,
+  isSettling: false,
   mayAct: () => true,
   isTurn: () => true,
   rest: () => undefined,
@@ -84,6 +87,7 @@ export class LaneTurns implements ActingTurns {
   readonly #waiting = new Map<string, WaitingLane>();
   readonly #sentMs = new Map<string, number>();
   lanesSinceMs = Number.NEGATIVE_INFINITY;
+  isSettling = false;
   #aloneSinceMs = Number.NEGATIVE_INFINITY;
   /** It began alone, with what it knew before its last end. */
   #wasRestored = false;

@@ -10,16 +10,20 @@ import { pass } from '../points.ts';
 import type { Decided } from './decide.ts';
 import { tellCommit } from './tell-commit.ts';
 
+/** Where lanes are not begun now, the account is polled again after this, however calm it is. */
+const ASK_AGAIN_MS = 1_000;
+
 /** The last step of a poll: what was decided and is durable is handed to those who carry it out. */
 export async function carryOut(
   context: PipelineContext,
   decided: Pick<Decided, 'lanes' | 'events' | 'notices'>,
   committed: SeenAccount,
 ): Promise<void> {
-  const { telemetry, lanes } = context;
+  const { telemetry, lanes, turns, store } = context;
   const { accountId } = committed.stored;
   for (const event of decided.events) telemetry.emit({ kind: 'audited', event });
-  if (decided.lanes.length > 0) {
+  if (decided.lanes.length > 0 && turns.isSettling) await store.makeDue(accountId, ASK_AGAIN_MS);
+  else if (decided.lanes.length > 0) {
     pass('poll.dispatching', { accountId });
     await lanes.dispatch(decided.lanes, committed);
     pass('poll.dispatched', { accountId });
@@ -58,7 +62,8 @@ async function mark(
     if (alerts === undefined) return;
     const [result] = await store.commit([{ base, documents: { alerts: markHanded(alerts, ids) } }]);
     if (result !== undefined) tellCommit(telemetry, 'poll', base, result);
-    if (result?.kind !== 'conflict') return;
+    // The second: what was done alone has been handed back since, this notice with it.
+    if (result?.kind !== 'conflict' && result?.kind !== 'epochChanged') return;
     await clock.sleep(MARK_PAUSE_MS * (0.5 + random()));
     const { load } = await store.read(committed.accountId);
     if (load.kind === 'refused') return;

@@ -351,16 +351,19 @@ export class AccountStore implements StateStore {
     if (epoch === undefined || sent.length === 0) return group.map(() => ({ kind: 'epochChanged' }));
     const changes = sent.map(({ raw }) => raw);
     const batch = { epoch: epoch.text, writer: this.#writer, changes, controls };
+    const seen = this.#seen;
     const reply = await this.#backend.commit(bucket, batch);
-    const answers = this.#answers(epoch, sent, reply);
+    const answers = this.#answers(epoch, sent, reply, this.#seen === seen);
     let next = 0;
     return prepared.map((change) => (change === undefined ? { kind: 'epochChanged' } : answers[next++]!));
   }
 
+  /** `isCurrent`: what they were sent to is still what this process goes by; else it is read anew before the next. */
   #answers(
     epoch: StoredEpoch,
     sent: readonly PreparedChange[],
     reply: RawCommitReply,
+    isCurrent: boolean,
   ): readonly CommitResult[] {
     const isOther = reply.kind === 'epochChanged' || reply.run !== epoch.run;
     if (isOther) return sent.map(() => ({ kind: 'epochChanged' }));
@@ -372,7 +375,8 @@ export class AccountStore implements StateStore {
       if (kind === 'auditContradicts') return contradiction(change.base.account);
       if (kind !== 'committed') return { kind };
       const next = settleChange(change, outcome, this.#entries.get(change.raw.accountId));
-      this.#remember(next);
+      if (isCurrent) this.#remember(next);
+      else this.#entryOf.set(next.account, next);
       return { kind, account: next.account, leftOut: outcome.leftOut };
     });
   }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { LaneRef, SeenAccount } from '../../../src/core/ports/lane-dispatcher.ts';
 import type { AccountCommit } from '../../../src/core/ports/state-store.ts';
 import type { DaemonEvent } from '../../../src/core/ports/telemetry.ts';
+import { ALWAYS } from '../../../src/pipeline/act/lane-turns.ts';
 import { runLane } from '../../../src/pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../../../src/pipeline/pipeline-context.ts';
 import { POINT_PREFIX } from '../../../src/pipeline/points.ts';
@@ -25,10 +26,16 @@ const NO_FOLLOW_UP = '{ fillWithin: 10m }';
 const NEVER = new AbortController().signal;
 
 /** An account whose rule fires at the first poll, and a poll whose lanes are handed over, but not begun. */
-async function openScene(actions: string, exchange = '', acting = NO_FOLLOW_UP) {
+async function openScene(actions: string, exchange = '', acting = NO_FOLLOW_UP, cadence?: string) {
   const simulator = await openExchange({ speed: 1 });
   const rules = RULE.replace('DO', actions);
-  const world = openWorld(simulator, { accounts: { long: { rules: ['half'] } }, rules, exchange, acting });
+  const world = openWorld(simulator, {
+    accounts: { long: { rules: ['half'] } },
+    rules,
+    exchange,
+    acting,
+    ...(cadence === undefined ? {} : { cadence }),
+  });
   const handed: (SeenAccount | undefined)[] = [];
   const context: PipelineContext = {
     ...world.context,
@@ -100,6 +107,28 @@ test('a lane that is begun with what was seen asks the store for nothing, and wr
     ({ lanes }) => lanes?.get('BTC_PERP')?.inProgress?.step.kind ?? null,
   );
   expect(inProgress).toEqual([null, 'place', null]);
+});
+
+test('while lanes settle before a hand-back a poll decides and begins none, and asks again within a second', async () => {
+  const { world, context, handed, poll } = await openScene(
+    REDUCE,
+    '',
+    NO_FOLLOW_UP,
+    '{ calm: 60s, alert: 30s }',
+  );
+  const settling = { ...context, turns: { ...ALWAYS, isSettling: true } };
+  await poll(settling);
+  expect(audited(world)).toContainEqual(expect.stringMatching(/^intentOpened:/));
+  expect(handed).toEqual([]);
+  const [bucket = 0] = world.accounts.buckets();
+  const { nextDueInMs } = await context.store.takeDue(bucket, {
+    accountIds: ['long'],
+    claimMs: 1,
+    maxAheadMs: 3_600_000,
+  });
+  expect(nextDueInMs).toBeLessThanOrEqual(1_000);
+  await poll();
+  expect(handed).toHaveLength(1);
 });
 
 test('a lane that is begun with what was seen before somebody else acted places nothing twice', async () => {
@@ -186,6 +215,26 @@ test('a notice is handed over once, though its mark meets a lane that changes th
     if (isMark && !wasMet) {
       wasMet = true;
       await runLane(context, LANE, NEVER, handed[0]);
+    }
+    return await store.commit(changes);
+  };
+  await poll({ ...context, store: { ...watched(context).context.store, commit: meeting } });
+  await poll();
+  expect(wasMet).toBe(true);
+  expect(world.notices.map(({ kind, ruleId }) => [kind, ruleId])).toEqual([['firing', 'half']]);
+});
+
+test('a notice is handed over once, though its mark comes when what was done alone has been handed back', async () => {
+  const { world, context, poll } = await openScene('{ notify: { channels: [log] } }');
+  const { store } = context;
+  let wasMet = false;
+  const meeting = async (changes: readonly AccountCommit[]) => {
+    if (
+      !wasMet &&
+      changes.some(({ documents, due }) => documents?.alerts !== undefined && due === undefined)
+    ) {
+      wasMet = true;
+      world.state.store.forgetAll();
     }
     return await store.commit(changes);
   };

@@ -1,8 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { TRUSTING } from '../../../src/core/ports/operator-trust.ts';
 import { bucketOf, type LaneLease, type StoredAccount } from '../../../src/core/ports/state-store.ts';
-import { systemClock } from '../../../src/exchange/system-clock.ts';
+import { systemClock, systemTimers } from '../../../src/exchange/system-clock.ts';
+import { Mirror } from '../../../src/state/mirror/mirror.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../../src/state/state.ts';
+import { createMemoryMirrorPlace } from '../support/memory-mirror.ts';
 import { commit, commitOne, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
@@ -287,6 +290,35 @@ describe('whoever goes on with an account while that is handed back waits for th
     await said;
     standby.takeOver();
     expect(await standby.allControls()).toContain('said');
+  });
+
+  test('what it had decided before, and was still on its way to the disk, is in force, and no new store epoch begins', async () => {
+    const { standby, own, other } = open();
+    await count(own, KNOWN);
+    const before = await epochOf(own);
+    standby.takeOver();
+    await count(own, KNOWN);
+    const { promise: onDisk, resolve: reachesDisk } = Promise.withResolvers<void>();
+    const place = createMemoryMirrorPlace();
+    const mirror = new Mirror({
+      place: { ...place, write: () => onDisk },
+      owner: { prefix: 'bw', ordinal: 0, trust: TRUSTING },
+      timers: systemTimers,
+      source: standby.mirrored({ nowMs: () => 0, clockOffsetMs: () => 0 }),
+      onState: () => undefined,
+    });
+    standby.mirrorTo(mirror);
+    const decided = commitOne(own, decide(await load(own, KNOWN)));
+    await setImmediate();
+    await standby.handBack(() => own.store.forgetAll());
+    reachesDisk();
+    expect(await decided).toMatchObject({ kind: 'committed' });
+    await mirror.close();
+    for (const state of [own, other()]) {
+      const account = await load(state, KNOWN);
+      expect([account.epoch.id, episodeOf(account)]).toEqual([before, 7]);
+    }
+    expect(await wordsOf(other())).toEqual(['counted 1', 'counted 2', 'decided meanwhile']);
   });
 
   test('nor is what was decided alone, and is written when that is over, based on what there is then', async () => {
