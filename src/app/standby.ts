@@ -59,6 +59,9 @@ export class Standby {
   readonly #parts: StandbyParts;
   readonly #direct: DirectLanes;
   readonly #ticks = new Set<Promise<void>>();
+  /** Schedules that tick here, and those that should, by their buckets and times. */
+  readonly #ticking = new Set<string>();
+  #wanted: ReadonlyMap<string, Schedule> = new Map();
   readonly #callOffs = new Set<() => void>();
   readonly turns: LaneTurns;
   #context: PipelineContext | undefined;
@@ -136,7 +139,10 @@ export class Standby {
     if (this.#isStopped) return;
     if (problem !== undefined) {
       this.#unsettle();
-      if (backend.isAlone) return;
+      if (backend.isAlone) {
+        this.#tickAll();
+        return;
+      }
       backend.takeOver();
       this.turns.begin(false);
       this.#beginTicks(problem.error);
@@ -187,7 +193,7 @@ export class Standby {
   }
 
   #beginTicks(error: unknown): void {
-    const { backend, telemetry, schedules } = this.#parts;
+    const { backend, telemetry } = this.#parts;
     const { watchesOnly } = backend;
     telemetry.emit({
       kind: 'standby',
@@ -195,7 +201,13 @@ export class Standby {
       error,
       ...(watchesOnly === undefined ? {} : { watchesOnly }),
     });
-    for (const schedule of schedules()) this.#tick(schedule);
+    this.#tickAll();
+  }
+
+  /** Accounts may have come and gone since with a new config. */
+  #tickAll(): void {
+    this.#wanted = new Map(this.#parts.schedules().map((schedule) => [JSON.stringify(schedule), schedule]));
+    for (const key of this.#wanted.keys()) if (!this.#ticking.has(key)) this.#tick(key);
   }
 
   async #problemOfStore(): Promise<{ readonly error: unknown } | undefined> {
@@ -224,11 +236,14 @@ export class Standby {
   }
 
   /** Polls the buckets of a schedule as often as the queue would. */
-  #tick(schedule: Schedule): void {
+  #tick(key: string): void {
     const { guard, telemetry, clock } = this.#parts;
     const context = this.#context;
-    if (context === undefined || !this.isAlone || this.#isStopped) return;
-    this.#after(schedule.everyMs, () => this.#tick(schedule));
+    const schedule = this.#wanted.get(key);
+    this.#ticking.delete(key);
+    if (context === undefined || schedule === undefined || !this.isAlone || this.#isStopped) return;
+    this.#ticking.add(key);
+    this.#after(schedule.everyMs, () => this.#tick(key));
     if (this.#isHandingBack) return;
     const tick = { everyMs: schedule.everyMs, meantMs: clock.nowMs(), delaysMs: delaysOf(schedule) };
     const polled: Promise<void> = pollTick(context, guard, tick)

@@ -133,6 +133,7 @@ describe('a process that is alone, in virtual time', () => {
     backend.takeOver();
     const scene = {
       isUp: true,
+      schedules: [{ buckets: [bucketOf(ID)], everyMs: EVERY_MS }],
       lanesEnd: async (): Promise<void> => undefined,
       join: async (): Promise<void> => undefined,
       endPoll: async (): Promise<void> => undefined,
@@ -156,7 +157,7 @@ describe('a process that is alone, in virtual time', () => {
       probe: async () => {
         if (!scene.isUp) throw new Error('lost');
       },
-      schedules: () => [{ buckets: [bucketOf(ID)], everyMs: EVERY_MS }],
+      schedules: () => scene.schedules,
       ordinal: 0,
       guard,
       lanesSettled: () => scene.lanesEnd(),
@@ -270,5 +271,30 @@ describe('a process that is alone, in virtual time', () => {
     expect(events.filter(({ kind }) => kind === 'workerError')).toHaveLength(1);
     expect(Math.max(...gapsMs())).toBeLessThanOrEqual(EVERY_MS + takesMs);
     expect(Math.max(...gapsMs().slice(-5))).toBeLessThanOrEqual(EVERY_MS);
+  });
+
+  test('an account that came with a new config was not polled until Redis was back', async () => {
+    const { scene, polledMs, pass } = openAlone();
+    scene.isUp = false;
+    const { schedules } = scene;
+    scene.schedules = [];
+    await pass(2 * EVERY_MS);
+    const before = polledMs.length;
+    await pass(5_000);
+    expect(polledMs).toHaveLength(before);
+    scene.schedules = schedules;
+    await pass(EVERY_MS);
+    expect(polledMs.length).toBeGreaterThan(before);
+  });
+
+  test('after a hand-back and another loss within a second each account was polled twice as often', async () => {
+    const { scene, backend, polledMs, pass } = openAlone();
+    while (backend.isAlone) await pass(50);
+    scene.isUp = false;
+    await pass(2 * PROBE_MS);
+    expect(backend.isAlone).toBe(true);
+    const before = polledMs.length;
+    await pass(10_000);
+    expect(polledMs.length - before).toBeLessThanOrEqual(11);
   });
 });
