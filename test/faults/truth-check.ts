@@ -75,12 +75,12 @@ export class TruthCheck {
   violations({ spec }: World): readonly string[] {
     return [
       ...this.#said.flatMap((said) => this.#unfounded(said)),
-      ...(isOneProcess(spec) ? this.#early() : []),
+      ...(isOneProcess(spec) ? this.#early(spec) : []),
     ];
   }
 
   /** By the clock of one process a stage begins no earlier than it says, whatever is done to that clock. */
-  #early(): readonly string[] {
+  #early(spec: World['spec']): readonly string[] {
     return this.#said.flatMap(({ atMs, accountId, transition }) => {
       const { ruleId, subject, episode, reason } = transition;
       if (reason !== 'stageReached') return [];
@@ -92,7 +92,9 @@ export class TruthCheck {
           other.transition.episode === episode &&
           other.transition.to === 'firing',
       );
-      return fired !== undefined && atMs - fired.atMs < STAGE_AFTER_MS - STAGE_ERROR_MS
+      return fired !== undefined &&
+        !wasToldLate(spec, fired.atMs) &&
+        atMs - fired.atMs < STAGE_AFTER_MS - STAGE_ERROR_MS
         ? [`11: ${atMs} ms, ${accountId}: a stage of ${ruleId} began ${atMs - fired.atMs} ms after it fired`]
         : [];
     });
@@ -127,6 +129,18 @@ export class TruthCheck {
           `${wrong.invariant}: ${atMs} ms, ${accountId}: ${ruleId} for ${subject}: ${reason}; at the exchange its distance was ${rangeOf(seen)}`,
         ];
   }
+}
+
+/** What was decided is told when the store has answered, and a process that stands still tells nothing. */
+function wasToldLate({ events = [] }: World['spec'], toldMs: number): boolean {
+  return events.some(
+    (event) =>
+      (event.kind === 'store' ||
+        event.kind === 'suspend' ||
+        (event.kind === 'link' && event.to === 'store')) &&
+      event.atMs <= toldMs &&
+      event.atMs > toldMs - STAGE_AFTER_MS,
+  );
 }
 
 function isOneProcess({ daemons, events = [] }: World['spec']): boolean {
