@@ -1,4 +1,5 @@
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import { ZERO } from '../../src/core/quantities/decimal.ts';
 import type { Transition } from '../../src/core/rules/decision.ts';
 import type { World } from '../../src/world/open-world.ts';
 import { PRICES } from './parts.ts';
@@ -25,6 +26,8 @@ interface Look {
   readonly atMs: number;
   /** From liquidation, by account and position; one that is not there is closed, and `Infinity` has no liquidation price. */
   readonly distances: ReadonlyMap<string, number>;
+  /** Positions that orders of the daemon that stand would close: gone from a list, these have probably closed them. */
+  readonly closable: ReadonlySet<string>;
 }
 
 interface Said {
@@ -59,8 +62,11 @@ export class TruthCheck {
     if (shown.every((one, index) => one === this.#shown[index])) return;
     this.#shown = shown;
     const distances = new Map<string, number>();
+    const closable = new Set<string>();
     for (const { id } of spec.exchange.accounts) {
-      for (const { positionId, markPrice, liquidationPrice } of exchange.model.openPositions(id)) {
+      for (const position of exchange.model.openPositions(id)) {
+        const { positionId, markPrice, liquidationPrice } = position;
+        if (isClosable(exchange, id, position)) closable.add(`${id} ${positionId}`);
         const mark = markPrice.toNumber();
         const distance =
           liquidationPrice === null
@@ -69,7 +75,7 @@ export class TruthCheck {
         distances.set(`${id} ${positionId}`, distance);
       }
     }
-    this.#looks.push({ atMs: elapsedMs, distances });
+    this.#looks.push({ atMs: elapsedMs, distances, closable });
   }
 
   violations({ spec }: World): readonly string[] {
@@ -119,9 +125,12 @@ export class TruthCheck {
     if (transition.to === 'firing' && this.#isKnown(said)) return [];
     const [kind, positionId = ''] = subject.split(':');
     if (kind !== 'position') return [];
-    const seen = this.#looks
-      .filter((look, at) => look.atMs <= atMs && (this.#looks[at + 1]?.atMs ?? atMs) >= atMs - OLDEST_MS)
-      .map(({ distances }) => distances.get(`${accountId} ${positionId}`));
+    const id = `${accountId} ${positionId}`;
+    const looks = this.#looks.filter(
+      (look, at) => look.atMs <= atMs && (this.#looks[at + 1]?.atMs ?? atMs) >= atMs - OLDEST_MS,
+    );
+    if (reason === 'subjectGone' && looks.some(({ closable }) => closable.has(id))) return [];
+    const seen = looks.map(({ distances }) => distances.get(id));
     const wrong = groundFor(ruleId, reason);
     return wrong === undefined || seen.some((distance) => wrong.holds(distance))
       ? []
@@ -129,6 +138,19 @@ export class TruthCheck {
           `${wrong.invariant}: ${atMs} ms, ${accountId}: ${ruleId} for ${subject}: ${reason}; at the exchange its distance was ${rangeOf(seen)}`,
         ];
   }
+}
+
+function isClosable(
+  { model }: World['exchange'],
+  accountId: string,
+  { market, direction, amount }: ReturnType<World['exchange']['model']['openPositions']>[number],
+): boolean {
+  const closing = direction === 'long' ? 'sell' : 'buy';
+  return model
+    .openOrders(accountId, market)
+    .filter(({ side, clientOrderId }) => side === closing && clientOrderId.startsWith('bw'))
+    .reduce((sum, { left }) => sum.plus(left), ZERO)
+    .gte(amount);
 }
 
 /** What was decided is told when the store has answered, and a process that stands still tells nothing. */
