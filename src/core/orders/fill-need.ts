@@ -49,7 +49,9 @@ export interface ReduceNeed {
 const REPLACE_SHARE = 0.1;
 
 export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): void {
-  const need = withinTakenRoom(asked, scene);
+  const mostBase = mostBesideTakers(asked, scene);
+  const isCut = mostBase !== undefined && asked.amount.gt(mostBase);
+  const need = isCut ? { ...asked, amount: mostBase } : asked;
   const { own, amount } = need;
   const contest =
     need.winner.source === 'rule' ? contestOf(scene.state, need.position, scene.nowMs) : undefined;
@@ -64,7 +66,7 @@ export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): voi
     return;
   }
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
-  const isTrimmed = need.budget === undefined && need.winner.targetBase === '0' && need === asked;
+  const isTrimmed = need.budget === undefined && need.winner.targetBase === '0' && !isCut;
   const takers = missing.gt(ZERO) ? roomTakers(need.position, scene) : [];
   if (takers.some((order) => canRemove(order, scene)) && !closesAsMuch(need, takers)) {
     for (const order of takers) plan.remove.push({ order, why: 'noRoom' });
@@ -108,14 +110,12 @@ export function fillInFavour(need: ReduceNeed, scene: SetScene, plan: SetPlan): 
   else if (roomTakers(position, scene).length === 0) fillNeed({ ...need, inFavour: true }, scene, plan);
 }
 
-/** The exchange takes no more than what orders of ours leave that nothing can take away now. */
-function withinTakenRoom(need: ReduceNeed, scene: SetScene): ReduceNeed {
-  const { position, own, amount } = need;
+/** What the exchange has room for beside orders of ours that nothing can take away now; undefined: it is not known. */
+function mostBesideTakers({ position, own }: ReduceNeed, scene: SetScene): Decimal | undefined {
   const takers = roomTakers(position, scene);
-  if (takers.length === 0 || takers.some((order) => canRemove(order, scene))) return need;
-  const room = toDecimal(position.sizeBase).minus(outstandingBase(takers));
-  const most = outstandingBase(own).plus(room);
-  return room.gte(leastAmount(scene.market)) && amount.gt(most) ? { ...need, amount: most } : need;
+  if (takers.length === 0 || takers.some((order) => canRemove(order, scene))) return undefined;
+  const roomBase = toDecimal(position.sizeBase).minus(outstandingBase(takers));
+  return roomBase.gte(leastAmount(scene.market)) ? outstandingBase(own).plus(roomBase) : undefined;
 }
 
 /** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */

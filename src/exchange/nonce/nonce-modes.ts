@@ -49,6 +49,7 @@ const WINDOW_AHEAD_MS = 2000;
 const DATE_ERROR_MS = 1000;
 /** How far ahead a second refusal in a row jumps: past the clock of whoever else used the key. */
 const REFUSED_JUMP_MS = 500_000;
+/** Two lives of a process that leap as far as this meet once in thousands of times. */
 const LONGEST_LEAP_MS = 100_000;
 
 /** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
