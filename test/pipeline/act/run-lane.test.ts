@@ -47,21 +47,18 @@ async function openScene(actions: string, exchange = '', acting = NO_FOLLOW_UP, 
       await pollBucket(by, new PollGuard(), { bucket, everyMs: 50, lagMs: 0 });
     }
   };
-  const requests = () =>
-    simulator
-      .requestLog({ account: 'long' })
-      .map(({ endpoint }) => endpoint)
-      .slice(1);
+  const requests = () => simulator.requestLog({ account: 'long' }).map(({ endpoint }) => endpoint);
   return { simulator, world, context, handed, poll, requests };
 }
 
-/** The same, after that poll. */
+/** The same, after that poll: on a slow machine one more, where the first reply came too late to be judged. */
 async function openFired(exchange?: string) {
   const scene = await openScene(REDUCE, exchange);
-  await scene.poll();
+  for (let polls = 0; polls < 5 && scene.handed.length === 0; polls++) await scene.poll();
   const [seen] = scene.handed;
   if (seen === undefined) throw new Error('the lane was not handed over with what was seen');
-  return { ...scene, seen };
+  const before = scene.requests().length;
+  return { ...scene, seen, requests: () => scene.requests().slice(before) };
 }
 
 /** A context with a look at what is committed. */
@@ -291,7 +288,7 @@ test('a lane that was written by a clock ahead of this one waits for its fence o
   waiting.subscribe(count);
   await runLane(context, LANE, over.signal);
   waiting.unsubscribe(count);
-  expect(requests().slice(0, 2)).toEqual(['openPositions', 'stopLimit']);
+  expect(requests().slice(1, 3)).toEqual(['openPositions', 'stopLimit']);
 });
 
 test('a lane that its run changed while a poll decided is brought in line, and refuses nothing else of the poll', async () => {
