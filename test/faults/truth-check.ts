@@ -1,5 +1,4 @@
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
-import { ZERO } from '../../src/core/quantities/decimal.ts';
 import type { Transition } from '../../src/core/rules/decision.ts';
 import type { World } from '../../src/world/open-world.ts';
 import { PRICES } from './parts.ts';
@@ -26,8 +25,6 @@ interface Look {
   readonly atMs: number;
   /** From liquidation, by account and position; one that is not there is closed, and `Infinity` has no liquidation price. */
   readonly distances: ReadonlyMap<string, number>;
-  /** Positions that orders of the daemon that stand would close: gone from a list, these have probably closed them. */
-  readonly closable: ReadonlySet<string>;
 }
 
 interface Said {
@@ -62,11 +59,8 @@ export class TruthCheck {
     if (shown.every((one, index) => one === this.#shown[index])) return;
     this.#shown = shown;
     const distances = new Map<string, number>();
-    const closable = new Set<string>();
     for (const { id } of spec.exchange.accounts) {
-      for (const position of exchange.model.openPositions(id)) {
-        const { positionId, markPrice, liquidationPrice } = position;
-        if (isClosable(exchange, id, position)) closable.add(`${id} ${positionId}`);
+      for (const { positionId, markPrice, liquidationPrice } of exchange.model.openPositions(id)) {
         const mark = markPrice.toNumber();
         const distance =
           liquidationPrice === null
@@ -75,7 +69,7 @@ export class TruthCheck {
         distances.set(`${id} ${positionId}`, distance);
       }
     }
-    this.#looks.push({ atMs: elapsedMs, distances, closable });
+    this.#looks.push({ atMs: elapsedMs, distances });
   }
 
   violations({ spec }: World): readonly string[] {
@@ -125,12 +119,9 @@ export class TruthCheck {
     if (transition.to === 'firing' && this.#isKnown(said)) return [];
     const [kind, positionId = ''] = subject.split(':');
     if (kind !== 'position') return [];
-    const id = `${accountId} ${positionId}`;
-    const looks = this.#looks.filter(
-      (look, at) => look.atMs <= atMs && (this.#looks[at + 1]?.atMs ?? atMs) >= atMs - OLDEST_MS,
-    );
-    if (reason === 'subjectGone' && looks.some(({ closable }) => closable.has(id))) return [];
-    const seen = looks.map(({ distances }) => distances.get(id));
+    const seen = this.#looks
+      .filter((look, at) => look.atMs <= atMs && (this.#looks[at + 1]?.atMs ?? atMs) >= atMs - OLDEST_MS)
+      .map(({ distances }) => distances.get(`${accountId} ${positionId}`));
     const wrong = groundFor(ruleId, reason);
     return wrong === undefined || seen.some((distance) => wrong.holds(distance))
       ? []
@@ -138,19 +129,6 @@ export class TruthCheck {
           `${wrong.invariant}: ${atMs} ms, ${accountId}: ${ruleId} for ${subject}: ${reason}; at the exchange its distance was ${rangeOf(seen)}`,
         ];
   }
-}
-
-function isClosable(
-  { model }: World['exchange'],
-  accountId: string,
-  { market, direction, amount }: ReturnType<World['exchange']['model']['openPositions']>[number],
-): boolean {
-  const closing = direction === 'long' ? 'sell' : 'buy';
-  return model
-    .openOrders(accountId, market)
-    .filter(({ side, clientOrderId }) => side === closing && clientOrderId.startsWith('bw'))
-    .reduce((sum, { left }) => sum.plus(left), ZERO)
-    .gte(amount);
 }
 
 /** What was decided is told when the store has answered, and a process that stands still tells nothing. */
