@@ -135,6 +135,13 @@ test('nobody heard that a standing stop had closed the whole position', async ()
   await goTo(1.0003);
   await goTo(0.9997);
   expect(sizeOf(simulator, 'long')).toBe(0);
+  const likely = await find('what it looks like', ({ text }) => text.includes('has probably closed it'));
+  expect([likely.kind, likely.severity, likely.rule]).toEqual(['alarm', 'critical', 'stop']);
+  expect(likely.text).toContain(`our stop at ${activation} has probably closed it`);
+  expect(told().filter(({ text }) => text.includes('Our stop at'))).toEqual([]);
+  // That another one is listed shows at once that the list is no empty one by mistake; else it takes three minutes.
+  const beside = { market: 'ETH_PERP', side: 'buy', amount: d('0.1') } as const;
+  expect(simulator.model.placeCollateralOrder('long', beside)).toMatchObject({ ok: true });
   const closed = await find('the fill', ({ text }) => text.includes('Our stop at'));
   expect([closed.kind, closed.severity, closed.rule]).toEqual(['alarm', 'critical', 'stop']);
   expect(closed.text).toContain(

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { inspect } from 'node:util';
@@ -359,6 +359,8 @@ describe.runIf(hasRedisServer() && hasOpenssl)('a daemon with planted secrets', 
       expect(told).toMatch(words);
     }
 
+    // The first look of the watchdog writes the heads, a second after the start.
+    await eventually(() => existsSync(path.join(scene.folder, 'heads')), 'the heads');
     const pages = await followLinks(scene);
     const texts = await everything(scene, listener, subject);
     for (const [where, text] of pages) texts.set(where, text);

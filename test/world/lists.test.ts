@@ -268,18 +268,39 @@ describe('a position that is closed', () => {
     expect(open.map(({ amount }) => String(amount))).toEqual(['0.2']);
   });
 
-  test('by an order of ours: done at once, without waiting and without a word', async () => {
-    const world = await run({ rules: CLOSING, durationMs: BREACH_MS + 20_000 });
-    expect(soldAfter(world, BREACH_MS)).toBeCloseTo(0.5, 9);
-    const filledMs = ledger(world, 'fill').at(-1)?.atMs ?? Number.NaN;
-    const ends = await events(world, 'intentEnded');
-    expect(ends.map(({ atMs }) => atMs - filledMs < 2_000)).toEqual([true]);
-    expect(await events(world, 'positionAbsent')).toEqual([]);
-    const records = await world.audit.tail('desk-1', 10_000);
-    const changes = records.flatMap(({ record: { content } }) =>
-      content.kind === 'decision' ? content.transitions : [],
-    );
-    expect(changes.at(-1)).toMatchObject({ reason: 'subjectGone' });
-    expect((changes.at(-1)?.atMs ?? Number.NaN) - filledMs).toBeLessThan(2_000);
+  describe('by an order of ours', () => {
+    const endsOf = async (world: World): Promise<readonly number[]> => {
+      const filledMs = ledger(world, 'fill').at(-1)?.atMs ?? Number.NaN;
+      const records = await world.audit.tail('desk-1', 10_000);
+      const changes = records.flatMap(({ record: { content } }) =>
+        content.kind === 'decision' ? content.transitions : [],
+      );
+      const closed = changes.filter(({ reason }) => reason === 'subjectGone');
+      const intents = await events(world, 'intentEnded');
+      return [...intents, ...closed].map(({ atMs }) => atMs - filledMs);
+    };
+
+    test('beside another position: done at once, without waiting and without a word', async () => {
+      const beside: PositionSpec = { market: 'ETH_PERP', side: 'long', amount: '0.010' };
+      const world = await run({ rules: CLOSING, positions: [LONG, beside], durationMs: BREACH_MS + 20_000 });
+      expect(soldAfter(world, BREACH_MS)).toBeCloseTo(0.5, 9);
+      const ends = await endsOf(world);
+      expect(ends.map((ms) => ms < 2_000)).toEqual([true, true]);
+      expect(await events(world, 'positionAbsent')).toEqual([]);
+    });
+
+    test('alone: an empty list proves nothing, and nobody is alarmed until three minutes confirm it', async () => {
+      const world = await run({ rules: CLOSING, durationMs: BREACH_MS + 220_000 });
+      expect(soldAfter(world, BREACH_MS)).toBeCloseTo(0.5, 9);
+      const ends = await endsOf(world);
+      expect(ends).toHaveLength(2);
+      expect(Math.min(...ends)).toBeGreaterThan(180_000 - 1_000);
+      expect(Math.max(...ends)).toBeLessThan(190_000);
+      const told = await events(world, 'positionAbsent');
+      expect(told.map(({ reason, alarm }) => [reason, alarm])).toEqual([
+        ['probablyClosedByOurs', false],
+        ['confirmed', false],
+      ]);
+    });
   });
 });

@@ -267,7 +267,7 @@ test('after an urgent close the stop on the other side stood for three minutes, 
   expect(words.filter((one) => one.startsWith('ambiguousMove'))).toEqual([]);
   expect(await said(alone)).toContainEqual(
     expect.stringMatching(
-      /^positionAbsent explained: .* an order of ours has probably closed it\. .* after 3 minutes$/,
+      /^positionAbsent probablyClosedByOurs: .* an order of ours has probably closed it\. .* 3 minutes agree$/,
     ),
   );
 });

@@ -1,3 +1,4 @@
+import { explainsClosure } from '../lanes/absence.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { LaneState, ReadPosition } from '../lanes/lane-state.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
@@ -27,13 +28,21 @@ const EXTRA_PLACES = 4;
  */
 export function noteFills(before: LaneState, after: LaneState, scene: LaneScene): LaneState {
   if (before.read === null || after.read === null || after.read === before.read) return after;
-  const added = before.read.positions.flatMap((position) => costsOf(position, before, after, scene));
+  const fallen = [...before.read.positions, ...closedByOurs(before, scene)];
+  const added = fallen.flatMap((position) => costsOf(position, before, after, scene));
   if (added.length === 0) return after;
   for (const { cost, positionId, key, ruleId } of added) {
     const words = costWords(cost);
     scene.audit.emit({ kind: 'priced', reason: 'filled', key, ruleId, positionId, words, cost });
   }
   return { ...after, costs: [...(after.costs ?? []), ...added].slice(-MOST_PENDING) };
+}
+
+/** Those that an earlier list did not show any more, as they were last seen; which of them are closed the newest says. */
+function closedByOurs(before: LaneState, { settings }: LaneScene): readonly ReadPosition[] {
+  return (before.absent ?? []).flatMap(({ positionId, last, phase }) =>
+    last !== null && phase === 'held' && explainsClosure(before, positionId, settings) ? [last] : [],
+  );
 }
 
 function costsOf(
@@ -55,6 +64,7 @@ function costsOf(
   // Where others closed a part the average price is not ours.
   const fill = now !== undefined && total.eq(fall) ? averagePrice(position, now, fall) : null;
   const { settings } = scene;
+  const missingSinceMs = before.absent?.find((absence) => absence.positionId === positionId)?.sinceMs;
   const rate = settings.marketSettings(before.market)?.takerFee;
   return shares.map(({ order, amount }) => ({
     positionId,
@@ -68,7 +78,7 @@ function costsOf(
       direction,
       amountBase: formatDecimal(amount),
       money: moneyOf(before.market, settings),
-      filledMs: after.read?.receivedAtMs ?? scene.nowMs,
+      filledMs: missingSinceMs ?? after.read?.receivedAtMs ?? scene.nowMs,
       decidedPrice: order.role === 'cover' ? order.request.activationPrice : (order.decidedPrice ?? null),
       limitPrice: order.request.price,
       fill,

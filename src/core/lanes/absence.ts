@@ -16,6 +16,10 @@ function absenceOf(state: LaneState, positionId: string): Absence | undefined {
   return state.absent?.find((absence) => absence.positionId === positionId);
 }
 
+function lastSeen(state: LaneState, positionId: string): ReadPosition | undefined {
+  return findPosition(state.read, positionId) ?? absenceOf(state, positionId)?.last ?? undefined;
+}
+
 /** Whether a position that the newest read does not show may be open all the same: what stands for it stays. */
 export function isUncertain(state: LaneState, positionId: string): boolean {
   const absence = absenceOf(state, positionId);
@@ -102,7 +106,7 @@ interface AbsenceScene extends LaneScene {
 
 function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene): Absence {
   const { read, observation, settings, audit } = scene;
-  const last = findPosition(state.read, positionId) ?? absenceOf(state, positionId)?.last ?? null;
+  const last = lastSeen(state, positionId) ?? null;
   const before = absenceOf(state, positionId) ?? unseen(positionId);
   // Listed with nulls it is there, whatever it is.
   if (observation.notOpenYet?.includes(positionId) === true)
@@ -120,8 +124,10 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
     if (before.phase === 'held') tell(state, next, 'confirmed', audit);
     return { ...next, phase: 'closed' };
   }
-  if (before.phase === 'explained' || explainsClosure(state, positionId, settings)) {
-    // What the exchange hides in a crash it hides in an empty list: one that shows others says what is gone.
+  const closers = closersOf(state, positionId, settings);
+  const isByOurs = closers.length > 0;
+  // What the exchange hides in a crash it hides in an empty list: only one that shows others says what is gone.
+  if (before.phase === 'explained' || (isByOurs && observation.positions.length > 0)) {
     const isCertain = next.reads >= CERTAIN_READS && showsOthers(observation);
     if (isCertain) tell(state, next, 'closedByOurs', audit);
     else if (before.phase !== 'explained' && leavesOrders(state, positionId)) {
@@ -129,8 +135,10 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
     }
     return { ...next, phase: isCertain ? 'closed' : 'explained' };
   }
-  if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
-  const isTold = before.told || (forMs >= TELL_AFTER_MS && tellBlind(state, next, audit));
+  if (before.reads === 0 && isByOurs) tellProbable(next, closers, audit);
+  else if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
+  const isBlind = !isByOurs && forMs >= TELL_AFTER_MS;
+  const isTold = before.told || (isBlind && tellBlind(state, next, audit));
   return { ...next, told: isTold };
 }
 
@@ -155,20 +163,25 @@ function hasSuccessor(state: LaneState, { positionId, last }: Absence, read: Mar
   );
 }
 
-/** Whether orders that stood until the newest read may have closed the position: a stop has to have been reached. */
-function explainsClosure(state: LaneState, positionId: string, settings: AccountSettings): boolean {
-  const position = findPosition(state.read, positionId);
+export function explainsClosure(state: LaneState, positionId: string, settings: AccountSettings): boolean {
+  return closersOf(state, positionId, settings).length > 0;
+}
+
+/** Orders that stood when the position was last shown and may have closed it; a stop has to have been reached. */
+function closersOf(state: LaneState, positionId: string, settings: AccountSettings): readonly OwnOrder[] {
+  const position = lastSeen(state, positionId);
   const market = settings.marketSettings(state.market);
-  const mayExplain = (order: OwnOrder): boolean =>
+  const mayClose = (order: OwnOrder): boolean =>
     order.positionId === positionId &&
     !order.presumedFilled &&
     (order.role === 'reduce' || mayHaveFilled(order, position, market));
-  const orders = [...state.orders, ...(state.ended ?? [])].filter(mayExplain);
+  const orders = [...state.orders, ...(state.ended ?? [])].filter(mayClose);
   const newest = orders.at(-1);
-  if (newest === undefined) return false;
+  if (newest === undefined) return [];
   const size = toDecimal(position?.sizeBase ?? newest.baseSizeBase);
   const isWhole = orders.some(({ amount }) => toDecimal(amount).gte(size));
-  return isWhole || outstandingBase(orders, (order) => mayLeaveNothing(state, order)).gte(size);
+  const isEnough = isWhole || outstandingBase(orders, (order) => mayLeaveNothing(state, order)).gte(size);
+  return isEnough ? orders : [];
 }
 
 /** Orders of a reduction that leaves something were sent in each other's place: together they close nothing. */
@@ -199,6 +212,20 @@ function tell(state: LaneState, absence: Absence, reason: keyof typeof WORDS, au
   });
 }
 
+/** Of a standing stop people hear at once; what a rule reduces they have heard of. */
+function tellProbable({ positionId }: Absence, closers: readonly OwnOrder[], audit: Recorder): void {
+  const stop = closers.find(({ role }) => role === 'cover');
+  const closer = stop === undefined ? 'an order of ours' : `our stop at ${stop.request.activationPrice}`;
+  const words = `position ${positionId} is not in the list any more, which is empty: ${closer} has probably closed it. An empty list proves nothing: its targets and stops stay until a list shows another position, or three reads and 3 minutes agree`;
+  audit.emit({
+    kind: 'positionAbsent',
+    ...(stop && { key: stop.key, ruleId: stop.ruleId, alarm: true }),
+    positionId,
+    reason: 'probablyClosedByOurs',
+    words,
+  });
+}
+
 function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): boolean {
   const intent = state.intents.find(
     (one) => isOpen(one) && one.positionId === positionId && one.refusedBy === null,
@@ -223,14 +250,13 @@ export function explainedClosures(
       .map(({ positionId }) => positionId);
     const ids = new Set([...lane.orders, ...(lane.ended ?? [])].map(({ positionId }) => positionId));
     const possible = [...ids].filter(
-      (id) =>
-        !shown.has(id) && !known.includes(id) && !isHeld(lane, id) && explainsClosure(lane, id, settings),
+      (id) => !shown.has(id) && !known.includes(id) && explainsClosure(lane, id, settings),
     );
     return known.concat(possible);
   });
 }
 
-/** An order that is not among those left may have filled before: until the next read it may explain a closure. */
+/** An order that is not among those left may have filled before: it may explain why the next reads lack its position. */
 export function withLeft(state: LaneState, left: readonly OwnOrder[]): LaneState {
   const ids = new Set(left.map(({ request }) => request.clientOrderId));
   const ended = state.orders.filter(({ request }) => !ids.has(request.clientOrderId));

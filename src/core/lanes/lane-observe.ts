@@ -20,7 +20,7 @@ import { isHeld, isPresumedClosed, isUncertain, judgeAbsences, withHeld } from '
 import { noteContests } from './contest.ts';
 import { withoutOldDoubt } from './doubtful.ts';
 import { changeLane, type LaneChange, type LaneScene } from './lane-change.ts';
-import type { CoverAnchor, Intent, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
+import type { Absence, CoverAnchor, Intent, LaneState, MarketRead, ReadPosition } from './lane-state.ts';
 import { learnMaintenance } from './learn-maintenance.ts';
 import { findPosition, isSameHolding, marketRead, type ReadObservation } from './market-read.ts';
 import type { OwnOrder } from './own-order.ts';
@@ -62,11 +62,22 @@ export function observeRead(
       return noted;
     }
     const certain = withoutOldDoubt(comparedWith(noted, read, scene), read, scene);
-    const { absent: _, ended: __, ...rest } = certain;
     const absent = judgeAbsences(certain, read, observation, scene);
-    const absorbed = absorb(absent.length === 0 ? rest : { ...rest, absent }, read, scene);
+    const absorbed = absorb(withAbsent(certain, absent), read, scene);
     return noteFills(state, absorbed, scene);
   });
+}
+
+function withAbsent(state: LaneState, absent: readonly Absence[]): LaneState {
+  const { absent: _, ended: before = [], ...rest } = state;
+  const isHeld = ({ positionId }: OwnOrder): boolean =>
+    absent.some((absence) => absence.positionId === positionId && absence.phase === 'held');
+  const ended = before.filter(isHeld);
+  return {
+    ...rest,
+    ...(absent.length > 0 && { absent }),
+    ...(ended.length > 0 && { ended }),
+  };
 }
 
 /** What the read and the one before it say together. */

@@ -49,7 +49,7 @@ export interface LaneState {
   readonly margins?: readonly KnownMargin[];
   /** Of the last minute. Absent: there is none nearer than the positions' own. */
   readonly jointLimits?: readonly JointLimit[];
-  /** Our orders that were cancelled, or filled at creation, since `read` was sent. Absent: none. */
+  /** Our orders that were cancelled, or filled at creation, since a read last showed their position. Absent: none. */
   readonly ended?: readonly OwnOrder[];
   /** New reads sent before this do not tell what became of our orders. */
   readonly ignoreReadsBeforeMs: number;

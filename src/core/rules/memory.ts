@@ -226,7 +226,9 @@ function stepUnseen(
   const hasSuccessor = account.positions.some(
     ({ record }) => !known.has(record.positionId) && record.market === market && sideOf(record) === side,
   );
-  if (hasSuccessor || account.snapshot.closedByUs?.includes(positionId) === true) return [];
+  // An empty list proves nothing, whatever stood for what it lacks.
+  const isByOurs = account.positions.length > 0 && account.snapshot.closedByUs?.includes(positionId) === true;
+  if (hasSuccessor || isByOurs) return [];
   const next = stillUnseen(unseen, isNewRead, timerMs);
   return isNewRead && isConfirmedClosed(next) ? [] : [{ ...seen, unseen: next }];
 }

@@ -225,16 +225,59 @@ describe('a position that a complete list does not show', () => {
 });
 
 describe('a position that an order of ours may have closed', () => {
+  const elsewhere = other({ market: 'ETH_PERP' });
+
+  describe('an empty list proves nothing, whether the market has reached the order or not', () => {
+    const closures = ({ state, context, nowMs }: Driver) =>
+      explainedClosures([state], new Set(['43']), context.settings, nowMs);
+
+    test.each(['NEW', 'FILLED'] as const)('said to be %s', (status) => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place({ status: { known: true, value: status } });
+      driver.later(5_000).read();
+      expect(ends(driver)).toEqual(['open']);
+      expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs']);
+      expect(driver.reasons('priced')).toEqual([]);
+      // For a minute nobody is alarmed for what is probably done.
+      driver.later(60_000).read();
+      expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs']);
+      expect(closures(driver)).toEqual(['42']);
+      // What it filled is told when the first list with another position shows that it is gone.
+      driver.later(5_000).read(elsewhere);
+      expect(ends(driver)).toEqual(['reached:positionGone']);
+      expect(driver.reasons('priced')).toEqual(['filled']);
+    });
+
+    test('three minutes of them confirm it, and what the order filled is told', () => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place();
+      for (const ms of [5_000, 90_000, 89_000]) expect(ends(driver.later(ms).read())).toEqual(['open']);
+      driver.later(2_000).read();
+      expect(ends(driver)).toEqual(['reached:positionGone']);
+      expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs', 'confirmed']);
+      expect(driver.reasons('priced')).toEqual(['filled']);
+    });
+
+    test('back in the list it is acted on as before', () => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place();
+      driver.later(5_000).read().later(5_000).read(at({}));
+      expect(ends(driver)).toEqual(['open']);
+      expect(driver.reasons('priced')).toEqual([]);
+      expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs', 'backAgain']);
+    });
+  });
+
   test('is done at once; what else stands for it goes when that is certain', () => {
     const driver = new Driver().read(at({})).ask(action(protect), action(all, { ruleId: 'closing' }));
     driver.place();
     driver.place();
-    driver.read();
+    driver.read(elsewhere);
     expect(ends(driver)).toEqual(['reached:positionGone']);
     expect(driver.reasons('positionAbsent')).toEqual(['explained']);
-    expect(explainedClosures([driver.state], new Set(), driver.context.settings, driver.nowMs)).toEqual([
-      '42',
-    ]);
+    expect(explainedClosures([driver.state], new Set(['43']), driver.context.settings, driver.nowMs)).toEqual(
+      ['42'],
+    );
     expect(driver.next().kind).toBe('idle');
     expect(gone(driver).cancel().why).toBe('positionGone');
   });
@@ -246,14 +289,14 @@ describe('a position that an order of ours may have closed', () => {
     driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     driver.answerRead(at({ mark: '990' }));
     driver.cancel();
-    driver.answerRead();
+    driver.answerRead(elsewhere);
     expect(ends(driver)).toEqual(['reached:positionGone']);
   });
 
   test('so does one that was filled at creation', () => {
     const driver = new Driver().read(at({})).ask(action(all));
     driver.place({ status: { known: true, value: 'FILLED' } });
-    driver.answerRead();
+    driver.answerRead(elsewhere);
     expect(ends(driver)).toEqual(['reached:positionGone']);
   });
 

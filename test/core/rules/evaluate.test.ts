@@ -223,14 +223,17 @@ describe('subjects that go', () => {
     expect(gone).toContain('position:43 firing>inactive subjectGone');
   });
 
-  test('a position that orders of ours closed is closed at once', () => {
+  test.each([
+    { name: 'at once by a list that shows others', others: [near()], gone: 1 },
+    { name: 'not by an empty list', others: [], gone: 0 },
+  ])('a position that orders of ours closed is closed $name', ({ others, gone }) => {
     const account = firing();
-    const without = read(list([near()]));
-    const closed = account.poll({
+    const without = read(list(others));
+    const after = account.poll({
       snapshot: { ...snapshot({ positions: without }, at(1_000)), closedByUs: ['43'] },
       now: at(1_000),
     });
-    expect(changes(closed)).toEqual(['position:43 firing>inactive subjectGone']);
+    expect(changes(after)).toEqual(Array(gone).fill('position:43 firing>inactive subjectGone'));
   });
 
   test('nulls in a position that is known are no closure, for as long as they last', () => {
