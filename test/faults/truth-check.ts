@@ -1,4 +1,5 @@
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
+import type { Instant } from '../../src/core/quantities/snapshot.ts';
 import type { Transition } from '../../src/core/rules/decision.ts';
 import type { World } from '../../src/world/open-world.ts';
 import { PRICES } from './parts.ts';
@@ -28,7 +29,10 @@ interface Look {
 }
 
 interface Said {
+  /** When it was told, which is when its store has answered. */
   readonly atMs: number;
+  /** When it was decided, by the clock of its process. */
+  readonly decided: Instant;
   readonly accountId: string;
   readonly transition: Transition;
 }
@@ -40,14 +44,20 @@ interface Said {
 export class TruthCheck {
   readonly #looks: Look[] = [];
   readonly #said: Said[] = [];
+  /** World time at the origin of each process's clock: that of the decision that was told soonest. */
+  readonly #origins = new Map<string, number>();
   /** What distances follow from, at the last look. */
   #shown: readonly unknown[] = [];
 
   /** Gets everything that a daemon reports, when it does; `elapsedMs` is the world's time. */
   hear(event: DaemonEvent, elapsedMs: number): void {
     if (event.kind !== 'evaluated') return;
+    const { at: decided } = event.snapshot;
+    const originMs = elapsedMs - decided.monotonicMs;
+    const knownMs = this.#origins.get(decided.clockId) ?? originMs;
+    this.#origins.set(decided.clockId, Math.min(knownMs, originMs));
     for (const transition of event.evaluation.transitions)
-      this.#said.push({ atMs: elapsedMs, accountId: event.accountId, transition });
+      this.#said.push({ atMs: elapsedMs, decided, accountId: event.accountId, transition });
   }
 
   /** Looks at the exchange, to be called whenever something may have changed there. */
@@ -75,27 +85,31 @@ export class TruthCheck {
   violations({ spec }: World): readonly string[] {
     return [
       ...this.#said.flatMap((said) => this.#unfounded(said)),
-      ...(isOneProcess(spec) ? this.#early(spec) : []),
+      ...(isOneProcess(spec) ? this.#early() : []),
     ];
   }
 
-  /** By the clock of one process a stage begins no earlier than it says, whatever is done to that clock. */
-  #early(spec: World['spec']): readonly string[] {
-    return this.#said.flatMap(({ atMs, accountId, transition }) => {
-      const { ruleId, subject, episode, reason } = transition;
+  #decidedMs({ decided: { clockId, monotonicMs } }: Said): number {
+    return monotonicMs + (this.#origins.get(clockId) ?? Number.NaN);
+  }
+
+  /** In one process a stage is decided no earlier than the config says, whatever is done to the clock of its calendar. */
+  #early(): readonly string[] {
+    return this.#said.flatMap((said) => {
+      const { ruleId, subject, episode, reason } = said.transition;
       if (reason !== 'stageReached') return [];
       const fired = this.#said.find(
         (other) =>
-          other.accountId === accountId &&
+          other.accountId === said.accountId &&
           other.transition.ruleId === ruleId &&
           other.transition.subject === subject &&
           other.transition.episode === episode &&
           other.transition.to === 'firing',
       );
-      return fired !== undefined &&
-        !wasToldLate(spec, fired.atMs) &&
-        atMs - fired.atMs < STAGE_AFTER_MS - STAGE_ERROR_MS
-        ? [`11: ${atMs} ms, ${accountId}: a stage of ${ruleId} began ${atMs - fired.atMs} ms after it fired`]
+      const afterMs =
+        fired === undefined ? Number.POSITIVE_INFINITY : this.#decidedMs(said) - this.#decidedMs(fired);
+      return afterMs < STAGE_AFTER_MS - STAGE_ERROR_MS
+        ? [`11: ${said.atMs} ms, ${said.accountId}: a stage of ${ruleId} began ${afterMs} ms after it fired`]
         : [];
     });
   }
@@ -129,18 +143,6 @@ export class TruthCheck {
           `${wrong.invariant}: ${atMs} ms, ${accountId}: ${ruleId} for ${subject}: ${reason}; at the exchange its distance was ${rangeOf(seen)}`,
         ];
   }
-}
-
-/** What was decided is told when the store has answered, and a process that stands still tells nothing. */
-function wasToldLate({ events = [] }: World['spec'], toldMs: number): boolean {
-  return events.some(
-    (event) =>
-      (event.kind === 'store' ||
-        event.kind === 'suspend' ||
-        (event.kind === 'link' && event.to === 'store')) &&
-      event.atMs <= toldMs &&
-      event.atMs > toldMs - STAGE_AFTER_MS,
-  );
 }
 
 function isOneProcess({ daemons, events = [] }: World['spec']): boolean {
