@@ -40,6 +40,8 @@ export interface PositionRecord {
   /** `null`: none attached. Absent: the exchange said nothing. */
   readonly tpsl?: PositionTpsl | null;
   readonly positionSide?: Enumerated<PositionSide>;
+  /** It has no `positionSide`, and its market may have another position. Absent: no. */
+  readonly sideDoubtful?: true;
 }
 
 export interface PositionTpsl {

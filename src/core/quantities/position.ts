@@ -63,8 +63,8 @@ export class PositionQuantities {
 
   /**
    * `positionSide` LONG or SHORT decides; for BOTH the sign of `amount`, or with `bothSign: unsigned` the side of
-   * basePrice on which the liquidation price lies. Unknown where these contradict each other or nothing confirms the
-   * sign.
+   * basePrice on which the liquidation price lies. Unknown where these contradict each other, where nothing confirms the
+   * sign, and where a reply that leaves the side out may show both sides of a hedge.
    */
   get direction(): Quantity<Direction> {
     this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign);
@@ -210,6 +210,7 @@ function directionOf(
   if (side === 'LONG') return amount < 0 ? unknown('directionContradicted') : known('long');
   if (side === 'SHORT') return known('short');
   if (amount === 0) return unknown('zeroSize');
+  if (amount > 0 && record.sideDoubtful === true) return unknown('directionUnknown');
   const byLiquidation = liquidationSide(record);
   if (amount > 0 && bothSign === 'unsigned') {
     return byLiquidation === undefined ? unknown('directionUnknown') : known(byLiquidation);

@@ -3,6 +3,7 @@ import type {
   MainBalance,
   OpeningPosition,
   PositionList,
+  PositionRecord,
   RecordList,
   SetAsideRecord,
   SpotOrderRecord,
@@ -147,9 +148,21 @@ export function readPositions(value: unknown): Parsed<PositionList> {
   const list = readRecords(value, positionReader, { passOver });
   return ok({
     ...list,
+    records: withDoubtfulSides(list),
     ...(notOpenYet.length === 0 ? {} : { notOpenYet }),
     ...(nulls.length === 0 ? {} : { nulls }),
   });
+}
+
+/** Both sides of a hedge have the liquidation price of the larger one: without `positionSide` nothing tells them apart. */
+function withDoubtfulSides({ records, complete }: RecordList<PositionRecord>): readonly PositionRecord[] {
+  const hasNeighbour = (record: PositionRecord): boolean =>
+    !complete || records.some((other) => other !== record && other.market === record.market);
+  return records.map((record) =>
+    record.positionSide?.known !== true && hasNeighbour(record)
+      ? { ...record, sideDoubtful: true as const }
+      : record,
+  );
 }
 
 /**

@@ -12,6 +12,7 @@ interface Row {
   readonly pnl?: string | undefined;
   readonly liquidation?: string | null | undefined;
   readonly bothSign?: 'signed' | 'unsigned';
+  readonly doubtful?: true;
   readonly gives: string;
 }
 
@@ -28,6 +29,7 @@ const recordOf = (row: Row): PositionRecord => {
         : side === 'odd'
           ? { known: false, raw: 'odd' }
           : { known: true, value: side },
+    ...(row.doubtful && { sideDoubtful: true }),
   });
 };
 
@@ -64,6 +66,11 @@ describe('direction, entered at 100', () => {
     { liquidation: '150', pnl: '400.00', gives: 'long' },
     // Past its liquidation price while it is being liquidated: the entry price still tells.
     { pnl: '-40.00', gives: 'long' },
+    // Without a side, beside another position of its market: the liquidation price may be that of the other side.
+    { side: 'absent', doubtful: true, gives: 'directionUnknown' },
+    { side: 'odd', doubtful: true, gives: 'directionUnknown' },
+    { side: 'absent', doubtful: true, bothSign: 'unsigned', gives: 'directionUnknown' },
+    { side: 'absent', doubtful: true, amount: '-2', liquidation: '121', gives: 'short' },
     // One-way mode, unsigned.
     { bothSign: 'unsigned', gives: 'long' },
     { bothSign: 'unsigned', liquidation: '121', gives: 'short' },

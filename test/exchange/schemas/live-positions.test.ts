@@ -88,3 +88,23 @@ describe('an empty text where null is documented', () => {
     });
   });
 });
+
+describe('the short side of a hedge whose record lost its side passed for a long near liquidation', () => {
+  const { positionSide: _, ...unsided } = { ...POSITION, positionSide: 'SHORT' };
+  const beside = { ...POSITION, positionId: 5, positionSide: 'LONG' };
+  const doubtful = (...items: readonly unknown[]) =>
+    read(...items).records.map(({ sideDoubtful = false }) => sideDoubtful);
+
+  test.each([
+    ['beside another position of its market', [unsided, beside], [true, false]],
+    ['beside another one that lost it', [unsided, { ...unsided, positionId: 5 }], [true, true]],
+    ['beside a record that cannot be read', [unsided, { ...beside, market: null }], [true]],
+    ['with a side that nobody knows', [{ ...unsided, positionSide: 'UP' }, beside], [true, false]],
+  ])('its side is in doubt %s', (_where, items, expected) => {
+    expect(doubtful(...items)).toEqual(expected);
+  });
+
+  test('alone in its market it is not: its sign and its prices tell', () => {
+    expect(doubtful(unsided, { ...beside, market: 'ETH_PERP' })).toEqual([false, false]);
+  });
+});
