@@ -113,6 +113,7 @@ export async function openCrash(redis: RedisPart, closers: Closers): Promise<Cra
       const trail = {
         events: [],
         covers: new Set<string>(),
+        alone: new Set<string>(),
         overshoots,
         lowestTarget: (_positionId: number, atMs: number) => targetAt(atMs),
         open: [],

@@ -19,6 +19,8 @@ export interface AuditTrail {
   readonly covers: ReadonlySet<string>;
   /** Client order ids of orders that may add up with others. */
   readonly overshoots: ReadonlySet<string>;
+  /** Client order ids of orders that were sent by processes without the store. */
+  readonly alone: ReadonlySet<string>;
   /** The lowest target that was committed for a position up to a time. */
   readonly lowestTarget: (positionId: number, atMs: number) => Decimal | undefined;
   /** Intents that had not ended, with the last target of each. */
@@ -49,21 +51,14 @@ export interface AuditedWorld extends Pick<World, 'audit' | 'startMs'> {
 
 export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
-  const events = [
-    ...eventsIn(read.flatMap((records) => records.chained)),
-    ...eventsIn(read.flatMap((records) => records.attached)),
-  ];
-  const idsOf = (wanted: (event: AuditEvent) => boolean): ReadonlySet<string> =>
-    new Set(
-      events.flatMap((event) =>
-        event.order !== undefined && wanted(event) ? [event.order.clientOrderId] : [],
-      ),
-    );
+  const attached = eventsIn(read.flatMap((records) => records.attached));
+  const events = [...eventsIn(read.flatMap((records) => records.chained)), ...attached];
   const targets = Map.groupBy(targetsOf(events), ({ positionId }) => positionId);
   return {
     events,
-    covers: idsOf((event) => event.kind === 'placing' && isOfCover(event)),
-    overshoots: idsOf((event) => event.kind === 'overshoot'),
+    covers: idsOf(events, (event) => event.kind === 'placing' && isOfCover(event)),
+    overshoots: idsOf(events, ({ kind }) => kind === 'overshoot'),
+    alone: idsOf(attached, ({ kind }) => kind === 'placing'),
     lowestTarget: (positionId, atMs) => {
       let lowest: Decimal | undefined;
       const untilMs = atMs + storeAheadMs(world, atMs) + CLOCK_ERROR_MS;
@@ -74,6 +69,14 @@ export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
     },
     open: openIntentsOf(eventsIn(read.flatMap((records) => records.inForce))),
   };
+}
+
+function idsOf(events: readonly AuditEvent[], isWanted: (event: AuditEvent) => boolean): ReadonlySet<string> {
+  return new Set(
+    events.flatMap((event) =>
+      event.order !== undefined && isWanted(event) ? [event.order.clientOrderId] : [],
+    ),
+  );
 }
 
 function eventsIn(records: readonly AuditRecord[]): readonly AuditEvent[] {

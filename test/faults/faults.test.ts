@@ -20,7 +20,7 @@ const ALL_FOUND = [
   7, 27, 31, 54, 109, 399, 490, 1_001, 2_459, 2_560, 50_372, 50_437, 51_743, 53_745, 200_129, 200_431,
   200_874, 1_000_014, 1_000_048, 1_000_438, 1_000_585, 1_000_899, 1_002_420, 1_002_467, 1_002_611, 1_004_478,
   1_020_117, 1_021_940, 1_022_117, 1_006_407, 1_031_211, 1_033_176, 1_032_046, 1_037_203, 1_037_365,
-  1_047_106, 1_104_597,
+  1_047_106, 1_104_597, 1_106_759,
 ];
 const FOUND = sliceOf(ALL_FOUND, 7, 'worlds where something did not hold');
 
@@ -110,6 +110,7 @@ describe('the ledger shows', () => {
     events: [],
     covers: new Set(),
     overshoots: new Set(),
+    alone: new Set(),
     lowestTarget: () => undefined,
     open: [],
   };
@@ -156,11 +157,36 @@ describe('the ledger shows', () => {
     const two = [placed(2, 'bw1.second'), placed(3, 'bw1.third')];
     const cancelled = entry({ kind: 'order_cancelled', orderId: 1, clientOrderId: 'bw1.first' });
     const found = (entries: readonly LedgerEntry[]) =>
-      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0, 'together');
+      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0, {
+        mayBeApart: false,
+        isOneSided: () => false,
+      });
     expect(found([first, ...two])).toEqual([]);
     expect(found([first, cancelled, ...two])).toEqual([
       expect.stringContaining('1 is to be closed of 1, the target is 0.5'),
     ]);
+  });
+
+  test('in a one-sided partition what either side sends, if it is too much by itself', () => {
+    const placed = (orderId: number, clientOrderId: string): LedgerEntry =>
+      entry({
+        kind: 'order_placed',
+        orderId,
+        clientOrderId,
+        side: 'sell',
+        amount: formatDecimal(decimal('0.4')),
+        details: { reduceOnly: true },
+      });
+    const found = (alone: readonly string[], isOneSided: boolean) => {
+      const trail = { ...TRAIL, alone: new Set(alone), lowestTarget: () => decimal('0.5') };
+      const entries = [opened(1, 'long', '1'), placed(1, 'bw1.first'), placed(2, 'bw1.second')];
+      return ledgerViolations(entries, trail, 0, { mayBeApart: true, isOneSided: () => isOneSided });
+    };
+    const tooMuch = [expect.stringContaining('0.8 is to be closed of 1, the target is 0.5')];
+    expect(found(['bw1.first'], true)).toEqual([]);
+    expect(found(['bw1.first'], false)).toEqual(tooMuch);
+    expect(found([], true)).toEqual(tooMuch);
+    expect(found(['bw1.first', 'bw1.second'], true)).toEqual(tooMuch);
   });
 
   test('a fill that raises the net exposure of a hedged market', () => {

@@ -7,7 +7,7 @@ import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.t
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
-import { ledgerViolations } from './ledger-check.ts';
+import { type Hosts, ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { type FaultWorld, TROUBLED_MS } from './parts.ts';
 import { ToldCheck } from './told-check.ts';
@@ -105,7 +105,7 @@ export async function judgePlayed(
   const trail = await auditTrailOf({ audit, startMs, spec });
   const entries = exchange.model.ledger();
   const violations = [
-    ...ledgerViolations(entries, trail, startMs, hostsOf(spec)).map((words) => `1 or 4: ${words}`),
+    ...ledgerViolations(entries, trail, startMs, hostsOf(spec, startMs)).map((words) => `1 or 4: ${words}`),
     ...calmViolations(played, trail),
     ...endViolations(played, trail),
     ...nonceViolations(log),
@@ -141,12 +141,29 @@ function keepUp(world: World): void {
   });
 }
 
+/** After the store is there again: it has to be steady, what runs has to end, and the first in line goes first. */
+const HANDED_BACK_AFTER_MS = 8_000;
+
 /** Two hosts of which one does not reach the store may both act: the design bounds that by the targets, and audits it. */
-function hostsOf({ daemons, events = [] }: WorldSpec): 'together' | 'apart' {
+function hostsOf({ daemons, events = [] }: WorldSpec, startMs: number): Hosts {
   const losesStore = events.some(
     ({ kind, ...event }) => kind === 'store' || ('to' in event && event.to === 'store'),
   );
-  return daemons.length > 1 && losesStore ? 'apart' : 'together';
+  if (daemons.length === 1 || !losesStore) return { mayBeApart: false, isOneSided: () => false };
+  const isCutOff = (name: string, atMs: number): boolean => {
+    const own = events.filter(
+      (event) => event.kind === 'link' && event.to === 'store' && event.daemon === name && event.atMs <= atMs,
+    );
+    const last = own.toSorted((a, b) => a.atMs - b.atMs).at(-1);
+    return last?.kind === 'link' && (last.state !== 'up' || atMs - last.atMs < HANDED_BACK_AFTER_MS);
+  };
+  return {
+    mayBeApart: true,
+    isOneSided: (atMs) => {
+      const cutOff = daemons.filter(({ name }) => isCutOff(name, atMs - startMs));
+      return cutOff.length > 0 && cutOff.length < daemons.length;
+    },
+  };
 }
 
 /**

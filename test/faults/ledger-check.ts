@@ -15,6 +15,7 @@ interface HeldPosition {
 
 interface OpenOrder {
   readonly positionId: number;
+  readonly clientOrderId: string;
   left: Decimal;
 }
 
@@ -32,20 +33,30 @@ interface Books {
   readonly netAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
   readonly trail: AuditTrail;
-  readonly hosts: 'together' | 'apart';
+  readonly hosts: Hosts;
 }
+
+/** Whether hosts may have acted without knowing of one another. */
+export interface Hosts {
+  readonly mayBeApart: boolean;
+  /** Whether one of them did not reach the store at this time, or has not handed back since, and another one did. */
+  readonly isOneSided: (atMs: number) => boolean;
+}
+
+const APART: Hosts = { mayBeApart: true, isOneSided: () => false };
 
 /**
  * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
  * one that opens something or leaves a larger net exposure of its market than there was when it was placed, a position below the lowest target committed so
  * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two; where
- * hosts may have acted apart, neither knowing of the other, everything after an overshoot is, too.
+ * hosts may have acted apart, neither knowing of the other, everything after an overshoot is, too. In a one-sided
+ * partition the orders of either side have to fit by themselves (design: invariant 4 leaves out what they add up to).
  */
 export function ledgerViolations(
   entries: Iterable<LedgerEntry>,
   trail: AuditTrail,
   startMs: number,
-  hosts: 'together' | 'apart' = 'apart',
+  hosts: Hosts = APART,
 ): readonly string[] {
   const found: string[] = [];
   const books: Books = {
@@ -78,7 +89,7 @@ function follow(books: Books, entry: LedgerEntry): void {
 function followCancelled({ orders, overshoots, filled, hosts }: Books, { orderId = -1 }: LedgerEntry): void {
   orders.delete(orderId);
   // What is left of one that filled in part was cancelled, and the part was not.
-  if (hosts === 'together' && !filled.has(orderId)) overshoots.delete(orderId);
+  if (!hosts.mayBeApart && !filled.has(orderId)) overshoots.delete(orderId);
 }
 
 function isExcused({ disturbed, overshoots }: Books, positionId: number): boolean {
@@ -130,21 +141,37 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
     books.overshoots.set(orderId, positionId);
     return;
   }
-  books.orders.set(orderId, { positionId, left: decimal(amount) });
+  books.orders.set(orderId, { positionId, clientOrderId, left: decimal(amount) });
   const target = trail.lowestTarget(positionId, entry.atMs);
   const size = books.positions.get(positionId)?.size ?? ZERO;
   // Reduce-only orders beside one another cannot take a position past 0.
   if (target === undefined || target.eq(ZERO) || isExcused(books, positionId)) return;
+  const open = openFor(books, positionId);
+  if (size.minus(open).gte(target)) return;
+  if (books.hosts.isOneSided(entry.atMs)) {
+    const isAlone = (id: string): boolean => trail.alone.has(id);
+    const sides = [openFor(books, positionId, isAlone), openFor(books, positionId, (id) => !isAlone(id))];
+    if (sides.every((side) => size.minus(side).gte(target))) {
+      books.overshoots.set(orderId, positionId);
+      return;
+    }
+  }
+  books.say(
+    entry,
+    `position ${positionId}: ${formatDecimal(open)} is to be closed of ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,
+  );
+}
+
+function openFor(
+  { orders }: Books,
+  positionId: number,
+  counts: (clientOrderId: string) => boolean = () => true,
+): Decimal {
   let open = ZERO;
-  for (const order of books.orders.values()) {
-    if (order.positionId === positionId) open = open.plus(order.left);
+  for (const order of orders.values()) {
+    if (order.positionId === positionId && counts(order.clientOrderId)) open = open.plus(order.left);
   }
-  if (size.minus(open).lt(target)) {
-    books.say(
-      entry,
-      `position ${positionId}: ${formatDecimal(open)} is to be closed of ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,
-    );
-  }
+  return open;
 }
 
 function followFill(books: Books, entry: LedgerEntry): void {
