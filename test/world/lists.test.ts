@@ -24,7 +24,7 @@ const CLOSING = `
   - id: near
     on: position
     when: { liquidationDistance: { below: 4%, clearAbove: 6% } }
-    do: [{ reduce: { to: 0%, slippage: 1% } }]
+    do: [{ notify: {} }, { reduce: { to: 0%, slippage: 1% } }]
     severity: critical
 `;
 const COVER = `
@@ -287,6 +287,20 @@ describe('a position that is closed', () => {
       const ends = await endsOf(world);
       expect(ends.map((ms) => ms < 2_000)).toEqual([true, true]);
       expect(await events(world, 'positionAbsent')).toEqual([]);
+    });
+
+    test('alone, and the process began anew within the three minutes: resolved, and not gone', async () => {
+      const events_: TimedEvent[] = [
+        { atMs: BREACH_MS + 60_000, kind: 'kill', daemon: 'north' },
+        { atMs: BREACH_MS + 66_000, kind: 'start', daemon: 'north' },
+      ];
+      const prices = [breachAt(BREACH_MS)];
+      const world = await run({ rules: CLOSING, prices, events: events_, durationMs: BREACH_MS + 230_000 });
+      const notices = world.daemons.flatMap((daemon) => daemon.notices);
+      expect(notices.filter(({ kind, ending }) => kind === 'resolved' && ending === 'gone')).toEqual([]);
+      expect(notices.filter(({ kind }) => kind === 'resolved').map(({ words }) => words)).toEqual([
+        expect.stringMatching(/^sold 0\.5 BTC_PERP .*; nothing is left$/),
+      ]);
     });
 
     test('alone: an empty list proves nothing, and nobody is alarmed until three minutes confirm it', async () => {

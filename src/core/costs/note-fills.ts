@@ -27,8 +27,8 @@ const EXTRA_PLACES = 4;
  * without an explanation was closed by others.
  */
 export function noteFills(before: LaneState, after: LaneState, scene: LaneScene): LaneState {
-  if (before.read === null || after.read === null || after.read === before.read) return after;
-  const fallen = [...before.read.positions, ...closedByOurs(before, scene)];
+  if (after.read === null || after.read === before.read) return after;
+  const fallen = [...(before.read?.positions ?? []), ...closedByOurs(before, scene)];
   const added = fallen.flatMap((position) => costsOf(position, before, after, scene));
   if (added.length === 0) return after;
   for (const { cost, positionId, key, ruleId } of added) {
@@ -71,6 +71,7 @@ function costsOf(
     key: order.key,
     ruleId: order.ruleId,
     passedLiquidation: false,
+    ...(now === undefined && { closed: true as const }),
     cost: {
       id: `${order.request.clientOrderId}@${after.read?.sentAtMs ?? scene.nowMs}`,
       clientOrderId: order.request.clientOrderId,

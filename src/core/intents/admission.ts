@@ -1,5 +1,6 @@
 import { type AskedTarget, approvedTarget, isAnother, restRefusal } from '../approvals/question.ts';
 import type { GateReason } from '../audit/audit-event.ts';
+import { isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
 import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
@@ -138,11 +139,13 @@ export function boundChange(state: LaneState, { settings, nowMs, audit }: LaneSc
   if (change === null) return state;
   const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
   if (!isFruitless && nowMs - change.startedMs < settings.intentTtlMs) return state;
+  const wanted = state.intents.filter(isOpen);
+  const isUnseen = wanted.length > 0 && wanted.every(({ positionId }) => isPresumedClosed(state, positionId));
   audit.emit({
     kind: 'setChanged',
     reason: 'givenUp',
     words: `not completed after ${change.rounds} cancels: the gate counts again`,
-    alarm: true,
+    alarm: !isUnseen,
   });
   return { ...state, change: null };
 }

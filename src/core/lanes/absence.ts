@@ -1,4 +1,5 @@
 import type { Recorder } from '../audit/audit-event.ts';
+import type { PendingCost } from '../costs/action-cost.ts';
 import { isOpen } from '../intents/intent.ts';
 import { mayHaveFilled, outstandingBase } from '../orders/outstanding.ts';
 import { CLOSURE_EXPLAINED_MS, isConfirmedClosed } from '../quantities/closure.ts';
@@ -45,11 +46,13 @@ export function withHeld(read: MarketRead, { absent = [] }: LaneState): MarketRe
 
 /** A cancel waits that would take down stops of a position that no read shows now, unless one that is seen needs it. */
 export function isCancelHeldBack(state: LaneState): boolean {
-  const isStanding = state.orders.some(({ positionId, presumedFilled }) => {
+  const isStanding = state.orders.some(({ positionId, presumedFilled, role, amount, baseSizeBase }) => {
     const absence = absenceOf(state, positionId);
     // After a restart nothing has been read.
     const isMissed = absence?.phase === 'held' && (state.read !== null || absence.reads > 0);
-    return !presumedFilled && isMissed;
+    // What was to close all of it has probably done so.
+    const isDone = role === 'reduce' && absence?.sinceMs !== null && toDecimal(amount).gte(baseSizeBase);
+    return !presumedFilled && isMissed && !isDone;
   });
   return (
     isStanding &&
@@ -128,14 +131,14 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
   const isByOurs = closers.length > 0;
   // What the exchange hides in a crash it hides in an empty list: only one that shows others says what is gone.
   if (before.phase === 'explained' || (isByOurs && observation.positions.length > 0)) {
-    const isCertain = next.reads >= CERTAIN_READS && showsOthers(observation);
+    const isCertain = before.phase === 'explained' && showsOthers(observation);
     if (isCertain) tell(state, next, 'closedByOurs', audit);
     else if (before.phase !== 'explained' && leavesOrders(state, positionId)) {
       tell(state, next, 'explained', audit);
     }
     return { ...next, phase: isCertain ? 'closed' : 'explained' };
   }
-  if (before.reads === 0 && isByOurs) tellProbable(next, closers, audit);
+  if (isByOurs) tellProbable(next, closers, audit);
   else if (before.reads === 0) tell(state, next, 'presumedClosed', audit);
   const isBlind = !isByOurs && forMs >= TELL_AFTER_MS;
   const isTold = before.told || (isBlind && tellBlind(state, next, audit));
@@ -145,9 +148,6 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
 function leavesOrders({ orders }: LaneState, positionId: string): boolean {
   return orders.filter((order) => order.positionId === positionId && !order.presumedFilled).length > 1;
 }
-
-/** So many lists in a row: one may be from before the newest change. */
-const CERTAIN_READS = 2;
 
 function showsOthers({ ofMarket, positions }: ReadObservation): boolean {
   return ofMarket !== true && positions.length > 0;
@@ -212,9 +212,10 @@ function tell(state: LaneState, absence: Absence, reason: keyof typeof WORDS, au
   });
 }
 
-/** Of a standing stop people hear at once; what a rule reduces they have heard of. */
-function tellProbable({ positionId }: Absence, closers: readonly OwnOrder[], audit: Recorder): void {
+/** Of a standing stop people hear, once two lists agree; what a rule reduces they have heard of. */
+function tellProbable({ positionId, reads }: Absence, closers: readonly OwnOrder[], audit: Recorder): void {
   const stop = closers.find(({ role }) => role === 'cover');
+  if (reads !== (stop === undefined ? 1 : 2)) return;
   const closer = stop === undefined ? 'an order of ours' : `our stop at ${stop.request.activationPrice}`;
   const words = `position ${positionId} is not in the list any more, which is empty: ${closer} has probably closed it. An empty list proves nothing: its targets and stops stay until a list shows another position, or three reads and 3 minutes agree`;
   audit.emit({
@@ -237,6 +238,9 @@ function tellBlind(state: LaneState, { positionId }: Absence, audit: Recorder): 
   return true;
 }
 
+/** What confirms a closing later, for its own clock, finds here that it was ours. */
+const CLOSING_KNOWN_MS = 2 * CLOSURE_EXPLAINED_MS;
+
 /** Positions that our orders may have closed, so that time need not confirm it. Those in `shown` are open. */
 export function explainedClosures(
   lanes: Iterable<LaneState>,
@@ -249,11 +253,19 @@ export function explainedClosures(
       .filter(({ phase, sinceMs }) => phase !== 'held' && nowMs - (sinceMs ?? nowMs) <= CLOSURE_EXPLAINED_MS)
       .map(({ positionId }) => positionId);
     const ids = new Set([...lane.orders, ...(lane.ended ?? [])].map(({ positionId }) => positionId));
-    const possible = [...ids].filter(
-      (id) => !shown.has(id) && !known.includes(id) && explainsClosure(lane, id, settings),
-    );
-    return known.concat(possible);
+    const possible = [...ids].filter((id) => explainsClosure(lane, id, settings));
+    const certain = (lane.costs ?? [])
+      .filter((closing) => closing.closed === true && isNewestClosing(lane, closing, nowMs))
+      .map(({ positionId }) => positionId);
+    return [...new Set([...known, ...possible, ...certain])].filter((id) => !shown.has(id));
   });
+}
+
+/** What was opened again under the same id and is gone once more has not been closed by it. */
+function isNewestClosing(lane: LaneState, { positionId, cost }: PendingCost, nowMs: number): boolean {
+  const sinceMs = absenceOf(lane, positionId)?.sinceMs ?? 0;
+  const isShown = findPosition(lane.read, positionId) !== undefined;
+  return !isShown && sinceMs <= cost.filledMs && nowMs - cost.filledMs <= CLOSING_KNOWN_MS;
 }
 
 /** An order that is not among those left may have filled before: it may explain why the next reads lack its position. */

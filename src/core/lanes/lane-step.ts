@@ -231,6 +231,7 @@ function accepted(state: LaneState, step: PlaceStep, placed: PlacedOrder, scene:
   const arrivedOrder = changeOrder(base, order, (known) => ({
     ...arrived(known, state, scene),
     amount,
+    ambiguous: false,
     mayHaveVanished: false,
   }));
   // Filled in part or trimmed, it says that the position is not, or not any more, what was read: read before going on.

@@ -83,7 +83,7 @@ export function placeStep(state: LaneState, want: Want, turn: Turn, ahead: boole
     activatedMs: null,
     reachedMs: null,
     presumedFilled: false,
-    ambiguous: false,
+    ambiguous: want.resend?.ambiguous === true,
     overshoot: why !== undefined,
     ...(want.isTrial === true ? { trial: true } : {}),
     ...(want.resend?.status === 'open' ? { wasOpen: true } : {}),

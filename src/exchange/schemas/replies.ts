@@ -148,16 +148,23 @@ export function readPositions(value: unknown): Parsed<PositionList> {
   const list = readRecords(value, positionReader, { passOver });
   return ok({
     ...list,
-    records: withDoubtfulSides(list),
+    records: withDoubtfulSides(list.records, value),
     ...(notOpenYet.length === 0 ? {} : { notOpenYet }),
     ...(nulls.length === 0 ? {} : { nulls }),
   });
 }
 
 /** Both sides of a hedge have the liquidation price of the larger one: without `positionSide` nothing tells them apart. */
-function withDoubtfulSides({ records, complete }: RecordList<PositionRecord>): readonly PositionRecord[] {
-  const hasNeighbour = (record: PositionRecord): boolean =>
-    !complete || records.some((other) => other !== record && other.market === record.market);
+function withDoubtfulSides(
+  records: readonly PositionRecord[],
+  items: readonly unknown[],
+): readonly PositionRecord[] {
+  const hasNeighbour = ({ positionId, market }: PositionRecord): boolean =>
+    items.some((item) => {
+      const ofMarket = asName(child(item, 'market')) ?? market;
+      const isOther = asId(child(item, 'positionId')) !== positionId;
+      return isOther && ofMarket === market && !isZero(child(item, 'amount'));
+    });
   return records.map((record) =>
     record.positionSide?.known !== true && hasNeighbour(record)
       ? { ...record, sideDoubtful: true as const }

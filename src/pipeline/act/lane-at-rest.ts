@@ -1,6 +1,7 @@
 import type { DeliveryState } from '../../core/approvals/judge.ts';
 import type { Controls } from '../../core/controls/controls.ts';
 import { actionKey, type LaneRequest } from '../../core/intents/intent.ts';
+import { isHeld } from '../../core/lanes/absence.ts';
 import { type LaneMoment, onClock } from '../../core/lanes/lane-clock.ts';
 import type { Cover, LaneState, MarketRead, ReadPosition } from '../../core/lanes/lane-state.ts';
 import { marketRead, type ReadObservation } from '../../core/lanes/market-read.ts';
@@ -143,8 +144,10 @@ export function canAct({ rules }: WatchedAccount): boolean {
 
 /** Nothing is wanted, nothing of ours is open: the lane need not be looked at. */
 export function hasNothingToDo(lane: LaneState): boolean {
-  const { intents, covers, cancels, orders, inProgress, heldBy, change } = lane;
-  const kept = intents.length + covers.length + cancels.length + orders.length;
+  const { intents, covers, cancels, orders, ended = [], inProgress, heldBy, change } = lane;
+  // What an ended order may have closed is not certain before reads have shown it.
+  const unsettled = ended.filter(({ positionId }) => isHeld(lane, positionId));
+  const kept = intents.length + covers.length + cancels.length + orders.length + unsettled.length;
   return kept === 0 && inProgress === null && heldBy === null && change === null;
 }
 

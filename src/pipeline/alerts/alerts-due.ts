@@ -278,8 +278,8 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     ...(market === '' ? {} : { market }),
     episode: 0,
     stage: 0,
-    // What a list lacks may be gone: as loud as a stop that filled.
-    severity: (kind === 'positionAbsent' ? undefined : rule?.spec.severity) ?? 'critical',
+    // As loud as the stop that filled, which is told when it is certain.
+    severity: (reason === 'probablyClosedByOurs' ? undefined : rule?.spec.severity) ?? 'critical',
     mode: rule?.mode ?? scene.account.rules.settings.mode,
     labels: labelsOf(scene.account, ruleId),
     words: alarmWords(event),

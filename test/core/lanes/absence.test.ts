@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { explainedClosures } from '../../../src/core/lanes/absence.ts';
+import { explainedClosures, isCancelHeldBack } from '../../../src/core/lanes/absence.ts';
 import {
   advanceAccount,
   newAccountLane,
@@ -12,6 +12,7 @@ import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { known } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { PositionView } from '../../../src/core/rules/subject.ts';
+import { hasNothingToDo } from '../../../src/pipeline/act/lane-at-rest.ts';
 import { at, Driver, gone } from './driver.ts';
 import { action, all, half, protect, readAt, view } from './fixtures.ts';
 
@@ -213,6 +214,17 @@ describe('a position that a complete list does not show', () => {
       driver.read().read();
       expect(next()).toBe('idle');
     });
+
+    test('not the one of a reduction that has probably closed it', () => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place();
+      driver.ordersAreTaken().later(5_000).read();
+      expect(isCancelHeldBack(driver.state)).toBe(false);
+      const stopped = new Driver().read(at({})).ask(action(protect));
+      stopped.place();
+      stopped.later(5_000).read();
+      expect(isCancelHeldBack(stopped.state)).toBe(true);
+    });
   });
 
   test('keeps an owner informed: once when it vanishes, once when it is back', () => {
@@ -256,6 +268,55 @@ describe('a position that an order of ours may have closed', () => {
       expect(ends(driver)).toEqual(['reached:positionGone']);
       expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs', 'confirmed']);
       expect(driver.reasons('priced')).toEqual(['filled']);
+    });
+
+    test('what it filled is told although the process died meanwhile', () => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place();
+      driver.later(5_000).read();
+      driver.state = recover(driver.state, driver.context.settings, driver.nowMs).state;
+      driver.later(5_000).read(elsewhere);
+      expect(driver.reasons('priced')).toEqual(['filled']);
+    });
+
+    test('a lane whose rule has ended meanwhile looks on until that is certain', () => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place({ status: { known: true, value: 'FILLED' } });
+      driver.later(5_000).read().later(170_000).ask();
+      driver.later(1).ask();
+      expect(hasNothingToDo(driver.state)).toBe(false);
+      driver.later(10_000).read(elsewhere);
+      expect(driver.reasons('priced')).toEqual(['filled']);
+    });
+
+    test('two lists that show others are two that are not empty', () => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place();
+      driver.later(5_000).read().later(1_000).read(elsewhere);
+      expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs']);
+      driver.later(1_000).read(elsewhere);
+      expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs', 'closedByOurs']);
+    });
+
+    test('empty lists by turns alarm nobody, two in a row do, where the market is at a stop', () => {
+      const driver = new Driver().read(at({})).ask(action(protect));
+      driver.place();
+      const near = at({ mark: '970.5' });
+      for (let turn = 0; turn < 5; turn += 1) driver.later(2_000).read(near).later(500).read();
+      expect(driver.events.filter(({ alarm }) => alarm)).toEqual([]);
+      driver.later(500).read();
+      expect(driver.events.filter(({ alarm }) => alarm)).toMatchObject([{ reason: 'probablyClosedByOurs' }]);
+    });
+
+    test('its closing is known as ours to what confirms it later', () => {
+      const driver = new Driver().read(at({})).ask(action(all));
+      driver.place();
+      for (const ms of [5_000, 90_000, 95_000]) driver.later(ms).read();
+      const { state, context } = driver;
+      const later = { ...state, orders: [], absent: [] };
+      const known = (nowMs: number) => explainedClosures([later], new Set(), context.settings, nowMs);
+      expect(known(driver.nowMs + 60_000)).toEqual(['42']);
+      expect(known(driver.nowMs + 600_000)).toEqual([]);
     });
 
     test('back in the list it is acted on as before', () => {

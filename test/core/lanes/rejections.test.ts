@@ -169,3 +169,19 @@ test('a stop that is sent again under its own id and refused for anything but th
     expect(driver.state.orders).toMatchObject([{ status: 'unsure' }]);
   }
 });
+
+test('an order that an unanswered cancel had taken down counted as standing for good, once its id had been asked for twice', () => {
+  const driver = new Driver().read(at({})).ask(action(half));
+  driver.place();
+  const orders = driver.state.orders.map((order) => ({ ...order, ambiguous: true }));
+  driver.state = { ...driver.state, orders };
+  for (let time = 0; time < 2; time += 1) {
+    driver.later(20_000).read(at({}));
+    expect(driver.refuse({ name: 'duplicateClientOrderId', code: 36 }).isResend).toBe(true);
+    expect(driver.state.orders).toMatchObject([{ status: 'open', ambiguous: true }]);
+  }
+  // Orders are judged, so what is cancelled can be put up again.
+  expect(driver.cancel().why).toBe('ambiguousMove');
+  driver.answerRead(at({}));
+  expect(driver.place().isResend).toBe(false);
+});

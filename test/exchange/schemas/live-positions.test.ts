@@ -99,12 +99,17 @@ describe('the short side of a hedge whose record lost its side passed for a long
     ['beside another position of its market', [unsided, beside], [true, false]],
     ['beside another one that lost it', [unsided, { ...unsided, positionId: 5 }], [true, true]],
     ['beside a record that cannot be read', [unsided, { ...beside, market: null }], [true]],
+    ['beside one that is being opened', [unsided, { ...OPENING, market: POSITION.market }], [true]],
     ['with a side that nobody knows', [{ ...unsided, positionSide: 'UP' }, beside], [true, false]],
   ])('its side is in doubt %s', (_where, items, expected) => {
     expect(doubtful(...items)).toEqual(expected);
   });
 
-  test('alone in its market it is not: its sign and its prices tell', () => {
-    expect(doubtful(unsided, { ...beside, market: 'ETH_PERP' })).toEqual([false, false]);
+  test.each([
+    ['another market', { ...beside, market: 'ETH_PERP' }],
+    ['a bad record of another market', { ...beside, market: 'ETH_PERP', amount: 'x' }],
+    ['a closed position', { ...beside, amount: '0' }],
+  ])('beside %s it is not: its sign and its prices tell', (_what, item) => {
+    expect(doubtful(unsided, item)[0]).toBe(false);
   });
 });
