@@ -165,10 +165,9 @@ function withDoubtfulSides(
       const isOther = asId(child(item, 'positionId')) !== positionId;
       return isOther && ofMarket === market && !isZero(child(item, 'amount'));
     });
+  const inDoubt = (record: PositionRecord): PositionRecord => ({ ...record, sideDoubtful: true });
   return records.map((record) =>
-    record.positionSide?.known !== true && hasNeighbour(record)
-      ? { ...record, sideDoubtful: true as const }
-      : record,
+    record.positionSide?.known !== true && hasNeighbour(record) ? inDoubt(record) : record,
   );
 }
 
