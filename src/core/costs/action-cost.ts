@@ -51,8 +51,8 @@ export interface PendingCost {
   readonly positionId: string;
   readonly key: string;
   readonly ruleId: string;
-  /** It left nothing of its position. Absent: something is left. */
-  readonly closed?: true;
+  /** Whether it left nothing of its position. Absent: an older version wrote it. */
+  readonly closed?: boolean;
   /** A mark past the liquidation price of before was seen. */
   readonly passedLiquidation: boolean;
 }

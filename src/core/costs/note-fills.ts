@@ -71,7 +71,7 @@ function costsOf(
     key: order.key,
     ruleId: order.ruleId,
     passedLiquidation: false,
-    ...(now === undefined && { closed: true as const }),
+    closed: now === undefined,
     cost: {
       id: `${order.request.clientOrderId}@${after.read?.sentAtMs ?? scene.nowMs}`,
       clientOrderId: order.request.clientOrderId,
