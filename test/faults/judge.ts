@@ -251,8 +251,9 @@ function heldBackViolations({ startMs, log, faultWorld: { observed, spec } }: Pl
 }
 
 /** A daemon that does not reach the store learns of a pause when it reaches it again and has settled. */
-function pausesOf({ events = [] }: WorldSpec) {
+function pausesOf({ daemons, events = [] }: WorldSpec) {
   const losses = troublesOf(events, edgeOfStore);
+  const isOff = isOffOf(events);
   return events.flatMap((event) => {
     if (event.kind !== 'pause') return [];
     const { account, atMs } = event;
@@ -261,9 +262,22 @@ function pausesOf({ events = [] }: WorldSpec) {
         .filter((other) => other.kind === 'unpause' && other.account === account && other.atMs > atMs)
         .map((other) => other.atMs),
     );
-    const unknown = losses.filter((loss) => loss.fromMs < atMs + LEARNT_MS && loss.toMs > atMs);
+    // Said while no daemon ran, it is not in what one that is started during a loss has on its disk either.
+    const isUnheard = daemons.length === 1 && isOff(atMs);
+    const unknown = losses.filter(
+      ({ fromMs, toMs: foundMs }) =>
+        foundMs > atMs && (fromMs < atMs + LEARNT_MS || (isUnheard && isOff(fromMs))),
+    );
     return [{ account, fromMs: Math.max(atMs, ...unknown.map((loss) => loss.toMs)), toMs }];
   });
+}
+
+/** Whether a daemon that is the only one is stopped or killed at a time, and since before it. */
+function isOffOf(events: readonly TimedEvent[]): (atMs: number) => boolean {
+  const turns = events
+    .filter(({ kind }) => kind === 'stop' || kind === 'kill' || kind === 'start')
+    .toSorted((a, b) => a.atMs - b.atMs);
+  return (atMs) => (turns.findLast((turn) => turn.atMs < atMs)?.kind ?? 'start') !== 'start';
 }
 
 function edgeOfStore(event: TimedEvent): Edge {

@@ -49,7 +49,9 @@ export function decide(inputs: DecideInputs): Decided {
   const closedByUs = explainedClosures(stored.lanes.values(), shownIds, settings, inputs.moment.nowMs);
   const state = documents.evaluation ?? emptyAccountState(account.id);
   const laneNowMs = inputs.moment.nowMs;
-  const snapshot = withoutOvertaken(snapshotOf(observation, stored, closedByUs), state, laneNowMs);
+  const isNew = observation.positions?.isNew === true;
+  const observed = snapshotOf(observation, stored, closedByUs);
+  const snapshot = withoutOvertaken(observed, state, { laneNowMs, isNew });
   const options = { leastIntervalMs: account.leastIntervalMs, laneNowMs };
   const judged = { snapshot, state, now, options };
   const evaluation = evaluate(judged, rules);

@@ -168,7 +168,8 @@ test.for(Array.from({ length: 24 }, (_, index) => index + 1))('account %i, by it
     const { now } = account;
     const laneNowMs = dice.hits(0.7) ? now.wallMs + dice.of(0, 0, -2_000, 500) : undefined;
     const read = account.snapshot(own);
-    const snapshot = laneNowMs === undefined ? read : withoutOvertaken(read, state, laneNowMs);
+    const snapshot =
+      laneNowMs === undefined ? read : withoutOvertaken(read, state, { laneNowMs, isNew: true });
     const options = { leastIntervalMs: dice.of(0, 800), ...(laneNowMs === undefined ? {} : { laneNowMs }) };
     const evaluation = evaluate({ snapshot, state, now, options }, compiled);
     kept.add('evaluated', evaluation);

@@ -15,18 +15,26 @@ test.for([
   [10_000, 1_003, 'notRead', 'is older'],
   [10_000, 400, 'read', 'is newer'],
   [9_000, 5, 'notRead', 'is older than one of this moment'],
-  [8_999, 5_000, 'read', 'was judged before the shared clock stepped back'],
+  [8_999, 5_000, 'read', 'is new, and the shared clock stepped back'],
 ] as const)('at %i a read of %i ms is %s: it %s', ([laneNowMs, ageMs, kind]) => {
-  const left = withoutOvertaken(readBefore(ageMs), judged, laneNowMs).sources.positions;
+  const moment = { laneNowMs, isNew: true };
+  const left = withoutOvertaken(readBefore(ageMs), judged, moment).sources.positions;
   expect(left?.kind).toBe(kind);
   if (kind === 'notRead') expect(left).toEqual({ kind, ageMs: laneNowMs - 9_000 });
 });
 
+test('after the shared clock stepped back, a process judged what it had read long before another one', () => {
+  const moment = { laneNowMs: 8_999, isNew: false };
+  const left = withoutOvertaken(readBefore(5_000), judged, moment).sources.positions;
+  expect(left).toEqual({ kind: 'notRead', ageMs: 5_000 });
+});
+
 test('nothing is overtaken before something was judged, and what was not read stays so', () => {
   const first = readBefore(60_000);
-  expect(withoutOvertaken(first, emptyAccountState('desk-1'), 10_000)).toBe(first);
+  const moment = { laneNowMs: 10_000, isNew: false };
+  expect(withoutOvertaken(first, emptyAccountState('desk-1'), moment)).toBe(first);
   const nothing = snapshot({}, at(0));
-  expect(withoutOvertaken(nothing, judged, 10_000)).toBe(nothing);
+  expect(withoutOvertaken(nothing, judged, moment)).toBe(nothing);
 });
 
 test('the newest read is remembered by the shared clock, and kept where none came', () => {
