@@ -2,7 +2,7 @@ import { decimal, toNumber } from '../../core/quantities/decimal.ts';
 import { pathSource } from '../../simulator/prices/price-path.ts';
 import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
-import { coinOf, netCoins, pricedMarkets } from '../exposure.ts';
+import { movedMarkets, netCoins } from '../exposure.ts';
 import { AccountTracks } from '../run/account-tracks.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
 
@@ -155,8 +155,9 @@ interface Extremes {
 
 function openCase(one: TuneCase, config: PlayedConfig | undefined, extremes: Map<string, Extremes>): World {
   const { account, conditions, fromMs, durationMs, seed, terms } = one;
+  const moved = movedMarkets(one.prices, [account]);
   const prices = new Map(
-    movedMarkets(one).map(({ market, from }) => {
+    moved.map(({ market, prices: from }) => {
       const seen = { low: Number(from.start), high: Number(from.start) };
       extremes.set(market, seen);
       return [market, heard(sourceOf(one, market, from), seen)] as const;
@@ -169,7 +170,7 @@ function openCase(one: TuneCase, config: PlayedConfig | undefined, extremes: Map
       durationMs,
       exchange: {
         accounts: [account],
-        prices: Object.fromEntries(movedMarkets(one).map(({ market, from }) => [market, from.start])),
+        prices: Object.fromEntries(moved.map(({ market, prices: from }) => [market, from.start])),
         markets: terms,
         ...(conditions.depth === undefined ? {} : { depth: conditions.depth }),
         ...(conditions.readings === undefined ? {} : { readings: conditions.readings }),
@@ -193,16 +194,6 @@ function heard(source: PriceSource, seen: Extremes): PriceSource {
       return price;
     },
   };
-}
-
-/** Every market with prices, and its coin's other market where what coins are worth hangs on it. */
-function movedMarkets({ prices, account }: TuneCase) {
-  const given = new Set(prices.map(({ market }) => market));
-  const needed = pricedMarkets([account]).filter((market) => !given.has(market));
-  return prices.flatMap((from) => {
-    const siblings = needed.filter((market) => coinOf(market) === coinOf(from.market));
-    return [from.market, ...siblings].map((market) => ({ market, from }));
-  });
 }
 
 function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: string, from: TunePrices) {

@@ -1,5 +1,6 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import { firstPrice, type PriceSeries } from '../../simulator/prices/price-file.ts';
+import { cutTo } from '../price-files.ts';
 import type { TunePrices } from './tune-case.ts';
 
 /** A stretch of one or more markets at the same time. */
@@ -95,22 +96,11 @@ export function windowAt(
   durationMs: number,
 ): PriceWindow | undefined {
   const prices = markets.flatMap(({ market, series }) => {
-    const cut = cutOf(series, fromMs, fromMs + durationMs);
+    const cut = cutTo(series, fromMs, fromMs + durationMs);
     return cut === undefined ? [] : [{ market, series: cut, start: formatDecimal(firstPrice(cut)) }];
   });
   const at = new Date(fromMs).toISOString().slice(0, 16);
   return prices.length === markets.length ? { id: `${id} ${at}`, fromMs, durationMs, prices } : undefined;
-}
-
-function cutOf(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
-  if (series.kind === 'trades') {
-    const trades = series.trades.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
-    return trades.length === 0 ? undefined : { ...series, trades };
-  }
-  const candles = series.candles.filter(
-    ({ timestampMs }) => timestampMs >= fromMs && timestampMs + series.candleMs <= toMs,
-  );
-  return candles.length === 0 ? undefined : { ...series, candles };
 }
 
 export interface WalkChoice {
