@@ -18,8 +18,12 @@ export function collect(text: string, previous: readonly string[] = []): string[
 }
 
 /** As names are in the config. */
+export function isConfigName(text: string): boolean {
+  return /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text);
+}
+
 export function configName(text: string): string {
-  if (/^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text)) return text;
+  if (isConfigName(text)) return text;
   throw new InvalidArgumentError(
     'A name has letters, digits, dots, dashes and underscores, at most 48, at least one letter.',
   );

@@ -3,7 +3,7 @@ import { concealer } from '../../core/redaction/conceal.ts';
 import { UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
-import { configName } from '../option-values.ts';
+import { isConfigName } from '../option-values.ts';
 import type { InitDecisions, SecretSource, WrittenReference } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
@@ -105,8 +105,8 @@ function readUrl(text: string): string {
 async function askUrl(prompter: Prompter | undefined): Promise<string> {
   return await asking(prompter).ask({
     text: 'Address of the exchange',
-    read: (text) =>
-      isWebAddress(text) ? { ok: true, value: readUrl(text) } : { ok: false, expected: URL_EXPECTED },
+    expected: URL_EXPECTED,
+    read: (text) => (isWebAddress(text) ? readUrl(text) : undefined),
   });
 }
 
@@ -114,16 +114,8 @@ async function askAccount(prompter: Prompter | undefined): Promise<string> {
   return await asking(prompter).ask({
     text: 'Name of the account, for you to choose',
     fallback: 'desk-1',
-    read: (text) => {
-      try {
-        return { ok: true, value: configName(text) };
-      } catch {
-        return {
-          ok: false,
-          expected: 'letters, digits, dots, dashes and underscores, at most 48, at least one letter',
-        };
-      }
-    },
+    expected: 'letters, digits, dots, dashes and underscores, at most 48, at least one letter',
+    read: (text) => (isConfigName(text) ? text : undefined),
   });
 }
 

@@ -31,7 +31,7 @@ export async function decide(
   }
   const { markets, isConfirmed } = await confirmMarkets(proposed, prompter);
   const leverage = flags.leverage ?? (await askLeverage(seen, prompter));
-  const ruleSet = await chooseSet(io, { leverage, named: flags.ruleSet }, prompter);
+  const ruleSet = await chooseSet(io, leverage, flags, prompter);
   const cancel = flags.cancel ?? (await askCancel(prompter));
   const channel = await chooseChannel(
     flags.channel,
@@ -106,21 +106,15 @@ async function askLeverage(seen: ShownAccount | undefined, prompter: Prompter | 
   return await prompter.ask({
     text: `The most leverage that the account is to run at${present}`,
     ...(now === null ? {} : { fallback: String(Math.max(1, Math.ceil(now))) }),
-    read: (text) => {
-      const value = readLeverage(text);
-      return value === undefined ? { ok: false, expected: LEVERAGE_IN_WORDS } : { ok: true, value };
-    },
+    expected: LEVERAGE_IN_WORDS,
+    read: readLeverage,
   });
-}
-
-interface SetWish {
-  readonly leverage: number;
-  readonly named: InitFlags['ruleSet'];
 }
 
 async function chooseSet(
   io: CliIo,
-  { leverage, named }: SetWish,
+  leverage: number,
+  { ruleSet: named }: InitFlags,
   prompter: Prompter | undefined,
 ): Promise<ChosenSet> {
   const fitting = await shippedSet(leverage);
@@ -139,12 +133,8 @@ async function askSet(io: CliIo, fitting: ChosenSet['name'], prompter: Prompter)
   return await prompter.ask({
     text: 'Rule set',
     fallback: fitting,
-    read: (text) => {
-      const value = RULE_SETS.find((name) => name === text);
-      return value === undefined
-        ? { ok: false, expected: `one of ${RULE_SETS.join(', ')}` }
-        : { ok: true, value };
-    },
+    expected: `one of ${RULE_SETS.join(', ')}`,
+    read: (text) => RULE_SETS.find((name) => name === text),
   });
 }
 

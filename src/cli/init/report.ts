@@ -81,19 +81,8 @@ function coarseWords(
 }
 
 function jsonOf(decisions: InitDecisions): object {
-  const {
-    file,
-    baseUrls,
-    nonce,
-    account,
-    apiKey,
-    apiSecret,
-    redis,
-    operatorsKey,
-    controlToken,
-    leverage,
-    seen,
-  } = decisions;
+  const { file, baseUrls, nonce, account, redis, leverage, seen } = decisions;
+  const { apiKey, apiSecret, operatorsKey, controlToken } = decisions;
   const { markets, isConfirmed, ruleSet, rules, cancel, channel } = decisions;
   return {
     event: 'init',
