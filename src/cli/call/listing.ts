@@ -1,8 +1,8 @@
 import { type CliIo, paint, printJson, printLine } from '../io.ts';
-import { tableLines } from '../table.ts';
+import { columnsOf, tableLines } from '../table.ts';
 import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './endpoints.ts';
 
-const COLUMNS = ['parameter', 'type', 'needed', 'meaning'].map((title) => ({ title }));
+const COLUMNS = columnsOf('parameter', 'type', 'needed', 'meaning');
 
 /** What `call --list` prints: each endpoint with its path, what it changes, and its parameters. */
 export function listEndpoints(io: CliIo, name: string | undefined, flags: { readonly json?: boolean }): void {

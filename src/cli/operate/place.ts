@@ -180,3 +180,15 @@ export async function requireAccount(desk: Desk, accountId: string): Promise<voi
   const cure = meant === undefined ? `Accounts: ${ids.join(', ')}.` : `Did you mean ${meant}?`;
   throw new UsageError(`there is no account ${JSON.stringify(accountId)}.`, cure);
 }
+
+/** Those that are named, else all of the config. @throws UsageError */
+export async function accountsOf(
+  desk: Desk,
+  named: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  for (const id of named ?? []) await requireAccount(desk, id);
+  const ids = named ?? desk.accountIds;
+  if (ids !== undefined) return ids;
+  const cure = 'Add --account ID or --config FILE.';
+  throw new UsageError('without a config nobody knows which accounts there are.', cure);
+}
