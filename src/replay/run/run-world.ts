@@ -15,24 +15,22 @@ import { type LedgerContext, ledgerEvents } from './ledger-events.ts';
 import type { RunHooks, RunPlan } from './plan.ts';
 import { PriceTape } from './price-tape.ts';
 
-export interface RunResult {
-  readonly record: RunRecord;
-  /** Milliseconds since the start; less than planned when it was stopped. */
-  readonly elapsedMs: number;
-  /** What failed in the daemon that no code expected; none in a sound run. */
-  readonly errors: readonly unknown[];
-}
-
 const DAEMON = 'breakwater';
 
 /** Plays one variant over one path in virtual time, and collects what happened. */
-export async function runWorld(plan: RunPlan, hooks: RunHooks = {}): Promise<RunResult> {
+export async function runWorld(plan: RunPlan, hooks: RunHooks = {}) {
   const watcher = new RunWatcher(plan);
   const { world } = watcher;
   watcher.begin(hooks.onProgress);
   const { signal } = hooks;
   await (signal === undefined ? world.run() : world.run(() => signal.aborted));
-  return { record: watcher.record(), elapsedMs: world.elapsedMs(), errors: world.errors };
+  return {
+    record: watcher.record(),
+    /** Milliseconds since the start; less than planned when it was stopped. */
+    elapsedMs: world.elapsedMs(),
+    /** What failed in the daemon that no code expected; none in a sound run. */
+    errors: world.errors,
+  };
 }
 
 /** As often as this prices are looked at for curves; whether anything is written down depends on what happened. */

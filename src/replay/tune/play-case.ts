@@ -95,13 +95,7 @@ function walkOf(one: TuneCase, from: TunePrices): Walk {
   return walk;
 }
 
-interface Played {
-  readonly outcome: CaseOutcome;
-  readonly way: number | null;
-  readonly distance: number | null;
-}
-
-async function play(one: TuneCase, config?: PlayedConfig): Promise<Played> {
+async function play(one: TuneCase, config?: PlayedConfig) {
   const extremes = new Map<string, Extremes>();
   const world = openCase(one, config, extremes);
   const { exchange } = world;
