@@ -286,12 +286,8 @@ function examineMarkets({ id, settings }: CompiledAccount, { value }: Positions)
     const [first] = value.setAside;
     const place = first === undefined ? '' : `: ${first.path}: expected ${first.expected}, got ${first.got}`;
     const why = `${countSetAside(value)} position records are not as documented${place}`;
-    return {
-      ...base,
-      status: 'failed',
-      why,
-      cure: 'They cannot be judged: compare with the documentation of the API.',
-    };
+    const cure = 'They cannot be judged: compare with the documentation of the API.';
+    return { ...base, status: 'failed', why, cure };
   }
   if (missing.length > 0) {
     const why = `positions are open in markets without an entry in the config: ${missing.join(', ')}`;
