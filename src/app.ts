@@ -334,14 +334,15 @@ export const accountAccess = lazy(async () => (await import('./app/account-acces
 export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
   const { createExchangeClient } = await import('./exchange/client.ts');
   const stores = await connectStores(options.shared);
-  const { nonceStart: start = 0, limiter, ...way } = options.way ?? {};
+  const { nonceStart: start = 0, limiter, ca, proxy } = options.way ?? {};
   try {
     const client = createExchangeClient({
       baseUrls: options.baseUrls,
       credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
       nonce: { mode: options.nonceMode, store: stores.nonces, start, ...SINGLE_CALLS },
       limiter: { store: stores.limits, fallback: stores.fallback, ...limiter },
-      ...way,
+      ...(ca === undefined ? {} : { ca }),
+      ...(proxy === undefined ? {} : { proxy }),
       version: readVersion(),
       dialect: options.dialect,
       timeouts: options.timeouts,

@@ -9,7 +9,7 @@ import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, confirm, paint, printNote, printWarning } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
-import { collect, whole } from './option-values.ts';
+import { collect, refusedSecret, whole } from './option-values.ts';
 import { fieldLines } from './table.ts';
 
 interface Flags extends ConnectionFlags {
@@ -62,8 +62,7 @@ export function registerCall(program: Command, io: CliIo): void {
 
 function addOptions(command: Command): void {
   const { baseUrls, apiKey, apiSecret, redisUrl } = ENVIRONMENT;
-  // Known only to be refused, so that what follows is not repeated in an error about an unknown option.
-  const secret = (flags: string) => new Option(flags).hideHelp().preset('').argParser(refuseSecret);
+  const instead = `Set ${apiKey} and ${apiSecret}, or use --api-key-file and --api-secret-file.`;
   const oneOf = (flags: string, text: string, choices: readonly [string, ...string[]]) =>
     new Option(flags, text).choices(choices).default(choices[0]);
   const redis = `nonces and limits shared with daemons (${redisUrl}); with a password: env:NAME or file:PATH`;
@@ -83,8 +82,8 @@ function addOptions(command: Command): void {
     .option('--base-url <url>', `the exchange (repeatable: first healthy one; ${baseUrls})`, collect)
     .option('--api-key-file <file>', `file with the API key (else ${apiKey})`)
     .option('--api-secret-file <file>', `file with the API secret (else ${apiSecret})`)
-    .addOption(secret('--api-key [value]'))
-    .addOption(secret('--api-secret [value]'))
+    .addOption(refusedSecret('--api-key [value]', instead))
+    .addOption(refusedSecret('--api-secret [value]', instead))
     .addOption(oneOf('--nonce <mode>', 'nonce mode of the key', ['unique', 'increasing', 'window']))
     .addOption(oneOf('--dialect <name>', 'spelling of request fields', ['spec', 'camel']))
     .option('--timeout-ms <ms>', 'bound on the whole call', whole(1, 600_000), 15_000)
@@ -94,13 +93,6 @@ function addOptions(command: Command): void {
 
 /** What an account of the config has of its own. */
 const OF_CONFIG = ['apiKeyFile', 'apiSecretFile', 'baseUrl', 'dialect', 'nonce', 'redis', 'redisPrefix'];
-
-function refuseSecret(): never {
-  throw new UsageError(
-    'key and secret are not taken from flags, which other users and the history of the shell can see.',
-    `Set ${ENVIRONMENT.apiKey} and ${ENVIRONMENT.apiSecret}, or use --api-key-file and --api-secret-file.`,
-  );
-}
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
   const { id, name, changes, exposure, caution, send } = endpoint;

@@ -58,12 +58,8 @@ async function list(io: CliIo, flags: Flags): Promise<void> {
   });
 }
 
-interface Named {
-  readonly ruleId: string;
-  readonly reason: string;
-}
-
-function named({ rule, reason }: Flags): Named {
+/** @throws UsageError for what is missing */
+function named({ rule, reason }: Flags) {
   if (rule === undefined) throw new UsageError('name the rule.', 'Add --rule ID.');
   if (reason === undefined) throw new UsageError('a reason is needed.', 'Add --reason TEXT.');
   return { ruleId: rule, reason };

@@ -119,9 +119,13 @@ function widthOf(io: Place): number {
 
 /** A sentence on as many lines as the width takes behind `indent`. */
 export function wrapped(io: Place, text: string, indent = ''): string[] {
-  const room = widthOf(io) - indent.length;
+  return filled(printable(text).split(' '), widthOf(io) - indent.length);
+}
+
+/** Words on as many lines as the room takes; a longer word has one of its own. */
+export function filled(words: readonly string[], room: number): string[] {
   const lines: string[] = [];
-  for (const word of printable(text).split(' ')) {
+  for (const word of words) {
     const last = lines.at(-1);
     if (last === undefined || last.length + 1 + word.length > room) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;
