@@ -1,5 +1,4 @@
 import { isDecimalString } from '../../core/quantities/decimal.ts';
-import type { InitDecisions } from './decisions.ts';
 import type { Prompter } from './prompter.ts';
 import { MARKET_FIGURES, type MarketFigure, type Proposal, type ProposedMarket } from './propose-markets.ts';
 
@@ -7,7 +6,7 @@ import { MARKET_FIGURES, type MarketFigure, type Proposal, type ProposedMarket }
 export async function confirmMarkets(
   proposed: readonly ProposedMarket[],
   prompter: Prompter | undefined,
-): Promise<Pick<InitDecisions, 'markets' | 'isConfirmed'>> {
+): Promise<{ readonly markets: readonly ProposedMarket[]; readonly isConfirmed: boolean }> {
   if (prompter === undefined || proposed.length === 0) return { markets: proposed, isConfirmed: false };
   const answer = await prompter.ask({
     text: 'Are these the figures of the market page of the exchange? yes, correct or later',

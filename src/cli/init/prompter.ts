@@ -14,22 +14,15 @@ export interface Question<T> {
   readonly read: (text: string) => T | undefined;
 }
 
-/** Asks on standard error, one question after another; close it at the end. */
-export interface Prompter {
-  /** Asks until the answer can be read. @throws CliError when the input ends, the signal's reason when it is aborted */
-  ask<T extends string | number | boolean>(question: Question<T>): Promise<T>;
-  /** The same for a secret: nothing that is typed is shown. It has visible ASCII characters only. */
-  askHidden(text: string): Promise<string>;
-  /** Yes or no, in so many words: what is asked like this is not to be agreed to by Enter. */
-  confirm(text: string): Promise<boolean>;
-  close(): void;
-}
+export type Prompter = ReturnType<typeof openPrompter>;
 
 /**
+ * Asks on standard error, one question after another; close it at the end.
+ *
  * What is typed is echoed only while a visible question waits: what was pasted ahead of a hidden one stays unseen, and is
  * the answer to the questions that follow.
  */
-export function openPrompter(io: CliIo): Prompter {
+export function openPrompter(io: CliIo) {
   let isShown = false;
   const echo = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
@@ -81,7 +74,9 @@ export function openPrompter(io: CliIo): Prompter {
 
   const complain = (expected: string): void =>
     printNote(io, paint(io, 'stderr', 'yellow', `Expected ${expected}.`));
-  const ask: Prompter['ask'] = async ({ text, fallback, expected, read }) => {
+  /** Asks until the answer can be read. @throws CliError when the input ends, the signal's reason when it is aborted */
+  const ask = async <T extends string | number | boolean>(question: Question<T>): Promise<T> => {
+    const { text, fallback, expected, read } = question;
     const shown = fallback === undefined ? `${text}: ` : `${text} [${fallback}]: `;
     for (;;) {
       const answer = (await nextLine(shown, true)).trim();
@@ -92,20 +87,22 @@ export function openPrompter(io: CliIo): Prompter {
   };
   return {
     ask,
-    askHidden: async (text) => {
+    /** The same for a secret: nothing that is typed is shown. It has visible ASCII characters only. */
+    askHidden: async (text: string) => {
       for (;;) {
         const answer = (await nextLine(`${text} (not shown): `, false)).trim();
         if (/^[\x21-\x7e]+$/.test(answer)) return answer;
         if (answer !== '') complain('visible ASCII characters without blanks');
       }
     },
-    confirm: (text) =>
-      ask({
+    /** Yes or no, in so many words: what is asked like this is not to be agreed to by Enter. */
+    confirm: (text: string) =>
+      ask<boolean>({
         text: `${text} (y/n)`,
         expected: 'y or n',
         read: (answer) => /^y(es)?$/i.test(answer) || (/^no?$/i.test(answer) ? false : undefined),
       }),
-    close: () => {
+    close: (): void => {
       io.signal.removeEventListener('abort', abort);
       lines.close();
     },
