@@ -47,7 +47,7 @@ export async function runReplay(plan: ReplayPlan, hooks: ReplayHooks): Promise<R
     }
     const name = `${one.variant}, ${one.path}`;
     const { record, elapsedMs, errors } = await runWorld(one, {
-      ...(hooks.signal === undefined ? {} : { signal: hooks.signal }),
+      signal: hooks.signal,
       onProgress: (atMs) => hooks.onProgress?.((index + atMs / durationMs) / list.length, name),
     });
     runs.push(record);

@@ -1,8 +1,8 @@
 import { htmlTable, markup } from '../report/html.ts';
 import { renderPage } from '../report/page.ts';
 import { counted } from '../words.ts';
-import type { HistoryRecord } from './history-record.ts';
 import { coverage, episodeTable, historyTable } from './history-tables.ts';
+import type { HistoryRecord } from './judge-history.ts';
 
 /** A judged history as one page that needs nothing else; every text escaped. */
 export function renderHistory(record: HistoryRecord): string {

@@ -72,7 +72,8 @@ class RunWatcher {
     const prices = new Map(
       [...plan.sources].map(([market, source]) => [market, this.#tape.hear(market, source)]),
     );
-    const { conditions, config } = plan;
+    const { config } = plan;
+    const { latency, faults, ...terms } = plan.conditions;
     this.world = openWorld(
       {
         seed: plan.seed,
@@ -82,11 +83,10 @@ class RunWatcher {
           accounts: plan.accounts,
           prices: plan.startPrices,
           markets: plan.markets,
-          ...(conditions.depth === undefined ? {} : { depth: conditions.depth }),
-          ...(conditions.readings === undefined ? {} : { readings: conditions.readings }),
+          ...terms,
         },
         daemons: config === undefined ? [] : [{ name: DAEMON, config: config.text }],
-        network: { toExchange: conditions.latency, toDaemon: conditions.latency },
+        network: { toExchange: latency, toDaemon: latency },
         ...(plan.events === undefined ? {} : { events: plan.events }),
       },
       {
@@ -97,7 +97,7 @@ class RunWatcher {
     );
     const { exchange } = this.world;
     if (config !== undefined)
-      for (const fault of conditions.faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
+      for (const fault of faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
     const compiled = config === undefined ? undefined : this.world.daemon(DAEMON).config;
     for (const account of plan.accounts) {
       const configured = compiled?.accounts.find(({ id }) => id === account.id);

@@ -5,7 +5,7 @@ import { netCoins } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
 import type { ReplayHooks } from '../replay.ts';
-import type { RunPlan } from '../run/plan.ts';
+import type { ConfigText, RunPlan } from '../run/plan.ts';
 import { runWorld } from '../run/run-world.ts';
 import { CALM, type FieldConditions, type Outage } from '../scenarios/conditions.ts';
 import { durationMsOf, firstMoveMs, type Scenario, scenarioPrices } from '../scenarios/scenario.ts';
@@ -18,7 +18,7 @@ export interface StressPlan {
   /** Prices to start from, as text, of every market that matters to the accounts. */
   readonly prices: Readonly<Record<string, string>>;
   readonly terms: Readonly<Record<string, MarketTerms>>;
-  readonly config: { readonly file: string; readonly text: string };
+  readonly config: ConfigText;
   /** Each is played under all conditions. */
   readonly scenarios: readonly Scenario[];
   readonly conditions: readonly FieldConditions[];
@@ -71,9 +71,8 @@ async function playCase(
   conditions: FieldConditions,
   signal: AbortSignal | undefined,
 ) {
-  const hooks = signal === undefined ? {} : { signal };
-  const without = await runWorld(planOf(plan, scenario, conditions, UNPROTECTED), hooks);
-  const withRules = await runWorld(planOf(plan, scenario, conditions, OWN_CONFIG), hooks);
+  const without = await runWorld(planOf(plan, scenario, conditions, UNPROTECTED), { signal });
+  const withRules = await runWorld(planOf(plan, scenario, conditions, OWN_CONFIG), { signal });
   if (signal?.aborted === true) return undefined;
   const accounts = without.record.accounts.flatMap((before) => {
     const after = withRules.record.accounts.find((one) => one.id === before.id);

@@ -1,4 +1,5 @@
 import { createRandom } from '../../simulator/scenarios/random.ts';
+import type { ConfigText } from '../run/plan.ts';
 import type { BareOutcome, Candidate, CaseOutcome, TuneCase } from './tune-case.ts';
 import { type ComparedCase, figuresOf, frontOf, isBeatenBy, type TuneFigures } from './tune-figures.ts';
 
@@ -7,7 +8,7 @@ export interface TunePlan {
   /** The anchors, and what else is to be in every table, come first. */
   readonly candidates: readonly Candidate[];
   /** A config in which just the accounts of the cases stand, and act. */
-  readonly base: { readonly file: string; readonly text: string };
+  readonly base: ConfigText;
   readonly seed: number;
 }
 

@@ -39,22 +39,13 @@ export function windowsOf(
   { lengthMs, count }: WindowChoice,
 ): { readonly wild: readonly PriceWindow[]; readonly calm: readonly PriceWindow[] } {
   const moves = movesOf(markets, lengthMs);
-  const largest = apart(
-    moves.toSorted((a, b) => b.size - a.size),
-    lengthMs,
-    count,
-  );
-  const smallest = apart(
-    moves.toSorted((a, b) => a.size - b.size),
-    lengthMs,
-    count,
-  );
-  const windows = (of: readonly Move[]): readonly PriceWindow[] =>
-    of
+  const windows = (sorted: readonly Move[]): readonly PriceWindow[] =>
+    apart(sorted, lengthMs, count)
       .toSorted((a, b) => a.fromMs - b.fromMs)
       .flatMap(({ fromMs }) => windowAt(id, markets, fromMs, lengthMs) ?? []);
-  const calm = windows(smallest).map((window) => Object.assign(window, { pace: CALM_PACE }));
-  return { wild: windows(largest), calm };
+  const wild = windows(moves.toSorted((a, b) => b.size - a.size));
+  const calm = windows(moves.toSorted((a, b) => a.size - b.size));
+  return { wild, calm: calm.map((window) => Object.assign(window, { pace: CALM_PACE })) };
 }
 
 /** At every quarter of a window's length. */
