@@ -92,7 +92,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     for (const obstacle of obstacles) printWarning(io, obstacle);
     if (flags.yes !== true) await confirm(io, 'Order it?', 'nothing was ordered');
     const order = { kind: 'reduce', ...meant, author } as const;
-    const said = await say(io, operations, flags, { order, key, expected });
+    const said = await submitted(io, operations, flags, { order, key, expected });
     report(io, flags, { ...said, key, obstacles });
   });
 }
@@ -125,7 +125,7 @@ function showPlan(io: CliIo, flags: OrderFlags, { lines, key, unless }: ShownPla
   printNote(io, unless);
 }
 
-interface Said {
+interface Submission {
   readonly order: Unbound<OperatorOrderDraft>;
   readonly key: string;
   readonly expected: Expectation;
@@ -135,11 +135,11 @@ interface Said {
 type Unbound<D> = D extends unknown ? Omit<D, 'reason' | 'expiresAtMs'> : never;
 
 /** Puts an order into the inbox, and waits for a daemon to take it unless that is not wanted. */
-async function say(
+async function submitted(
   { signal }: CliIo,
   operations: Operations,
   { account: accountId, reason, within, wait }: OrderFlags,
-  { order: meant, key, expected }: Said,
+  { order: meant, key, expected }: Submission,
 ): Promise<{ readonly order: OperatorOrder; readonly outcome: HandOrderOutcome }> {
   const draft = { ...meant, reason, expiresAtMs: Date.now() + within };
   const order = await operations.controls.submit(accountId, draft, key).catch((error: unknown) => {
@@ -215,7 +215,7 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
       );
       await confirm(io, 'Order it?', 'nothing was ordered');
     }
-    const said = await say(io, operations, flags, {
+    const said = await submitted(io, operations, flags, {
       order: { kind: 'withdraw', orderId, author },
       key: `withdraw ${orderId}`,
       expected,
