@@ -10,7 +10,7 @@ import type { ProposedSet } from './config/rules/proposed-set.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
 import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
-import type { HistoryRecord } from './replay/history/history-record.ts';
+import type { HistoryRecord } from './replay/history/judge-history.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
 
 /**
@@ -49,7 +49,7 @@ export type { DoctorOptions } from './doctor/examine-setup.ts';
 export type { ExchangeObserver } from './exchange/call/observer.ts';
 export { ENDPOINTS, isWebAddress } from './exchange/endpoints.ts';
 export type { Dialect, Prepared, RequestSettings } from './exchange/requests.ts';
-export type { HistoryRecord } from './replay/history/history-record.ts';
+export type { HistoryRecord } from './replay/history/judge-history.ts';
 export { outcomeTable } from './replay/outcome-table.ts';
 export type { ReplayRecord } from './replay/record.ts';
 export type { StressRecord } from './replay/stress/stress.ts';
@@ -334,14 +334,15 @@ export const accountAccess = lazy(async () => (await import('./app/account-acces
 export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
   const { createExchangeClient } = await import('./exchange/client.ts');
   const stores = await connectStores(options.shared);
-  const { nonceStart: start = 0, limiter, ...way } = options.way ?? {};
+  const { nonceStart: start = 0, limiter, ca, proxy } = options.way ?? {};
   try {
     const client = createExchangeClient({
       baseUrls: options.baseUrls,
       credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
       nonce: { mode: options.nonceMode, store: stores.nonces, start, ...SINGLE_CALLS },
       limiter: { store: stores.limits, fallback: stores.fallback, ...limiter },
-      ...way,
+      ...(ca === undefined ? {} : { ca }),
+      ...(proxy === undefined ? {} : { proxy }),
       version: readVersion(),
       dialect: options.dialect,
       timeouts: options.timeouts,

@@ -8,12 +8,12 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
-import type { ControlFlags } from './operate/controls.ts';
+import { type ControlFlags, printLifted } from './operate/controls.ts';
 import { requireObeyed } from './operate/obeyed.ts';
 import { type OutOfReach, sayOutOfReach } from './operate/out-of-reach.ts';
-import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
+import { accountsOf, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
-import { tableLines } from './table.ts';
+import { printListing } from './table.ts';
 
 interface Flags extends ControlFlags {
   readonly rule?: string;
@@ -86,14 +86,7 @@ async function requireKnown(desk: Desk, ruleId: string): Promise<void> {
 }
 
 async function openIn(desk: Desk, account: string | undefined): Promise<readonly Open[]> {
-  if (account !== undefined) await requireAccount(desk, account);
-  const ids = account === undefined ? desk.accountIds : [account];
-  if (ids === undefined) {
-    throw new UsageError(
-      'without a config nobody knows which accounts there are.',
-      'Add --account ID or --config FILE.',
-    );
-  }
+  const ids = await accountsOf(desk, account === undefined ? undefined : [account]);
   const views = await Promise.all(ids.map((id) => desk.view(id)));
   return views.flatMap(({ accountId, notices }) => notices.map((notice) => ({ ...notice, accountId })));
 }
@@ -118,27 +111,20 @@ function report(io: CliIo, done: readonly Acknowledged[], json: OutOfReach | und
 const NOTHING = 'Nothing of it is open.';
 
 function list(io: CliIo, { json }: Flags, open: readonly Open[]): void {
-  if (json === true) {
-    for (const one of open) printJson(io, one);
-    return;
-  }
-  if (open.length === 0) {
-    printLine(io, 'Nothing is open.');
-    return;
-  }
   const nowMs = Date.now();
-  const lines = tableLines(io, {
-    columns: ['ACCOUNT', 'RULE', 'SUBJECT', 'SEVERITY', 'FOR', 'ACKNOWLEDGED'].map((title) => ({ title })),
-    rows: open.map(({ accountId, ruleId, subject, severity, sinceMs, acknowledged }) => [
+  printListing(io, open, {
+    json,
+    none: 'Nothing is open.',
+    titles: ['ACCOUNT', 'RULE', 'SUBJECT', 'SEVERITY', 'FOR', 'ACKNOWLEDGED'],
+    cells: ({ accountId, ruleId, subject, severity, sinceMs, acknowledged }) => [
       accountId,
       ruleId,
       subject,
       severity,
       roughly(nowMs - sinceMs),
       acknowledged === null ? 'no' : `${acknowledged.author}: ${acknowledged.reason}`,
-    ]),
+    ],
   });
-  for (const line of lines) printLine(io, line);
 }
 
 async function lift(io: CliIo, flags: Flags, { controls }: Desk, open: readonly Open[]): Promise<void> {
@@ -146,7 +132,5 @@ async function lift(io: CliIo, flags: Flags, { controls }: Desk, open: readonly 
   const by = { author, reason: flags.reason ?? 'not seen to any more' };
   const ids = open.flatMap(({ acknowledged }) => (acknowledged === null ? [] : [acknowledged.id]));
   const lifted = (await Promise.all(ids.map((id) => controls.lift({ kind: 'id', id }, by)))).flat();
-  if (flags.json === true) printJson(io, { lifted });
-  else if (lifted.length === 0) printLine(io, 'Nothing of it was acknowledged.');
-  else for (const control of lifted) printLine(io, `Lifted: acknowledgement of ${scopeWords(control)}.`);
+  printLifted(io, lifted, { json: flags.json, none: 'Nothing of it was acknowledged.' });
 }

@@ -1,16 +1,17 @@
 import { type Command, Option } from 'commander';
 import { exchangeRequests, type Prepared, type RequestSettings } from '../app.ts';
+import type { CommandOutcome, ReadOutcome } from '../core/ports/exchange.ts';
 import { accessOf, type ConnectionFlags, connect, customerOf, ENVIRONMENT } from './call/connection.ts';
-import { type CallEndpoint, findEndpoint } from './call/endpoints.ts';
-import { endpointSummary, listEndpoints } from './call/listing.ts';
+import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './call/endpoints.ts';
 import { readParameters, type Values } from './call/parameters.ts';
-import { report } from './call/report.ts';
-import { UsageError } from './errors.ts';
+import { CliError, UsageError } from './errors.ts';
+import { errorWords, exchangeCures } from './exchange-errors.ts';
+import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
-import { type CliIo, confirm, paint, printNote, printWarning } from './io.ts';
+import { type CliIo, confirm, paint, printJson, printLine, printNote, printWarning } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
-import { collect, whole } from './option-values.ts';
-import { fieldLines } from './table.ts';
+import { collect, refusedSecret, whole } from './option-values.ts';
+import { columnsOf, fieldLines, tableLines } from './table.ts';
 
 interface Flags extends ConnectionFlags {
   readonly param?: readonly string[];
@@ -62,8 +63,7 @@ export function registerCall(program: Command, io: CliIo): void {
 
 function addOptions(command: Command): void {
   const { baseUrls, apiKey, apiSecret, redisUrl } = ENVIRONMENT;
-  // Known only to be refused, so that what follows is not repeated in an error about an unknown option.
-  const secret = (flags: string) => new Option(flags).hideHelp().preset('').argParser(refuseSecret);
+  const instead = `Set ${apiKey} and ${apiSecret}, or use --api-key-file and --api-secret-file.`;
   const oneOf = (flags: string, text: string, choices: readonly [string, ...string[]]) =>
     new Option(flags, text).choices(choices).default(choices[0]);
   const redis = `nonces and limits shared with daemons (${redisUrl}); with a password: env:NAME or file:PATH`;
@@ -83,8 +83,8 @@ function addOptions(command: Command): void {
     .option('--base-url <url>', `the exchange (repeatable: first healthy one; ${baseUrls})`, collect)
     .option('--api-key-file <file>', `file with the API key (else ${apiKey})`)
     .option('--api-secret-file <file>', `file with the API secret (else ${apiSecret})`)
-    .addOption(secret('--api-key [value]'))
-    .addOption(secret('--api-secret [value]'))
+    .addOption(refusedSecret('--api-key [value]', instead))
+    .addOption(refusedSecret('--api-secret [value]', instead))
     .addOption(oneOf('--nonce <mode>', 'nonce mode of the key', ['unique', 'increasing', 'window']))
     .addOption(oneOf('--dialect <name>', 'spelling of request fields', ['spec', 'camel']))
     .option('--timeout-ms <ms>', 'bound on the whole call', whole(1, 600_000), 15_000)
@@ -94,13 +94,6 @@ function addOptions(command: Command): void {
 
 /** What an account of the config has of its own. */
 const OF_CONFIG = ['apiKeyFile', 'apiSecretFile', 'baseUrl', 'dialect', 'nonce', 'redis', 'redisPrefix'];
-
-function refuseSecret(): never {
-  throw new UsageError(
-    'key and secret are not taken from flags, which other users and the history of the shell can see.',
-    `Set ${ENVIRONMENT.apiKey} and ${ENVIRONMENT.apiSecret}, or use --api-key-file and --api-secret-file.`,
-  );
-}
 
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
   const { id, name, changes, exposure, caution, send } = endpoint;
@@ -154,4 +147,86 @@ function showBody(io: CliIo, body: Values, added: string): void {
   );
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
   printNote(io, paint(io, 'stderr', 'dim', `  and ${added} and the signature`));
+}
+
+const PREFIX = { failed: '', rejected: 'rejected: ', unknown: 'it is NOT KNOWN whether it took effect: ' };
+
+/**
+ * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output.
+ * @throws CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
+ */
+function report(
+  io: CliIo,
+  { name, view, afterUnknown }: CallEndpoint,
+  outcome: ReadOutcome<unknown> | CommandOutcome<unknown>,
+  { request, json }: { readonly request: Values; readonly json: boolean | undefined },
+): void {
+  const { kind } = outcome;
+  if (kind === 'ok' || kind === 'accepted') {
+    const shown = view(outcome.value);
+    io.setExitCode(EXIT.ok);
+    if (json === true) return printJson(io, { endpoint: name, outcome: kind, ...shown.json });
+    for (const line of shown.lines(io)) printLine(io, line);
+    for (const note of shown.notes ?? []) printWarning(io, note);
+    return;
+  }
+  const { error } = outcome;
+  const isHarmless = kind === 'failed' || error.effect === 'none';
+  if (error.name === 'aborted' && io.signal.aborted && isHarmless) throw io.signal.reason;
+  const advice = kind === 'unknown' ? afterUnknown?.(request) : CURES[error.name];
+  const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
+  if (json !== true) {
+    const message = `${name}: ${PREFIX[kind]}${errorWords(error)}.`;
+    throw new CliError(error.name, message, { exitCode, cure: advice });
+  }
+  io.setExitCode(exitCode);
+  printJson(io, { endpoint: name, outcome: kind, error, advice });
+}
+
+/** What to do about errors that are not the request's fault. */
+const CURES: Readonly<Record<string, string>> = {
+  ...exchangeCures('--base-url'),
+  permissionDenied: 'The exchange enables this per key: in its settings or through its support.',
+  nonceRefused: 'Use the --nonce mode of the key, and --redis if others use the key too.',
+  timeout: 'Try again, or raise --timeout-ms.',
+  cancelledPartlyFilled: 'It was filled in part: read the positions.',
+};
+
+const COLUMNS = columnsOf('parameter', 'type', 'needed', 'meaning');
+
+/** What `call --list` prints: each endpoint with its path, what it changes, and its parameters. */
+function listEndpoints(io: CliIo, name: string | undefined, flags: { readonly json?: boolean }): void {
+  const endpoints = name === undefined ? CALL_ENDPOINTS : [findEndpoint(name)];
+  if (flags.json !== true)
+    return printLine(io, endpoints.map((endpoint) => linesOf(io, endpoint).join('\n')).join('\n\n'));
+  for (const { name, method, path, section, summary, changes = null, exposure, parameters } of endpoints) {
+    const canOpenExposure = exposure !== undefined;
+    printJson(io, { name, method, path, section, summary, changes, canOpenExposure, parameters });
+  }
+}
+
+function linesOf(io: CliIo, { name, method, path, section, summary, changes, ...endpoint }: CallEndpoint) {
+  const customer = endpoint.takesCustomer === true ? '; customer data from --customer-file' : '';
+  const rows = endpoint.parameters.map(({ name, type, required, repeatable, note, aliases }) => [
+    name,
+    repeatable ? `${type}, repeatable` : type,
+    required ? 'required' : '',
+    [note, ...aliases.map((alias) => `also ${alias}`)].join('; '),
+  ]);
+  return [
+    `${paint(io, 'stdout', 'bold', name)}  ${summary}`,
+    `  ${method} ${path} (specification ${section})`,
+    changes === undefined
+      ? '  read: changes nothing'
+      : `  ${paint(io, 'stdout', 'yellow', `${changes}: asks first, or --yes${customer}`)}`,
+    ...(rows.length === 0 ? [] : tableLines(io, { columns: COLUMNS, rows }).map((line) => `    ${line}`)),
+  ];
+}
+
+/** One line per endpoint, for the help. */
+function endpointSummary(): string {
+  const lines = CALL_ENDPOINTS.map(
+    ({ name, summary, changes }) => `  ${name.padEnd(18)} ${changes === undefined ? ' ' : '*'} ${summary}`,
+  );
+  return lines.join('\n');
 }

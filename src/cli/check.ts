@@ -3,6 +3,7 @@ import type { CheckReport } from '../app.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
+import { filled } from './table.ts';
 
 interface Flags {
   readonly print?: boolean;
@@ -74,19 +75,15 @@ function foldedAccounts(accounts: readonly Account[]): readonly (readonly [Accou
 }
 
 const LINE_WIDTH = 80;
+const INDENT = '  ';
 
 /** `account desk-1 (enforce)`, or `2 accounts (enforce):` and their names on lines of their own. */
 function headLines(alike: readonly [Account, ...Account[]]): readonly string[] {
   const [{ id, mode }] = alike;
   if (alike.length === 1) return [`account ${id} (${mode})`];
-  const lines = [`${alike.length} accounts (${mode}):`];
-  for (const [at, account] of alike.entries()) {
-    const text = at === alike.length - 1 ? account.id : `${account.id},`;
-    const last = lines.at(-1) ?? '';
-    if (lines.length === 1 || last.length + 1 + text.length > LINE_WIDTH) lines.push(`  ${text}`);
-    else lines[lines.length - 1] = `${last} ${text}`;
-  }
-  return lines;
+  const names = alike.map(({ id: name }, at) => (at === alike.length - 1 ? name : `${name},`));
+  const lines = filled(names, LINE_WIDTH - INDENT.length).map((line) => `${INDENT}${line}`);
+  return [`${alike.length} accounts (${mode}):`, ...lines];
 }
 
 function summary({ file, ok, errors, warnings }: CheckReport): string {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { filled } from './table.ts';
 
 /** Appends examples to the help of a command: what each does, and what follows `breakwater ` then. */
 export function withExamples(command: Command, examples: Readonly<Record<string, string>>): Command {
@@ -46,14 +47,4 @@ function shellLines(command: string, width: number): readonly string[] {
   return lines.map(
     (line, at) => `${at === 0 ? '    $ ' : '        '}${line}${at < lines.length - 1 ? ' \\' : ''}`,
   );
-}
-
-function filled(words: readonly string[], room: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of words) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > room) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
 }

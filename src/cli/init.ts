@@ -1,11 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { CHANNEL_TYPES } from './init/choose-channel.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './init/flags.ts';
 import type { CliIo } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
-import { collect, configName } from './option-values.ts';
+import { collect, configName, refusedSecret } from './option-values.ts';
 
 /** `breakwater init`: a first config, in observe mode, from what the account shows. */
 export function registerInit(program: Command, io: CliIo): void {
@@ -46,8 +45,7 @@ Ends with 0 when the config was written, 1 when a file is there already, a secre
 it, and 2 when something is missing or makes no sense. Then nothing is written.`;
 
 function addAccess(command: Command): void {
-  // Known only to be refused, so that what follows is not repeated in an error about an unknown option.
-  const secret = (flags: string) => new Option(flags).hideHelp().preset('').argParser(refuseSecret);
+  const instead = 'Use --key-file and --secret-file, or --key-env and --secret-env.';
   command
     .option('-o, --out <file>', 'the config to make', DEFAULT_CONFIG)
     .option('--exchange <url>', 'the exchange (repeatable: the first healthy one is used)', collect)
@@ -56,10 +54,10 @@ function addAccess(command: Command): void {
     .option('--secret-file <file>', 'file with the API secret')
     .option('--key-env <name>', 'variable with the API key, instead of a file')
     .option('--secret-env <name>', 'variable with the API secret, instead of a file')
-    .addOption(secret('--key [value]'))
-    .addOption(secret('--secret [value]'))
-    .addOption(secret('--api-key [value]'))
-    .addOption(secret('--api-secret [value]'))
+    .addOption(refusedSecret('--key [value]', instead))
+    .addOption(refusedSecret('--secret [value]', instead))
+    .addOption(refusedSecret('--api-key [value]', instead))
+    .addOption(refusedSecret('--api-secret [value]', instead))
     .addOption(
       new Option('--nonce <mode>', 'nonce mode of the key')
         .choices(['unique', 'increasing', 'window'])
@@ -92,11 +90,4 @@ function leverage(text: string): number {
   const value = readLeverage(text);
   if (value !== undefined) return value;
   throw new InvalidArgumentError(`Expected ${LEVERAGE_IN_WORDS}.`);
-}
-
-function refuseSecret(): never {
-  throw new UsageError(
-    'key and secret are not taken from flags, which other users and the history of the shell can see.',
-    'Use --key-file and --secret-file, or --key-env and --secret-env.',
-  );
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { InvalidArgumentError } from 'commander';
-import { CliError } from './errors.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import { CliError, UsageError } from './errors.ts';
 
 /** Readers of option values, for several commands. */
 
@@ -17,9 +17,34 @@ export function collect(text: string, previous: readonly string[] = []): string[
   return [...previous, text];
 }
 
+/** Some of several words, separated by commas. `what`: what each of them is. */
+export function someOf<T extends string>(known: readonly T[], what: string): (text: string) => readonly T[] {
+  const read = (word: string): T => {
+    const found = known.find((one) => one === word);
+    if (found !== undefined) return found;
+    throw new InvalidArgumentError(`${JSON.stringify(word)} is no ${what}; there are ${known.join(', ')}.`);
+  };
+  return (text) => text.split(',').map((word) => read(word.trim()));
+}
+
+/** Known only to be refused, so that what follows is not repeated in an error about an unknown option. */
+export function refusedSecret(flags: string, cure: string): Option {
+  const refuse = (): never => {
+    throw new UsageError(
+      'key and secret are not taken from flags, which other users and the history of the shell can see.',
+      cure,
+    );
+  };
+  return new Option(flags).hideHelp().preset('').argParser(refuse);
+}
+
 /** As names are in the config. */
+export function isConfigName(text: string): boolean {
+  return /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text);
+}
+
 export function configName(text: string): string {
-  if (/^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text)) return text;
+  if (isConfigName(text)) return text;
   throw new InvalidArgumentError(
     'A name has letters, digits, dots, dashes and underscores, at most 48, at least one letter.',
   );

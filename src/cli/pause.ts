@@ -37,7 +37,7 @@ export function registerPause(program: Command, io: CliIo): void {
 async function list(io: CliIo, flags: ControlFlags): Promise<void> {
   await withDesk(io, flags, async ({ controls }) => {
     const pauses = (await controls.list()).filter(({ kind }) => kind === 'pause');
-    printControls(io, pauses, { json: flags.json === true, none: 'Nothing is paused.' });
+    printControls(io, pauses, { json: flags.json, none: 'Nothing is paused.' });
   });
 }
 

@@ -11,10 +11,10 @@ import {
 import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
-import { type PlaceFlags, requireAccount, withOperations, withPlace } from './operate/place.ts';
+import { accountsOf, type PlaceFlags, withOperations, withPlace } from './operate/place.ts';
 import { collectNonEmpty, timeOf } from './operate/values.ts';
 import { momentOf } from './replay/values.ts';
-import { printable, type Table, tableLines } from './table.ts';
+import { columnsOf, printable, type Table, tableLines } from './table.ts';
 
 interface Flags extends PlaceFlags {
   readonly account?: readonly string[];
@@ -82,21 +82,6 @@ async function report(io: CliIo, flags: Flags): Promise<void> {
   });
 }
 
-async function accountsOf(
-  operations: Operations,
-  wanted: readonly string[] | undefined,
-): Promise<readonly string[]> {
-  const ids = wanted ?? operations.accountIds;
-  if (ids === undefined) {
-    throw new UsageError(
-      'without a config nobody knows which accounts there are.',
-      'Add --account ID or --config FILE.',
-    );
-  }
-  if (wanted !== undefined) for (const id of wanted) await requireAccount(operations, id);
-  return ids;
-}
-
 const PAGE = 500;
 
 async function actionsOf(
@@ -139,18 +124,12 @@ function tableOf(actions: readonly PricedAction[]): Table {
   const rows = costRows(actions).map((row) => cellsOf(row, row.ruleId, row.market));
   const totals = costTotals(actions).map((row) => cellsOf(row, 'together', ''));
   return {
-    columns: [
-      { title: 'RULE' },
-      { title: 'MARKET' },
-      { title: 'MONEY' },
-      ...['ORDERS', 'SLIPPAGE', 'AT MOST', 'FEES', 'NEXT HOUR', 'AVERTED'].map((title) => ({
-        title,
-        align: 'right' as const,
-      })),
-    ],
+    columns: columnsOf(...TITLES),
     rows: rows.length > 1 ? [...rows, ...totals] : rows,
   };
 }
+
+const TITLES = 'RULE,MARKET,MONEY,>ORDERS,>SLIPPAGE,>AT MOST,>FEES,>NEXT HOUR,>AVERTED'.split(',');
 
 function cellsOf(row: CostTotal, ruleId: string, market: string): readonly string[] {
   const { money, orders, slippage, slippageAtMost, fees, kept, averted } = row;

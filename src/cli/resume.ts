@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { hasExpired } from '../core/controls/controls.ts';
-import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
-import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { type ControlFlags, controlWords } from './operate/controls.ts';
+import { type CliIo, printNote } from './io.ts';
+import { type ControlFlags, controlWords, printLifted } from './operate/controls.ts';
 import { requireObeyed } from './operate/obeyed.ts';
 import { sayOutOfReach } from './operate/out-of-reach.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
@@ -54,9 +53,7 @@ async function resume(io: CliIo, flags: Flags): Promise<void> {
     for (const pause of rest) printNote(io, `Still paused: ${controlWords(pause, nowMs)}.`);
     const others = 'Other instances that run stay paused';
     const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, desk, { done: 'has lifted it', others });
-    if (flags.json === true) printJson(io, { lifted, ...reach });
-    else if (lifted.length === 0) printLine(io, 'There was nothing to lift.');
-    else for (const control of lifted) printLine(io, `Lifted: ${control.kind} of ${scopeWords(control)}.`);
+    printLifted(io, lifted, { json: flags.json, none: 'There was nothing to lift.', reach });
   });
 }
 

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Daemon, LogLevel, LogOutput, Role } from '../app.ts';
 import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, hasColours } from './io.ts';
-import { whole } from './option-values.ts';
-import { boundYoungGeneration, type YoungGeneration } from './young-generation.ts';
+import { someOf, whole } from './option-values.ts';
+import { boundYoungGeneration } from './young-generation.ts';
 
 interface Flags {
   readonly config: string;
@@ -40,7 +40,12 @@ export function registerRun(program: Command, io: CliIo): void {
         'server, run it in a process of its own (the last example): what is done to it then slows nothing else down.',
     )
     .option('-c, --config <file>', 'config file', 'breakwater.yaml')
-    .option('--roles <roles>', `what this process does, some of ${ROLES.join(',')}`, readRoles, ROLES)
+    .option(
+      '--roles <roles>',
+      `what this process does, some of ${ROLES.join(',')}`,
+      someOf(ROLES, 'role'),
+      ROLES,
+    )
     .option('--instance <number>', 'which of several processes this is, 0 to 8, each its own', whole(0, 8), 0)
     .option('--strict-redis', 'refuse to start when the settings of Redis only give cause for a warning')
     .option(
@@ -76,27 +81,18 @@ export function registerRun(program: Command, io: CliIo): void {
   command.action(async (flags: Flags) => await run(io, flags));
 }
 
-function readRoles(text: string): readonly Role[] {
-  const names = text.split(',').map((name) => name.trim());
-  const unknown = names.find((name) => !ROLES.some((role) => role === name));
-  if (unknown !== undefined) {
-    throw new InvalidArgumentError(`${JSON.stringify(unknown)} is no role; there are ${ROLES.join(', ')}.`);
-  }
-  return names as Role[];
-}
-
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const young = boundYoungGeneration();
   try {
-    await watch(io, flags, young);
+    const daemon = await start(io, flags);
+    young.follow(() => daemon.accounts.all().length);
+    await watch(io, flags, daemon);
   } finally {
     young.release();
   }
 }
 
-async function watch(io: CliIo, flags: Flags, young: YoungGeneration): Promise<void> {
-  const daemon = await start(io, flags);
-  young.follow(() => daemon.accounts.all().length);
+async function watch(io: CliIo, flags: Flags, daemon: Daemon): Promise<void> {
   io.hide?.((text) => daemon.conceal(text));
   io.outliveOutputs?.();
   const stopListening = io.onHangup?.(() => void daemon.reload());

@@ -15,7 +15,7 @@ interface Problem {
   readonly exitCode: ExitCode;
   readonly code: string;
   readonly message: string;
-  readonly cure?: string;
+  readonly cure?: string | undefined;
 }
 
 /** Runs one command line and says how it ended; never throws, never ends the process. */
@@ -79,21 +79,12 @@ function report(error: unknown, problem: Problem, args: readonly string[], io: C
 
 function describe(error: unknown, program: Command, args: readonly string[]): Problem {
   if (error instanceof CommanderError) {
-    return {
-      exitCode: EXIT.usage,
-      code: 'usage',
-      message: sentence(error.message),
-      cure: whereToLook(program, args),
-    };
+    const cure = whereToLook(program, args);
+    return { exitCode: EXIT.usage, code: 'usage', message: sentence(error.message), cure };
   }
   if (error instanceof CliError) {
     const { exitCode, code, message, cure } = error;
-    return {
-      exitCode,
-      code,
-      message: oneLine(message),
-      ...(cure === undefined ? {} : { cure: oneLine(cure) }),
-    };
+    return { exitCode, code, message: oneLine(message), cure: cure === undefined ? cure : oneLine(cure) };
   }
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (typeof code === 'string' && error instanceof Error) {

@@ -5,7 +5,7 @@ import { scopeWords } from '../core/view/record-words.ts';
 import { UsageError } from './errors.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { type ControlFlags, printControls } from './operate/controls.ts';
+import { type ControlFlags, printControls, printLifted } from './operate/controls.ts';
 import { requireObeyed } from './operate/obeyed.ts';
 import { sayOutOfReach } from './operate/out-of-reach.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
@@ -54,16 +54,12 @@ export function registerSilence(program: Command, io: CliIo): void {
 async function list(io: CliIo, flags: Flags): Promise<void> {
   await withDesk(io, flags, async ({ controls }) => {
     const silences = (await controls.list()).filter(({ kind }) => kind === 'silence');
-    printControls(io, silences, { json: flags.json === true, none: 'Nothing is silenced.' });
+    printControls(io, silences, { json: flags.json, none: 'Nothing is silenced.' });
   });
 }
 
-interface Named {
-  readonly ruleId: string;
-  readonly reason: string;
-}
-
-function named({ rule, reason }: Flags): Named {
+/** @throws UsageError for what is missing */
+function named({ rule, reason }: Flags) {
   if (rule === undefined) throw new UsageError('name the rule.', 'Add --rule ID.');
   if (reason === undefined) throw new UsageError('a reason is needed.', 'Add --reason TEXT.');
   return { ruleId: rule, reason };
@@ -111,9 +107,7 @@ async function lift(io: CliIo, flags: Flags): Promise<void> {
     const lifted = await desk.controls.lift(selector, { author, reason });
     const others = 'Other instances that run stay silenced';
     const reach = lifted.length === 0 ? {} : await sayOutOfReach(io, desk, { done: 'has lifted it', others });
-    if (flags.json === true) printJson(io, { lifted, ...reach });
-    else if (lifted.length === 0) printLine(io, 'There was no such silence.');
-    else for (const control of lifted) printLine(io, `Lifted: silence of ${scopeWords(control)}.`);
+    printLifted(io, lifted, { json: flags.json, none: 'There was no such silence.', reach });
   });
 }
 

@@ -3,12 +3,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Desk } from '../app.ts';
 import type { AuditRecord } from '../core/audit/audit-record.ts';
 import { causeWords } from '../core/view/state-line.ts';
-import { CliError, UsageError } from './errors.ts';
+import { CliError } from './errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printLine } from './io.ts';
 import { openFrames } from './operate/frames.ts';
-import { type PlaceFlags, requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
+import { accountsOf, type PlaceFlags, withDaemonPlace, withDesk } from './operate/place.ts';
 import {
   type StatusAccount,
   type StatusEvent,
@@ -118,14 +118,7 @@ async function linesOf(io: CliIo, flags: Flags): Promise<readonly string[]> {
 }
 
 async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<StatusReport> {
-  const ids = wanted ?? desk.accountIds;
-  if (ids === undefined) {
-    throw new UsageError(
-      'without a config nobody knows which accounts there are.',
-      'Add --account ID or --config FILE.',
-    );
-  }
-  if (wanted !== undefined) for (const id of wanted) await requireAccount(desk, id);
+  const ids = await accountsOf(desk, wanted);
   const atMs = Date.now();
   const refusedControls: string[] = [];
   const [controls, watchers, pausedQueues, troubles, quietHours, accounts] = await Promise.all([

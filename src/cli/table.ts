@@ -1,4 +1,4 @@
-import { type CliIo, type OutputName, paint, terminalSize } from './io.ts';
+import { type CliIo, type OutputName, paint, printJson, printLine, terminalSize } from './io.ts';
 
 export interface Column {
   readonly title: string;
@@ -12,6 +12,13 @@ export interface Table {
   readonly columns: readonly Column[];
   /** One text per column; an empty one where there is nothing. */
   readonly rows: readonly (readonly string[])[];
+}
+
+/** Columns by their titles; a `>` before one aligns figures to the right. */
+export function columnsOf(...titles: readonly string[]): readonly Column[] {
+  return titles.map((title) =>
+    title.startsWith('>') ? { title: title.slice(1), align: 'right' } : { title },
+  );
 }
 
 type Place = Pick<CliIo, 'stdout' | 'stderr' | 'isTty' | 'env'>;
@@ -73,6 +80,27 @@ export function fieldLines(
   });
 }
 
+/** Prints records as a table, or as JSON. `none`: what to say where there is none. */
+export function printListing<T>(
+  io: Place,
+  records: readonly T[],
+  { json, none, titles, cells }: Listing<T>,
+): void {
+  if (json === true) for (const one of records) printJson(io, one);
+  else if (records.length === 0) printLine(io, none);
+  else {
+    const table = { columns: columnsOf(...titles), rows: records.map(cells) };
+    for (const line of tableLines(io, table)) printLine(io, line);
+  }
+}
+
+interface Listing<T> {
+  readonly json: boolean | undefined;
+  readonly none: string;
+  readonly titles: readonly string[];
+  readonly cells: (one: T) => readonly string[];
+}
+
 function cell(row: readonly string[], index: number): string {
   return printable(row[index] ?? '');
 }
@@ -91,9 +119,13 @@ function widthOf(io: Place): number {
 
 /** A sentence on as many lines as the width takes behind `indent`. */
 export function wrapped(io: Place, text: string, indent = ''): string[] {
-  const room = widthOf(io) - indent.length;
+  return filled(printable(text).split(' '), widthOf(io) - indent.length);
+}
+
+/** Words on as many lines as the room takes; a longer word has one of its own. */
+export function filled(words: readonly string[], room: number): string[] {
   const lines: string[] = [];
-  for (const word of printable(text).split(' ')) {
+  for (const word of words) {
     const last = lines.at(-1);
     if (last === undefined || last.length + 1 + word.length > room) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;

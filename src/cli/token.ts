@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
-import { configName } from './option-values.ts';
+import { configName, someOf } from './option-values.ts';
 
 interface Flags {
   readonly scopes: readonly string[];
@@ -9,6 +9,7 @@ interface Flags {
 }
 
 const SCOPES = ['read', 'control', 'operate'];
+const readScopes = someOf(SCOPES, 'scope');
 
 /** `breakwater token`: a token for the web server, and what of it the config needs. */
 export function registerToken(program: Command, io: CliIo): void {
@@ -28,7 +29,8 @@ export function registerToken(program: Command, io: CliIo): void {
     'into a file that Prometheus reads': 'token prometheus > prometheus-token',
   });
   withRemarks(command, '\nThe token goes to standard output, the entry for the config to standard error.');
-  command.action(async (name: string, { scopes, json }: Flags) => {
+  command.action(async (name: string, { scopes: written, json }: Flags) => {
+    const scopes = [...new Set(written)];
     const { makeToken } = await import('../app.ts');
     const { token, tokenHash } = await makeToken();
     if (json === true) return printJson(io, { name, scopes, token, tokenHash });
@@ -39,11 +41,4 @@ export function registerToken(program: Command, io: CliIo): void {
         `      scopes: [${scopes.join(', ')}]\n      tokenHash: ${tokenHash}`,
     );
   });
-}
-
-function readScopes(text: string): readonly string[] {
-  const scopes = text.split(',').map((scope) => scope.trim());
-  const unknown = scopes.find((scope) => !SCOPES.includes(scope));
-  if (unknown === undefined) return [...new Set(scopes)];
-  throw new InvalidArgumentError(`${JSON.stringify(unknown)} is no scope; there are ${SCOPES.join(', ')}.`);
 }

@@ -1,5 +1,5 @@
 import { type CliIo, paint } from '../cli/io.ts';
-import { tableLines } from '../cli/table.ts';
+import { columnsOf, tableLines } from '../cli/table.ts';
 import { toNumber } from '../core/quantities/decimal.ts';
 import type { DemoOutcome } from './open-demo.ts';
 import type { DemoSide } from './result.ts';
@@ -15,13 +15,11 @@ export function outcomeLines(
     stoppedAfterMs === undefined
       ? "What happened, by the exchange's own ledger"
       : `Stopped after ${inSeconds(stoppedAfterMs)}. What had happened by then, by the exchange's ledger`;
-  const amounts = ['BEFORE', 'AFTER', 'DIFFERENCE'].map((name) => ({ title: name, align: 'right' as const }));
-  const columns = [{ title: 'ACCOUNT' }, ...amounts, { title: '' }];
   return [
     '',
     paint(io, 'stdout', 'bold', title),
     ...tableLines(io, {
-      columns,
+      columns: columnsOf('ACCOUNT', '>BEFORE', '>AFTER', '>DIFFERENCE', ''),
       rows: [row('protected', result.protected), row('not protected', result.unprotected)],
     }),
     '',

@@ -10,32 +10,12 @@ import type { LedgerKind } from '../simulator/model/ledger-entry.ts';
 import type { RunningSimulator } from '../simulator/start-simulated-exchange.ts';
 
 /** One of the two accounts as the exchange has it. Money in USDT, amounts in BTC. */
-export interface DemoSide {
-  readonly id: string;
-  readonly amountBefore: DecimalString;
-  readonly amount: DecimalString;
-  /** To liquidation, as a fraction of the mark price. `null`: no position is open, or it has no such price. */
-  readonly distance: number | null;
-  readonly state: 'ok' | 'margin_call' | 'liquidation';
-  /** The exchange took some of the position, or all of it. */
-  readonly wasLiquidated: boolean;
-  readonly takenByExchange: DecimalString;
-  readonly closedByOrders: DecimalString;
-  readonly ordersPlaced: number;
-  /** Orders and cancels that the exchange received. */
-  readonly requests: number;
-  /** In words. */
-  readonly openOrders: readonly string[];
-  readonly equityBefore: DecimalString;
-  readonly equity: DecimalString;
-  /** `equity` less `equityBefore`. */
-  readonly change: DecimalString;
-}
+export type DemoSide = ReturnType<typeof sideOf>;
 
 type Model = RunningSimulator['model'];
 
 /** Reads an account from the exchange and its ledger, never from what the daemon believes. */
-export function sideOf(model: Model, id: string, equityBefore: Decimal): DemoSide {
+export function sideOf(model: Model, id: string, equityBefore: Decimal) {
   const entries = (kind: LedgerKind) => model.ledger({ accountId: id, kinds: [kind] });
   const amountOf = (kind: LedgerKind): DecimalString =>
     formatDecimal(
@@ -46,21 +26,26 @@ export function sideOf(model: Model, id: string, equityBefore: Decimal): DemoSid
     );
   const [position] = model.openPositions(id);
   const { equity, liquidationState } = model.account(id);
+  const state: 'ok' | NonNullable<typeof liquidationState> = liquidationState ?? 'ok';
+  const openOrders: readonly string[] = model
+    .openOrders(id)
+    .map(({ side, left, price }) => `${side} ${formatDecimal(left)} at ${formatDecimal(price)}`);
   return {
     id,
     amountBefore: amountOf('position_seeded'),
     amount: formatDecimal(position?.amount ?? ZERO),
+    /** To liquidation, as a fraction of the mark price. `null`: no position is open, or it has no such price. */
     distance: distanceOf(position),
-    state: liquidationState ?? 'ok',
+    state,
+    /** The exchange took some of the position, or all of it. */
     wasLiquidated: entries('liquidation').length > 0,
     takenByExchange: amountOf('liquidation'),
     // Only reduce-only orders are sent, so every fill closes.
     closedByOrders: amountOf('fill'),
     ordersPlaced: entries('order_placed').length,
+    /** Orders and cancels that the exchange received. */
     requests: entries('request').length,
-    openOrders: model
-      .openOrders(id)
-      .map(({ side, left, price }) => `${side} ${formatDecimal(left)} at ${formatDecimal(price)}`),
+    openOrders,
     equityBefore: formatDecimal(equityBefore),
     equity: formatDecimal(equity),
     change: formatDecimal(equity.minus(equityBefore)),

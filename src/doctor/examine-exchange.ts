@@ -10,6 +10,7 @@ import type {
   PositionRecord,
   ReadOutcome,
   RecordList,
+  ReplyTiming,
 } from '../core/ports/exchange.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import { toDecimal, ZERO } from '../core/quantities/decimal.ts';
@@ -99,26 +100,20 @@ async function examineAddress(
       const cure = 'Check the address, the network, proxy and firewall; the live exchange has two addresses.';
       return [{ name: 'exchange', status: 'failed', about, why: wordsOf(outcome.error), cure }];
     }
-    const { sentAtMs, receivedAtMs, serverDateMs } = outcome.timing;
-    const tookMs = Math.ceil(receivedAtMs - sentAtMs);
+    const { timing } = outcome;
+    const tookMs = Math.ceil(timing.receivedAtMs - timing.sentAtMs);
     const windows = accounts.some(({ settings }) => settings.nonceMode === 'window');
     return [
       { name: 'exchange', status: 'passed', about, why: `it answers within ${tookMs} ms` },
-      examineClock(about, { sentAtMs, receivedAtMs, serverDateMs }, windows),
+      examineClock(about, timing, windows),
     ];
   } finally {
     await client.close();
   }
 }
 
-interface DatedReply {
-  readonly sentAtMs: number;
-  readonly receivedAtMs: number;
-  readonly serverDateMs: number | undefined;
-}
-
 /** The Date header has whole seconds and was written between sending and receiving: the least skew that explains it. */
-function examineClock(about: string, reply: DatedReply, windows: boolean): DoctorCheck {
+function examineClock(about: string, reply: ReplyTiming, windows: boolean): DoctorCheck {
   const { sentAtMs, receivedAtMs, serverDateMs } = reply;
   if (serverDateMs === undefined) {
     const why = 'the reply has no Date header, so that clocks cannot be compared';
@@ -286,12 +281,8 @@ function examineMarkets({ id, settings }: CompiledAccount, { value }: Positions)
     const [first] = value.setAside;
     const place = first === undefined ? '' : `: ${first.path}: expected ${first.expected}, got ${first.got}`;
     const why = `${countSetAside(value)} position records are not as documented${place}`;
-    return {
-      ...base,
-      status: 'failed',
-      why,
-      cure: 'They cannot be judged: compare with the documentation of the API.',
-    };
+    const cure = 'They cannot be judged: compare with the documentation of the API.';
+    return { ...base, status: 'failed', why, cure };
   }
   if (missing.length > 0) {
     const why = `positions are open in markets without an entry in the config: ${missing.join(', ')}`;

@@ -20,19 +20,13 @@ function channelsOf({ channels }: CompiledConfig): DoctorCheck {
 function brakeOf({ redis, web }: CompiledConfig): DoctorCheck {
   const name = 'brake';
   if (redis.required) {
-    return {
-      name,
-      status: 'passed',
-      why: 'while Redis is lost the daemon does nothing that is to be paused',
-    };
+    const why = 'while Redis is lost the daemon does nothing that is to be paused';
+    return { name, status: 'passed', why };
   }
   const mayControl = Object.values(web.users).some(({ scopes }) => scopes.some((scope) => scope !== 'read'));
   if (web.controlToken !== undefined || mayControl) {
-    return {
-      name,
-      status: 'passed',
-      why: 'while Redis is lost pause goes through the web server of the daemon',
-    };
+    const why = 'while Redis is lost pause goes through the web server of the daemon';
+    return { name, status: 'passed', why };
   }
   const why =
     'while Redis is lost the daemon goes on acting, and nobody can pause it: there is no web.controlToken';

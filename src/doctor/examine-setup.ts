@@ -63,11 +63,8 @@ function examineConfig(file: string, problems: readonly Problem[]): readonly Doc
     checks.push({ name: 'secrets', status: 'failed', why, cure });
   }
   if (secrets.length === 0 && others.every(({ severity }) => severity === 'warning')) {
-    checks.push({
-      name: 'secrets',
-      status: 'passed',
-      why: 'all are there, and only their owner can read them',
-    });
+    const why = 'all are there, and only their owner can read them';
+    checks.push({ name: 'secrets', status: 'passed', why });
   }
   return checks;
 }
@@ -177,12 +174,8 @@ async function examineState(redis: Connection, config: CompiledConfig): Promise<
       const why = `readable; ${seen} of ${loads.length} accounts have been watched before`;
       return [{ name: 'state', status: 'passed', why }];
     }
-    return refused.map(({ accountId, message }) => ({
-      name: 'state',
-      status: 'failed',
-      about: accountId,
-      why: message,
-    }));
+    const name = 'state';
+    return refused.map(({ accountId: about, message: why }) => ({ name, status: 'failed', about, why }));
   } catch (error) {
     if (!(error instanceof StoreLostError)) throw error;
     return [{ name: 'state', status: 'failed', why: error.message }];

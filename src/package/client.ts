@@ -12,8 +12,7 @@ import type {
 import type { NonceStore } from '../core/ports/nonce-store.ts';
 import type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 import type { DecimalString } from '../core/quantities/decimal.ts';
-import type { ExchangeObserver } from '../exchange/call/observer.ts';
-import { createExchangeClient } from '../exchange/client.ts';
+import { createExchangeClient, type ExchangeClientOptions } from '../exchange/client.ts';
 import { systemClock } from '../exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
@@ -61,10 +60,19 @@ export type { RateLimitStore } from '../core/ports/rate-limit-store.ts';
 export type { DecimalString } from '../core/quantities/decimal.ts';
 export type { CallEvent, DriftEvent, ExchangeObserver, PathFailure } from '../exchange/call/observer.ts';
 
-export interface ClientOptions {
-  /** Addresses of the exchange, the preferred one first: the next one is used where it does not answer. */
-  readonly baseUrls: readonly string[];
-  readonly credentials: { readonly apiKey: string; readonly apiSecret: string };
+type Kept =
+  | 'baseUrls'
+  | 'ca'
+  | 'cardProviders'
+  | 'credentials'
+  | 'dialect'
+  | 'observer'
+  | 'pool'
+  | 'proxy'
+  | 'retry'
+  | 'timeouts';
+
+export interface ClientOptions extends Pick<ExchangeClientOptions, Kept> {
   /**
    * `unique` (default): every nonce is new. `increasing`: and larger than all before, so that one request of a key is
    * under way at a time. `window`: near the exchange's time, as `nonceWindow` asks.
@@ -75,46 +83,9 @@ export interface ClientOptions {
   /** Shared by all behind one IP address; default: the memory of this process, for all its clients. */
   readonly limitStore?: RateLimitStore;
   /** Changes to the table of limits, by name: `{ order: { limit: 500 } }`. */
-  readonly limits?: Readonly<
-    Record<
-      string,
-      { readonly limit?: number; readonly periodMs?: number; readonly paths?: readonly string[] }
-    >
-  >;
+  readonly limits?: NonNullable<ExchangeClientOptions['limiter']['limits']>;
   /** The part of each limit, from 0 to below 1, that only calls of priority `protective` may use; default 0. */
   readonly reservedShare?: number;
-  /** Spelling of request fields: of the specification (default), or camelCase as the live service takes it. */
-  readonly dialect?: 'spec' | 'camel';
-  readonly timeouts?: {
-    /** One request and its reply; default 5000. */
-    readonly attemptMs?: number;
-    /** A call with waiting and repeating; default 15000. */
-    readonly callMs?: number;
-    /** A shared store; default 250. */
-    readonly storeMs?: number;
-  };
-  readonly retry?: {
-    /** Requests of one call at most; default 5. */
-    readonly maxAttempts?: number;
-    /** Wait before the first repetition; it doubles. Default 100. */
-    readonly firstBackoffMs?: number;
-    /** Longest wait between two; default 5000. */
-    readonly maxBackoffMs?: number;
-  };
-  readonly pool?: {
-    /** Most requests in flight, each on a connection of its own; default 128. */
-    readonly connections?: number;
-    /** Longest reply accepted; default 16 MiB. */
-    readonly maxReplyBytes?: number;
-  };
-  /** `http://[user:password@]host:port`. */
-  readonly proxy?: string;
-  /** PEM certificates trusted instead of the system's. */
-  readonly ca?: string | readonly string[];
-  /** Providers with which USD and EUR deposits need customer data. */
-  readonly cardProviders?: readonly string[];
-  /** Hears of every call, without secrets or personal data: for metrics and logs. */
-  readonly observer?: ExchangeObserver;
 }
 
 /** A request as a caller writes it: amounts and prices are plain texts, checked before anything is sent. */

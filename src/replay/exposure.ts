@@ -36,3 +36,16 @@ export function pricedMarkets(accounts: readonly StartingAccount[]): readonly st
 }
 
 const REFERENCE = 'USDT';
+
+/** Every market with prices, and its coin's other market where something hangs on it (what coins are worth). */
+export function movedMarkets<P extends { readonly market: string }>(
+  given: readonly P[],
+  accounts: readonly StartingAccount[],
+): readonly { readonly market: string; readonly prices: P }[] {
+  const names = new Set(given.map(({ market }) => market));
+  const needed = pricedMarkets(accounts).filter((market) => !names.has(market));
+  return given.flatMap((prices) => {
+    const siblings = needed.filter((market) => coinOf(market) === coinOf(prices.market));
+    return [prices.market, ...siblings].map((market) => ({ market, prices }));
+  });
+}

@@ -66,7 +66,7 @@ function spanOf(series: PriceSeries): { readonly fromMs: number; readonly toMs: 
 }
 
 /** Whole candles only; `undefined` when nothing is left. */
-function cutTo(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
+export function cutTo(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
   if (series.kind === 'trades') {
     const trades = series.trades.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
     return trades.length === 0 ? undefined : { ...series, trades };

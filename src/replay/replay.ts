@@ -2,7 +2,7 @@ import { decimal } from '../core/quantities/decimal.ts';
 import { type PathModel, pathSource } from '../simulator/prices/price-path.ts';
 import type { PriceSource } from '../simulator/prices/price-source.ts';
 import type { MarketTerms } from '../world/spec.ts';
-import { coinOf, netCoins, pricedMarkets } from './exposure.ts';
+import { movedMarkets, netCoins } from './exposure.ts';
 import type { StartingAccount } from './positions/starting-account.ts';
 import type { MarketPrices } from './price-files.ts';
 import { type ReplayRecord, type RunRecord, UNPROTECTED } from './record.ts';
@@ -47,7 +47,7 @@ export async function runReplay(plan: ReplayPlan, hooks: ReplayHooks): Promise<R
     }
     const name = `${one.variant}, ${one.path}`;
     const { record, elapsedMs, errors } = await runWorld(one, {
-      ...(hooks.signal === undefined ? {} : { signal: hooks.signal }),
+      signal: hooks.signal,
       onProgress: (atMs) => hooks.onProgress?.((index + atMs / durationMs) / list.length, name),
     });
     runs.push(record);
@@ -66,7 +66,7 @@ function plansOf(plan: ReplayPlan): readonly RunPlan[] {
   const hasCandles = markets.some(({ series }) => series.kind === 'candles');
   const paths: readonly (PathModel | 'trades')[] = hasCandles ? plan.paths : ['trades'];
   const startPrices = Object.fromEntries(
-    movedMarkets(plan).map(({ market, prices }) => [market, prices.first]),
+    movedMarkets(markets, accounts).map(({ market, prices }) => [market, prices.first]),
   );
   const planOf = (path: PathModel | 'trades', variant?: ReplayPlan['variants'][number]): RunPlan => ({
     variant: variant?.name ?? UNPROTECTED,
@@ -87,7 +87,7 @@ function plansOf(plan: ReplayPlan): readonly RunPlan[] {
 
 function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<string, PriceSource> {
   return new Map(
-    movedMarkets(plan).map(({ market, prices }) => [
+    movedMarkets(plan.markets, plan.accounts).map(({ market, prices }) => [
       market,
       pathSource({
         series: prices.series,
@@ -100,14 +100,4 @@ function sourcesOf(plan: ReplayPlan, path: PathModel | 'trades'): ReadonlyMap<st
       }),
     ]),
   );
-}
-
-/** Every market with prices, and its coin's other market where something hangs on it (what coins are worth). */
-function movedMarkets({ markets, accounts }: ReplayPlan) {
-  const given = new Set(markets.map(({ market }) => market));
-  const needed = pricedMarkets(accounts).filter((market) => !given.has(market));
-  return markets.flatMap((prices) => {
-    const siblings = needed.filter((market) => coinOf(market) === coinOf(prices.market));
-    return [prices.market, ...siblings].map((market) => ({ market, prices }));
-  });
 }

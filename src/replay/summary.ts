@@ -8,48 +8,17 @@ import {
 } from './record.ts';
 
 /** The last line of `replay --json`. All but `wallMs` follows from the input and the seed. */
-export interface ReplaySummary {
-  readonly event: 'replay';
-  readonly seed: number;
-  readonly wallMs: number;
-  readonly variants: readonly VariantSummary[];
-}
-
-export interface VariantSummary {
-  readonly name: string;
-  /** Of several paths the worst: liquidated in any, most closed, least equity left. */
-  readonly accounts: readonly AccountSummary[];
-  /** Each path by itself. */
-  readonly paths: readonly { readonly path: string; readonly accounts: readonly AccountSummary[] }[];
-}
-
-export interface AccountSummary {
-  readonly id: string;
-  readonly liquidated: boolean;
-  readonly closedFraction: number;
-  readonly equityStart: number;
-  readonly equityEnd: number;
-  readonly orders: number;
-  /** What closing cost, and by what the price went on within the next hour; of several paths those that cost most. */
-  readonly price: {
-    readonly fees: number;
-    readonly slippage: number;
-    readonly nextHour: AccountRecord['nextHour'];
-  };
-  /** Of the episodes that ended in a fill; null where there was none. */
-  readonly breachToFillMs: { readonly p50: number | null; readonly max: number | null };
-}
-
-export function summaryOf({ seed, wallMs, runs }: ReplayRecord): ReplaySummary {
+export function summaryOf({ seed, wallMs, runs }: ReplayRecord) {
   return { event: 'replay', seed, wallMs, variants: variantsOf(runs) };
 }
 
-function variantsOf(runs: readonly RunRecord[]): readonly VariantSummary[] {
+function variantsOf(runs: readonly RunRecord[]) {
   const names = [...new Set(runs.map(({ variant }) => variant))];
   return names.map((name) => {
     const own = runs.filter(({ variant }) => variant === name);
     return {
       name,
+      /** Of several paths the worst: liquidated in any, most closed, least equity left. */
       accounts: accountIds(own).map((id) =>
         worstOf(own.flatMap(({ accounts }) => accounts.filter((one) => one.id === id))),
       ),
@@ -58,7 +27,7 @@ function variantsOf(runs: readonly RunRecord[]): readonly VariantSummary[] {
   });
 }
 
-function worstOf(accounts: readonly AccountRecord[]): AccountSummary {
+function worstOf(accounts: readonly AccountRecord[]) {
   const all = accounts.flatMap(({ breachToFillMs }) => breachToFillMs).toSorted((a, b) => a - b);
   return {
     id: accounts[0]?.id ?? '',
@@ -68,11 +37,13 @@ function worstOf(accounts: readonly AccountRecord[]): AccountSummary {
     equityEnd: Math.min(...accounts.map(({ equityEnd }) => equityEnd)),
     orders: Math.max(...accounts.map(({ orders }) => orders)),
     price: priceOf(accounts),
+    /** Of the episodes that ended in a fill; null where there was none. */
     breachToFillMs: { p50: median(all), max: all.at(-1) ?? null },
   };
 }
 
-function priceOf(accounts: readonly AccountRecord[]): AccountSummary['price'] {
+/** What closing cost, and by what the price went on within the next hour; of several paths those that cost most. */
+function priceOf(accounts: readonly AccountRecord[]) {
   const [dearest] = accounts.toSorted((a, b) => b.fees + b.slippage - a.fees - a.slippage);
   const { fees = 0, slippage = 0, nextHour = { known: 0, unknown: 0 } } = dearest ?? {};
   return { fees, slippage, nextHour };

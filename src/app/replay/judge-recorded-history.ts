@@ -1,8 +1,12 @@
 import type { CompiledAccount, CompiledConfig } from '../../config/compiled-config.ts';
 import type { HistoryReader } from '../../core/ports/history-reader.ts';
 import { type CompiledRules, compileRules } from '../../core/rules/compiled-rules.ts';
-import type { AccountHistory, HistoryRecord } from '../../replay/history/history-record.ts';
-import { judgeHistory, type RecordedMoment } from '../../replay/history/judge-history.ts';
+import {
+  type AccountHistory,
+  type HistoryRecord,
+  judgeHistory,
+  type RecordedMoment,
+} from '../../replay/history/judge-history.ts';
 import {
   momentFromSamples,
   SAMPLE_SETTINGS,

@@ -49,21 +49,14 @@ export function registerExport(audit: Command, io: CliIo): void {
   });
 }
 
-interface Exported {
-  readonly records: number;
-  readonly firstNumber: number;
-  readonly lastNumber: number;
-  readonly headHash: string;
-}
-
 async function exportChain(
   io: CliIo,
   { audit }: Operations,
   { account, from = 1, to = Number.POSITIVE_INFINITY }: ExportFlags,
   out: AuditExporter,
-): Promise<Exported> {
+) {
   const attachments = new Set<string>();
-  let exported: Exported = { records: 0, firstNumber: 0, lastNumber: 0, headHash: GENESIS_HASH };
+  let exported = { records: 0, firstNumber: 0, lastNumber: 0, headHash: GENESIS_HASH };
   for (let next = from; next <= to; ) {
     io.signal.throwIfAborted();
     const page = await audit.read(account, { from: next, to: to, limit: PAGE });
@@ -93,7 +86,11 @@ async function exportChain(
   return exported;
 }
 
-function reportExport(io: CliIo, flags: ExportFlags, exported: Exported): void {
+function reportExport(
+  io: CliIo,
+  flags: ExportFlags,
+  exported: Awaited<ReturnType<typeof exportChain>>,
+): void {
   const { records, firstNumber, lastNumber } = exported;
   if (flags.json === true) {
     printJson(io, { accountId: flags.account, file: flags.out, ...exported });

@@ -79,12 +79,11 @@ async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
     for (const id of ids) {
       io.signal.throwIfAborted();
       const verdict = await operations.audit.verify(id, flags.head);
-      const { decisions: most } = flags;
-      const recomputed =
-        verdict.kind === 'intact' && most > 0
-          ? await recomputeTrail(operations.audit, id, { most, signal: io.signal })
-          : undefined;
-      printVerdict(io, { of: id, verdict, recomputed }, flags);
+      await report(io, flags, {
+        of: id,
+        verdict,
+        recompute: (options) => recomputeTrail(operations.audit, id, options),
+      });
     }
   });
 }
@@ -92,14 +91,9 @@ async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
 async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFlags): Promise<void> {
   const { operatorTrustOf, recomputeFile, verifyAuditFile } = await import('../../app.ts');
   const trust = await operatorTrustOf(flags.config, io.env);
-  const { decisions: most } = flags;
   for (const file of files) {
     const verdict = await verifyAuditFile(linesOf(file), { trust });
-    const recomputed =
-      verdict.kind === 'intact' && most > 0
-        ? await recomputeFile(linesOf(file), { most, signal: io.signal })
-        : undefined;
-    printVerdict(io, { of: file, verdict, recomputed }, flags);
+    await report(io, flags, { of: file, verdict, recompute: (how) => recomputeFile(linesOf(file), how) });
   }
 }
 
@@ -107,13 +101,16 @@ async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFla
 interface Found {
   readonly of: string;
   readonly verdict: ChainVerdict | FileVerdict;
-  readonly recomputed: Recomputation | undefined;
+  /** Judges its decisions once more. */
+  readonly recompute: (options: { most: number; signal: AbortSignal }) => Promise<Recomputation>;
 }
 
-function printVerdict(io: CliIo, found: Found, { json }: Pick<VerifyFlags, 'json'>): void {
-  const { of, verdict, recomputed } = found;
+async function report(io: CliIo, { json, decisions: most }: VerifyFlags, found: Found): Promise<void> {
+  const { of, verdict, recompute } = found;
+  const isJudged = verdict.kind === 'intact' && most > 0;
+  const recomputed = isJudged ? await recompute({ most, signal: io.signal }) : undefined;
   if (verdict.kind === 'broken' || (recomputed?.differing.length ?? 0) > 0) io.setExitCode(EXIT.failed);
-  if (json === true) printJson(io, { of, ...verdict, ...(recomputed === undefined ? {} : { recomputed }) });
+  if (json === true) printJson(io, { of, ...verdict, recomputed });
   else if (verdict.kind === 'intact') {
     printLine(io, printable(`${of}: ${intactWords(verdict)}`));
     if (recomputed !== undefined) printRecomputed(io, of, recomputed);

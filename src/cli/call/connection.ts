@@ -77,7 +77,7 @@ export async function connect(
     },
     ...(credentials === undefined ? {} : { credentials }),
     ...(shared === undefined ? {} : { shared }),
-    ...(access === undefined ? {} : { way: wayOf(access) }),
+    ...(access === undefined ? {} : { way: access }),
   }).catch((error: Error & { readonly code?: unknown }) => {
     const { code, message } = error;
     if (code === 'EXCHANGE_OPTIONS') throw new UsageError(`${message}.`);
@@ -89,15 +89,6 @@ export async function connect(
     throw new CliError(code, `${message}; nothing was sent.`, { cure });
   });
   return { ...connection, baseUrls };
-}
-
-function wayOf({ ca, limiter, nonceStart, proxy }: ConfiguredAccess) {
-  return {
-    limiter,
-    ...(ca === undefined ? {} : { ca }),
-    ...(nonceStart === undefined ? {} : { nonceStart }),
-    ...(proxy === undefined ? {} : { proxy }),
-  };
 }
 
 /** What the config says of an account, where one is named. @throws CliError */

@@ -1,7 +1,7 @@
 import type { Enumerated, RecordList } from '../../core/ports/exchange.ts';
 import type { CliIo } from '../io.ts';
 import { timeOf } from '../operate/values.ts';
-import { type Column, fieldLines, printable, tableLines } from '../table.ts';
+import { columnsOf, fieldLines, printable, tableLines } from '../table.ts';
 
 /** A reply, ready to be shown: `json` is merged into the line of `--json`; people read `lines`, then `notes`. */
 export interface Shown {
@@ -31,11 +31,8 @@ function textOf(name: string, value: Value): string {
   return TIMES.has(name) ? timeOf(Number(value) * 1000) : String(value);
 }
 
-const columnOf = (name: string): Column =>
-  name.startsWith('>') ? { title: name.slice(1), align: 'right' } : { title: name };
-
 function tableOf(records: readonly object[], names: readonly string[]) {
-  const columns = names.flatMap((text) => text.split(' ').map(columnOf));
+  const columns = columnsOf(...names.flatMap((text) => text.split(' ')));
   const rows = records.map((record) => {
     const parts = Object.values(record).filter((value) => typeof value === 'object');
     const fields = Object.assign({}, ...parts, record);

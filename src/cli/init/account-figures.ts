@@ -5,20 +5,15 @@ import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { Quantity } from '../../core/quantities/quantity.ts';
 
 /** A position as `init` shows it: what the exchange did not say, or what contradicts itself, is null. */
-export interface HeldPosition {
-  readonly market: string;
-  readonly direction: 'long' | 'short' | null;
-  readonly amount: string;
-  readonly markPrice: number | null;
-  readonly liquidationPrice: number | null;
-  /** Fraction of the mark price. */
-  readonly liquidationDistance: number | null;
-}
+export type HeldPosition = ReturnType<typeof heldPositions>[number];
+
+/** A credit line as `init` shows it: LTVs as fractions, null where the exchange did not say. */
+export type HeldCreditLine = ReturnType<typeof heldCreditLines>[number];
 
 /** No config says yet how records are to be read: as the specification says. */
 const READING = { bothSign: 'signed', ltvUnit: 'auto', marketSettings: () => undefined } as const;
 
-export function heldPositions(records: readonly PositionRecord[]): readonly HeldPosition[] {
+export function heldPositions(records: readonly PositionRecord[]) {
   return records.map((record) => {
     const quantities = new PositionQuantities(record, READING);
     return {
@@ -27,6 +22,7 @@ export function heldPositions(records: readonly PositionRecord[]): readonly Held
       amount: formatDecimal(toDecimal(record.amount).abs()),
       markPrice: orNull(quantities.markPrice),
       liquidationPrice: orNull(quantities.liquidationPrice),
+      /** Fraction of the mark price. */
       liquidationDistance: orNull(quantities.liquidationDistance),
     };
   });
@@ -36,15 +32,7 @@ function orNull<T>(quantity: Quantity<T>): T | null {
   return quantity.kind === 'value' ? quantity.value : null;
 }
 
-/** A credit line as `init` shows it: LTVs as fractions, null where the exchange did not say. */
-export interface HeldCreditLine {
-  readonly asset: string;
-  readonly amount: string;
-  readonly currentLtv: number | null;
-  readonly marginCallLtv: number | null;
-}
-
-export function heldCreditLines(records: readonly CreditLineRecord[]): readonly HeldCreditLine[] {
+export function heldCreditLines(records: readonly CreditLineRecord[]) {
   return records.map((record) => {
     const quantities = new CreditLineQuantities(record, READING);
     return {

@@ -1,25 +1,12 @@
 import { percentInWords } from '../../app.ts';
 import { type CliIo, paint } from '../io.ts';
-import { tableLines } from '../table.ts';
+import { columnsOf, tableLines } from '../table.ts';
 import type { HeldCreditLine } from './account-figures.ts';
 import type { ShownAccount } from './decisions.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 
-const POSITION_COLUMNS = [
-  { title: 'MARKET' },
-  { title: 'SIDE' },
-  { title: 'AMOUNT', align: 'right' },
-  { title: 'MARK', align: 'right' },
-  { title: 'LIQUIDATION', align: 'right' },
-  { title: 'DISTANCE', align: 'right' },
-] as const;
-
-const MARKET_COLUMNS = [
-  { title: 'MARKET' },
-  { title: 'FIGURE' },
-  { title: 'PROPOSED', align: 'right' },
-  { title: 'FROM' },
-] as const;
+const POSITION_COLUMNS = columnsOf('MARKET', 'SIDE', '>AMOUNT', '>MARK', '>LIQUIDATION', '>DISTANCE');
+const MARKET_COLUMNS = columnsOf('MARKET', 'FIGURE', '>PROPOSED', 'FROM');
 
 /** What an account holds, and what is proposed for its markets. */
 export function accountLines(

@@ -3,24 +3,17 @@ import { concealer } from '../../core/redaction/conceal.ts';
 import { UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
-import { configName } from '../option-values.ts';
-import type { InitDecisions, SecretSource, WrittenReference } from './decisions.ts';
+import { isConfigName } from '../option-values.ts';
+import type { SecretSource, WrittenReference } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import { pathFrom, secretSource, type WantedSecret } from './secret-sources.ts';
 
 /** How the exchange and Redis are reached, and by whom. */
-export type ChosenAccess = Pick<
-  InitDecisions,
-  'baseUrls' | 'nonce' | 'account' | 'apiKey' | 'apiSecret' | 'redis'
->;
+export type ChosenAccess = Awaited<ReturnType<typeof chooseAccess>>;
 
 /** @throws UsageError naming everything that is missing where nobody can be asked */
-export async function chooseAccess(
-  io: CliIo,
-  flags: InitFlags,
-  prompter: Prompter | undefined,
-): Promise<ChosenAccess> {
+export async function chooseAccess(io: CliIo, flags: InitFlags, prompter: Prompter | undefined) {
   const redis = redisOf(io, flags);
   const urls = flags.exchange?.map(readUrl);
   if (prompter === undefined) requireComplete(flags);
@@ -51,28 +44,16 @@ export async function retypedKeys(
 
 type KeyFlags = Pick<InitFlags, 'keyFile' | 'keyEnv' | 'secretFile' | 'secretEnv'>;
 
-function wantedKeys(
-  account: string,
-  { keyFile, keyEnv, secretFile, secretEnv }: KeyFlags,
-): Readonly<Record<'apiKey' | 'apiSecret', WantedSecret>> {
-  return {
-    apiKey: {
-      name: 'API key',
-      fileFlag: '--key-file',
-      envFlag: '--key-env',
-      file: keyFile,
-      env: keyEnv,
-      newFile: `${account}.key`,
-    },
-    apiSecret: {
-      name: 'API secret',
-      fileFlag: '--secret-file',
-      envFlag: '--secret-env',
-      file: secretFile,
-      env: secretEnv,
-      newFile: `${account}.secret`,
-    },
-  };
+function wantedKeys(account: string, { keyFile, keyEnv, secretFile, secretEnv }: KeyFlags) {
+  const wanted = (word: 'key' | 'secret', file?: string, env?: string): WantedSecret => ({
+    name: `API ${word}`,
+    fileFlag: `--${word}-file`,
+    envFlag: `--${word}-env`,
+    file,
+    env,
+    newFile: `${account}.${word}`,
+  });
+  return { apiKey: wanted('key', keyFile, keyEnv), apiSecret: wanted('secret', secretFile, secretEnv) };
 }
 
 /** All at once, so that a script is corrected once. @throws UsageError */
@@ -105,8 +86,8 @@ function readUrl(text: string): string {
 async function askUrl(prompter: Prompter | undefined): Promise<string> {
   return await asking(prompter).ask({
     text: 'Address of the exchange',
-    read: (text) =>
-      isWebAddress(text) ? { ok: true, value: readUrl(text) } : { ok: false, expected: URL_EXPECTED },
+    expected: URL_EXPECTED,
+    read: (text) => (isWebAddress(text) ? readUrl(text) : undefined),
   });
 }
 
@@ -114,16 +95,8 @@ async function askAccount(prompter: Prompter | undefined): Promise<string> {
   return await asking(prompter).ask({
     text: 'Name of the account, for you to choose',
     fallback: 'desk-1',
-    read: (text) => {
-      try {
-        return { ok: true, value: configName(text) };
-      } catch {
-        return {
-          ok: false,
-          expected: 'letters, digits, dots, dashes and underscores, at most 48, at least one letter',
-        };
-      }
-    },
+    expected: 'letters, digits, dots, dashes and underscores, at most 48, at least one letter',
+    read: (text) => (isConfigName(text) ? text : undefined),
   });
 }
 

@@ -53,10 +53,8 @@ async function askType(prompter: Prompter | undefined): Promise<string> {
   return await prompter.ask({
     text: `Where to tell people: ${kinds.join(', ')}, or only the log`,
     fallback: LOG,
-    read: (text) =>
-      CHANNEL_TYPES.includes(text)
-        ? { ok: true, value: text }
-        : { ok: false, expected: `one of ${CHANNEL_TYPES.join(', ')}` },
+    expected: `one of ${CHANNEL_TYPES.join(', ')}`,
+    read: (text) => CHANNEL_TYPES.find((type) => type === text),
   });
 }
 
@@ -102,9 +100,8 @@ async function valueOf(
     );
   }
   if ((kind === 'text' || kind === 'number') && value === undefined && prompter !== undefined) {
-    const read = (text: string) =>
-      text === '' ? ({ ok: false, expected: 'a text' } as const) : ({ ok: true, value: text } as const);
-    return written(kind, await prompter.ask({ text: `${type}: ${key}`, read }));
+    const read = (text: string) => text || undefined;
+    return written(kind, await prompter.ask({ text: `${type}: ${key}`, expected: 'a text', read }));
   }
   if (value === undefined && prompter === undefined) {
     throw new UsageError(

@@ -1,18 +1,18 @@
 import { isDecimalString } from '../../core/quantities/decimal.ts';
-import type { InitDecisions } from './decisions.ts';
-import type { AnswerReading, Prompter } from './prompter.ts';
+import type { Prompter } from './prompter.ts';
 import { MARKET_FIGURES, type MarketFigure, type Proposal, type ProposedMarket } from './propose-markets.ts';
 
 /** Has a person confirm or correct what was proposed; where nobody can be asked, it stays a proposal. */
 export async function confirmMarkets(
   proposed: readonly ProposedMarket[],
   prompter: Prompter | undefined,
-): Promise<Pick<InitDecisions, 'markets' | 'isConfirmed'>> {
+): Promise<{ readonly markets: readonly ProposedMarket[]; readonly isConfirmed: boolean }> {
   if (prompter === undefined || proposed.length === 0) return { markets: proposed, isConfirmed: false };
   const answer = await prompter.ask({
     text: 'Are these the figures of the market page of the exchange? yes, correct or later',
     fallback: 'later',
-    read: readAnswer,
+    expected: 'yes, correct or later',
+    read: (text) => ANSWERS.find((one) => one.startsWith(text.toLowerCase())),
   });
   if (answer !== 'correct') return { markets: proposed, isConfirmed: answer === 'yes' };
   const markets: ProposedMarket[] = [];
@@ -22,11 +22,6 @@ export async function confirmMarkets(
 
 const ANSWERS = ['yes', 'correct', 'later'] as const;
 
-function readAnswer(text: string): AnswerReading<(typeof ANSWERS)[number]> {
-  const value = ANSWERS.find((answer) => answer.startsWith(text.toLowerCase()));
-  return value === undefined ? { ok: false, expected: 'yes, correct or later' } : { ok: true, value };
-}
-
 async function corrected(market: ProposedMarket, prompter: Prompter): Promise<ProposedMarket> {
   const figures: Partial<Record<MarketFigure, Proposal>> = {};
   for (const figure of MARKET_FIGURES) {
@@ -35,22 +30,22 @@ async function corrected(market: ProposedMarket, prompter: Prompter): Promise<Pr
     const value = await prompter.ask({
       text: `${market.market} ${figure}`,
       fallback: proposal.value,
-      read: figure === 'maintenanceMargin' ? readRate : readPositive,
+      ...(figure === 'maintenanceMargin' ? RATE : POSITIVE),
     });
     figures[figure] = value === market[figure].value ? market[figure] : { value, from: 'you' };
   }
   return { ...market, ...figures };
 }
 
-function readPositive(text: string): AnswerReading<string> {
-  return isDecimalString(text) && Number(text) > 0
-    ? { ok: true, value: text }
-    : { ok: false, expected: 'a positive decimal number such as 0.001' };
-}
+const POSITIVE = {
+  expected: 'a positive decimal number such as 0.001',
+  read: (text: string) => (isDecimalString(text) && Number(text) > 0 ? text : undefined),
+};
 
-function readRate(text: string): AnswerReading<string> {
-  const [, percent = ''] = /^(\d{1,2}(?:\.\d{1,6})?)\s*%$/.exec(text) ?? [];
-  return Number(percent) > 0 && Number(percent) <= 50
-    ? { ok: true, value: `${percent}%` }
-    : { ok: false, expected: 'a rate such as 3%' };
-}
+const RATE = {
+  expected: 'a rate such as 3%',
+  read(text: string): string | undefined {
+    const [, percent = ''] = /^(\d{1,2}(?:\.\d{1,6})?)\s*%$/.exec(text) ?? [];
+    return Number(percent) > 0 && Number(percent) <= 50 ? `${percent}%` : undefined;
+  },
+};

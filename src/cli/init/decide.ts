@@ -7,7 +7,7 @@ import { accountLines } from './account-lines.ts';
 import { type ChosenAccess, chooseAccess, retypedKeys } from './choose-access.ts';
 import { chooseChannel } from './choose-channel.ts';
 import { confirmMarkets } from './confirm-markets.ts';
-import type { ChosenSet, InitDecisions, ShownAccount } from './decisions.ts';
+import type { ChosenSet, ShownAccount } from './decisions.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import { proposeMarkets } from './propose-markets.ts';
@@ -15,12 +15,11 @@ import { type AccountAnswers, readAccount } from './read-account.ts';
 import { madeUpSecret } from './secret-sources.ts';
 import { measuredWords } from './set-words.ts';
 
+/** Everything that goes into the config. */
+export type InitDecisions = Awaited<ReturnType<typeof decide>>;
+
 /** Asks for what the flags do not say, and the exchange for what the account holds. @throws CliError, UsageError */
-export async function decide(
-  io: CliIo,
-  flags: InitFlags,
-  prompter: Prompter | undefined,
-): Promise<InitDecisions> {
+export async function decide(io: CliIo, flags: InitFlags, prompter: Prompter | undefined) {
   const chosen = await chooseAccess(io, flags, prompter);
   const { access, read } =
     flags.offline === true ? { access: chosen, read: undefined } : await readTyped(io, chosen, prompter);
@@ -31,7 +30,7 @@ export async function decide(
   }
   const { markets, isConfirmed } = await confirmMarkets(proposed, prompter);
   const leverage = flags.leverage ?? (await askLeverage(seen, prompter));
-  const ruleSet = await chooseSet(io, { leverage, named: flags.ruleSet }, prompter);
+  const ruleSet = await chooseSet(io, leverage, flags, prompter);
   const cancel = flags.cancel ?? (await askCancel(prompter));
   const channel = await chooseChannel(
     flags.channel,
@@ -39,16 +38,22 @@ export async function decide(
     prompter,
   );
   return {
+    /** As it was given. */
     file: flags.out,
     ...access,
+    /** Seals what people say to daemons. */
     operatorsKey: await madeUpSecret(flags.out, 'operators.key'),
+    /** Of the daemon's web server. */
     controlToken: await madeUpSecret(flags.out, 'web-control.secret'),
     leverage,
     seen,
     markets,
+    /** Whether a person looked at the figures of the markets. */
     isConfirmed,
+    /** Whether there was a terminal to ask on. */
     wasAsked: prompter !== undefined,
     ruleSet,
+    /** As an account lists them. */
     rules: [ruleSet.name, BLIND, ...((seen?.creditLines.length ?? 0) > 0 ? ['credit-line'] : [])],
     cancel,
     channel,
@@ -106,21 +111,15 @@ async function askLeverage(seen: ShownAccount | undefined, prompter: Prompter | 
   return await prompter.ask({
     text: `The most leverage that the account is to run at${present}`,
     ...(now === null ? {} : { fallback: String(Math.max(1, Math.ceil(now))) }),
-    read: (text) => {
-      const value = readLeverage(text);
-      return value === undefined ? { ok: false, expected: LEVERAGE_IN_WORDS } : { ok: true, value };
-    },
+    expected: LEVERAGE_IN_WORDS,
+    read: readLeverage,
   });
-}
-
-interface SetWish {
-  readonly leverage: number;
-  readonly named: InitFlags['ruleSet'];
 }
 
 async function chooseSet(
   io: CliIo,
-  { leverage, named }: SetWish,
+  leverage: number,
+  { ruleSet: named }: InitFlags,
   prompter: Prompter | undefined,
 ): Promise<ChosenSet> {
   const fitting = await shippedSet(leverage);
@@ -139,16 +138,12 @@ async function askSet(io: CliIo, fitting: ChosenSet['name'], prompter: Prompter)
   return await prompter.ask({
     text: 'Rule set',
     fallback: fitting,
-    read: (text) => {
-      const value = RULE_SETS.find((name) => name === text);
-      return value === undefined
-        ? { ok: false, expected: `one of ${RULE_SETS.join(', ')}` }
-        : { ok: true, value };
-    },
+    expected: `one of ${RULE_SETS.join(', ')}`,
+    read: (text) => RULE_SETS.find((name) => name === text),
   });
 }
 
-async function askCancel(prompter: Prompter | undefined): Promise<InitDecisions['cancel']> {
+async function askCancel(prompter: Prompter | undefined): Promise<InitFlags['cancel']> {
   if (prompter === undefined) return undefined;
   const may = await prompter.confirm(
     'When an order of its own must go, may it cancel all orders of that type in that market, yours too?',

@@ -1,6 +1,5 @@
 import type { ChannelType, ProposedSet } from '../../app.ts';
 import type { HeldCreditLine, HeldPosition } from './account-figures.ts';
-import type { ProposedMarket } from './propose-markets.ts';
 
 /** Where a secret comes from, as a config writes it. */
 export type WrittenReference = { readonly file: string } | { readonly env: string };
@@ -33,32 +32,4 @@ export interface ShownAccount {
   readonly creditLines: readonly HeldCreditLine[];
   /** In whole sentences. */
   readonly notes: readonly string[];
-}
-
-/** Everything that goes into the config. */
-export interface InitDecisions {
-  /** As it was given. */
-  readonly file: string;
-  readonly baseUrls: readonly string[];
-  readonly nonce: 'unique' | 'increasing' | 'window';
-  readonly account: string;
-  readonly apiKey: SecretSource;
-  readonly apiSecret: SecretSource;
-  readonly redis: string | WrittenReference;
-  /** Seals what people say to daemons. */
-  readonly operatorsKey: SecretSource;
-  /** Of the daemon's web server. */
-  readonly controlToken: SecretSource;
-  readonly leverage: number;
-  readonly seen: ShownAccount | undefined;
-  readonly markets: readonly ProposedMarket[];
-  /** Whether a person looked at the figures of the markets. */
-  readonly isConfirmed: boolean;
-  /** Whether there was a terminal to ask on. */
-  readonly wasAsked: boolean;
-  readonly ruleSet: ChosenSet;
-  /** As an account lists them. */
-  readonly rules: readonly string[];
-  readonly cancel: 'always' | 'never' | undefined;
-  readonly channel: ChosenChannel | undefined;
 }

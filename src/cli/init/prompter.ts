@@ -4,34 +4,25 @@ import { CliError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CliIo, paint, printNote } from '../io.ts';
 
-/** What a text was read as, or what it should have been. */
-export type AnswerReading<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly expected: string };
-
 export interface Question<T> {
   readonly text: string;
   /** What an empty answer means; absent: the question is asked again. */
   readonly fallback?: string;
-  readonly read: (text: string) => AnswerReading<T>;
+  /** What an answer has to be: completes "Expected". */
+  readonly expected: string;
+  /** `undefined`: it is not what was expected. */
+  readonly read: (text: string) => T | undefined;
 }
 
-/** Asks on standard error, one question after another; close it at the end. */
-export interface Prompter {
-  /** Asks until the answer can be read. @throws CliError when the input ends, the signal's reason when it is aborted */
-  ask<T>(question: Question<T>): Promise<T>;
-  /** The same for a secret: nothing that is typed is shown. It has visible ASCII characters only. */
-  askHidden(text: string): Promise<string>;
-  /** Yes or no, in so many words: what is asked like this is not to be agreed to by Enter. */
-  confirm(text: string): Promise<boolean>;
-  close(): void;
-}
+export type Prompter = ReturnType<typeof openPrompter>;
 
 /**
+ * Asks on standard error, one question after another; close it at the end.
+ *
  * What is typed is echoed only while a visible question waits: what was pasted ahead of a hidden one stays unseen, and is
  * the answer to the questions that follow.
  */
-export function openPrompter(io: CliIo): Prompter {
+export function openPrompter(io: CliIo) {
   let isShown = false;
   const echo = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
@@ -83,33 +74,35 @@ export function openPrompter(io: CliIo): Prompter {
 
   const complain = (expected: string): void =>
     printNote(io, paint(io, 'stderr', 'yellow', `Expected ${expected}.`));
-  const ask = async <T>({ text, fallback, read }: Question<T>): Promise<T> => {
+  /** Asks until the answer can be read. @throws CliError when the input ends, the signal's reason when it is aborted */
+  const ask = async <T extends string | number | boolean>(question: Question<T>): Promise<T> => {
+    const { text, fallback, expected, read } = question;
     const shown = fallback === undefined ? `${text}: ` : `${text} [${fallback}]: `;
     for (;;) {
       const answer = (await nextLine(shown, true)).trim();
-      const reading = read(answer === '' ? (fallback ?? '') : answer);
-      if (reading.ok) return reading.value;
-      complain(reading.expected);
+      const value = read(answer === '' ? (fallback ?? '') : answer);
+      if (value !== undefined) return value;
+      complain(expected);
     }
   };
   return {
     ask,
-    askHidden: async (text) => {
+    /** The same for a secret: nothing that is typed is shown. It has visible ASCII characters only. */
+    askHidden: async (text: string) => {
       for (;;) {
         const answer = (await nextLine(`${text} (not shown): `, false)).trim();
         if (/^[\x21-\x7e]+$/.test(answer)) return answer;
         if (answer !== '') complain('visible ASCII characters without blanks');
       }
     },
-    confirm: (text) =>
-      ask({
+    /** Yes or no, in so many words: what is asked like this is not to be agreed to by Enter. */
+    confirm: (text: string) =>
+      ask<boolean>({
         text: `${text} (y/n)`,
-        read: (answer): AnswerReading<boolean> => {
-          if (/^y(es)?$/i.test(answer)) return { ok: true, value: true };
-          return /^no?$/i.test(answer) ? { ok: true, value: false } : { ok: false, expected: 'y or n' };
-        },
+        expected: 'y or n',
+        read: (answer) => /^y(es)?$/i.test(answer) || (/^no?$/i.test(answer) ? false : undefined),
       }),
-    close: () => {
+    close: (): void => {
       io.signal.removeEventListener('abort', abort);
       lines.close();
     },

@@ -1,25 +1,12 @@
 import type { ExchangeConnectionOptions } from '../../app.ts';
-import type {
-  CreditLineRecord,
-  ExchangeError,
-  FullExchange,
-  PositionRecord,
-  SpotOrderRecord,
-} from '../../core/ports/exchange.ts';
+import type { ExchangeError, FullExchange } from '../../core/ports/exchange.ts';
 import { CliError } from '../errors.ts';
 import { errorWords, exchangeCures } from '../exchange-errors.ts';
 import type { CliIo } from '../io.ts';
 import { printable } from '../table.ts';
 
 /** What the exchange showed of an account. */
-export interface AccountAnswers {
-  readonly positions: readonly PositionRecord[];
-  /** Newest first; empty where the key may not read them. */
-  readonly orders: readonly SpotOrderRecord[];
-  readonly creditLines: readonly CreditLineRecord[];
-  /** What could not be read, in whole sentences. */
-  readonly notes: readonly string[];
-}
+export type AccountAnswers = Awaited<ReturnType<typeof readAccount>>;
 
 /** Enough to see the digits of amounts and prices, in one request. */
 const ORDERS = 100;
@@ -29,7 +16,7 @@ const TIMEOUTS = { attemptMs: 5_000, callMs: 15_000 };
 export async function readAccount(
   io: CliIo,
   access: Pick<ExchangeConnectionOptions, 'baseUrls' | 'credentials' | 'nonceMode'>,
-): Promise<AccountAnswers> {
+) {
   const { connectExchange } = await import('../../app.ts');
   const connection = await connectExchange({ ...access, dialect: 'spec', timeouts: TIMEOUTS });
   try {
@@ -39,7 +26,7 @@ export async function readAccount(
   }
 }
 
-async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<AccountAnswers> {
+async function readThrough({ signal }: CliIo, exchange: FullExchange) {
   const positions = await exchange.openPositions({}, { signal });
   signal.throwIfAborted();
   if (positions.kind === 'failed') throw refused(positions.error);
@@ -59,8 +46,10 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange): Promise<A
   ];
   return {
     positions: records,
+    /** Newest first; empty where the key may not read them. */
     orders: orders.kind === 'ok' ? orders.value.records : [],
     creditLines: loans.kind === 'ok' ? loans.value.records : [],
+    /** What could not be read, in whole sentences. */
     notes: notes.map(printable),
   };
 }

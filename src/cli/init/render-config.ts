@@ -1,4 +1,6 @@
-import type { ChosenChannel, InitDecisions, SecretSource, WrittenReference } from './decisions.ts';
+import { filled } from '../table.ts';
+import type { InitDecisions } from './decide.ts';
+import type { ChosenChannel, SecretSource, WrittenReference } from './decisions.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 import { measuredWords } from './set-words.ts';
 
@@ -23,14 +25,9 @@ const WIDTH = 100;
 
 /** A comment of as many lines as it takes. */
 function note(text: string, indent = ''): readonly string[] {
-  const lines: string[] = [];
+  const start = `${indent}# `;
   // A percent sign stays with its number.
-  for (const word of text.split(/ (?!%)/)) {
-    const last = lines.at(-1);
-    if (last === undefined || last.length + 1 + word.length > WIDTH) lines.push(`${indent}# ${word}`);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
-  return lines;
+  return filled(text.split(/ (?!%)/), WIDTH - start.length).map((line) => `${start}${line}`);
 }
 
 const HEAD = [

@@ -3,7 +3,8 @@ import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { wrapped } from '../table.ts';
 import type { HeldPosition } from './account-figures.ts';
 import { accountLines } from './account-lines.ts';
-import type { ChosenChannel, InitDecisions } from './decisions.ts';
+import type { InitDecisions } from './decide.ts';
+import type { ChosenChannel } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 import { measuredWords } from './set-words.ts';
@@ -81,19 +82,8 @@ function coarseWords(
 }
 
 function jsonOf(decisions: InitDecisions): object {
-  const {
-    file,
-    baseUrls,
-    nonce,
-    account,
-    apiKey,
-    apiSecret,
-    redis,
-    operatorsKey,
-    controlToken,
-    leverage,
-    seen,
-  } = decisions;
+  const { file, baseUrls, nonce, account, redis, leverage, seen } = decisions;
+  const { apiKey, apiSecret, operatorsKey, controlToken } = decisions;
   const { markets, isConfirmed, ruleSet, rules, cancel, channel } = decisions;
   return {
     event: 'init',

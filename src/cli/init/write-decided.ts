@@ -1,21 +1,18 @@
 import { rm, writeFile } from 'node:fs/promises';
-import { type CheckReport, checkConfigFile, checkConfigText } from '../../app.ts';
+import { checkConfigFile, checkConfigText } from '../../app.ts';
 import { CliError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
-import type { InitDecisions, SecretSource } from './decisions.ts';
+import type { InitDecisions } from './decide.ts';
+import type { SecretSource } from './decisions.ts';
 import { renderConfig } from './render-config.ts';
-
-export interface Written {
-  readonly files: readonly string[];
-  /** What `breakwater check` says of the new config. */
-  readonly check: CheckReport;
-}
 
 /** Only the owner reads a secret; a config that others may write is refused once it enforces. */
 const MODES = { secret: 0o600, config: 0o644 };
 
+export type Written = Awaited<ReturnType<typeof writeDecided>>;
+
 /** Writes new secrets and the config, or nothing. @throws CliError */
-export async function writeDecided(io: CliIo, decisions: InitDecisions): Promise<Written> {
+export async function writeDecided(io: CliIo, decisions: InitDecisions) {
   const { file } = decisions;
   const text = renderConfig(decisions);
   await requireUsable(io, file, text);
@@ -38,6 +35,7 @@ export async function writeDecided(io: CliIo, decisions: InitDecisions): Promise
       cure: 'Name another place with --out.',
     });
   }
+  /** `check`: what `breakwater check` says of the new config. */
   return { files: done, check: await checkConfigFile(file, io.env) };
 }
 

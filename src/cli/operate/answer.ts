@@ -8,7 +8,7 @@ import { orderWords } from '../../core/view/state-of.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { withExamples, withJson } from '../help.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
-import { fieldLines, tableLines } from '../table.ts';
+import { fieldLines, printListing } from '../table.ts';
 import { requireNot } from './obeyed.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, nonEmpty, timeOf } from './values.ts';
@@ -21,18 +21,39 @@ interface AnswerFlags extends PlaceFlags {
   readonly yes?: boolean;
 }
 
-/** What `approve` and `veto` have in common: without a reference they list what is asked. */
-export function registerAnswer(
-  program: Command,
-  io: CliIo,
-  decision: Decision,
-  texts: { readonly summary: string; readonly description: string },
-): void {
+const TEXTS: Readonly<Record<Decision, { readonly summary: string; readonly description: string }>> = {
+  approve: {
+    summary: 'let a rule act that asks for approval',
+    description:
+      'Approves what a rule in approve mode asks for: it acts with the next poll. The target is approved, not the ' +
+      'prices; what goes beyond it is asked about again.',
+  },
+  veto: {
+    summary: 'keep a rule from acting that asks for approval',
+    description:
+      'Vetoes what a rule in approve mode asks for: this stage of it does not act. A later stage, or liquidation ' +
+      'clearly nearer, asks again; in a margin call the rule acts all the same.',
+  },
+};
+
+/** `breakwater approve`: lets a rule in approve mode act, down to the target that was shown. */
+export function registerApprove(program: Command, io: CliIo): void {
+  registerAnswer(program, io, 'approve');
+}
+
+/** `breakwater veto`: keeps a rule in approve mode from acting. */
+export function registerVeto(program: Command, io: CliIo): void {
+  registerAnswer(program, io, 'veto');
+}
+
+/** What both have in common: without a reference they list what is asked. */
+function registerAnswer(program: Command, io: CliIo, decision: Decision): void {
+  const { summary, description } = TEXTS[decision];
   const command = program
     .command(decision)
-    .summary(texts.summary)
+    .summary(summary)
     .description(
-      `${texts.description} Without a reference it lists what people are asked now. The first answer counts.`,
+      `${description} Without a reference it lists what people are asked now. The first answer counts.`,
     )
     .argument('[account]', 'the account that is asked about', nonEmpty)
     .argument('[reference]', 'what is asked, as the notice and the list have it', nonEmpty)
@@ -57,28 +78,24 @@ async function list(io: CliIo, flags: AnswerFlags, account: string | undefined):
     if (ids === undefined) throw new UsageError('which account is meant is not known.', 'Name it.');
     for (const id of ids) await requireAccount(operations, id);
     const views = await Promise.all(ids.map((id) => operations.view(id)));
-    const asked = views.flatMap((view) =>
-      view.questions.filter(({ answerable }) => answerable).map((question) => ({ view, question })),
+    const asked = views.flatMap(({ accountId, questions }) =>
+      questions
+        .filter(({ answerable }) => answerable)
+        .map((question) => Object.assign({ accountId }, question)),
     );
-    if (flags.json === true) {
-      for (const { view, question } of asked) printJson(io, { accountId: view.accountId, ...question });
-      return;
-    }
-    if (asked.length === 0) {
-      printLine(io, 'Nobody is asked anything.');
-      return;
-    }
-    const titles = ['ACCOUNT', 'REFERENCE', 'RULE', 'UNTIL', 'THEN', 'WOULD SEND'];
-    const rows = asked.map(({ view, question }) => [
-      view.accountId,
-      question.reference ?? '',
-      question.ruleId,
-      untilWords(question),
-      question.withoutAnswer === 'act' ? 'it acts' : 'nothing',
-      whatWords(question).join('; '),
-    ]);
-    for (const line of tableLines(io, { columns: titles.map((title) => ({ title })), rows }))
-      printLine(io, line);
+    printListing(io, asked, {
+      json: flags.json,
+      none: 'Nobody is asked anything.',
+      titles: ['ACCOUNT', 'REFERENCE', 'RULE', 'UNTIL', 'THEN', 'WOULD SEND'],
+      cells: ({ accountId, ...question }) => [
+        accountId,
+        question.reference ?? '',
+        question.ruleId,
+        untilWords(question),
+        question.withoutAnswer === 'act' ? 'it acts' : 'nothing',
+        whatWords(question).join('; '),
+      ],
+    });
   });
 }
 

@@ -2,7 +2,8 @@ import type { Control } from '../../core/controls/controls.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
 import { scopeWords } from '../../core/view/record-words.ts';
 import { type CliIo, printJson, printLine } from '../io.ts';
-import { tableLines } from '../table.ts';
+import { printListing } from '../table.ts';
+import type { OutOfReach } from './out-of-reach.ts';
 import type { PlaceFlags } from './place.ts';
 import { timeOf } from './values.ts';
 
@@ -25,26 +26,33 @@ export function controlWords(control: Control, nowMs: number): string {
 export function printControls(
   io: CliIo,
   controls: readonly Control[],
-  { json, none }: { readonly json: boolean; readonly none: string },
+  options: { readonly json: boolean | undefined; readonly none: string },
 ): void {
-  if (json) {
-    for (const control of controls) printJson(io, control);
-    return;
-  }
-  if (controls.length === 0) {
-    printLine(io, none);
-    return;
-  }
-  const lines = tableLines(io, {
-    columns: ['ID', 'HOLDS BACK', 'SINCE', 'UNTIL', 'BY', 'REASON'].map((title) => ({ title })),
-    rows: controls.map((control) => [
+  printListing(io, controls, {
+    ...options,
+    titles: ['ID', 'HOLDS BACK', 'SINCE', 'UNTIL', 'BY', 'REASON'],
+    cells: (control) => [
       control.id,
       scopeWords(control),
       timeOf(control.atMs),
       control.expiresAtMs === null ? 'it is lifted' : timeOf(control.expiresAtMs),
       control.author,
       control.reason,
-    ]),
+    ],
   });
-  for (const line of lines) printLine(io, line);
+}
+
+/** `reach`: where alone it is lifted, if not everywhere. */
+export function printLifted(
+  io: CliIo,
+  lifted: readonly Control[],
+  {
+    json,
+    none,
+    reach,
+  }: { readonly json: boolean | undefined; readonly none: string; readonly reach?: OutOfReach },
+): void {
+  if (json === true) printJson(io, { lifted, ...reach });
+  else if (lifted.length === 0) printLine(io, none);
+  else for (const control of lifted) printLine(io, `Lifted: ${control.kind} of ${scopeWords(control)}.`);
 }

@@ -1,13 +1,6 @@
 import { type CliIo, printLine, terminalSize } from '../io.ts';
 import { timeOf } from './values.ts';
 
-/** Shows lines again and again: in place on a terminal, elsewhere one after the other. */
-export interface Frames {
-  show(lines: readonly string[]): void;
-  /** Leaves the last one standing, and the cursor as it was. */
-  close(): void;
-}
-
 const ESC = '\u001b[';
 const HIDE_CURSOR = `${ESC}?25l`;
 const SHOW_CURSOR = `${ESC}?25h`;
@@ -17,11 +10,14 @@ const CLEAR_LINE = `${ESC}K`;
 const CLEAR_TO_END = `${ESC}0J`;
 const USUAL_ROWS = 24;
 
-/** @param isForPeople says when each was made; JSON has its own time. */
-export function openFrames(io: CliIo, isForPeople: boolean): Frames {
+/**
+ * Shows lines again and again: in place on a terminal, elsewhere one after the other.
+ * @param isForPeople says when each was made; JSON has its own time.
+ */
+export function openFrames(io: CliIo, isForPeople: boolean) {
   if (!io.isTty.stdout || io.env['TERM'] === 'dumb' || !isForPeople) {
     return {
-      show(lines) {
+      show(lines: readonly string[]): void {
         const head = isForPeople ? [timeOf(Date.now())] : [];
         for (const line of [...head, ...lines, ...(isForPeople ? [''] : [])]) printLine(io, line);
       },
@@ -30,7 +26,7 @@ export function openFrames(io: CliIo, isForPeople: boolean): Frames {
   }
   io.stdout.write(`${HIDE_CURSOR}${CLEAR_ALL}`);
   return {
-    show(lines) {
+    show(lines: readonly string[]): void {
       const rows = Math.max(3, terminalSize(io, 'rows') ?? USUAL_ROWS);
       const head = `${timeOf(Date.now())}, Ctrl-C ends`;
       // A line more than the terminal has would scroll, and could not be drawn over.
@@ -45,6 +41,7 @@ export function openFrames(io: CliIo, isForPeople: boolean): Frames {
       const text = [head, ...shown].map((line) => `${line}${CLEAR_LINE}\n`).join('');
       io.stdout.write(`${HOME}${text}${CLEAR_TO_END}`);
     },
+    /** Leaves the last one standing, and the cursor as it was. */
     close: () => void io.stdout.write(SHOW_CURSOR),
   };
 }

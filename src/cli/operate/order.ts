@@ -62,8 +62,6 @@ export function withOrderOptions(command: Command): Command {
 /** What is meant; slippage is a flag of its own. */
 export type Wanted = Omit<MeantOrder, 'slippageSteps'>;
 
-type ReduceDraft = Extract<OperatorOrderDraft, { kind: 'reduce' }>;
-
 /** Shows what is meant and what stands in its way, asks, and puts it into the inbox. */
 export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted): Promise<void> {
   const key = flags.key ?? randomBytes(6).toString('hex');
@@ -93,16 +91,9 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
     ];
     for (const obstacle of obstacles) printWarning(io, obstacle);
     if (flags.yes !== true) await confirm(io, 'Order it?', 'nothing was ordered');
-    const draft: ReduceDraft = {
-      kind: 'reduce',
-      ...meant,
-      author,
-      reason: flags.reason,
-      expiresAtMs: Date.now() + flags.within,
-    };
-    const order = await submitted(operations, flags.account, draft, key);
-    const outcome = await awaited(io, operations, flags, { orderId: order.id, expected });
-    report(io, flags, order, { key, obstacles, outcome });
+    const order = { kind: 'reduce', ...meant, author } as const;
+    const said = await submitted(io, operations, flags, { order, key, expected });
+    report(io, flags, { ...said, key, obstacles });
   });
 }
 
@@ -134,47 +125,44 @@ function showPlan(io: CliIo, flags: OrderFlags, { lines, key, unless }: ShownPla
   printNote(io, unless);
 }
 
+interface Submission {
+  readonly order: Unbound<OperatorOrderDraft>;
+  readonly key: string;
+  readonly expected: Expectation;
+}
+
+/** What an order is but for what flags say of every one. */
+type Unbound<D> = D extends unknown ? Omit<D, 'reason' | 'expiresAtMs'> : never;
+
+/** Puts an order into the inbox, and waits for a daemon to take it unless that is not wanted. */
 async function submitted(
-  { controls }: Operations,
-  accountId: string,
-  draft: OperatorOrderDraft,
-  key: string,
-): Promise<OperatorOrder> {
-  try {
-    return await controls.submit(accountId, draft, key);
-  } catch (error) {
+  { signal }: CliIo,
+  operations: Operations,
+  { account: accountId, reason, within, wait }: OrderFlags,
+  { order: meant, key, expected }: Submission,
+): Promise<{ readonly order: OperatorOrder; readonly outcome: HandOrderOutcome }> {
+  const draft = { ...meant, reason, expiresAtMs: Date.now() + within };
+  const order = await operations.controls.submit(accountId, draft, key).catch((error: unknown) => {
     if (!(error instanceof StoreLostError)) throw error;
     throw new CliError('store-lost', `${error.message}; nobody knows whether the order is in the inbox.`, {
       cause: error,
       exitCode: 3,
       cure: `Say it again with --key ${key}: it is not done twice.`,
     });
-  }
-}
-
-async function awaited(
-  io: CliIo,
-  operations: Operations,
-  { account, wait }: OrderFlags,
-  { orderId, expected }: { readonly orderId: string; readonly expected: Expectation },
-): Promise<HandOrderOutcome> {
-  if (!wait) return { kind: 'ordered' };
-  return await outcomeOf(operations, { accountId: account, orderId, expected, signal: io.signal });
+  });
+  if (!wait) return { order, outcome: { kind: 'ordered' } };
+  return { order, outcome: await outcomeOf(operations, { accountId, orderId: order.id, expected, signal }) };
 }
 
 interface Reported {
+  readonly order: OperatorOrder;
   readonly key: string;
   readonly obstacles: readonly string[];
   readonly outcome: HandOrderOutcome;
 }
 
 /** @throws CliError for an order that a daemon has refused */
-function report(
-  io: CliIo,
-  flags: OrderFlags,
-  order: OperatorOrder,
-  { key, obstacles, outcome }: Reported,
-): void {
+function report(io: CliIo, flags: OrderFlags, { order, key, obstacles, outcome }: Reported): void {
   if (outcome.kind === 'held' || outcome.kind === 'waiting') io.setExitCode(EXIT.held);
   if (flags.json === true) {
     if (outcome.kind === 'refused') io.setExitCode(EXIT.failed);
@@ -227,27 +215,19 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
       );
       await confirm(io, 'Order it?', 'nothing was ordered');
     }
-    const draft: OperatorOrderDraft = {
-      kind: 'withdraw',
-      orderId,
-      author,
-      reason: flags.reason,
-      expiresAtMs: Date.now() + flags.within,
-    };
-    const order = await submitted(operations, flags.account, draft, `withdraw ${orderId}`);
-    const outcome = await awaited(io, operations, flags, { orderId: order.id, expected });
-    reportWithdrawn(io, flags, { order, orderId, outcome });
+    const said = await submitted(io, operations, flags, {
+      order: { kind: 'withdraw', orderId, author },
+      key: `withdraw ${orderId}`,
+      expected,
+    });
+    reportWithdrawn(io, flags, { ...said, orderId });
   });
 }
 
 function reportWithdrawn(
   io: CliIo,
   { account, json }: OrderFlags,
-  {
-    order,
-    orderId,
-    outcome,
-  }: { readonly order: OperatorOrder; readonly orderId: string; readonly outcome: HandOrderOutcome },
+  { order, orderId, outcome }: Omit<Reported, 'key' | 'obstacles'> & { readonly orderId: string },
 ): void {
   if (outcome.kind === 'refused') throw refusedBy(outcome, orderId);
   if (outcome.kind === 'waiting') io.setExitCode(EXIT.held);

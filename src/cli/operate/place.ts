@@ -106,7 +106,7 @@ export async function withOperations<T>(
   work: (operations: Operations) => Promise<T>,
 ): Promise<T> {
   const { openOperations } = await import('../../app.ts');
-  return await explaining(() => openOperations(placeOf(flags, io)), warning(io, work));
+  return await workingOn(io, () => openOperations(placeOf(flags, io)), work);
 }
 
 /** The same for what a daemon that runs here can do while Redis does not answer; says so where it is asked. */
@@ -116,29 +116,18 @@ export async function withDesk<T>(
   work: (desk: Desk) => Promise<T>,
 ): Promise<T> {
   const { openDesk } = await import('../../app.ts');
-  return await explaining(() => openDesk(placeOf(flags, io)), warning(io, work));
+  return await workingOn(io, () => openDesk(placeOf(flags, io)), work);
 }
 
-/** Says first what is not as usual. */
-function warning<D extends Desk, T>(io: CliIo, work: (desk: D) => Promise<T>): (desk: D) => Promise<T> {
-  return async (desk) => {
-    if (desk.fault !== undefined) printWarning(io, desk.fault);
-    if (desk.through !== undefined) {
-      const { base, why } = desk.through;
-      const lost = why === 'redis-lost' ? 'Redis does not answer: the' : 'The';
-      printWarning(io, `${lost} daemon at ${base} is asked.`);
-    }
-    return await work(desk);
-  };
-}
-
-async function explaining<D extends Desk, T>(
+async function workingOn<D extends Desk, T>(
+  io: CliIo,
   open: () => Promise<D>,
   work: (desk: D) => Promise<T>,
 ): Promise<T> {
   try {
     const desk = await open();
     try {
+      sayUnusual(io, desk);
       return await work(desk);
     } finally {
       await desk.close();
@@ -146,6 +135,13 @@ async function explaining<D extends Desk, T>(
   } catch (error) {
     throw explained(error);
   }
+}
+
+function sayUnusual(io: CliIo, { fault, through }: Desk): void {
+  if (fault !== undefined) printWarning(io, fault);
+  if (through === undefined) return;
+  const lost = through.why === 'redis-lost' ? 'Redis does not answer: the' : 'The';
+  printWarning(io, `${lost} daemon at ${through.base} is asked.`);
 }
 
 const CURES: Readonly<Record<string, string>> = {
@@ -179,4 +175,16 @@ export async function requireAccount(desk: Desk, accountId: string): Promise<voi
   const meant = suggest(accountId, ids);
   const cure = meant === undefined ? `Accounts: ${ids.join(', ')}.` : `Did you mean ${meant}?`;
   throw new UsageError(`there is no account ${JSON.stringify(accountId)}.`, cure);
+}
+
+/** Those that are named, else all of the config. @throws UsageError */
+export async function accountsOf(
+  desk: Desk,
+  named: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  for (const id of named ?? []) await requireAccount(desk, id);
+  const ids = named ?? desk.accountIds;
+  if (ids !== undefined) return ids;
+  const cure = 'Add --account ID or --config FILE.';
+  throw new UsageError('without a config nobody knows which accounts there are.', cure);
 }

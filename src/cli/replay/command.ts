@@ -12,6 +12,7 @@ import { runWithProgress } from './progress.ts';
 import {
   holdingsOf,
   momentOf,
+  type PlayFlags,
   pairs,
   refuseToPlay,
   requireFolderOf,
@@ -19,11 +20,8 @@ import {
   writeReport,
 } from './values.ts';
 
-interface Flags {
-  readonly config: string;
+interface Flags extends PlayFlags {
   readonly prices?: readonly string[];
-  readonly positions?: readonly string[];
-  readonly live?: boolean;
   readonly history?: readonly string[];
   readonly against?: readonly string[];
   readonly paths: ReplayOptions['paths'];
@@ -33,9 +31,6 @@ interface Flags {
   readonly faults?: readonly string[];
   readonly depth?: string;
   readonly readings?: readonly string[];
-  readonly seed: number;
-  readonly out?: string;
-  readonly json?: boolean;
 }
 
 /** `breakwater replay`: what the rules would have done, in virtual time. */

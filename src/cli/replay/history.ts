@@ -4,15 +4,12 @@ import { UsageError } from '../errors.ts';
 import { type CliIo, paint, printJson, printLine, printNote } from '../io.ts';
 import { withOperations } from '../operate/place.ts';
 import { tableLines } from '../table.ts';
-import { momentOf, refuseToPlay, writeReport } from './values.ts';
+import { momentOf, type PlayFlags, refuseToPlay, writeReport } from './values.ts';
 
-interface Flags {
-  readonly config: string;
+interface Flags extends Pick<PlayFlags, 'config' | 'out' | 'json'> {
   readonly history?: readonly string[];
   readonly from?: string;
   readonly to?: string;
-  readonly out?: string;
-  readonly json?: boolean;
 }
 
 /** Options of a replay that plays prices. */

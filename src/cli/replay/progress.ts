@@ -1,31 +1,23 @@
 import { type CliIo, paint, printNote } from '../io.ts';
 
-/** One line on standard error that is written over again; nothing where that is no terminal. */
-export interface ProgressLine {
-  show(share: number, what: string): void;
-  /** Takes the line away. */
-  end(): void;
-}
-
 const WIDTH = 24;
 const EVERY_MS = 100;
 const CLEAR_LINE = '\r\u001B[K';
 
-export function createProgress(
-  io: Pick<CliIo, 'stderr' | 'isTty' | 'env'>,
-  nowMs: () => number = Date.now,
-): ProgressLine {
+/** One line on standard error that is written over again; nothing where that is no terminal. */
+export function createProgress(io: Pick<CliIo, 'stderr' | 'isTty' | 'env'>, nowMs: () => number = Date.now) {
   if (!io.isTty.stderr || io.env['TERM'] === 'dumb') return { show: () => undefined, end: () => undefined };
   let shownAtMs = Number.NEGATIVE_INFINITY;
   return {
-    show(share, what) {
+    show(share: number, what: string): void {
       if (nowMs() - shownAtMs < EVERY_MS) return;
       shownAtMs = nowMs();
       const done = Math.round(Math.min(1, share) * WIDTH);
       const bar = `${'━'.repeat(done)}${'─'.repeat(WIDTH - done)}`;
       io.stderr.write(`${CLEAR_LINE}${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${what}`);
     },
-    end() {
+    /** Takes the line away. */
+    end(): void {
       if (shownAtMs > 0) io.stderr.write(CLEAR_LINE);
     },
   };

@@ -7,19 +7,13 @@ import { DEFAULT_CONFIG } from '../operate/place.ts';
 import { collect, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { runWithProgress } from './progress.ts';
-import { holdingsOf, pairs, refuseToPlay, requireFolderOf, writeReport } from './values.ts';
+import { holdingsOf, type PlayFlags, pairs, refuseToPlay, requireFolderOf, writeReport } from './values.ts';
 
-interface Flags {
-  readonly config: string;
-  readonly positions?: readonly string[];
-  readonly live?: boolean;
+interface Flags extends PlayFlags {
   readonly price?: readonly string[];
   readonly beta?: readonly string[];
   readonly scenario?: readonly string[];
   readonly list?: boolean;
-  readonly seed: number;
-  readonly out?: string;
-  readonly json?: boolean;
 }
 
 /** `breakwater stress`: the book against a library of crashes. */

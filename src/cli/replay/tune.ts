@@ -10,23 +10,17 @@ import { durationMs } from '../operate/values.ts';
 import { collect, whole } from '../option-values.ts';
 import { tableLines } from '../table.ts';
 import { runWithProgress } from './progress.ts';
-import { holdingsOf, pairs, refuseToPlay, requireFolderOf, writeReport } from './values.ts';
+import { holdingsOf, type PlayFlags, pairs, refuseToPlay, requireFolderOf, writeReport } from './values.ts';
 
-interface Flags {
-  readonly config: string;
+interface Flags extends PlayFlags {
   readonly prices?: readonly string[];
-  readonly positions?: readonly string[];
-  readonly live?: boolean;
   readonly ladders?: boolean;
   readonly windows: number;
   readonly window: number;
   readonly walks: number;
   readonly budget: number;
   readonly threads: number;
-  readonly seed: number;
   readonly all?: boolean;
-  readonly out?: string;
-  readonly json?: boolean;
 }
 
 const DEFAULT_BUDGET_MS = 600_000;

@@ -5,13 +5,20 @@ import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, printNote } from '../io.ts';
 import { refuseToSimulate } from '../simulator-errors.ts';
 
+/** Flags of the commands that play something. */
+export interface PlayFlags {
+  readonly config: string;
+  readonly positions?: readonly string[];
+  readonly live?: boolean;
+  readonly seed: number;
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
 /** What `replay` and `stress` read and write alike. */
 
 /** @throws UsageError */
-export function holdingsOf(
-  io: CliIo,
-  { positions, live }: { readonly positions?: readonly string[]; readonly live?: boolean },
-): ReplayOptions['holdings'] {
+export function holdingsOf(io: CliIo, { positions, live }: PlayFlags): ReplayOptions['holdings'] {
   if (positions === undefined && live !== true) {
     throw new UsageError('say what the accounts hold: --positions FILE, --live, or both.');
   }

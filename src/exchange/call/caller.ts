@@ -20,9 +20,11 @@ import { Sender, type SenderParts } from './sender.ts';
 import type { WireReply } from './transport.ts';
 
 export interface RetrySettings {
-  /** Requests sent for one read at most; those that gave way to an urgent one do not count. */
+  /** Requests sent for one read at most; those that gave way to an urgent one do not count. Default 5. */
   readonly maxAttempts: number;
+  /** Wait before the first repetition; it doubles. Default 100. */
   readonly firstBackoffMs: number;
+  /** Longest wait between two; default 5000. */
   readonly maxBackoffMs: number;
 }
 

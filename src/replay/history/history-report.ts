@@ -1,9 +1,8 @@
-import type { OutcomeTable } from '../outcome-table.ts';
-import { type Html, markup } from '../report/html.ts';
+import { htmlTable, markup } from '../report/html.ts';
 import { renderPage } from '../report/page.ts';
 import { counted } from '../words.ts';
-import type { HistoryRecord } from './history-record.ts';
 import { coverage, episodeTable, historyTable } from './history-tables.ts';
+import type { HistoryRecord } from './judge-history.ts';
 
 /** A judged history as one page that needs nothing else; every text escaped. */
 export function renderHistory(record: HistoryRecord): string {
@@ -13,18 +12,9 @@ export function renderHistory(record: HistoryRecord): string {
   return renderPage({
     title,
     header: markup`<h1>${title}</h1><p class="facts">From ${record.source}. Judged only: nothing was ordered or played.</p>`,
-    main: markup`<section><h2>Rules</h2>${table(historyTable(record))}</section>
-<section><h2>When they would have fired</h2>${fired.rows.length === 0 ? markup`<p>No rule would have fired.</p>` : table(fired)}</section>
+    main: markup`<section><h2>Rules</h2>${htmlTable(historyTable(record))}</section>
+<section><h2>When they would have fired</h2>${fired.rows.length === 0 ? markup`<p>No rule would have fired.</p>` : htmlTable(fired)}</section>
 <section><h2>What was judged</h2><ul>${notes.map((note) => markup`<li>${note}</li>`)}</ul></section>`,
     footer: markup`Made by <code>breakwater replay --history</code>.`,
   });
-}
-
-function table({ columns, rows }: OutcomeTable): Html {
-  const kindOf = (index: number): string => (columns[index]?.align === 'right' ? 'n' : '');
-  const head = columns.map(({ title }, index) => markup`<th class="${kindOf(index)}">${title}</th>`);
-  const body = rows.map(
-    (row) => markup`<tr>${row.map((cell, index) => markup`<td class="${kindOf(index)}">${cell}</td>`)}</tr>`,
-  );
-  return markup`<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
 }

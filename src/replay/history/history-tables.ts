@@ -1,6 +1,6 @@
 import { figures, type OutcomeTable, texts } from '../outcome-table.ts';
 import { counted, moment, span } from '../words.ts';
-import type { AccountHistory, HistoryRecord, RuleHistory } from './history-record.ts';
+import type { AccountHistory, HistoryRecord, RuleHistory } from './judge-history.ts';
 
 /** What each rule would have done, as a table for the terminal and the page. */
 export function historyTable({ accounts }: HistoryRecord): OutcomeTable {
@@ -89,14 +89,8 @@ export function historyLines({
     event: 'history',
     source,
     accounts: accounts.map((account) => {
-      const { id, moments, fromMs, toMs, everyMs, gaps, rules } = account;
-      return {
-        id,
-        moments,
-        fromMs,
-        toMs,
-        everyMs,
-        gaps,
+      const { rules, ...about } = account;
+      return Object.assign(about, {
         rules: rules.map((rule) => ({
           id: rule.id,
           fired: rule.episodes.length,
@@ -104,7 +98,7 @@ export function historyLines({
           undecided: rule.undecided,
           notJudged: rule.notJudged,
         })),
-      };
+      });
     }),
   };
   return [...episodes.toSorted((a, b) => a.firedMs - b.firedMs), last];

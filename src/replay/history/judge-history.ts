@@ -5,7 +5,32 @@ import type { Transition } from '../../core/rules/decision.ts';
 import { type EvaluateOptions, type Evaluation, evaluate } from '../../core/rules/evaluate.ts';
 import type { RuleEntry } from '../../core/rules/rule-state.ts';
 import type { SubjectKey } from '../../core/rules/subject.ts';
-import type { AccountHistory, HistoryEpisode, RuleHistory } from './history-record.ts';
+
+/** What rules say of an account's recorded past. Times are Unix milliseconds; table, JSON and page are made from it. */
+export interface HistoryRecord {
+  /** Names what was judged, without secrets. */
+  readonly source: string;
+  readonly notes: readonly string[];
+  readonly accounts: readonly AccountHistory[];
+}
+
+export type AccountHistory = ReturnType<typeof judgeHistory>;
+export type RuleHistory = AccountHistory['rules'][number];
+
+/** From the moment at which a rule fires to the one at which it stops. */
+interface HistoryEpisode {
+  /** The position, loan or account, in words. */
+  readonly subject: string;
+  readonly firedMs: number;
+  /** null: it fired to the end of the record. */
+  readonly endedMs: number | null;
+  /** The figures with which it fired. */
+  readonly words: string;
+  /** Why it ended; null where it did not. */
+  readonly endWords: string | null;
+  /** Escalation stages that were reached after firing. */
+  readonly stages: readonly { readonly stage: number; readonly atMs: number; readonly words: string }[];
+}
 
 /** An account as it was at one recorded moment. */
 export interface RecordedMoment {
@@ -37,7 +62,7 @@ interface OpenEpisode {
 }
 
 /** Evaluates every moment with the engine of the daemon, one after another. */
-export function judgeHistory({ accountId, rules, moments, taken, whyNot }: JudgedPast): AccountHistory {
+export function judgeHistory({ accountId, rules, moments, taken, whyNot }: JudgedPast) {
   const times = moments.map(({ now }) => now.wallMs);
   const everyMs = taken === 'regularly' ? usualInterval(times) : 0;
   const episodes: OpenEpisode[] = [];
@@ -58,17 +83,27 @@ export function judgeHistory({ accountId, rules, moments, taken, whyNot }: Judge
   const [fromMs = 0] = times;
   return {
     id: accountId,
+    /** How many moments were judged. */
     moments: moments.length,
     fromMs,
     toMs: times.at(-1) ?? fromMs,
+    /** Usual time between two moments (the median); 0 where only changes are recorded. */
     everyMs,
+    /** Times of which nothing is recorded. */
     gaps: everyMs === 0 ? [] : gapsOf(times, everyMs),
-    rules: rules.all.map(({ spec }): RuleHistory => {
-      const why = whyNot(spec.id);
-      const { id, severity } = spec;
-      if (why !== undefined) return { id, severity, notJudged: why, undecided: 0, episodes: [] };
-      const own = episodes.filter(({ ruleId }) => ruleId === id).map(({ episode }) => episode);
-      return { id, severity, notJudged: null, undecided: undecided.get(id) ?? 0, episodes: own };
+    rules: rules.all.map(({ spec: { id, severity } }) => {
+      const why = whyNot(id);
+      const own = why === undefined ? episodes.filter(({ ruleId }) => ruleId === id) : [];
+      return {
+        id,
+        severity,
+        /** What of the record does not suffice for this rule, in a sentence; null: it was judged. */
+        notJudged: why ?? null,
+        /** Moments at which the data did not decide, for some subject. */
+        undecided: why === undefined ? (undecided.get(id) ?? 0) : 0,
+        /** In the order in which they fired. */
+        episodes: own.map(({ episode }): HistoryEpisode => episode),
+      };
     }),
   };
 }
@@ -175,7 +210,7 @@ function usualInterval(times: readonly number[]): number {
   return intervals.toSorted((a, b) => a - b)[Math.floor(intervals.length / 2)] ?? 0;
 }
 
-function gapsOf(times: readonly number[], everyMs: number): AccountHistory['gaps'] {
+function gapsOf(times: readonly number[], everyMs: number) {
   return times.slice(1).flatMap((toMs, index) => {
     const fromMs = times[index] ?? toMs;
     return toMs - fromMs > GAP_INTERVALS * everyMs ? [{ fromMs, toMs }] : [];

@@ -76,19 +76,11 @@ function recordOf(printed: z.output<typeof recordSchema>, index: number): Positi
   };
 }
 
-/** An account as its records tell it. */
-export interface RecordedAccount {
-  /** Absent: it holds nothing, or `problems` says what is not known. */
-  readonly account: StartingBook | undefined;
-  readonly notes: readonly string[];
-  readonly problems: readonly Problem[];
-}
-
-/** The same for records that were read by this program, and stand in no file. */
-export function accountFromReply(
-  account: ConfiguredAccount,
-  records: readonly PositionRecord[],
-): RecordedAccount {
+/**
+ * The same for records that were read by this program, and stand in no file. Without an account: it holds nothing, or
+ * `problems` says what is not known.
+ */
+export function accountFromReply(account: ConfiguredAccount, records: readonly PositionRecord[]) {
   const notes: string[] = [];
   const problems: Problem[] = [];
   const file = `account ${account.id}`;

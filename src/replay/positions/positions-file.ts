@@ -4,7 +4,7 @@ import { parseYaml } from '../../config/yaml/parse.ts';
 import { readCallOutput } from './call-output.ts';
 import { readOwnFormat } from './own-format.ts';
 import type { PositionsReading } from './reading.ts';
-import type { ConfiguredAccount, StartingBook } from './starting-account.ts';
+import type { StartingBook } from './starting-account.ts';
 import { readStatusOutput } from './status-output.ts';
 
 export type PositionsResult =
@@ -16,10 +16,9 @@ export type PositionsResult =
     }
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-export interface PositionsFile {
+export interface PositionsFile extends Pick<PositionsReading, 'configured'> {
   readonly file: string;
   readonly text: string;
-  readonly configured: readonly ConfiguredAccount[];
   /** Whose positions these are, for output that does not say so. */
   readonly accountId?: string;
 }

@@ -1,12 +1,6 @@
 import type { ReplayEvent } from '../record.ts';
 import type { Range } from './scale.ts';
 
-/** A part of the time that is drawn again by itself, because too much happened in it. */
-export interface CloseUp {
-  readonly window: Range;
-  readonly events: number;
-}
-
 /** Events nearer to each other than this share of the whole time cannot be told apart in the large picture. */
 const NEAR_SHARE = 0.01;
 /** A close-up is worth it when it shows at most this share of the time. */
@@ -15,8 +9,8 @@ const SHORTEST_MS = 60_000;
 const AIR_SHARE = 0.2;
 const MOST = 4;
 
-/** The parts in which most happened, in the order of time. */
-export function closeUpsOf(events: readonly ReplayEvent[], whole: Range): readonly CloseUp[] {
+/** The parts in which most happened, in the order of time: each is drawn again by itself. */
+export function closeUpsOf(events: readonly ReplayEvent[], whole: Range) {
   const totalMs = whole.to - whole.from;
   const groups: ReplayEvent[][] = [];
   for (const event of events) {

@@ -1,3 +1,5 @@
+import type { OutcomeTable } from '../outcome-table.ts';
+
 /** A piece of HTML whose texts are escaped. Only the tag below makes one. */
 export interface Html {
   readonly html: string;
@@ -29,4 +31,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+}
+
+/** A table that is scrolled where the page is too narrow for it. */
+export function htmlTable({ columns, rows }: OutcomeTable): Html {
+  const kindOf = (index: number): string => (columns[index]?.align === 'right' ? 'n' : '');
+  const head = columns.map(({ title }, index) => markup`<th class="${kindOf(index)}">${title}</th>`);
+  const body = rows.map(
+    (row) => markup`<tr>${row.map((cell, index) => markup`<td class="${kindOf(index)}">${cell}</td>`)}</tr>`,
+  );
+  return markup`<div class="wide"><table><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
 }

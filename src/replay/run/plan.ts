@@ -14,7 +14,7 @@ export interface RunPlan {
   readonly durationMs: number;
   readonly accounts: readonly StartingAccount[];
   /** Text of a config in which just these accounts stand; absent: nobody protects them. */
-  readonly config?: { readonly file: string; readonly text: string };
+  readonly config?: ConfigText;
   readonly markets: Readonly<Record<string, MarketTerms>>;
   /** Price at the start by market, as text. */
   readonly startPrices: Readonly<Record<string, string>>;
@@ -25,6 +25,12 @@ export interface RunPlan {
   readonly lookMs: number;
   /** What happens to markets besides their prices, and when. */
   readonly events?: readonly TimedEvent[];
+}
+
+/** A config, and what names it in problems. */
+export interface ConfigText {
+  readonly file: string;
+  readonly text: string;
 }
 
 /** How well exchange and network work. */
@@ -39,7 +45,7 @@ export interface RunConditions {
 
 export interface RunHooks {
   /** Aborted: the run ends where it is. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Milliseconds of market time since the start; called often. */
   readonly onProgress?: (elapsedMs: number) => void;
 }

@@ -15,24 +15,22 @@ import { type LedgerContext, ledgerEvents } from './ledger-events.ts';
 import type { RunHooks, RunPlan } from './plan.ts';
 import { PriceTape } from './price-tape.ts';
 
-export interface RunResult {
-  readonly record: RunRecord;
-  /** Milliseconds since the start; less than planned when it was stopped. */
-  readonly elapsedMs: number;
-  /** What failed in the daemon that no code expected; none in a sound run. */
-  readonly errors: readonly unknown[];
-}
-
 const DAEMON = 'breakwater';
 
 /** Plays one variant over one path in virtual time, and collects what happened. */
-export async function runWorld(plan: RunPlan, hooks: RunHooks = {}): Promise<RunResult> {
+export async function runWorld(plan: RunPlan, hooks: RunHooks = {}) {
   const watcher = new RunWatcher(plan);
   const { world } = watcher;
   watcher.begin(hooks.onProgress);
   const { signal } = hooks;
   await (signal === undefined ? world.run() : world.run(() => signal.aborted));
-  return { record: watcher.record(), elapsedMs: world.elapsedMs(), errors: world.errors };
+  return {
+    record: watcher.record(),
+    /** Milliseconds since the start; less than planned when it was stopped. */
+    elapsedMs: world.elapsedMs(),
+    /** What failed in the daemon that no code expected; none in a sound run. */
+    errors: world.errors,
+  };
 }
 
 /** As often as this prices are looked at for curves; whether anything is written down depends on what happened. */
@@ -74,7 +72,8 @@ class RunWatcher {
     const prices = new Map(
       [...plan.sources].map(([market, source]) => [market, this.#tape.hear(market, source)]),
     );
-    const { conditions, config } = plan;
+    const { config } = plan;
+    const { latency, faults, ...terms } = plan.conditions;
     this.world = openWorld(
       {
         seed: plan.seed,
@@ -84,11 +83,10 @@ class RunWatcher {
           accounts: plan.accounts,
           prices: plan.startPrices,
           markets: plan.markets,
-          ...(conditions.depth === undefined ? {} : { depth: conditions.depth }),
-          ...(conditions.readings === undefined ? {} : { readings: conditions.readings }),
+          ...terms,
         },
         daemons: config === undefined ? [] : [{ name: DAEMON, config: config.text }],
-        network: { toExchange: conditions.latency, toDaemon: conditions.latency },
+        network: { toExchange: latency, toDaemon: latency },
         ...(plan.events === undefined ? {} : { events: plan.events }),
       },
       {
@@ -99,7 +97,7 @@ class RunWatcher {
     );
     const { exchange } = this.world;
     if (config !== undefined)
-      for (const fault of conditions.faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
+      for (const fault of faults) exchange.injectFault(readFault(exchange, fault, 'fault'));
     const compiled = config === undefined ? undefined : this.world.daemon(DAEMON).config;
     for (const account of plan.accounts) {
       const configured = compiled?.accounts.find(({ id }) => id === account.id);

@@ -5,7 +5,7 @@ import { netCoins } from '../exposure.ts';
 import type { StartingAccount } from '../positions/starting-account.ts';
 import { type AccountRecord, OWN_CONFIG, UNPROTECTED } from '../record.ts';
 import type { ReplayHooks } from '../replay.ts';
-import type { RunPlan } from '../run/plan.ts';
+import type { ConfigText, RunPlan } from '../run/plan.ts';
 import { runWorld } from '../run/run-world.ts';
 import { CALM, type FieldConditions, type Outage } from '../scenarios/conditions.ts';
 import { durationMsOf, firstMoveMs, type Scenario, scenarioPrices } from '../scenarios/scenario.ts';
@@ -18,7 +18,7 @@ export interface StressPlan {
   /** Prices to start from, as text, of every market that matters to the accounts. */
   readonly prices: Readonly<Record<string, string>>;
   readonly terms: Readonly<Record<string, MarketTerms>>;
-  readonly config: { readonly file: string; readonly text: string };
+  readonly config: ConfigText;
   /** Each is played under all conditions. */
   readonly scenarios: readonly Scenario[];
   readonly conditions: readonly FieldConditions[];
@@ -29,32 +29,11 @@ export interface StressPlan {
   readonly notes: readonly string[];
 }
 
-export interface StressRecord {
-  readonly seed: number;
-  readonly wallMs: number;
-  /** Set when it was stopped early. */
-  readonly stopped: boolean;
-  readonly notes: readonly string[];
-  readonly cases: readonly StressCase[];
-}
+export type StressRecord = Awaited<ReturnType<typeof runStress>>;
 
 /** One scenario under one set of conditions. */
-export interface StressCase {
-  readonly scenario: Pick<Scenario, 'id' | 'title' | 'about' | 'kind'>;
-  readonly conditions: FieldConditions['id'];
-  readonly accounts: readonly StressedAccount[];
-}
-
-export interface StressedAccount {
-  readonly id: string;
-  readonly equityStart: number;
-  readonly without: StressFate;
-  readonly withRules: StressFate;
-}
-
-export type StressFate = Pick<AccountRecord, 'equityEnd' | 'closedFraction' | 'orders'> & {
-  readonly liquidated: boolean;
-};
+export type StressCase = NonNullable<Awaited<ReturnType<typeof playCase>>>;
+export type StressedAccount = StressCase['accounts'][number];
 
 export interface StressHooks extends ReplayHooks {
   /** Called with each case as soon as it was played. */
@@ -62,7 +41,7 @@ export interface StressHooks extends ReplayHooks {
 }
 
 /** Plays every scenario without and with the rules; stopped early, it has those that were finished. */
-export async function runStress(plan: StressPlan, hooks: StressHooks): Promise<StressRecord> {
+export async function runStress(plan: StressPlan, hooks: StressHooks) {
   const startedMs = hooks.nowMs();
   const list = [
     ...plan.scenarios.flatMap((scenario) => plan.conditions.map((conditions) => ({ scenario, conditions }))),
@@ -81,6 +60,7 @@ export async function runStress(plan: StressPlan, hooks: StressHooks): Promise<S
   }
   const { seed, notes } = plan;
   const wallMs = Math.round(hooks.nowMs() - startedMs);
+  /** `stopped`: it was stopped early. */
   return { seed, wallMs, stopped: cases.length < list.length, notes, cases };
 }
 
@@ -90,12 +70,11 @@ async function playCase(
   scenario: Scenario,
   conditions: FieldConditions,
   signal: AbortSignal | undefined,
-): Promise<StressCase | undefined> {
-  const hooks = signal === undefined ? {} : { signal };
-  const without = await runWorld(planOf(plan, scenario, conditions, UNPROTECTED), hooks);
-  const withRules = await runWorld(planOf(plan, scenario, conditions, OWN_CONFIG), hooks);
+) {
+  const without = await runWorld(planOf(plan, scenario, conditions, UNPROTECTED), { signal });
+  const withRules = await runWorld(planOf(plan, scenario, conditions, OWN_CONFIG), { signal });
   if (signal?.aborted === true) return undefined;
-  const accounts = without.record.accounts.flatMap((before): readonly StressedAccount[] => {
+  const accounts = without.record.accounts.flatMap((before) => {
     const after = withRules.record.accounts.find((one) => one.id === before.id);
     if (after === undefined) return [];
     const { id, equityStart } = before;
@@ -105,7 +84,7 @@ async function playCase(
   return { scenario: { id, title, about, kind }, conditions: conditions.id, accounts };
 }
 
-function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: AccountRecord): StressFate {
+function outcomeOf({ equityEnd, closedFraction, orders, liquidatedAtMs }: AccountRecord) {
   return { liquidated: liquidatedAtMs !== null, equityEnd, closedFraction, orders };
 }
 

@@ -1,4 +1,4 @@
-import { type Html, markup } from '../report/html.ts';
+import { type Html, htmlTable, markup } from '../report/html.ts';
 import { renderPage } from '../report/page.ts';
 import { percent } from '../words.ts';
 import type { TuneRecord, TuneRow } from './search.ts';
@@ -6,14 +6,13 @@ import { frontTable, tuneWords } from './tune-tables.ts';
 
 /** The front as one page that needs nothing else; every text escaped. */
 export function renderFront(record: TuneRecord): string {
-  const { columns, rows } = frontTable(record, true);
   const title = 'Equity kept and equity given up';
   return renderPage({
     title,
     header: markup`<h1>${title}</h1><p class="facts">${tuneWords(record)}</p>`,
     main: markup`<section><p class="hint">Each dot is a set of rules. To the right it keeps more where the account would be liquidated, further down it costs less where it would come through. Nothing beats those on the line; a ring is a way to protect that stands in every table.</p>
 <figure>${picture(record.rows)}</figure></section>
-<section><div class="wide"><table><thead><tr>${columns.map(({ title: name, align }) => markup`<th class="${align === 'right' ? 'n' : ''}">${name}</th>`)}</tr></thead><tbody>${rows.map((cells) => markup`<tr>${cells.map((cell, index) => markup`<td class="${columns[index]?.align === 'right' ? 'n' : ''}">${cell}</td>`)}</tr>`)}</tbody></table></div></section>`,
+<section>${htmlTable(frontTable(record, true))}</section>`,
     footer: markup`Made by <code>breakwater tune</code>. Past crashes are not the next one.`,
   });
 }

@@ -2,8 +2,9 @@ import { decimal, toNumber } from '../../core/quantities/decimal.ts';
 import { pathSource } from '../../simulator/prices/price-path.ts';
 import { type PriceSource, walkSource } from '../../simulator/prices/price-source.ts';
 import { openWorld, type World } from '../../world/open-world.ts';
-import { coinOf, netCoins, pricedMarkets } from '../exposure.ts';
+import { movedMarkets, netCoins } from '../exposure.ts';
 import { AccountTracks } from '../run/account-tracks.ts';
+import type { ConfigText } from '../run/plan.ts';
 import type { BareOutcome, CaseOutcome, TuneCase, TunePrices } from './tune-case.ts';
 
 const DAEMON = 'breakwater';
@@ -11,16 +12,10 @@ const DAEMON = 'breakwater';
 const LOOK_MS = 5_000;
 const WALK_TICK_MS = 1_000;
 
-interface PlayedConfig {
-  /** Names the config in problems. */
-  readonly file: string;
-  readonly text: string;
-}
-
 /** Plays a case under a config in virtual time: the real daemon and the simulated exchange. @throws WorldConfigError */
 export async function playCase(
   one: TuneCase,
-  config: PlayedConfig,
+  config: ConfigText,
   durationMs = one.durationMs,
 ): Promise<CaseOutcome> {
   return (await play({ ...one, durationMs }, config)).outcome;
@@ -28,8 +23,8 @@ export async function playCase(
 
 /** The same with nobody to protect it, and how near the price came to liquidation. */
 export async function playBare(one: TuneCase): Promise<BareOutcome> {
-  const walked = walkBare(one);
-  if (walked !== undefined) return walked;
+  const bare = walkBare(one);
+  if (bare !== undefined) return bare;
   const { outcome, way, distance } = await play(one);
   return { ...outcome, way, distance };
 }
@@ -66,42 +61,28 @@ function walkBare(one: TuneCase): BareOutcome | undefined {
 /** Nearer than this a case is played: whether it is liquidated is the exchange's to say. */
 const SAFE_WAY = 0.9;
 
-interface Walk extends Extremes {
-  readonly last: number;
+/** Many accounts are played over one walk. */
+const WALKS = new Map<string, ReturnType<typeof walked>>();
+
+function walkOf(one: TuneCase, from: TunePrices) {
+  const { dailyVolatility } = from as Extract<TunePrices, { readonly dailyVolatility: number }>;
+  const { seed, fromMs, durationMs } = one;
+  const key = JSON.stringify([seed, from.market, from.start, dailyVolatility, fromMs, durationMs]);
+  const walk = WALKS.get(key) ?? walked(one, from);
+  WALKS.set(key, walk);
+  return walk;
 }
 
-/** Many accounts are played over one walk. */
-const WALKS = new Map<string, Walk>();
-
-function walkOf(one: TuneCase, from: TunePrices): Walk {
-  const { dailyVolatility } = from as Extract<TunePrices, { readonly dailyVolatility: number }>;
-  const key = JSON.stringify([
-    one.seed,
-    from.market,
-    from.start,
-    dailyVolatility,
-    one.fromMs,
-    one.durationMs,
-  ]);
-  const known = WALKS.get(key);
-  if (known !== undefined) return known;
+function walked(one: TuneCase, from: TunePrices) {
   const seen = { low: Number(from.start), high: Number(from.start) };
   const source = heard(sourceOf(one, from.market, from), seen);
   let price = decimal(from.start);
   while ((source.nextMs() ?? Number.POSITIVE_INFINITY) <= one.fromMs + one.durationMs)
     price = source.take(price);
-  const walk = { ...seen, last: toNumber(price) };
-  WALKS.set(key, walk);
-  return walk;
+  return { ...seen, last: toNumber(price) };
 }
 
-interface Played {
-  readonly outcome: CaseOutcome;
-  readonly way: number | null;
-  readonly distance: number | null;
-}
-
-async function play(one: TuneCase, config?: PlayedConfig): Promise<Played> {
+async function play(one: TuneCase, config?: ConfigText) {
   const extremes = new Map<string, Extremes>();
   const world = openCase(one, config, extremes);
   const { exchange } = world;
@@ -153,10 +134,12 @@ interface Extremes {
   high: number;
 }
 
-function openCase(one: TuneCase, config: PlayedConfig | undefined, extremes: Map<string, Extremes>): World {
-  const { account, conditions, fromMs, durationMs, seed, terms } = one;
+function openCase(one: TuneCase, config: ConfigText | undefined, extremes: Map<string, Extremes>): World {
+  const { account, fromMs, durationMs, seed, terms } = one;
+  const { latency, faults, ...books } = one.conditions;
+  const moved = movedMarkets(one.prices, [account]);
   const prices = new Map(
-    movedMarkets(one).map(({ market, from }) => {
+    moved.map(({ market, prices: from }) => {
       const seen = { low: Number(from.start), high: Number(from.start) };
       extremes.set(market, seen);
       return [market, heard(sourceOf(one, market, from), seen)] as const;
@@ -169,14 +152,13 @@ function openCase(one: TuneCase, config: PlayedConfig | undefined, extremes: Map
       durationMs,
       exchange: {
         accounts: [account],
-        prices: Object.fromEntries(movedMarkets(one).map(({ market, from }) => [market, from.start])),
+        prices: Object.fromEntries(moved.map(({ market, prices: from }) => [market, from.start])),
         markets: terms,
-        ...(conditions.depth === undefined ? {} : { depth: conditions.depth }),
-        ...(conditions.readings === undefined ? {} : { readings: conditions.readings }),
+        ...books,
       },
       daemons: config === undefined ? [] : [{ name: DAEMON, config: config.text }],
-      network: { toExchange: conditions.latency, toDaemon: conditions.latency },
-      ...(config === undefined ? {} : { faults: conditions.faults.map((fault) => ({ atMs: 0, fault })) }),
+      network: { toExchange: latency, toDaemon: latency },
+      ...(config === undefined ? {} : { faults: faults.map((fault) => ({ atMs: 0, fault })) }),
     },
     { prices, ...(config === undefined ? {} : { configFile: config.file }) },
   );
@@ -193,16 +175,6 @@ function heard(source: PriceSource, seen: Extremes): PriceSource {
       return price;
     },
   };
-}
-
-/** Every market with prices, and its coin's other market where what coins are worth hangs on it. */
-function movedMarkets({ prices, account }: TuneCase) {
-  const given = new Set(prices.map(({ market }) => market));
-  const needed = pricedMarkets([account]).filter((market) => !given.has(market));
-  return prices.flatMap((from) => {
-    const siblings = needed.filter((market) => coinOf(market) === coinOf(from.market));
-    return [from.market, ...siblings].map((market) => ({ market, from }));
-  });
 }
 
 function sourceOf({ account, terms, seed, model, fromMs }: TuneCase, market: string, from: TunePrices) {

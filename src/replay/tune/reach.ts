@@ -3,6 +3,7 @@ import { compileRules } from '../../core/rules/compiled-rules.ts';
 import type { RuleSpec } from '../../core/rules/rule.ts';
 import { marksOf } from '../../core/view/marks.ts';
 import { loadWorldConfig } from '../../world/config.ts';
+import type { ConfigText } from '../run/plan.ts';
 import { candidateConfig } from './candidate-config.ts';
 import type { Candidate } from './tune-case.ts';
 
@@ -15,14 +16,9 @@ const MARGIN_CALL_DISTANCE = 0.02;
  * Where rules of a config begin to close something, for an account with a single position; undefined where they may act
  * by anything but its distance or its liquidation state. @throws WorldConfigError
  */
-export function reachOf(
-  base: { readonly file: string; readonly text: string },
-  candidate: Candidate,
-): Candidate['reach'] {
-  const { accounts } = loadWorldConfig(candidateConfig(base.text, candidate), {
-    file: base.file,
-    accessOf: () => undefined,
-  });
+export function reachOf(base: ConfigText, candidate: Candidate): Candidate['reach'] {
+  const { file, text } = base;
+  const { accounts } = loadWorldConfig(candidateConfig(text, candidate), { file, accessOf: () => undefined });
   let [way, distance] = [1, 0];
   for (const { rules, settings } of accounts) {
     for (const spec of rules) {

@@ -1,4 +1,5 @@
 import { createRandom } from '../../simulator/scenarios/random.ts';
+import type { ConfigText } from '../run/plan.ts';
 import type { BareOutcome, Candidate, CaseOutcome, TuneCase } from './tune-case.ts';
 import { type ComparedCase, figuresOf, frontOf, isBeatenBy, type TuneFigures } from './tune-figures.ts';
 
@@ -7,7 +8,7 @@ export interface TunePlan {
   /** The anchors, and what else is to be in every table, come first. */
   readonly candidates: readonly Candidate[];
   /** A config in which just the accounts of the cases stand, and act. */
-  readonly base: { readonly file: string; readonly text: string };
+  readonly base: ConfigText;
   readonly seed: number;
 }
 
@@ -28,34 +29,8 @@ export interface TuneHooks {
   readonly budgetMs: number;
 }
 
-export interface TuneRow {
-  readonly name: string;
-  readonly isAnchor: boolean;
-  readonly isOnFront: boolean;
-  readonly candidate: Candidate;
-  readonly figures: TuneFigures;
-  /** Over the books that it is made for, where it says so. */
-  readonly madeFor: TuneFigures | null;
-  /** By book, where there are several. */
-  readonly books: Readonly<Record<string, TuneFigures>>;
-  /** By how lively the market is, of quiet ones; over the books that it is made for. */
-  readonly paces: Readonly<Record<string, TuneFigures>>;
-}
-
-export interface TuneRecord {
-  /** The anchors first, then from least given up to most; all over the same cases. */
-  readonly rows: readonly TuneRow[];
-  /** So many of the cases the rows are over. */
-  readonly cases: { readonly used: number; readonly all: number };
-  readonly candidates: number;
-  /** Runs that were played, and such as need not be: the price never came near what a candidate acts at. */
-  readonly runs: { readonly played: number; readonly inferred: number; readonly perMinute: number };
-  readonly wallMs: number;
-  /** `done`: all that was asked for. `budget`, `stopped`: the rows are of the last round that was finished. */
-  readonly end: 'done' | 'budget' | 'stopped';
-  /** What a reader should know, in whole sentences. */
-  readonly notes: readonly string[];
-}
+export type TuneRecord = ReturnType<Search['record']>;
+export type TuneRow = TuneRecord['rows'][number];
 
 /** Cases of the first round; each further one has three times as many. */
 const FIRST_ROUND = 24;
@@ -68,7 +43,7 @@ const LEAST_KEPT = 12;
  * Looks for the front by rounds: every candidate over a few cases of every kind, then the better third over three times
  * as many, until what is left was played over all. Anchors stay to the end.
  */
-export async function searchFront(plan: TunePlan, player: CasePlayer, hooks: TuneHooks): Promise<TuneRecord> {
+export async function searchFront(plan: TunePlan, player: CasePlayer, hooks: TuneHooks) {
   const startedMs = hooks.nowMs();
   const search = new Search(plan, player, hooks, startedMs);
   const order = await search.start();
@@ -254,21 +229,32 @@ class Search {
     });
   }
 
-  record(candidates: readonly Candidate[], cases: readonly number[]): TuneRecord {
+  record(candidates: readonly Candidate[], cases: readonly number[]) {
     const { signal, budgetMs } = this.#hooks;
     const usable = candidates.filter(({ name }) => !this.#refused.has(name));
     const rows = usable.map((candidate) => ({ candidate, figures: this.figuresOver(candidate, cases) }));
     const front = new Set(frontOf(rows).map(({ candidate }) => candidate.name));
     const wallMs = Math.round(this.#spentMs());
     const isComplete = cases.length === this.#plan.cases.length;
-    const end = isComplete ? 'done' : signal.aborted ? 'stopped' : wallMs >= budgetMs ? 'budget' : 'done';
+    // `done`: all that was asked for; else the rows are of the last round that was finished.
+    const end: 'done' | 'budget' | 'stopped' = isComplete
+      ? 'done'
+      : signal.aborted
+        ? 'stopped'
+        : wallMs >= budgetMs
+          ? 'budget'
+          : 'done';
     return {
+      /** The anchors first, then from least given up to most; all over the same cases. */
       rows: rows
-        .map((row): TuneRow => {
+        .map((row) => {
           const { name, isAnchor = false } = row.candidate;
+          // By book, where there are several.
           const books = this.#by(row.candidate, cases, ({ book }) => book);
           const own = cases.filter((index) => this.#isMadeFor(row.candidate, index));
+          // By how lively the market is, of quiet ones.
           const paces = this.#by(row.candidate, own, ({ pace }) => pace);
+          // Over the books that it is made for, where it says so.
           const madeFor = row.candidate.madeFor === undefined ? null : this.figuresOver(row.candidate, own);
           return Object.assign(row, { name, isAnchor, isOnFront: front.has(name), madeFor, books, paces });
         })
@@ -277,8 +263,10 @@ class Search {
             Number(b.isAnchor) - Number(a.isAnchor) ||
             (a.figures.givenUpMean ?? 0) - (b.figures.givenUpMean ?? 0),
         ),
+      /** So many of the cases the rows are over. */
       cases: { used: cases.length, all: this.#plan.cases.length },
       candidates: this.#plan.candidates.length,
+      /** Runs that were played, and such as need not be: the price never came near what a candidate acts at. */
       runs: {
         played: this.#played,
         inferred: this.#inferred,
@@ -286,6 +274,7 @@ class Search {
       },
       wallMs,
       end,
+      /** What a reader should know, in whole sentences. */
       notes: [...this.#refused].map(([name, why]) => `${name} is not in the table: ${why}`),
     };
   }

@@ -8,30 +8,12 @@ export interface ComparedCase {
 }
 
 /** What rules did over many cases. Shares are fractions; null: no case of that kind. */
-export interface TuneFigures {
-  readonly cases: number;
-  /** Cases that were liquidated without rules, and of them those that were not with them. */
-  readonly doomed: number;
-  readonly prevented: number;
-  /** Of the doomed: mean share of the equity at the start that was left, without and with rules. */
-  readonly keptWithout: number | null;
-  readonly kept: number | null;
-  /** Of those who came through by themselves: share of their equity at the end that rules took; negative: they added. */
-  readonly survivors: number;
-  readonly givenUpMedian: number | null;
-  readonly givenUpMean: number | null;
-  /** Survivors without rules that were liquidated with them. */
-  readonly harmed: number;
-  /** Accepted by the exchange, per hour that anything was open. */
-  readonly ordersPerHour: number;
-  /** Orders that closed something in quiet markets, per 1,000 days of a position. */
-  readonly falseActions: number | null;
-}
+export type TuneFigures = ReturnType<typeof figuresOf>;
 
 const HOUR_MS = 3_600_000;
 const DAYS_MS = 24 * HOUR_MS;
 
-export function figuresOf(cases: readonly ComparedCase[]): TuneFigures {
+export function figuresOf(cases: readonly ComparedCase[]) {
   const markets = cases.filter(({ of }) => of.kind === 'market');
   const doomed = markets.filter(({ bare }) => bare.liquidated);
   const survivors = markets.filter(({ bare }) => !bare.liquidated);
@@ -44,15 +26,21 @@ export function figuresOf(cases: readonly ComparedCase[]): TuneFigures {
   const positionDays = sum(quiet.map(({ of }) => (of.account.positions.length * of.durationMs) / DAYS_MS));
   return {
     cases: cases.length,
+    /** Cases that were liquidated without rules, and of them those that were not with them. */
     doomed: doomed.length,
     prevented: doomed.filter(({ ruled }) => !ruled.liquidated).length,
+    /** Of the doomed: mean share of the equity at the start that was left, without and with rules. */
     keptWithout: mean(doomed.map(({ bare }) => share(bare))),
     kept: mean(doomed.map(({ ruled }) => share(ruled))),
+    /** Of those who came through by themselves: share of their equity at the end that rules took; negative: they added. */
     survivors: survivors.length,
     givenUpMedian: median(givenUp),
     givenUpMean: mean(givenUp),
+    /** Survivors without rules that were liquidated with them. */
     harmed: survivors.filter(({ ruled }) => ruled.liquidated).length,
+    /** Accepted by the exchange, per hour that anything was open. */
     ordersPerHour: playedMs === 0 ? 0 : (sum(cases.map(({ ruled }) => ruled.orders)) * HOUR_MS) / playedMs,
+    /** Orders that closed something in quiet markets, per 1,000 days of a position. */
     falseActions:
       positionDays === 0 ? null : (1_000 * sum(quiet.map(({ ruled }) => ruled.closings))) / positionDays,
   };

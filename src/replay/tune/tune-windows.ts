@@ -1,5 +1,6 @@
 import { formatDecimal } from '../../core/quantities/decimal.ts';
 import { firstPrice, type PriceSeries } from '../../simulator/prices/price-file.ts';
+import { cutTo } from '../price-files.ts';
 import type { TunePrices } from './tune-case.ts';
 
 /** A stretch of one or more markets at the same time. */
@@ -38,22 +39,13 @@ export function windowsOf(
   { lengthMs, count }: WindowChoice,
 ): { readonly wild: readonly PriceWindow[]; readonly calm: readonly PriceWindow[] } {
   const moves = movesOf(markets, lengthMs);
-  const largest = apart(
-    moves.toSorted((a, b) => b.size - a.size),
-    lengthMs,
-    count,
-  );
-  const smallest = apart(
-    moves.toSorted((a, b) => a.size - b.size),
-    lengthMs,
-    count,
-  );
-  const windows = (of: readonly Move[]): readonly PriceWindow[] =>
-    of
+  const windows = (sorted: readonly Move[]): readonly PriceWindow[] =>
+    apart(sorted, lengthMs, count)
       .toSorted((a, b) => a.fromMs - b.fromMs)
       .flatMap(({ fromMs }) => windowAt(id, markets, fromMs, lengthMs) ?? []);
-  const calm = windows(smallest).map((window) => Object.assign(window, { pace: CALM_PACE }));
-  return { wild: windows(largest), calm };
+  const wild = windows(moves.toSorted((a, b) => b.size - a.size));
+  const calm = windows(moves.toSorted((a, b) => a.size - b.size));
+  return { wild, calm: calm.map((window) => Object.assign(window, { pace: CALM_PACE })) };
 }
 
 /** At every quarter of a window's length. */
@@ -95,22 +87,11 @@ export function windowAt(
   durationMs: number,
 ): PriceWindow | undefined {
   const prices = markets.flatMap(({ market, series }) => {
-    const cut = cutOf(series, fromMs, fromMs + durationMs);
+    const cut = cutTo(series, fromMs, fromMs + durationMs);
     return cut === undefined ? [] : [{ market, series: cut, start: formatDecimal(firstPrice(cut)) }];
   });
   const at = new Date(fromMs).toISOString().slice(0, 16);
   return prices.length === markets.length ? { id: `${id} ${at}`, fromMs, durationMs, prices } : undefined;
-}
-
-function cutOf(series: PriceSeries, fromMs: number, toMs: number): PriceSeries | undefined {
-  if (series.kind === 'trades') {
-    const trades = series.trades.filter(({ timestampMs }) => timestampMs >= fromMs && timestampMs < toMs);
-    return trades.length === 0 ? undefined : { ...series, trades };
-  }
-  const candles = series.candles.filter(
-    ({ timestampMs }) => timestampMs >= fromMs && timestampMs + series.candleMs <= toMs,
-  );
-  return candles.length === 0 ? undefined : { ...series, candles };
 }
 
 export interface WalkChoice {
