@@ -2,6 +2,7 @@ import type { Timers } from '../../core/ports/clock.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import {
   accountFile,
+  type Contents,
   MirrorError,
   type MirroredAccount,
   type MirroredProcess,
@@ -14,8 +15,6 @@ import {
   writeMirrored,
   writeSegment,
 } from './mirror-text.ts';
-
-type Contents<T> = Omit<T, 'version' | 'prefix' | 'ordinal'>;
 
 /** Where a mirror takes what it writes, as it is at that moment. */
 export interface MirrorSource {
