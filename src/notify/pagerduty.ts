@@ -1,9 +1,11 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { attempt, isSuccess, successOf } from './http-channel.ts';
 import {
   type ChannelParts,
   failed,
   type HttpReply,
   httpFailure,
+  type JsonObject,
   jsonObject,
   safeWords,
 } from './http-sender.ts';
@@ -24,8 +26,8 @@ export function createPagerduty(
 ): Channel {
   const enqueue = async (event: PagerdutyEvent, signal?: AbortSignal): Promise<DeliveryAttempt> => {
     const body = JSON.stringify({ routing_key: routingKey, ...event });
-    const result = await http.post({ url: `${apiUrl}/v2/enqueue`, headers: {}, body }, signal);
-    return result.kind === 'failed' ? result : judge(result.reply, routingKey);
+    const post = { url: `${apiUrl}/v2/enqueue`, body };
+    return await attempt(http, post, (reply) => judge(reply, routingKey), signal);
   };
   return {
     name,
@@ -33,8 +35,8 @@ export function createPagerduty(
     audience: 'pager',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const event = pagerdutyEvent(outgoing, links);
-      const attempt = await enqueue(event, signal);
-      if (attempt.kind === 'failed' || outgoing.message.kind !== 'test') return attempt;
+      const result = await enqueue(event, signal);
+      if (result.kind === 'failed' || outgoing.message.kind !== 'test') return result;
       // Whoever tests is there: nobody further up has to be called.
       return await enqueue({ event_action: 'acknowledge', dedup_key: event.dedup_key }, signal);
     },
@@ -84,10 +86,8 @@ function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]):
 /** 202 with `{ status: 'success' }`; else `{ status, message, errors }`. */
 function judge(reply: HttpReply, routingKey: string): DeliveryAttempt {
   const body = jsonObject(reply.body);
-  if (reply.status >= 200 && reply.status < 300) {
-    return body?.['status'] === 'success'
-      ? { kind: 'delivered' }
-      : failed('badReply', `HTTP ${reply.status} without the JSON of the Events API`, false);
+  if (isSuccess(reply)) {
+    return successOf(reply, body?.['status'] === 'success', 'without the JSON of the Events API');
   }
   const said = safeWords(body === undefined ? reply.body : errorOf(body), [routingKey]);
   if (reply.status === 400 && /routing.?key/i.test(said)) {
@@ -96,7 +96,7 @@ function judge(reply: HttpReply, routingKey: string): DeliveryAttempt {
   return httpFailure(reply, said);
 }
 
-function errorOf({ message, errors }: Readonly<Record<string, unknown>>): string {
+function errorOf({ message, errors }: JsonObject): string {
   const all: readonly unknown[] = Array.isArray(errors) ? [message, ...errors] : [message];
   return all.filter((text) => typeof text === 'string').join(': ');
 }

@@ -1,35 +1,27 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { httpChannel, isSuccess, type SecretAddress } from './http-channel.ts';
 import {
   type ChannelParts,
   failed,
   type HttpReply,
   httpFailure,
+  type JsonObject,
   safeWords,
   secretsOfUrl,
 } from './http-sender.ts';
 import { colourOf, cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
-export interface SlackOptions {
-  /** A secret: it is all that is needed to write to the channel. */
-  readonly url?: string;
-}
-
 /**
  * Slack's incoming webhooks, and what takes the same payload (Mattermost, Rocket.Chat): a text and one attachment, as
  * blocks are Slack's alone.
  */
-export function createSlack({ url = '' }: SlackOptions, { name, links, http }: ChannelParts): Channel {
-  return {
-    name,
+export function createSlack({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
+  return httpChannel(parts, {
     type: 'slack',
     audience: 'people',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
-      const body = JSON.stringify(slackPayload(outgoing, links));
-      const result = await http.post({ url, headers: {}, body }, signal);
-      return result.kind === 'failed' ? result : judge(result.reply, url);
-    },
-    close: () => http.close(),
-  };
+    post: (outgoing) => ({ url, body: JSON.stringify(slackPayload(outgoing, parts.links)) }),
+    judge: (reply) => judge(reply, url),
+  });
 }
 
 const MAX_TITLE = 300;
@@ -38,10 +30,7 @@ const MIN_TEXT = 1000;
 /** Longer fields take a whole row. */
 const SHORT_FIELD = 30;
 
-export function slackPayload(
-  outgoing: Outgoing,
-  templates: readonly LinkTemplate[],
-): Readonly<Record<string, unknown>> {
+export function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
   const { message } = outgoing;
   const wording = wordingOf(outgoing, templates);
   const title = escapeSlack(cut(wording.title, MAX_TITLE));
@@ -88,7 +77,7 @@ function slackUrl(url: string): string {
 
 /** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
 function judge(reply: HttpReply, url: string): DeliveryAttempt {
-  if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
+  if (isSuccess(reply)) return { kind: 'delivered' };
   const said = safeWords(reply.body, secretsOfUrl(url));
   if (reply.status === 403 && /^(invalid_token|token_)/.test(reply.body)) {
     return failed('unauthorized', `HTTP 403: ${said}`, true);
