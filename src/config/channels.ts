@@ -223,6 +223,23 @@ export function complainOfChannel(
   complain(place, at, 'unknown-reference', message);
 }
 
+/** Complains of names that no channel has; the others with their places. `names`: see `complainOfChannel`. */
+export function checkChannels(
+  path: Path,
+  named: readonly string[],
+  names: readonly string[] | undefined,
+  context: SecretContext,
+): readonly { readonly at: Path; readonly channel: string }[] {
+  const isList = (nodeAt(context.document.root, path)?.children.size ?? 0) > 0;
+  const places = named.map((channel, index) => ({ at: isList ? [...path, index] : path, channel }));
+  for (const { at, channel } of places) complainOfChannel(context, at, channel, names);
+  return places.filter(({ channel }) => names?.includes(channel));
+}
+
+export function withEachOnce<T extends { readonly channels: readonly string[] }>(section: T): T {
+  return { ...section, channels: [...new Set(section.channels)] };
+}
+
 export function compileChannels(
   channels: readonly ReadChannel[],
   context: SecretContext,

@@ -178,6 +178,13 @@ function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {
 
 export const channelName = text({ expected: 'the name of a channel', maxLength: 48 });
 
+/** Absent: none. */
+export function noneOrMoreChannels(): z.ZodType<readonly string[]> {
+  return oneOrMany(channelName)
+    .optional()
+    .transform((names = []) => names);
+}
+
 function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const cure = oneOrMany(ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' }))
     .exactOptional()
