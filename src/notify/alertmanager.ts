@@ -1,8 +1,8 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { modeOf } from './figure-words.ts';
-import { attempt, isSuccess } from './http-channel.ts';
-import { type ChannelParts, type HttpReply, httpFailure, type JsonObject, safeWords } from './http-sender.ts';
+import { attempt, judgeBy } from './http-channel.ts';
+import type { ChannelParts, JsonObject } from './http-sender.ts';
 import { assetOf, isOver, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface AlertmanagerOptions {
@@ -21,8 +21,7 @@ export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelP
   const headers: Readonly<Record<string, string>> = authorization === undefined ? {} : { authorization };
   // `Bearer x`: x alone is the secret.
   const secrets = authorization === undefined ? [] : [authorization, ...authorization.split(' ').slice(1)];
-  const judge = (reply: HttpReply): DeliveryAttempt =>
-    isSuccess(reply) ? { kind: 'delivered' } : httpFailure(reply, safeWords(reply.body, secrets));
+  const judge = judgeBy({ secrets: () => secrets });
   return {
     name,
     type: 'alertmanager',

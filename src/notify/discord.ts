@@ -1,13 +1,11 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { cutToSize, wholeParts } from './fitting.ts';
-import { httpChannel, isSuccess, type SecretAddress, successOf } from './http-channel.ts';
+import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
 import {
   type ChannelParts,
   type HttpReply,
   httpFailure,
   type JsonObject,
-  jsonObject,
-  safeWords,
   secretsOfUrl,
 } from './http-sender.ts';
 import { colourOf, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
@@ -21,7 +19,7 @@ export function createDiscord({ url = '' }: SecretAddress, parts: ChannelParts):
       url: confirmed(url),
       body: JSON.stringify(discordPayload(outgoing, parts.links)),
     }),
-    judge: (reply) => judge(reply, url),
+    judge: judgeBy({ lacks, words, secrets: () => secretsOfUrl(url), refusal }),
   });
 }
 
@@ -98,14 +96,17 @@ function discordUrl(url: string): string {
 }
 
 /** 200 with the message, as `wait` asks for; else `{ code, message }`, and with 429 `retry_after` in seconds. */
-function judge(reply: HttpReply, url: string): DeliveryAttempt {
-  const body = jsonObject(reply.body);
-  const { id, code, message, retry_after: seconds } = body ?? {};
-  const isConfirmed = reply.status === 204 || (reply.status === 200 && typeof id === 'string');
-  if (isSuccess(reply)) return successOf(reply, isConfirmed, 'without the message that was sent');
+function lacks({ status }: HttpReply, body: JsonObject | undefined): string | undefined {
+  const isConfirmed = status === 204 || (status === 200 && typeof body?.['id'] === 'string');
+  return isConfirmed ? undefined : 'without the message that was sent';
+}
+
+function words({ code, message }: JsonObject): string | undefined {
   const number = typeof code === 'number' && code !== 0 ? ` (${code})` : '';
-  const words = typeof message === 'string' ? `${message}${number}` : reply.body;
-  const said = safeWords(words, secretsOfUrl(url));
+  return typeof message === 'string' ? `${message}${number}` : undefined;
+}
+
+function refusal(reply: HttpReply, said: string, { retry_after: seconds }: JsonObject): DeliveryAttempt {
   const waitMs = typeof seconds === 'number' && seconds >= 0 ? Math.ceil(seconds * 1000) : reply.retryAfterMs;
   return httpFailure({ ...reply, retryAfterMs: waitMs }, said);
 }

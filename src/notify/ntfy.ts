@@ -1,7 +1,7 @@
 import type { Channel, Outgoing } from './channel.ts';
 import { cutToSize } from './fitting.ts';
-import { httpChannel, isSuccess } from './http-channel.ts';
-import { type ChannelParts, httpFailure, type JsonObject, safeWords } from './http-sender.ts';
+import { httpChannel, judgeBy } from './http-channel.ts';
+import type { ChannelParts, JsonObject } from './http-sender.ts';
 import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface NtfyOptions {
@@ -23,10 +23,7 @@ export function createNtfy({ serverUrl, topic = '', token }: NtfyOptions, parts:
     type: 'ntfy',
     audience: 'people',
     post: (outgoing) => ({ ...to, body: JSON.stringify({ topic, ...ntfyPayload(outgoing, parts.links) }) }),
-    judge: (reply) =>
-      isSuccess(reply)
-        ? { kind: 'delivered' }
-        : httpFailure(reply, safeWords(reply.body, [topic, token ?? ''])),
+    judge: judgeBy({ secrets: () => [topic, token ?? ''] }),
   });
 }
 

@@ -1,14 +1,7 @@
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { Channel, Outgoing } from './channel.ts';
 import { modeOf } from './figure-words.ts';
-import { httpChannel, isSuccess, successOf } from './http-channel.ts';
-import {
-  type ChannelParts,
-  type HttpReply,
-  httpFailure,
-  type JsonObject,
-  jsonObject,
-  safeWords,
-} from './http-sender.ts';
+import { httpChannel, judgeBy } from './http-channel.ts';
+import type { ChannelParts, HttpReply, JsonObject } from './http-sender.ts';
 import { cut, isOver, type LinkTemplate, subjectWords, withoutTags, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
@@ -33,7 +26,7 @@ export function createOpsgenie({ apiUrl, apiKey = '' }: OpsgenieOptions, parts: 
       const payload = closes ? closingOf(outgoing, links) : { alias, ...alertOf(outgoing, links) };
       return { url: `${apiUrl}${path}`, headers, body: JSON.stringify(payload) };
     },
-    judge: (reply) => judge(reply, apiKey),
+    judge: judgeBy({ lacks, words, secrets: () => [apiKey] }),
   });
 }
 
@@ -81,15 +74,11 @@ function shown(text: string, max: number): string {
 }
 
 /** 202 with `{ result, took, requestId }`; else `{ message, errors }`, where errors has a text for each field. */
-function judge(reply: HttpReply, apiKey: string): DeliveryAttempt {
-  const body = jsonObject(reply.body);
-  if (isSuccess(reply)) {
-    return successOf(reply, typeof body?.['requestId'] === 'string', 'without the JSON of the Alert API');
-  }
-  return httpFailure(reply, safeWords(body === undefined ? reply.body : errorOf(body), [apiKey]));
+function lacks(_reply: HttpReply, body: JsonObject | undefined): string | undefined {
+  return typeof body?.['requestId'] === 'string' ? undefined : 'without the JSON of the Alert API';
 }
 
-function errorOf({ message, errors }: JsonObject): string {
+function words({ message, errors }: JsonObject): string {
   const all: readonly unknown[] = [
     message,
     ...(typeof errors === 'object' ? Object.values(errors ?? {}) : []),

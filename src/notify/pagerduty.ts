@@ -1,14 +1,6 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { attempt, isSuccess, successOf } from './http-channel.ts';
-import {
-  type ChannelParts,
-  failed,
-  type HttpReply,
-  httpFailure,
-  type JsonObject,
-  jsonObject,
-  safeWords,
-} from './http-sender.ts';
+import { attempt, judgeBy } from './http-channel.ts';
+import { type ChannelParts, failed, type HttpReply, type JsonObject } from './http-sender.ts';
 import { cut, isOver, type LinkTemplate, subjectWords, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
@@ -24,10 +16,10 @@ export function createPagerduty(
   { apiUrl, routingKey = '' }: PagerdutyOptions,
   { name, links, http }: ChannelParts,
 ): Channel {
+  const judge = judgeBy({ lacks, words, secrets: () => [routingKey], refusal });
   const enqueue = async (event: PagerdutyEvent, signal?: AbortSignal): Promise<DeliveryAttempt> => {
     const body = JSON.stringify({ routing_key: routingKey, ...event });
-    const post = { url: `${apiUrl}/v2/enqueue`, body };
-    return await attempt(http, post, (reply) => judge(reply, routingKey), signal);
+    return await attempt(http, { url: `${apiUrl}/v2/enqueue`, body }, judge, signal);
   };
   return {
     name,
@@ -84,19 +76,16 @@ function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]):
 }
 
 /** 202 with `{ status: 'success' }`; else `{ status, message, errors }`. */
-function judge(reply: HttpReply, routingKey: string): DeliveryAttempt {
-  const body = jsonObject(reply.body);
-  if (isSuccess(reply)) {
-    return successOf(reply, body?.['status'] === 'success', 'without the JSON of the Events API');
-  }
-  const said = safeWords(body === undefined ? reply.body : errorOf(body), [routingKey]);
-  if (reply.status === 400 && /routing.?key/i.test(said)) {
-    return failed('unauthorized', `HTTP 400: ${said}`, true);
-  }
-  return httpFailure(reply, said);
+function lacks(_reply: HttpReply, body: JsonObject | undefined): string | undefined {
+  return body?.['status'] === 'success' ? undefined : 'without the JSON of the Events API';
 }
 
-function errorOf({ message, errors }: JsonObject): string {
+function refusal({ status }: HttpReply, said: string): DeliveryAttempt | undefined {
+  if (status !== 400 || !/routing.?key/i.test(said)) return undefined;
+  return failed('unauthorized', `HTTP 400: ${said}`, true);
+}
+
+function words({ message, errors }: JsonObject): string {
   const all: readonly unknown[] = Array.isArray(errors) ? [message, ...errors] : [message];
   return all.filter((text) => typeof text === 'string').join(': ');
 }

@@ -1,14 +1,6 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { httpChannel, isSuccess, type SecretAddress } from './http-channel.ts';
-import {
-  type ChannelParts,
-  failed,
-  type HttpReply,
-  httpFailure,
-  type JsonObject,
-  safeWords,
-  secretsOfUrl,
-} from './http-sender.ts';
+import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
+import { type ChannelParts, failed, type HttpReply, type JsonObject, secretsOfUrl } from './http-sender.ts';
 import { colourOf, cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 /**
@@ -20,7 +12,7 @@ export function createSlack({ url = '' }: SecretAddress, parts: ChannelParts): C
     type: 'slack',
     audience: 'people',
     post: (outgoing) => ({ url, body: JSON.stringify(slackPayload(outgoing, parts.links)) }),
-    judge: (reply) => judge(reply, url),
+    judge: judgeBy({ secrets: () => secretsOfUrl(url), refusal }),
   });
 }
 
@@ -76,12 +68,8 @@ function slackUrl(url: string): string {
 }
 
 /** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
-function judge(reply: HttpReply, url: string): DeliveryAttempt {
-  if (isSuccess(reply)) return { kind: 'delivered' };
-  const said = safeWords(reply.body, secretsOfUrl(url));
-  if (reply.status === 403 && /^(invalid_token|token_)/.test(reply.body)) {
-    return failed('unauthorized', `HTTP 403: ${said}`, true);
-  }
-  if (reply.status === 403) return failed('rejected', `HTTP 403: ${said}`, true);
-  return httpFailure(reply, said);
+function refusal({ status, body }: HttpReply, said: string): DeliveryAttempt | undefined {
+  if (status !== 403) return undefined;
+  const isOfToken = /^(invalid_token|token_)/.test(body);
+  return failed(isOfToken ? 'unauthorized' : 'rejected', `HTTP 403: ${said}`, true);
 }

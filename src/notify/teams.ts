@@ -1,16 +1,8 @@
 import type { Message } from '../core/ports/delivery.ts';
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { Channel, Outgoing } from './channel.ts';
 import { wholeParts } from './fitting.ts';
-import { httpChannel, isSuccess, type SecretAddress, successOf } from './http-channel.ts';
-import {
-  type ChannelParts,
-  type HttpReply,
-  httpFailure,
-  type JsonObject,
-  jsonObject,
-  safeWords,
-  secretsOfUrl,
-} from './http-sender.ts';
+import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
+import { type ChannelParts, type HttpReply, type JsonObject, secretsOfUrl } from './http-sender.ts';
 import { cut, type LinkTemplate, withoutTags, wordingOf } from './message-layout.ts';
 
 /** A workflow of Microsoft Teams that is started by a webhook: a message with one Adaptive Card. */
@@ -19,7 +11,7 @@ export function createTeams({ url = '' }: SecretAddress, parts: ChannelParts): C
     type: 'teams',
     audience: 'people',
     post: (outgoing) => ({ url, body: JSON.stringify(teamsPayload(outgoing, parts.links)) }),
-    judge: (reply) => judge(reply, url),
+    judge: judgeBy({ lacks, words, secrets: () => secretsOfUrl(url) }),
   });
 }
 
@@ -88,14 +80,11 @@ function bytesOf(part: object): number {
 }
 
 /** 202 without a body; else `{ error: { code, message } }`. */
-function judge(reply: HttpReply, url: string): DeliveryAttempt {
-  if (isSuccess(reply)) {
-    return successOf(reply, !/^\s*</.test(reply.body), 'with a page, where a workflow answers nothing');
-  }
-  const error = jsonObject(reply.body)?.['error'];
-  const words =
-    typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string'
-      ? error.message
-      : reply.body;
-  return httpFailure(reply, safeWords(words, secretsOfUrl(url)));
+function lacks({ body }: HttpReply): string | undefined {
+  return /^\s*</.test(body) ? 'with a page, where a workflow answers nothing' : undefined;
+}
+
+function words({ error }: JsonObject): string | undefined {
+  const isObject = typeof error === 'object' && error !== null;
+  return isObject && 'message' in error && typeof error.message === 'string' ? error.message : undefined;
 }
