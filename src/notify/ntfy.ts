@@ -43,7 +43,7 @@ function ntfyPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): Js
   const [first] = links;
   return {
     title: cut(title, MAX_TITLE),
-    message: cutToSize(text, MAX_BYTES, Buffer.byteLength),
+    message: cutToSize(text, MAX_BYTES, (shown) => Buffer.byteLength(shown)),
     ...(kind === 'resolved' ? RESOLVED : { priority: PRIORITIES[severity], tags: [SIGNS[severity]] }),
     ...(first === undefined ? {} : { click: first.url }),
     actions: links

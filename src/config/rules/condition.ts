@@ -160,25 +160,22 @@ interface WrittenParameter {
 function comparisonShape(field: NumberField) {
   let made: z.ZodType<number> | undefined;
   const limit = (): z.ZodType<number> => (made ??= threshold(field));
+  const optional = (description: string) => limit().exactOptional().describe(description);
   return {
     get below() {
-      return limit().exactOptional().describe('Fires strictly below this.');
+      return optional('Fires strictly below this.');
     },
     get clearAbove() {
-      return limit()
-        .exactOptional()
-        .describe('With `below`: once true, stays true until strictly above this.');
+      return optional('With `below`: once true, stays true until strictly above this.');
     },
     get above() {
-      return limit().exactOptional().describe('Fires strictly above this.');
+      return optional('Fires strictly above this.');
     },
     get clearBelow() {
-      return limit()
-        .exactOptional()
-        .describe('With `above`: once true, stays true until strictly below this.');
+      return optional('With `above`: once true, stays true until strictly below this.');
     },
     get equals() {
-      return limit().exactOptional().describe('Holds when the field is exactly this.');
+      return optional('Holds when the field is exactly this.');
     },
     get in() {
       return list(limit(), 1).exactOptional().describe('Holds when the field is exactly one of these.');

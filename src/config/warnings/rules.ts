@@ -11,7 +11,10 @@ import { nodeAt, type YamlNode } from '../yaml/document.ts';
 import { blindAlleys, contradictions, oddities } from './comparisons.ts';
 
 /** A comparison of the rule, with where it stands. */
-type Placed = Extract<RuleSpec['when'], { kind: 'field' }> & { readonly path: Path };
+interface Placed {
+  readonly condition: Extract<RuleSpec['when'], { kind: 'field' }>;
+  readonly path: Path;
+}
 
 type Warn = (inRule: Path, code: ProblemCode, message: string) => void;
 
@@ -28,10 +31,10 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
   const when = nodeAt(used.document.root, [...used.path, 'when']);
   const paths = when === undefined ? [] : comparisonPaths(when, ['when'], rule);
   const placed = [...comparisonsOf(rule.when)].map((condition, index) => ({
-    ...condition,
+    condition,
     path: paths[index] ?? ['when'],
   }));
-  for (const { path, ...condition } of placed) {
+  for (const { path, condition } of placed) {
     for (const { code, message } of oddities(rule.on, condition)) warn(path, code, message);
   }
   for (const { code, message } of contradictions(rule.when)) warn(['when'], code, message);
@@ -60,9 +63,10 @@ const DISTANCES: ReadonlySet<string> = new Set(['liquidationDistance', 'jointDis
 /** Far from liquidation is where positions are healthy: a rule that reduces them there was written the wrong way round. */
 function healthy(rule: RuleSpec, all: readonly Placed[], warn: Warn): void {
   if (!actionsOf(rule).some(({ kind }) => kind === 'reduce')) return;
-  for (const { field, comparison, path } of all) {
+  for (const { condition, path } of all) {
+    const { field, comparison } = condition;
     if (!DISTANCES.has(field) || comparison.op !== 'above') continue;
-    const isBounded = all.some((other) => other.field === field && other.comparison.op === 'below');
+    const isBounded = all.some(({ condition: one }) => one.field === field && one.comparison.op === 'below');
     if (isBounded) continue;
     warn(
       path,
@@ -128,7 +132,8 @@ function comparisonPaths(node: YamlNode, path: Path, rule: RuleSpec): readonly P
 
 /** An age that is reached between two looks as planned is no blindness. */
 function blindness(placed: readonly Placed[], { settings }: UncheckedAccount, warn: Warn): void {
-  for (const { field, comparison, path } of placed) {
+  for (const { condition, path } of placed) {
+    const { field, comparison } = condition;
     if (field !== 'dataAge' || comparison.op !== 'above') continue;
     const { calmMs } = settings.cadence;
     if (comparison.threshold * 1000 > calmMs) continue;
@@ -177,7 +182,8 @@ function neverWaits(
   if (approval === undefined || (rule.mode ?? settings.mode) !== 'approve') return;
   if (!actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'cancelAll')) return;
   const neededMs = approval.withinMs + actingMs(settings);
-  for (const { field, comparison, path } of placed) {
+  for (const { condition, path } of placed) {
+    const { field, comparison } = condition;
     if (!DISTANCES.has(field) || comparison.op !== 'below') continue;
     const leftMs = worstCaseMs(comparison.threshold);
     if (leftMs > neededMs) continue;

@@ -59,9 +59,9 @@ export function readDocument<T>(
     return new DocumentError('DOCUMENT_UNREADABLE', document, message);
   };
   if (text.length > MOST_TEXT) throw unreadable(`has ${text.length} characters, more than ${MOST_TEXT}`);
-  const value = parsedJson(text);
+  const value = parsedJson(text) as { readonly version?: unknown } | null | undefined;
   if (value === undefined) throw unreadable('is not JSON');
-  const version = (value as { readonly version?: unknown } | null)?.version;
+  const version = value?.version;
   if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
     throw unreadable('bears no version');
   }
