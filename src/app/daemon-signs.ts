@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import type { Timers } from '../core/ports/clock.ts';
+import { readJson } from '../state/read-json.ts';
 
 /** Others may have written it. */
 const signSchema = z.object({
@@ -76,16 +77,5 @@ export async function showSign(parts: SigningParts): Promise<() => Promise<void>
 /** Of the daemons that run now. */
 export async function readSigns(redis: Redis, prefix: string): Promise<readonly DaemonSign[]> {
   const texts = (await redis.eval(READ, 2, ...keysOf(prefix))) as readonly (string | null)[];
-  return texts.flatMap((text) => {
-    const read = signSchema.safeParse(parsed(text ?? ''));
-    return read.success ? [read.data] : [];
-  });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return texts.map((text) => readJson(signSchema, text ?? '')).filter((sign) => sign !== undefined);
 }

@@ -12,68 +12,62 @@ import { describeText } from './yaml/value.ts';
 
 /** Ways to reach people: what each kind of channel is configured with. `src/notify` has a sender for each. */
 export const CHANNELS = {
-  webhook: channel('webhook', 'Signed JSON to an address of your own.', {
+  webhook: channel('webhook', {}, 'Signed JSON to an address of your own.', {
     url: urlOrRef('https:', 'http:').describe('Where to; as a reference when the address is a secret.'),
     secret: secretRef()
       .exactOptional()
       .describe('Key of the signature (HMAC-SHA-256); without one messages are not signed.'),
   }),
-  slack: channel('slack', 'An incoming webhook of Slack, or of what takes the same (Mattermost).', {
+  slack: channel('slack', {}, 'An incoming webhook of Slack, or of what takes the same (Mattermost).', {
     url: secretRef().describe('Its address; whoever has it can write to the channel.'),
   }),
-  telegram: renamed(
-    channel('telegram', 'A bot of Telegram.', {
-      token: secretRef().describe('Token of the bot.'),
-      chat: text({
-        expected: 'the number of a chat in quotes such as "-1001234567890", or "@name" of a public channel',
-        pattern: /^(-?\d{1,20}|@[A-Za-z0-9_]{4,32})$/,
-        maxLength: 40,
-      }).describe('Where the bot writes to.'),
-      topic: number({ min: 1, integer: true, expected: 'the number of a topic' })
-        .exactOptional()
-        .describe('Topic, in a group that has topics.'),
-      commands: list(
-        section(
-          {
-            chat: text({
-              expected: 'the number of a chat in quotes such as "-1001234567890"',
-              pattern: /^-?\d{1,16}$/,
-              maxLength: 20,
-            }).describe('Of a group, or of one person: everybody in it may say what its scopes allow.'),
-            name: name('a name of a person')
-              .exactOptional()
-              .describe(
-                'Who that is, for the audit; without it "telegram:" and the numbers of chat and person.',
-              ),
-            scopes: list(oneOf('read', 'control'), 1).describe(
-              '`read`: /status. `control`: also /pause, /ack and the buttons of messages.',
+  telegram: channel('telegram', { api: 'apiUrl' }, 'A bot of Telegram.', {
+    token: secretRef().describe('Token of the bot.'),
+    chat: text({
+      expected: 'the number of a chat in quotes such as "-1001234567890", or "@name" of a public channel',
+      pattern: /^(-?\d{1,20}|@[A-Za-z0-9_]{4,32})$/,
+      maxLength: 40,
+    }).describe('Where the bot writes to.'),
+    topic: number({ min: 1, integer: true, expected: 'the number of a topic' })
+      .exactOptional()
+      .describe('Topic, in a group that has topics.'),
+    commands: list(
+      section(
+        {
+          chat: text({
+            expected: 'the number of a chat in quotes such as "-1001234567890"',
+            pattern: /^-?\d{1,16}$/,
+            maxLength: 20,
+          }).describe('Of a group, or of one person: everybody in it may say what its scopes allow.'),
+          name: name('a name of a person')
+            .exactOptional()
+            .describe(
+              'Who that is, for the audit; without it "telegram:" and the numbers of chat and person.',
             ),
-          },
-          { scopes: ['read'] },
-        ),
-        1,
-      )
-        .exactOptional()
-        .describe(
-          'Chats whose commands are obeyed (/status, /pause, /ack); needs operators.key. Without it the bot does not listen.',
-        ),
-      api: baseUrl('https:', 'http:')
-        .prefault('https://api.telegram.org')
-        .describe('Address of the Bot API, for a server of your own.'),
-    }),
-    { api: 'apiUrl' },
-  ),
-  ntfy: renamed(
-    channel('ntfy', 'A topic of ntfy, for phones.', {
-      topic: secretRef().describe('Its name; who knows it can read and write there.'),
-      token: secretRef().exactOptional().describe('Access token, where the topic is protected.'),
-      server: baseUrl('https:', 'http:')
-        .prefault('https://ntfy.sh')
-        .describe('Address of the server, for one of your own.'),
-    }),
-    { server: 'serverUrl' },
-  ),
-  alertmanager: channel('alertmanager', "Prometheus' Alertmanager, API v2.", {
+          scopes: list(oneOf('read', 'control'), 1).describe(
+            '`read`: /status. `control`: also /pause, /ack and the buttons of messages.',
+          ),
+        },
+        { scopes: ['read'] },
+      ),
+      1,
+    )
+      .exactOptional()
+      .describe(
+        'Chats whose commands are obeyed (/status, /pause, /ack); needs operators.key. Without it the bot does not listen.',
+      ),
+    api: baseUrl('https:', 'http:')
+      .prefault('https://api.telegram.org')
+      .describe('Address of the Bot API, for a server of your own.'),
+  }),
+  ntfy: channel('ntfy', { server: 'serverUrl' }, 'A topic of ntfy, for phones.', {
+    topic: secretRef().describe('Its name; who knows it can read and write there.'),
+    token: secretRef().exactOptional().describe('Access token, where the topic is protected.'),
+    server: baseUrl('https:', 'http:')
+      .prefault('https://ntfy.sh')
+      .describe('Address of the server, for one of your own.'),
+  }),
+  alertmanager: channel('alertmanager', {}, "Prometheus' Alertmanager, API v2.", {
     urls: oneOrMany(baseUrl('https:', 'http:')).describe(
       'Addresses without /api/v2; all instances of a cluster, which each must be told.',
     ),
@@ -81,52 +75,48 @@ export const CHANNELS = {
       .exactOptional()
       .describe('Value of the Authorization header, such as "Bearer ..."; none by default.'),
   }),
-  discord: channel('discord', 'A webhook of a Discord channel.', {
+  discord: channel('discord', {}, 'A webhook of a Discord channel.', {
     url: secretRef('https:', 'http:').describe(
       'Its address, with ?thread_id= for a thread; whoever has it can write to the channel.',
     ),
   }),
-  teams: channel('teams', 'A workflow of Microsoft Teams that posts what it gets by webhook.', {
+  teams: channel('teams', {}, 'A workflow of Microsoft Teams that posts what it gets by webhook.', {
     url: secretRef('https:', 'http:').describe(
       'Address of the workflow; whoever has it can write to the channel.',
     ),
   }),
-  pagerduty: renamed(
-    channel('pagerduty', 'A service of PagerDuty, through its Events API v2.', {
-      routingKey: secretRef().describe('Integration key of the service.'),
-      api: baseUrl('https:', 'http:')
-        .prefault('https://events.pagerduty.com')
-        .describe(
-          'Address of the Events API without /v2; of accounts in the EU https://events.eu.pagerduty.com.',
-        ),
-    }),
+  pagerduty: channel('pagerduty', { api: 'apiUrl' }, 'A service of PagerDuty, through its Events API v2.', {
+    routingKey: secretRef().describe('Integration key of the service.'),
+    api: baseUrl('https:', 'http:')
+      .prefault('https://events.pagerduty.com')
+      .describe(
+        'Address of the Events API without /v2; of accounts in the EU https://events.eu.pagerduty.com.',
+      ),
+  }),
+  opsgenie: channel(
+    'opsgenie',
     { api: 'apiUrl' },
-  ),
-  opsgenie: renamed(
-    channel('opsgenie', 'The Alert API of Opsgenie, and of Jira Service Management.', {
+    'The Alert API of Opsgenie, and of Jira Service Management.',
+    {
       apiKey: secretRef().describe('Key of an API integration.'),
       api: baseUrl('https:', 'http:')
         .prefault('https://api.opsgenie.com')
         .describe(
           'Address of the API without /v2: in the EU https://api.eu.opsgenie.com, of Jira Service Management https://api.atlassian.com/jsm/ops/integration.',
         ),
-    }),
-    { api: 'apiUrl' },
+    },
   ),
-  email: renamed(
-    channel('email', 'E-mail, through an SMTP server.', {
-      server: baseUrl('smtps:', 'smtp:').describe(
-        'smtps://HOST:465 (TLS from the start) or smtp://HOST:587 (STARTTLS, demanded of other machines).',
-      ),
-      user: text({ expected: 'the name of a user of the mail server', maxLength: 320 })
-        .exactOptional()
-        .describe('Who logs in there; without one nobody does.'),
-      password: secretRef().exactOptional().describe('With the user.'),
-      from: mailAddress().describe('Sender.'),
-      to: oneOrMany(mailAddress()).describe('Receivers.'),
-    }),
-    { server: 'serverUrl' },
-  ),
+  email: channel('email', { server: 'serverUrl' }, 'E-mail, through an SMTP server.', {
+    server: baseUrl('smtps:', 'smtp:').describe(
+      'smtps://HOST:465 (TLS from the start) or smtp://HOST:587 (STARTTLS, demanded of other machines).',
+    ),
+    user: text({ expected: 'the name of a user of the mail server', maxLength: 320 })
+      .exactOptional()
+      .describe('Who logs in there; without one nobody does.'),
+    password: secretRef().exactOptional().describe('With the user.'),
+    from: mailAddress().describe('Sender.'),
+    to: oneOrMany(mailAddress()).describe('Receivers.'),
+  }),
 } as const;
 
 export type ChannelType = keyof typeof CHANNELS;
@@ -134,11 +124,12 @@ type WrittenChannel = { [T in ChannelType]: z.output<(typeof CHANNELS)[T]> }[Cha
 
 export type CompiledChannel = Resolved<WrittenChannel> & { readonly name: string };
 
-function channel<const T extends string, K extends Readonly<Record<string, z.ZodType>>>(
-  type: T,
-  description: string,
-  keys: K,
-) {
+/** `names`: of keys that are named differently once read. */
+function channel<
+  const T extends string,
+  K extends Readonly<Record<string, z.ZodType>>,
+  const N extends { readonly [P in keyof K]?: string },
+>(type: T, names: N, description: string, keys: K) {
   const schema = z.strictObject({
     type: oneOf(type).describe(description),
     ...keys,
@@ -152,7 +143,7 @@ function channel<const T extends string, K extends Readonly<Record<string, z.Zod
       ),
     proxy: urlOrRef('http:', 'https:').exactOptional().describe('HTTP proxy on the way to it.'),
   });
-  return renamed(schema, { timeout: 'timeoutMs', giveUpAfter: 'giveUpAfterMs' });
+  return renamed(schema, { timeout: 'timeoutMs', giveUpAfter: 'giveUpAfterMs', ...names });
 }
 
 function mailAddress(): z.ZodType<string> {
@@ -221,6 +212,23 @@ export function complainOfChannel(
   if (names === undefined || names.includes(channel)) return;
   const message = `expected a channel (${names.join(', ')}), got ${describeText(channel)}${didYouMean(suggest(channel, names))}`;
   complain(place, at, 'unknown-reference', message);
+}
+
+/** Complains of names that no channel has; the others with their places. `names`: see `complainOfChannel`. */
+export function checkChannels(
+  path: Path,
+  named: readonly string[],
+  names: readonly string[] | undefined,
+  context: SecretContext,
+): readonly { readonly at: Path; readonly channel: string }[] {
+  const isList = (nodeAt(context.document.root, path)?.children.size ?? 0) > 0;
+  const places = named.map((channel, index) => ({ at: isList ? [...path, index] : path, channel }));
+  for (const { at, channel } of places) complainOfChannel(context, at, channel, names);
+  return places.filter(({ channel }) => names?.includes(channel));
+}
+
+export function withEachOnce<T extends { readonly channels: readonly string[] }>(section: T): T {
+  return { ...section, channels: [...new Set(section.channels)] };
 }
 
 export function compileChannels(

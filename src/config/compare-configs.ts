@@ -14,27 +14,6 @@ export interface ConfigChange {
   readonly needsRestart: readonly (typeof SECTIONS)[number][];
 }
 
-export interface AccountConfigChange {
-  readonly accountId: string;
-  readonly rules: RuleConfigChange;
-  /** Key or secret: rotated. */
-  readonly credentials: boolean;
-  /** Settings that differ, by name. */
-  readonly settings: readonly string[];
-  readonly watch: boolean;
-  readonly egress: boolean;
-  readonly depositLink: boolean;
-}
-
-export interface RuleConfigChange {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  /** Another checksum: such a rule starts fresh. */
-  readonly changed: readonly string[];
-  /** Same checksum, other severity, labels or mode: its state is kept. */
-  readonly relabelled: readonly string[];
-}
-
 const SECTIONS = [
   'exchange',
   'redis',
@@ -77,7 +56,9 @@ function byId<T extends { readonly id: string }>(items: readonly T[]): ReadonlyM
   return new Map(items.map((item) => [item.id, item]));
 }
 
-function compareAccounts(before: CompiledAccount, after: CompiledAccount): readonly AccountConfigChange[] {
+export type AccountConfigChange = ReturnType<typeof compareAccounts>[number];
+
+function compareAccounts(before: CompiledAccount, after: CompiledAccount) {
   const rules = compareRules(before.rules, after.rules);
   const names = new Set([...Object.keys(before.settings), ...Object.keys(after.settings)]);
   const settings = [...names].filter((name) => {
@@ -85,32 +66,36 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount): reado
     // A function of its own in each; the markets section tells whether it answers differently.
     return key !== 'marketSettings' && !same(before.settings[key], after.settings[key]);
   });
-  const change: AccountConfigChange = {
+  const change = {
     accountId: after.id,
     rules,
+    /** Key or secret: rotated. */
     credentials:
       !before.apiKey.equals(after.apiKey) ||
       !before.apiSecret.equals(after.apiSecret) ||
       before.nonceStart !== after.nonceStart,
+    /** Settings that differ, by name. */
     settings,
     watch: !same(before.watch, after.watch),
     egress: before.egress !== after.egress,
     depositLink: !same(before.depositLink, after.depositLink),
   };
-  const anyRule = Object.values(rules).some((ids: readonly string[]) => ids.length > 0);
+  const anyRule = Object.values(rules).some((ids) => ids.length > 0);
   const { credentials, watch, egress, depositLink } = change;
   const differs = anyRule || credentials || settings.length > 0 || watch || egress || depositLink;
   return differs ? [change] : [];
 }
 
-function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['rules']): RuleConfigChange {
+function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['rules']) {
   const [old, now] = [byId(before), byId(after)];
   const ids = (isMeant: (rule: RuleSpec, previous: RuleSpec | undefined) => boolean): readonly string[] =>
     after.filter((rule) => isMeant(rule, old.get(rule.id))).map(({ id }) => id);
   return {
     added: ids((_rule, previous) => previous === undefined),
     removed: [...old.keys()].filter((id) => !now.has(id)),
+    /** Another checksum: such a rule starts fresh. */
     changed: ids((rule, previous) => previous !== undefined && previous.checksum !== rule.checksum),
+    /** Same checksum, other severity, labels or mode: its state is kept. */
     relabelled: ids((rule, previous) => previous?.checksum === rule.checksum && !same(previous, rule)),
   };
 }

@@ -70,18 +70,8 @@ export function actionDefaults(account: WrittenAccount, defaults: Defaults): Act
   };
 }
 
-export interface CompiledWatch {
-  readonly watch: WatchSettings;
-  /** Sources that the account switches off although a rule needs them, with that rule's id. */
-  readonly denied: readonly { readonly source: SourceName; readonly ruleId: string }[];
-}
-
 /** Whoever may pay in for a credit line is told when the money has come. */
-export function compileWatch(
-  account: WrittenAccount,
-  rules: readonly RuleSpec[],
-  hasDepositLink: boolean,
-): CompiledWatch {
+export function compileWatch(account: WrittenAccount, rules: readonly RuleSpec[], hasDepositLink: boolean) {
   const needed = new Map<SourceName, string>();
   for (const rule of rules) {
     for (const source of sourcesOf(rule)) if (!needed.has(source)) needed.set(source, rule.id);
@@ -96,11 +86,13 @@ export function compileWatch(
   const balances = new Set([...(account.watch.mainBalance ?? []), ...rules.flatMap(balancesOf)]);
   const isRead = (source: SourceName): boolean => asked[source] ?? needed.has(source);
   const followsDeposits = hasDepositLink && isRead('creditLine') && asked.transfers !== false;
+  const watch: WatchSettings = {
+    sources: SOURCE_NAMES.filter((source) => isRead(source) || (source === 'transfers' && followsDeposits)),
+    balances: [...balances].toSorted(),
+  };
   return {
-    watch: {
-      sources: SOURCE_NAMES.filter((source) => isRead(source) || (source === 'transfers' && followsDeposits)),
-      balances: [...balances].toSorted(),
-    },
+    watch,
+    /** Sources that the account switches off although a rule needs them, with that rule's id. */
     denied: SOURCE_NAMES.flatMap((source) => {
       const ruleId = needed.get(source);
       return asked[source] === false && ruleId !== undefined ? [{ source, ruleId }] : [];

@@ -20,7 +20,5 @@ export const heartbeatSchema = renamed(
   { every: 'everyMs' },
 );
 
-export type WrittenHeartbeat = z.output<typeof heartbeatSchema>;
-
 /** A service that alarms when it hears nothing; absent `url`: it is not at hand where a config is only checked. */
-export type CompiledHeartbeat = Resolved<WrittenHeartbeat>;
+export type CompiledHeartbeat = Resolved<z.output<typeof heartbeatSchema>>;

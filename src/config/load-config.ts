@@ -48,24 +48,15 @@ export function checkConfig(file: string, surroundings: ConfigSurroundings): Che
   };
 }
 
-export type UsableResult =
-  | {
-      readonly kind: 'usable';
-      /** Secrets that are not at hand are empty, optional ones absent. */
-      readonly config: CompiledConfig;
-      /** Warnings; a secret that is not at hand is one of them (code `secret-missing`). */
-      readonly problems: readonly Problem[];
-    }
-  | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
-
 /**
  * For an operator's hands: as `loadConfig`, but a secret that is not at hand and what is not protected is only a warning,
- * because pausing or looking must not need the keys of the exchange, nor wait until a file is in order.
+ * because pausing or looking must not need the keys of the exchange, nor wait until a file is in order. Such secrets are
+ * empty, optional ones absent.
  */
-export function loadWithoutSecrets(file: string, surroundings: ConfigSurroundings): UsableResult {
+export function loadWithoutSecrets(file: string, surroundings: ConfigSurroundings) {
   const { config, problems } = examine(file, surroundings, 'warning', 'warning');
-  if (config === undefined) return { kind: 'refused', problems };
-  return { kind: 'usable', config: deepFreeze(withoutSources(config)), problems };
+  if (config === undefined) return { kind: 'refused', problems } as const;
+  return { kind: 'usable', config: deepFreeze(withoutSources(config)), problems } as const;
 }
 
 type CompiledFrom = UncheckedConfig & Pick<CompiledConfig, 'checksum'>;

@@ -1,7 +1,8 @@
 import type { Message } from '../core/ports/delivery.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
 import { modeOf } from './figure-words.ts';
-import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
+import { attempt, judgeBy } from './http-channel.ts';
+import type { ChannelParts, JsonObject } from './http-sender.ts';
 import { assetOf, isOver, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface AlertmanagerOptions {
@@ -20,6 +21,7 @@ export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelP
   const headers: Readonly<Record<string, string>> = authorization === undefined ? {} : { authorization };
   // `Bearer x`: x alone is the secret.
   const secrets = authorization === undefined ? [] : [authorization, ...authorization.split(' ').slice(1)];
+  const judge = judgeBy({ secrets: () => secrets });
   return {
     name,
     type: 'alertmanager',
@@ -28,13 +30,7 @@ export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelP
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const body = JSON.stringify(alertmanagerPayload(outgoing, links, expireAfterMs));
       const attempts = await Promise.all(
-        urls.map(async (url): Promise<DeliveryAttempt> => {
-          const result = await http.post({ url: `${url}/api/v2/alerts`, headers, body }, signal);
-          if (result.kind === 'failed') return result;
-          const { reply } = result;
-          if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
-          return httpFailure(reply, safeWords(reply.body, secrets));
-        }),
+        urls.map((url) => attempt(http, { url: `${url}/api/v2/alerts`, headers, body }, judge, signal)),
       );
       return best(attempts);
     },
@@ -59,7 +55,7 @@ export function alertmanagerPayload(
   outgoing: Outgoing,
   links: readonly LinkTemplate[],
   expireAfterMs: number,
-): readonly Readonly<Record<string, unknown>>[] {
+): readonly JsonObject[] {
   const { message } = outgoing;
   const wording = wordingOf(outgoing, links);
   const [link] = wording.links;

@@ -26,6 +26,13 @@ export interface Outgoing {
   readonly beginningUntold: boolean;
 }
 
+/** The receiver's own name for the first message of a thread. */
+export function firstReference(receipts: Receipts): string | undefined {
+  const told = Object.values(receipts).flatMap((receipt) => (receipt.kind === 'delivered' ? [receipt] : []));
+  const [first] = told.toSorted((a, b) => a.atMs - b.atMs);
+  return first?.reference;
+}
+
 /** A way to reach people. Never throws for what a receiver does or does not do. */
 export interface Channel {
   readonly name: string;

@@ -1,33 +1,26 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { cutToSize, wholeParts } from './fitting.ts';
+import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
 import {
   type ChannelParts,
-  failed,
   type HttpReply,
   httpFailure,
-  jsonObject,
-  safeWords,
+  type JsonObject,
   secretsOfUrl,
 } from './http-sender.ts';
-import { colourOf, cut, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
-
-export interface DiscordOptions {
-  /** A secret: it is all that is needed to write to the channel. */
-  readonly url?: string;
-}
+import { colourOf, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 /** A webhook of Discord (discord.com/developers/docs/resources/webhook#execute-webhook): a text and one embed. */
-export function createDiscord({ url = '' }: DiscordOptions, { name, links, http }: ChannelParts): Channel {
-  return {
-    name,
+export function createDiscord({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
+  return httpChannel(parts, {
     type: 'discord',
     audience: 'people',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
-      const body = JSON.stringify(discordPayload(outgoing, links));
-      const result = await http.post({ url: confirmed(url), headers: {}, body }, signal);
-      return result.kind === 'failed' ? result : judge(result.reply, url);
-    },
-    close: () => http.close(),
-  };
+    post: (outgoing) => ({
+      url: confirmed(url),
+      body: JSON.stringify(discordPayload(outgoing, parts.links)),
+    }),
+    judge: judgeBy({ lacks, words, secrets: () => secretsOfUrl(url), refusal }),
+  });
 }
 
 /** Without `wait` Discord says that it took what it then does not keep. */
@@ -49,19 +42,14 @@ const SHORT_FIELD = 30;
 /** `SUPPRESS_NOTIFICATIONS`: no sound. */
 const SILENT = 4096;
 
-export function discordPayload(
-  outgoing: Outgoing,
-  templates: readonly LinkTemplate[],
-): Readonly<Record<string, unknown>> {
+export function discordPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
   const { message } = outgoing;
   const { title, lines, facts, links } = wordingOf(outgoing, templates);
   const shownLinks = links.map((link) => `[${escapeDiscord(link.title)}](<${discordUrl(link.url)}>)`);
+  const shownLines = lines.map((line) => within(line, MAX_LINE));
   const text = [
-    ...whole(
-      lines.map((line) => within(line, MAX_LINE)),
-      MAX_TEXT,
-    ),
-    whole(shownLinks, MAX_LINKS).join(' \u00b7 '),
+    ...wholeParts(shownLines, MAX_TEXT, spaceOf),
+    wholeParts(shownLinks, MAX_LINKS, spaceOf).join(' \u00b7 '),
   ];
   return {
     content: within(title, MAX_CONTENT),
@@ -94,37 +82,31 @@ export function escapeDiscord(text: string): string {
 
 /** Escaped, and cut before that: no mark is cut in half. */
 function within(text: string, max: number): string {
-  const escaped = escapeDiscord(text);
-  if (escaped.length <= max) return escaped;
-  return within(cut(text, Math.floor((text.length * max) / escaped.length) - 1), max);
-}
-
-/** As many from the beginning as fit, with a character between them. */
-function whole(parts: readonly string[], max: number): readonly string[] {
-  let length = 0;
-  return parts.filter((part) => {
-    length += part.length + SEPARATOR;
-    return length <= max;
-  });
+  return escapeDiscord(cutToSize(text, max, (shown) => escapeDiscord(shown).length));
 }
 
 const SEPARATOR = 3;
+
+function spaceOf(part: string): number {
+  return part.length + SEPARATOR;
+}
 
 function discordUrl(url: string): string {
   return url.replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll(/\s/g, '%20');
 }
 
 /** 200 with the message, as `wait` asks for; else `{ code, message }`, and with 429 `retry_after` in seconds. */
-function judge(reply: HttpReply, url: string): DeliveryAttempt {
-  const body = jsonObject(reply.body);
-  const { id, code, message, retry_after: seconds } = body ?? {};
-  if (reply.status === 204 || (reply.status === 200 && typeof id === 'string')) return { kind: 'delivered' };
-  if (reply.status >= 200 && reply.status < 300) {
-    return failed('badReply', `HTTP ${reply.status} without the message that was sent`, false);
-  }
+function lacks({ status }: HttpReply, body: JsonObject | undefined): string | undefined {
+  const isConfirmed = status === 204 || (status === 200 && typeof body?.['id'] === 'string');
+  return isConfirmed ? undefined : 'without the message that was sent';
+}
+
+function words({ code, message }: JsonObject): string | undefined {
   const number = typeof code === 'number' && code !== 0 ? ` (${code})` : '';
-  const words = typeof message === 'string' ? `${message}${number}` : reply.body;
-  const said = safeWords(words, secretsOfUrl(url));
+  return typeof message === 'string' ? `${message}${number}` : undefined;
+}
+
+function refusal(reply: HttpReply, said: string, { retry_after: seconds }: JsonObject): DeliveryAttempt {
   const waitMs = typeof seconds === 'number' && seconds >= 0 ? Math.ceil(seconds * 1000) : reply.retryAfterMs;
   return httpFailure({ ...reply, retryAfterMs: waitMs }, said);
 }

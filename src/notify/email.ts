@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { NodemailerError, SendMailOptions, Transporter } from 'nodemailer';
-import type { DeliveryFailure, Receipts } from '../core/ports/delivery.ts';
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { DeliveryFailure } from '../core/ports/delivery.ts';
+import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
 import { type ChannelParts, failed, safeWords } from './http-sender.ts';
 import { cut, isCalm, type LinkTemplate, plainText, wordingOf } from './message-layout.ts';
+import { shortId } from './short-id.ts';
 
 export interface EmailOptions {
   /** `smtps://host:465` (TLS from the start), or `smtp://host:587` (STARTTLS, demanded unless the host is this machine). */
@@ -104,22 +104,12 @@ export function emailOf(
   return {
     subject: cut(wording.title, MAX_SUBJECT),
     text: plainText(wording),
-    messageId: messageIdOf(message.id),
+    messageId: `<${shortId(message.id)}@breakwater>`,
     ...(first === undefined ? {} : { inReplyTo: first, references: [first] }),
     priority: isCalm(message) ? 'normal' : 'high',
     // Nobody's holiday notice answers to it (RFC 3834).
     headers: { 'Auto-Submitted': 'auto-generated' },
   };
-}
-
-function messageIdOf(id: string): string {
-  return `<${createHash('sha256').update(id).digest('hex').slice(0, 32)}@breakwater>`;
-}
-
-function firstReference(receipts: Receipts): string | undefined {
-  const told = Object.values(receipts).flatMap((receipt) => (receipt.kind === 'delivered' ? [receipt] : []));
-  const [first] = told.toSorted((a, b) => a.atMs - b.atMs);
-  return first?.reference;
 }
 
 /** Where it ended, by the codes of the library; what a server may take later is no end. */

@@ -13,7 +13,7 @@ export interface HttpReply {
 export interface HttpPost {
   /** Often a secret in itself: never part of an error. */
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
@@ -175,12 +175,14 @@ export function httpFailure(
   return failed('rejected', words, true);
 }
 
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 /** The JSON object of a reply; `undefined` where it is something else. */
-export function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+export function jsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
+      ? (value as JsonObject)
       : undefined;
   } catch {
     return undefined;

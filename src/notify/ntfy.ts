@@ -1,5 +1,7 @@
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import { type ChannelParts, httpFailure, safeWords } from './http-sender.ts';
+import type { Channel, Outgoing } from './channel.ts';
+import { cutToSize } from './fitting.ts';
+import { httpChannel, judgeBy } from './http-channel.ts';
+import type { ChannelParts, JsonObject } from './http-sender.ts';
 import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface NtfyOptions {
@@ -12,25 +14,17 @@ export interface NtfyOptions {
 }
 
 /** ntfy, publishing as JSON (docs.ntfy.sh/publish). */
-export function createNtfy(
-  { serverUrl, topic = '', token }: NtfyOptions,
-  { name, links, http }: ChannelParts,
-): Channel {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return {
-    name,
+export function createNtfy({ serverUrl, topic = '', token }: NtfyOptions, parts: ChannelParts): Channel {
+  const to = {
+    url: `${serverUrl}/`,
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+  };
+  return httpChannel(parts, {
     type: 'ntfy',
     audience: 'people',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
-      const body = JSON.stringify({ topic, ...ntfyPayload(outgoing, links) });
-      const result = await http.post({ url: `${serverUrl}/`, headers, body }, signal);
-      if (result.kind === 'failed') return result;
-      const { reply } = result;
-      if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
-      return httpFailure(reply, safeWords(reply.body, [topic, token ?? '']));
-    },
-    close: () => http.close(),
-  };
+    post: (outgoing) => ({ ...to, body: JSON.stringify({ topic, ...ntfyPayload(outgoing, parts.links) }) }),
+    judge: judgeBy({ secrets: () => [topic, token ?? ''] }),
+  });
 }
 
 /** 5 is the most urgent: it rings through. */
@@ -42,28 +36,18 @@ const MAX_TITLE = 250;
 const MAX_BYTES = 4000;
 const MAX_ACTIONS = 3;
 
-function ntfyPayload(
-  outgoing: Outgoing,
-  templates: readonly LinkTemplate[],
-): Readonly<Record<string, unknown>> {
+function ntfyPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
   const { kind, severity } = outgoing.message;
   const { title, lines, facts, links } = wordingOf(outgoing, templates);
   const text = [...lines, ...facts.map((fact) => `${fact.name}: ${fact.text}`)].join('\n');
   const [first] = links;
   return {
     title: cut(title, MAX_TITLE),
-    message: withinBytes(text),
+    message: cutToSize(text, MAX_BYTES, (shown) => Buffer.byteLength(shown)),
     ...(kind === 'resolved' ? RESOLVED : { priority: PRIORITIES[severity], tags: [SIGNS[severity]] }),
     ...(first === undefined ? {} : { click: first.url }),
     actions: links
       .slice(0, MAX_ACTIONS)
       .map((link) => ({ action: 'view', label: link.title, url: link.url })),
   };
-}
-
-function withinBytes(text: string): string {
-  const bytes = Buffer.byteLength(text);
-  return bytes <= MAX_BYTES
-    ? text
-    : withinBytes(cut(text, Math.floor((text.length * MAX_BYTES) / bytes) - 1));
 }

@@ -1,13 +1,7 @@
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { Channel, Outgoing } from './channel.ts';
 import { modeOf } from './figure-words.ts';
-import {
-  type ChannelParts,
-  failed,
-  type HttpReply,
-  httpFailure,
-  jsonObject,
-  safeWords,
-} from './http-sender.ts';
+import { httpChannel, judgeBy } from './http-channel.ts';
+import type { ChannelParts, HttpReply, JsonObject } from './http-sender.ts';
 import { cut, isOver, type LinkTemplate, subjectWords, withoutTags, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
@@ -19,26 +13,21 @@ export interface OpsgenieOptions {
 }
 
 /** Opsgenie's Alert API, which Jira Service Management has as well. An episode is one alert, by its `alias`. */
-export function createOpsgenie(
-  { apiUrl, apiKey = '' }: OpsgenieOptions,
-  { name, links, http }: ChannelParts,
-): Channel {
+export function createOpsgenie({ apiUrl, apiKey = '' }: OpsgenieOptions, parts: ChannelParts): Channel {
+  const { links } = parts;
   const headers = { authorization: `GenieKey ${apiKey}` };
-  return {
-    name,
+  return httpChannel(parts, {
     type: 'opsgenie',
     audience: 'pager',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
+    post(outgoing) {
       const alias = shortId(outgoing.message.key);
       const closes = isOver(outgoing.message);
       const path = closes ? `/v2/alerts/${alias}/close?identifierType=alias` : '/v2/alerts';
       const payload = closes ? closingOf(outgoing, links) : { alias, ...alertOf(outgoing, links) };
-      const post = { url: `${apiUrl}${path}`, headers, body: JSON.stringify(payload) };
-      const result = await http.post(post, signal);
-      return result.kind === 'failed' ? result : judge(result.reply, apiKey);
+      return { url: `${apiUrl}${path}`, headers, body: JSON.stringify(payload) };
     },
-    close: () => http.close(),
-  };
+    judge: judgeBy({ lacks, words, secrets: () => [apiKey] }),
+  });
 }
 
 const PRIORITIES = { critical: 'P1', warning: 'P3', info: 'P5' } as const;
@@ -50,7 +39,7 @@ const MAX_ENTITY = 512;
 const MAX_DETAIL = 500;
 
 /** One that is open under this alias counts it and calls nobody again; a closed one is followed by another. */
-function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): Readonly<Record<string, unknown>> {
+function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject {
   const { message } = outgoing;
   const { title, facts } = wordingOf(outgoing, links);
   const mode = modeOf(message);
@@ -66,7 +55,7 @@ function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): Readonly<R
   };
 }
 
-function closingOf(outgoing: Outgoing, links: readonly LinkTemplate[]): Readonly<Record<string, unknown>> {
+function closingOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject {
   return { user: SOURCE, source: SOURCE, note: textOf(outgoing, links) };
 }
 
@@ -85,17 +74,11 @@ function shown(text: string, max: number): string {
 }
 
 /** 202 with `{ result, took, requestId }`; else `{ message, errors }`, where errors has a text for each field. */
-function judge(reply: HttpReply, apiKey: string): DeliveryAttempt {
-  const body = jsonObject(reply.body);
-  if (reply.status >= 200 && reply.status < 300) {
-    return typeof body?.['requestId'] === 'string'
-      ? { kind: 'delivered' }
-      : failed('badReply', `HTTP ${reply.status} without the JSON of the Alert API`, false);
-  }
-  return httpFailure(reply, safeWords(body === undefined ? reply.body : errorOf(body), [apiKey]));
+function lacks(_reply: HttpReply, body: JsonObject | undefined): string | undefined {
+  return typeof body?.['requestId'] === 'string' ? undefined : 'without the JSON of the Alert API';
 }
 
-function errorOf({ message, errors }: Readonly<Record<string, unknown>>): string {
+function words({ message, errors }: JsonObject): string {
   const all: readonly unknown[] = [
     message,
     ...(typeof errors === 'object' ? Object.values(errors ?? {}) : []),

@@ -1,12 +1,6 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import {
-  type ChannelParts,
-  failed,
-  type HttpReply,
-  httpFailure,
-  jsonObject,
-  safeWords,
-} from './http-sender.ts';
+import { attempt, judgeBy } from './http-channel.ts';
+import { type ChannelParts, failed, type HttpReply, type JsonObject } from './http-sender.ts';
 import { cut, isOver, type LinkTemplate, subjectWords, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
@@ -22,10 +16,10 @@ export function createPagerduty(
   { apiUrl, routingKey = '' }: PagerdutyOptions,
   { name, links, http }: ChannelParts,
 ): Channel {
+  const judge = judgeBy({ lacks, words, secrets: () => [routingKey], refusal });
   const enqueue = async (event: PagerdutyEvent, signal?: AbortSignal): Promise<DeliveryAttempt> => {
     const body = JSON.stringify({ routing_key: routingKey, ...event });
-    const result = await http.post({ url: `${apiUrl}/v2/enqueue`, headers: {}, body }, signal);
-    return result.kind === 'failed' ? result : judge(result.reply, routingKey);
+    return await attempt(http, { url: `${apiUrl}/v2/enqueue`, body }, judge, signal);
   };
   return {
     name,
@@ -33,8 +27,8 @@ export function createPagerduty(
     audience: 'pager',
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const event = pagerdutyEvent(outgoing, links);
-      const attempt = await enqueue(event, signal);
-      if (attempt.kind === 'failed' || outgoing.message.kind !== 'test') return attempt;
+      const result = await enqueue(event, signal);
+      if (result.kind === 'failed' || outgoing.message.kind !== 'test') return result;
       // Whoever tests is there: nobody further up has to be called.
       return await enqueue({ event_action: 'acknowledge', dedup_key: event.dedup_key }, signal);
     },
@@ -82,21 +76,16 @@ function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]):
 }
 
 /** 202 with `{ status: 'success' }`; else `{ status, message, errors }`. */
-function judge(reply: HttpReply, routingKey: string): DeliveryAttempt {
-  const body = jsonObject(reply.body);
-  if (reply.status >= 200 && reply.status < 300) {
-    return body?.['status'] === 'success'
-      ? { kind: 'delivered' }
-      : failed('badReply', `HTTP ${reply.status} without the JSON of the Events API`, false);
-  }
-  const said = safeWords(body === undefined ? reply.body : errorOf(body), [routingKey]);
-  if (reply.status === 400 && /routing.?key/i.test(said)) {
-    return failed('unauthorized', `HTTP 400: ${said}`, true);
-  }
-  return httpFailure(reply, said);
+function lacks(_reply: HttpReply, body: JsonObject | undefined): string | undefined {
+  return body?.['status'] === 'success' ? undefined : 'without the JSON of the Events API';
 }
 
-function errorOf({ message, errors }: Readonly<Record<string, unknown>>): string {
+function refusal({ status }: HttpReply, said: string): DeliveryAttempt | undefined {
+  if (status !== 400 || !/routing.?key/i.test(said)) return undefined;
+  return failed('unauthorized', `HTTP 400: ${said}`, true);
+}
+
+function words({ message, errors }: JsonObject): string {
   const all: readonly unknown[] = Array.isArray(errors) ? [message, ...errors] : [message];
   return all.filter((text) => typeof text === 'string').join(': ');
 }

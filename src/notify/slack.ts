@@ -1,35 +1,19 @@
 import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import {
-  type ChannelParts,
-  failed,
-  type HttpReply,
-  httpFailure,
-  safeWords,
-  secretsOfUrl,
-} from './http-sender.ts';
+import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
+import { type ChannelParts, failed, type HttpReply, type JsonObject, secretsOfUrl } from './http-sender.ts';
 import { colourOf, cut, type LinkTemplate, wordingOf } from './message-layout.ts';
-
-export interface SlackOptions {
-  /** A secret: it is all that is needed to write to the channel. */
-  readonly url?: string;
-}
 
 /**
  * Slack's incoming webhooks, and what takes the same payload (Mattermost, Rocket.Chat): a text and one attachment, as
  * blocks are Slack's alone.
  */
-export function createSlack({ url = '' }: SlackOptions, { name, links, http }: ChannelParts): Channel {
-  return {
-    name,
+export function createSlack({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
+  return httpChannel(parts, {
     type: 'slack',
     audience: 'people',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
-      const body = JSON.stringify(slackPayload(outgoing, links));
-      const result = await http.post({ url, headers: {}, body }, signal);
-      return result.kind === 'failed' ? result : judge(result.reply, url);
-    },
-    close: () => http.close(),
-  };
+    post: (outgoing) => ({ url, body: JSON.stringify(slackPayload(outgoing, parts.links)) }),
+    judge: judgeBy({ secrets: () => secretsOfUrl(url), refusal }),
+  });
 }
 
 const MAX_TITLE = 300;
@@ -38,10 +22,7 @@ const MIN_TEXT = 1000;
 /** Longer fields take a whole row. */
 const SHORT_FIELD = 30;
 
-export function slackPayload(
-  outgoing: Outgoing,
-  templates: readonly LinkTemplate[],
-): Readonly<Record<string, unknown>> {
+export function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
   const { message } = outgoing;
   const wording = wordingOf(outgoing, templates);
   const title = escapeSlack(cut(wording.title, MAX_TITLE));
@@ -87,12 +68,8 @@ function slackUrl(url: string): string {
 }
 
 /** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
-function judge(reply: HttpReply, url: string): DeliveryAttempt {
-  if (reply.status >= 200 && reply.status < 300) return { kind: 'delivered' };
-  const said = safeWords(reply.body, secretsOfUrl(url));
-  if (reply.status === 403 && /^(invalid_token|token_)/.test(reply.body)) {
-    return failed('unauthorized', `HTTP 403: ${said}`, true);
-  }
-  if (reply.status === 403) return failed('rejected', `HTTP 403: ${said}`, true);
-  return httpFailure(reply, said);
+function refusal({ status, body }: HttpReply, said: string): DeliveryAttempt | undefined {
+  if (status !== 403) return undefined;
+  const isOfToken = /^(invalid_token|token_)/.test(body);
+  return failed(isOfToken ? 'unauthorized' : 'rejected', `HTTP 403: ${said}`, true);
 }

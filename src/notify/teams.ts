@@ -1,34 +1,18 @@
 import type { Message } from '../core/ports/delivery.ts';
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
-import {
-  type ChannelParts,
-  failed,
-  type HttpReply,
-  httpFailure,
-  jsonObject,
-  safeWords,
-  secretsOfUrl,
-} from './http-sender.ts';
+import type { Channel, Outgoing } from './channel.ts';
+import { wholeParts } from './fitting.ts';
+import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
+import { type ChannelParts, type HttpReply, type JsonObject, secretsOfUrl } from './http-sender.ts';
 import { cut, type LinkTemplate, withoutTags, wordingOf } from './message-layout.ts';
 
-export interface TeamsOptions {
-  /** A secret: it is all that is needed to write to the channel. */
-  readonly url?: string;
-}
-
 /** A workflow of Microsoft Teams that is started by a webhook: a message with one Adaptive Card. */
-export function createTeams({ url = '' }: TeamsOptions, { name, links, http }: ChannelParts): Channel {
-  return {
-    name,
+export function createTeams({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
+  return httpChannel(parts, {
     type: 'teams',
     audience: 'people',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
-      const body = JSON.stringify(teamsPayload(outgoing, links));
-      const result = await http.post({ url, headers: {}, body }, signal);
-      return result.kind === 'failed' ? result : judge(result.reply, url);
-    },
-    close: () => http.close(),
-  };
+    post: (outgoing) => ({ url, body: JSON.stringify(teamsPayload(outgoing, parts.links)) }),
+    judge: judgeBy({ lacks, words, secrets: () => secretsOfUrl(url) }),
+  });
 }
 
 /** The workflow fails with more than 28 KB, and it may write what is not ASCII in twice as many bytes. */
@@ -38,10 +22,7 @@ const MAX_LINE = 600;
 /** Teams shows no more buttons. */
 const MAX_LINKS = 6;
 
-function teamsPayload(
-  outgoing: Outgoing,
-  templates: readonly LinkTemplate[],
-): Readonly<Record<string, unknown>> {
+function teamsPayload(outgoing: Outgoing, templates: readonly LinkTemplate[]): JsonObject {
   const { title, lines, facts, links } = wordingOf(outgoing, templates);
   const heading = { weight: 'Bolder', size: 'Medium', color: colourOf(outgoing.message) };
   const body = [
@@ -67,8 +48,8 @@ function teamsPayload(
           type: 'AdaptiveCard',
           version: '1.2',
           msteams: { width: 'Full' },
-          body: withinBytes(body, MAX_TEXT_BYTES),
-          actions: withinBytes(actions, MAX_LINK_BYTES),
+          body: wholeParts(body, MAX_TEXT_BYTES, bytesOf),
+          actions: wholeParts(actions, MAX_LINK_BYTES, bytesOf),
         },
       },
     ],
@@ -94,26 +75,16 @@ function literal(text: string): string {
   return withoutTags(text).replaceAll(/(?<=[{$])\{/g, '\u200b{');
 }
 
-/** As many from the beginning as fit. */
-function withinBytes(parts: readonly object[], max: number): readonly object[] {
-  let bytes = 0;
-  return parts.filter((part) => {
-    bytes += Buffer.byteLength(JSON.stringify(part)) + 1;
-    return bytes <= max;
-  });
+function bytesOf(part: object): number {
+  return Buffer.byteLength(JSON.stringify(part)) + 1;
 }
 
 /** 202 without a body; else `{ error: { code, message } }`. */
-function judge(reply: HttpReply, url: string): DeliveryAttempt {
-  if (reply.status >= 200 && reply.status < 300) {
-    return /^\s*</.test(reply.body)
-      ? failed('badReply', `HTTP ${reply.status} with a page, where a workflow answers nothing`, false)
-      : { kind: 'delivered' };
-  }
-  const error = jsonObject(reply.body)?.['error'];
-  const words =
-    typeof error === 'object' && error !== null && 'message' in error && typeof error.message === 'string'
-      ? error.message
-      : reply.body;
-  return httpFailure(reply, safeWords(words, secretsOfUrl(url)));
+function lacks({ body }: HttpReply): string | undefined {
+  return /^\s*</.test(body) ? 'with a page, where a workflow answers nothing' : undefined;
+}
+
+function words({ error }: JsonObject): string | undefined {
+  const isObject = typeof error === 'object' && error !== null;
+  return isObject && 'message' in error && typeof error.message === 'string' ? error.message : undefined;
 }

@@ -1,10 +1,12 @@
 import type { DeliveryAttempt } from './channel.ts';
+import { isSuccess } from './http-channel.ts';
 import {
   createHttpSender,
   failed,
   type HttpReply,
   type HttpSender,
   httpFailure,
+  type JsonObject,
   jsonObject,
   safeWords,
 } from './http-sender.ts';
@@ -77,7 +79,7 @@ export function createTelegramBot(options: BotOptions, http: BotSenders = sender
     signal?: AbortSignal,
   ): Promise<BotResult<unknown>> => {
     const url = `${apiUrl}/bot${token}/${method}`;
-    const result = await sender.post({ url, headers: {}, body: JSON.stringify(body) }, signal);
+    const result = await sender.post({ url, body: JSON.stringify(body) }, signal);
     return result.kind === 'failed' ? result : judge(result.reply, token);
   };
   const call = (method: string, body: object, signal: AbortSignal) =>
@@ -154,7 +156,7 @@ const CURES: Readonly<Record<number, string>> = {
 function judge(reply: HttpReply, token: string): BotResult<unknown> {
   const body = jsonObject(reply.body);
   if (body?.['ok'] === true) return { kind: 'ok', value: body['result'] };
-  if (body === undefined && reply.status >= 200 && reply.status < 300) return NO_JSON;
+  if (body === undefined && isSuccess(reply)) return NO_JSON;
   const { description } = body ?? {};
   const said = typeof description === 'string' ? safeWords(description, [token]) : '';
   const { retry_after: seconds } = objectOf(body?.['parameters']);
@@ -164,8 +166,8 @@ function judge(reply: HttpReply, token: string): BotResult<unknown> {
   return cure === undefined ? failure : { ...failure, words: `${failure.words}; ${cure}` };
 }
 
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+function objectOf(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null ? (value as JsonObject) : {};
 }
 
 /** What has no number cannot be confirmed, and is left out. */
@@ -179,12 +181,7 @@ function updateOf(value: unknown): readonly BotUpdate[] {
 type Read<K extends BotUpdate['kind']> = Omit<Extract<BotUpdate, { kind: K }>, 'updateId'>;
 const OTHER: Read<'other'> = { kind: 'other' };
 
-function commandOf({
-  chat,
-  from,
-  date,
-  text,
-}: Readonly<Record<string, unknown>>): Read<'command'> | Read<'other'> {
+function commandOf({ chat, from, date, text }: JsonObject): Read<'command'> | Read<'other'> {
   const [chatId, userId] = [objectOf(chat)['id'], objectOf(from)['id']];
   if (!isNumber(chatId) || !isNumber(userId) || !isNumber(date) || typeof text !== 'string') return OTHER;
   const [head = '', ...words] = text.slice(0, MAX_TEXT).trim().split(/\s+/, MAX_WORDS);
@@ -201,12 +198,7 @@ function commandOf({
   };
 }
 
-function pressOf({
-  id,
-  from,
-  message,
-  data,
-}: Readonly<Record<string, unknown>>): Read<'press'> | Read<'other'> {
+function pressOf({ id, from, message, data }: JsonObject): Read<'press'> | Read<'other'> {
   const [chatId, userId] = [objectOf(objectOf(message)['chat'])['id'], objectOf(from)['id']];
   if (!isNumber(chatId) || !isNumber(userId) || typeof id !== 'string' || typeof data !== 'string')
     return OTHER;

@@ -1,11 +1,13 @@
-import type { Receipts } from '../core/ports/delivery.ts';
 import { actionTargets } from './action-links.ts';
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import { type Channel, type DeliveryAttempt, firstReference, type Outgoing } from './channel.ts';
+import { wholeParts } from './fitting.ts';
+import { isSuccess } from './http-channel.ts';
 import {
   type ChannelParts,
   failed,
   type HttpReply,
   httpFailure,
+  type JsonObject,
   jsonObject,
   safeWords,
 } from './http-sender.ts';
@@ -40,7 +42,7 @@ export function createTelegram(
       links,
       hasButtons: mayControl(chat),
     });
-    const result = await http.post({ url, headers: {}, body: JSON.stringify(payload) }, signal);
+    const result = await http.post({ url, body: JSON.stringify(payload) }, signal);
     return result.kind === 'failed' ? { attempt: result } : judge(result.reply, token);
   };
   return {
@@ -70,9 +72,9 @@ interface Place {
   readonly hasButtons?: boolean;
 }
 
-export function telegramPayload(outgoing: Outgoing, place: Place): Readonly<Record<string, unknown>> {
+export function telegramPayload(outgoing: Outgoing, place: Place): JsonObject {
   const { message, receipts } = outgoing;
-  const first = firstMessage(receipts);
+  const first = Number(firstReference(receipts));
   const buttons = place.hasButtons === true ? buttonsOf(outgoing) : [];
   return {
     chat_id: /^-?\d+$/.test(place.chat) ? Number(place.chat) : place.chat,
@@ -81,9 +83,9 @@ export function telegramPayload(outgoing: Outgoing, place: Place): Readonly<Reco
     parse_mode: 'HTML',
     link_preview_options: { is_disabled: true },
     disable_notification: isCalm(message),
-    ...(first === undefined
-      ? {}
-      : { reply_parameters: { message_id: first, allow_sending_without_reply: true } }),
+    ...(Number.isSafeInteger(first) && first > 0
+      ? { reply_parameters: { message_id: first, allow_sending_without_reply: true } }
+      : {}),
     ...(buttons.length === 0 ? {} : { reply_markup: { inline_keyboard: [buttons] } }),
   };
 }
@@ -93,15 +95,6 @@ function buttonsOf({ message, along }: Outgoing): readonly object[] {
     const data = buttonData(target);
     return data === undefined ? [] : [{ text: title, callback_data: data }];
   });
-}
-
-function firstMessage(receipts: Receipts): number | undefined {
-  const delivered = Object.values(receipts).flatMap((receipt) =>
-    receipt.kind === 'delivered' ? [receipt] : [],
-  );
-  const [first] = delivered.toSorted((a, b) => a.atMs - b.atMs);
-  const id = Number(first?.reference);
-  return Number.isSafeInteger(id) && id > 0 ? id : undefined;
 }
 
 /** Whole lines only, so that no mark is cut in half, and every link: half of a message can be done without, not what acts. */
@@ -116,11 +109,9 @@ function htmlText(outgoing: Outgoing, templates: readonly LinkTemplate[]): strin
     ...wording.lines.map((text) => line(text)),
     ...wording.facts.map(({ name, text }) => line(`${name}: ${text}`)),
   ];
-  let length = links.reduce((sum, [plain]) => sum + plain.length + 1, 0);
-  const kept = parts.filter(([plain]) => {
-    length += plain.length + 1;
-    return length <= MAX_TEXT;
-  });
+  const spaceOf = ([plain]: readonly [string, string]): number => plain.length + 1;
+  const left = links.reduce((space, link) => space - spaceOf(link), MAX_TEXT);
+  const kept = wholeParts(parts, left, spaceOf);
   return [...kept, ...links].map(([, html]) => html).join('\n');
 }
 
@@ -153,7 +144,7 @@ interface BotReply {
 function judge(reply: HttpReply, token: string): Verdict {
   const body = parse(reply.body);
   if (body === undefined) {
-    return reply.status >= 200 && reply.status < 300
+    return isSuccess(reply)
       ? { attempt: failed('badReply', `HTTP ${reply.status} without the JSON of the Bot API`, false) }
       : { attempt: httpFailure(reply) };
   }

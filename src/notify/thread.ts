@@ -158,16 +158,10 @@ async function sendHeld(
   const collected = context.collect?.(held.map((one) => one.message));
   let attempt: DeliveryAttempt;
   try {
+    const own = { message, along, receipts, insteadOf, beginningUntold };
     const outgoing =
       collected === undefined
-        ? {
-            message,
-            along,
-            receipts,
-            insteadOf,
-            actions: open.actionsOf({ message, along }),
-            beginningUntold,
-          }
+        ? { ...own, actions: open.actionsOf(own) }
         : { message: collected, along: [], receipts: {}, insteadOf, actions: [], beginningUntold: false };
     attempt = await channel.send(outgoing, signal);
   } catch (error) {

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
-import type { Channel, DeliveryAttempt, Outgoing } from './channel.ts';
+import type { Channel, Outgoing } from './channel.ts';
 import { commandsOf, modeOf } from './figure-words.ts';
-import { type ChannelParts, httpFailure } from './http-sender.ts';
+import { httpChannel, isSuccess } from './http-channel.ts';
+import { type ChannelParts, httpFailure, type JsonObject } from './http-sender.ts';
 import { type LinkTemplate, plainText, subjectWords, timeWords, wordingOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
@@ -13,12 +14,11 @@ export interface WebhookOptions {
 
 /** JSON to an address of the user's own, signed (docs/notifications.md has the fields and how to verify). */
 export function createWebhook({ url = '', secret }: WebhookOptions, parts: ChannelParts): Channel {
-  const { name, links, http, nowMs } = parts;
-  return {
-    name,
+  const { name, links, nowMs } = parts;
+  return httpChannel(parts, {
     type: 'webhook',
     audience: 'machine',
-    async send(outgoing, signal): Promise<DeliveryAttempt> {
+    post(outgoing) {
       const body = JSON.stringify(webhookPayload(name, outgoing, links));
       const seconds = Math.floor(nowMs() / 1000);
       const headers = {
@@ -27,13 +27,10 @@ export function createWebhook({ url = '', secret }: WebhookOptions, parts: Chann
         'breakwater-event': outgoing.message.kind,
         ...(secret === undefined ? {} : { 'breakwater-signature': signature(secret, seconds, body) }),
       };
-      const result = await http.post({ url, headers, body }, signal);
-      if (result.kind === 'failed') return result;
-      const { status } = result.reply;
-      return status >= 200 && status < 300 ? { kind: 'delivered' } : httpFailure(result.reply);
+      return { url, headers, body };
     },
-    close: () => http.close(),
-  };
+    judge: (reply) => (isSuccess(reply) ? { kind: 'delivered' } : httpFailure(reply)),
+  });
 }
 
 /** `t=<Unix seconds>,v1=<hex>`: HMAC-SHA-256 over the seconds, a dot and the body's bytes, keyed by the secret's. */
@@ -46,7 +43,7 @@ export function webhookPayload(
   channel: string,
   outgoing: Outgoing,
   links: readonly LinkTemplate[],
-): Readonly<Record<string, unknown>> {
+): JsonObject {
   const { message, insteadOf } = outgoing;
   const wording = wordingOf(outgoing, links);
   return {

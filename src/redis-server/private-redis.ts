@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { startRedisServer } from './redis-server.ts';
+import { type ServerOptions, startRedisServer } from './redis-server.ts';
 
 /** A place in a Redis that belongs to one user. */
 export interface PrivateRedis {
@@ -12,19 +12,18 @@ export interface PrivateRedis {
 }
 
 /** Keys under a random prefix in the server at REDIS_URL, or else a server of its own on a free loopback port. */
-export async function startPrivateRedis(options: {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** First part of the prefix. */
-  readonly name: string;
-  readonly persistent?: boolean;
-}): Promise<PrivateRedis> {
+export async function startPrivateRedis(
+  options: ServerOptions & {
+    /** First part of the prefix. */
+    readonly name: string;
+  },
+): Promise<PrivateRedis> {
   const prefix = `${options.name}-${randomBytes(6).toString('hex')}:`;
   const shared = options.env['REDIS_URL'];
   if (shared !== undefined && shared !== '') {
     return { url: shared, prefix, stop: () => removeKeys(shared, prefix) };
   }
-  const server = await startRedisServer(options);
-  return { url: server.url, prefix, stop: () => server.stop() };
+  return { ...(await startRedisServer(options)), prefix };
 }
 
 async function removeKeys(url: string, prefix: string): Promise<void> {

@@ -14,28 +14,11 @@ const STOP_TIMEOUT_MS = 5_000;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface RedisServerOptions {
-  /** Keeps an append-only file, so that a restart finds the data again. */
+export interface ServerOptions {
+  /** Where REDIS_SERVER and PATH are looked up. */
+  readonly env: Environment;
+  /** Keeps an append-only file. */
   readonly persistent?: boolean;
-  /** Further options of the server, such as `['--maxmemory', '50mb']`. */
-  readonly args?: readonly string[];
-  /** Where REDIS_SERVER and PATH are looked up; those of this process if absent. */
-  readonly env?: Environment;
-}
-
-/** A private Redis server on loopback, for the demo and for tests. */
-export interface RedisServer {
-  readonly url: string;
-  readonly port: number;
-  /** Ends it at once, as a power cut would. */
-  kill(): Promise<void>;
-  /** Starts it again on the same port and data after `kill`. */
-  start(): Promise<void>;
-  /** Holds it (SIGSTOP): connections stay open and nothing answers. */
-  pause(): void;
-  resume(): void;
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
 }
 
 export class NoRedisServerError extends Error {
@@ -47,40 +30,38 @@ export class NoRedisServerError extends Error {
   }
 }
 
-/** @throws NoRedisServerError (code no-redis-server), or an error with what the server said when it does not start. */
-export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const program = serverProgram(options.env);
+/**
+ * A private server on loopback, for the demo and for tests.
+ *
+ * @throws NoRedisServerError (code no-redis-server), or an error with what the server said when it does not start.
+ */
+export async function startRedisServer({ env, persistent = false }: ServerOptions) {
+  const program = serverProgram(env);
   if (program === undefined) throw new NoRedisServerError();
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-redis-'));
-  let running: Launched | undefined;
-  const start = async (port: number): Promise<number> => {
-    running = await launch(program, port, folder, options);
-    return port;
-  };
   const removeFolder = () => rm(folder, { recursive: true, force: true });
-  const port = await startAnywhere(start).catch(async (error: unknown) => {
-    await removeFolder();
-    throw error;
-  });
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    port,
-    kill: () => end(running, 'SIGKILL'),
-    async start() {
-      await start(port);
-    },
-    pause: () => void running?.child.kill('SIGSTOP'),
-    resume: () => void running?.child.kill('SIGCONT'),
-    stop: async () => {
-      running?.child.kill('SIGCONT');
+  const args = persistent ? KEEPS_ALL : [];
+  try {
+    const running = await startAnywhere((port) => launch(program, port, folder, args));
+    const stop = async (): Promise<void> => {
       await end(running, 'SIGTERM');
       await removeFolder();
-    },
-  };
+    };
+    return { url: `redis://127.0.0.1:${running.port}`, stop };
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
 }
 
+/** Options of a server that finds its data again after a restart. */
+export const KEEPS_ALL = ['--appendonly', 'yes'] as const;
+
 /** Somebody else may take a free port before the server binds it: then the next one. */
-async function startAnywhere(start: (port: number) => Promise<number>, attempt = 1): Promise<number> {
+export async function startAnywhere(
+  start: (port: number) => Promise<Launched>,
+  attempt = 1,
+): Promise<Launched> {
   try {
     return await start(await freePort());
   } catch (error) {
@@ -89,30 +70,32 @@ async function startAnywhere(start: (port: number) => Promise<number>, attempt =
   }
 }
 
-interface Launched {
+export interface Launched {
+  readonly port: number;
   readonly child: ChildProcess;
   /** Resolves when it and its watch have ended. */
   readonly ended: Promise<void>;
 }
 
-async function launch(
+/** `args`: further options of the server, such as `['--maxmemory', '50mb']`. */
+export async function launch(
   program: string,
   port: number,
   folder: string,
-  options: RedisServerOptions,
+  args: readonly string[],
 ): Promise<Launched> {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
     dir: folder,
     save: '',
-    appendonly: options.persistent === true ? 'yes' : 'no',
+    appendonly: 'no',
     hz: '100',
     'maxmemory-policy': 'noeviction',
     daemonize: 'no',
   };
-  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  const child = spawn(program, [...args, ...(options.args ?? [])], {
+  const standard = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const child = spawn(program, [...standard, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
     // In a group of its own: Ctrl-C in the terminal is for this process, which still needs it to end in order.
     detached: true,
@@ -135,7 +118,7 @@ async function launch(
     await ended;
     throw error;
   }
-  return { child, ended };
+  return { port, child, ended };
 }
 
 async function readyOrEnded(child: ChildProcessByStdio<null, Readable, null>): Promise<void> {
@@ -155,9 +138,7 @@ async function readyOrEnded(child: ChildProcessByStdio<null, Readable, null>): P
   output.length = 0;
 }
 
-async function end(running: Launched | undefined, signal: NodeJS.Signals): Promise<void> {
-  if (running === undefined) return;
-  const { child, ended } = running;
+export async function end({ child, ended }: Launched, signal: NodeJS.Signals): Promise<void> {
   child.kill(signal);
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await ended;

@@ -1,5 +1,11 @@
 import type { Redis } from 'ioredis';
 
+/** Where a store has its keys; the connection stays the caller's. */
+export interface StorePlace {
+  readonly redis: Redis;
+  readonly prefix: string;
+}
+
 /** A Lua script: sent whole once per server, then by its digest. */
 export interface RedisScript {
   readonly name: string;

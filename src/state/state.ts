@@ -16,6 +16,7 @@ import { createAuditLog } from './audit/audit-log.ts';
 import { pruneChain } from './audit/audit-prune.ts';
 import type { MayBeginSeals } from './audit/seal-start.ts';
 import { StoredControls } from './controls/operator-controls.ts';
+import { parsedJson } from './read-json.ts';
 
 export interface StateOptions {
   readonly clock: Clock;
@@ -174,12 +175,8 @@ function createHistory(backend: Backend): HistoryReader {
 /** Curves are drawn from it and nothing is decided: what cannot be read is left out. */
 function pointOf(atMs: number, text: string | undefined): readonly HistoryPoint[] {
   if (text === undefined || !Number.isSafeInteger(atMs) || atMs < 0) return [];
-  try {
-    const values: unknown = JSON.parse(text);
-    return isFigures(values) ? [{ atMs, values }] : [];
-  } catch {
-    return [];
-  }
+  const values = parsedJson(text);
+  return isFigures(values) ? [{ atMs, values }] : [];
 }
 
 function isFigures(values: unknown): values is HistoryPoint['values'] {

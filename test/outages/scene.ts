@@ -4,12 +4,12 @@ import path from 'node:path';
 import { type Daemon, startDaemon } from '../../src/app/daemon.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { decimal } from '../../src/core/quantities/decimal.ts';
-import { type RedisServer, startRedisServer } from '../../src/redis-server/redis-server.ts';
 import {
   type RunningSimulator,
   startSimulatedExchange,
 } from '../../src/simulator/start-simulated-exchange.ts';
 import { configText, environment } from '../daemon/config.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { type Link, openLink } from './link.ts';
 import type { Outage } from './outage.ts';
 

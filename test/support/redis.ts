@@ -7,12 +7,8 @@ import { type PrivateRedis, startPrivateRedis as start } from '../../src/redis-s
 import { serverProgram } from '../../src/redis-server/redis-server.ts';
 
 export type { PrivateRedis } from '../../src/redis-server/private-redis.ts';
-export {
-  freePort,
-  type RedisServer,
-  type RedisServerOptions,
-  startRedisServer,
-} from '../../src/redis-server/redis-server.ts';
+export { freePort } from '../../src/redis-server/redis-server.ts';
+export { type RedisServer, type RedisServerOptions, startRedisServer } from './redis-server.ts';
 
 /** A place in some Redis that is this test's alone, as REDIS_URL, REDIS_SERVER or the PATH offer it. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {

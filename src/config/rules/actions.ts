@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ActionSpec, ReduceTarget, SubjectKind } from '../../core/rules/rule.ts';
 import { protectAt, slippage, slippageSteps } from '../acting.ts';
 import { decimalText, marketGlob, oneOf, ratio, text, ticker } from '../shape/scalars.ts';
-import { across, list, oneOrMany, perKind } from '../shape/shape.ts';
+import { across, exactlyOne, list, oneOrMany, perKind } from '../shape/shape.ts';
 import { withoutUndefined } from './filter.ts';
 import { ladderSchema } from './ladder.ts';
 
@@ -53,13 +53,8 @@ function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   });
   const choices = [...Object.keys(TARGETS), ...(on === 'account' ? ['until'] : [])];
   return across(keys, (written, isComplete) => {
-    const given = choices.filter((name) => (written as WrittenReduce)[name as 'by'] !== undefined);
-    if (given.length !== 1 && (given.length > 0 || isComplete)) {
-      return {
-        expected: `exactly one of ${choices.slice(0, -1).join(', ')} and ${choices.at(-1) ?? ''}`,
-        got: given.length === 0 ? 'none of them' : given.join(' and '),
-      };
-    }
+    const issue = exactlyOne(choices, written, isComplete);
+    if (issue !== undefined) return issue;
     const { until, positions } = written as WrittenReduce;
     if (on !== 'account' || positions !== undefined || until !== undefined || !isComplete) return undefined;
     return { expected: 'positions, the markets whose positions are meant ("*" for all)', got: 'none' };
@@ -88,13 +83,10 @@ const ACCOUNT_KEYS = {
         .describe('Until positions take up no more than this share of the funds; with `asset`.'),
       asset: ticker().exactOptional().describe('The money currency that `marginUsage` is about.'),
     }),
-    ({ jointDistance, marginUsage, asset }, isComplete) => {
-      const given = [jointDistance, marginUsage].filter((one) => one !== undefined).length;
-      if (given !== 1 && (given > 0 || isComplete))
-        return {
-          expected: 'exactly one of jointDistance and marginUsage',
-          got: given === 0 ? 'neither' : 'both',
-        };
+    (written, isComplete) => {
+      const issue = exactlyOne(['jointDistance', 'marginUsage'], written, isComplete);
+      if (issue !== undefined) return issue;
+      const { marginUsage, asset } = written;
       if (!isComplete || (asset === undefined) === (marginUsage === undefined)) return undefined;
       return asset === undefined
         ? { expected: 'asset together with marginUsage', got: 'marginUsage alone' }
@@ -177,6 +169,13 @@ function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {
 }
 
 export const channelName = text({ expected: 'the name of a channel', maxLength: 48 });
+
+/** Absent: none. */
+export function noneOrMoreChannels(): z.ZodType<readonly string[]> {
+  return oneOrMany(channelName)
+    .optional()
+    .transform((names = []) => names);
+}
 
 function notifySchema(on: SubjectKind): z.ZodType<ActionDraft> {
   const cure = oneOrMany(ratio({ max: 1, exclusive: 'both', bounds: 'between 0 and 100%' }))

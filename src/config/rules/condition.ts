@@ -14,7 +14,7 @@ import type {
   SubjectKind,
 } from '../../core/rules/rule.ts';
 import { duration, flag, oneOf, type ScalarIssue, text, ticker } from '../shape/scalars.ts';
-import { across, list } from '../shape/shape.ts';
+import { across, exactlyOne, list } from '../shape/shape.ts';
 import { durationInWords } from '../shape/units.ts';
 import { withoutUndefined } from './filter.ts';
 import { threshold } from './threshold.ts';
@@ -83,11 +83,7 @@ function fieldSchema(field: FieldSpec): z.ZodType<ConditionSpec> {
     },
   });
   return withShorthand(
-    across(keys, (written, isComplete) => {
-      const count = Object.keys(written).length;
-      if (count === 1 || (count === 0 && !isComplete)) return undefined;
-      return { expected: 'exactly one of equals and in', got: count === 0 ? 'neither' : 'both' };
-    }).transform(
+    across(keys, (written, isComplete) => exactlyOne(['equals', 'in'], written, isComplete)).transform(
       (written): ConditionSpec =>
         toSpec(
           written.equals === undefined
@@ -164,25 +160,22 @@ interface WrittenParameter {
 function comparisonShape(field: NumberField) {
   let made: z.ZodType<number> | undefined;
   const limit = (): z.ZodType<number> => (made ??= threshold(field));
+  const optional = (description: string) => limit().exactOptional().describe(description);
   return {
     get below() {
-      return limit().exactOptional().describe('Fires strictly below this.');
+      return optional('Fires strictly below this.');
     },
     get clearAbove() {
-      return limit()
-        .exactOptional()
-        .describe('With `below`: once true, stays true until strictly above this.');
+      return optional('With `below`: once true, stays true until strictly above this.');
     },
     get above() {
-      return limit().exactOptional().describe('Fires strictly above this.');
+      return optional('Fires strictly above this.');
     },
     get clearBelow() {
-      return limit()
-        .exactOptional()
-        .describe('With `above`: once true, stays true until strictly below this.');
+      return optional('With `above`: once true, stays true until strictly below this.');
     },
     get equals() {
-      return limit().exactOptional().describe('Holds when the field is exactly this.');
+      return optional('Holds when the field is exactly this.');
     },
     get in() {
       return list(limit(), 1).exactOptional().describe('Holds when the field is exactly one of these.');
@@ -196,14 +189,10 @@ const COMPARATORS = ['below', 'above', 'equals', 'in'] as const;
 
 function comparisonIssue(written: WrittenComparison, isComplete: boolean): ScalarIssue | undefined {
   const { below, clearAbove, above, clearBelow } = written;
-  const given = COMPARATORS.filter((name) => written[name] !== undefined);
-  if (given.length === 0 && !isComplete) return undefined;
-  if (given.length !== 1) {
-    return {
-      expected: 'exactly one of below, above, equals and in',
-      got: given.length === 0 ? 'none of them' : given.join(' and '),
-      ...(given.length > 1 ? { hint: 'two conditions in an all: list' } : {}),
-    };
+  const issue = exactlyOne(COMPARATORS, written, isComplete);
+  const given = COMPARATORS.filter((name) => name in written);
+  if (issue !== undefined) {
+    return given.length === 0 ? issue : { ...issue, hint: 'two conditions in an all: list' };
   }
   if (clearAbove !== undefined && below === undefined) {
     return { expected: 'clearAbove together with below', got: `clearAbove with ${given.join('')}` };

@@ -102,6 +102,23 @@ export function across<T>(
   );
 }
 
+/** For `across`: what is wrong where not just one of some keys is given. */
+export function exactlyOne(
+  names: readonly string[],
+  written: object,
+  isComplete: boolean,
+): ScalarIssue | undefined {
+  const given = names.filter((name) => name in written);
+  if (given.length === 1 || (given.length === 0 && !isComplete)) return undefined;
+  const isPair = names.length === 2;
+  const none = isPair ? 'neither' : 'none of them';
+  const several = isPair ? 'both' : given.join(' and ');
+  return {
+    expected: `exactly one of ${names.slice(0, -1).join(', ')} and ${names.at(-1) ?? ''}`,
+    got: given.length === 0 ? none : several,
+  };
+}
+
 function isOwn({ path = [] }: z.core.$ZodRawIssue): boolean {
   return path.length === 0;
 }

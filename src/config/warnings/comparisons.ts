@@ -90,22 +90,30 @@ function neverEquals(field: NumberField, expected: string, got: string): readonl
 
 /** Pairs in an `all` that exclude each other: below 5 % and above 10 %. */
 export function contradictions(condition: RuleSpec['when']): readonly Oddity[] {
+  return inEachAll(condition, (parts) => {
+    const fields = parts.filter((part) => part.kind === 'field');
+    return fields.flatMap((low) =>
+      fields.flatMap((high): readonly Oddity[] => {
+        if (low.comparison.op !== 'above' || high.comparison.op !== 'below' || low.field !== high.field)
+          return [];
+        if (JSON.stringify(low.parameter) !== JSON.stringify(high.parameter)) return [];
+        if (low.comparison.threshold < high.comparison.threshold) return [];
+        const message = `expected conditions on ${low.field} that can hold at once, got one above a value that the other is below of: this can never hold`;
+        return [{ code: 'never-fires', message }];
+      }),
+    );
+  });
+}
+
+/** What is odd about the parts of an `all`, the outer ones first. */
+function inEachAll(
+  condition: ConditionSpec,
+  judge: (parts: readonly ConditionSpec[]) => readonly Oddity[],
+): readonly Oddity[] {
   if (condition.kind === 'field') return [];
-  if (condition.kind === 'not') return contradictions(condition.condition);
-  const inner = condition.conditions.flatMap(contradictions);
-  if (condition.kind === 'any') return inner;
-  const fields = condition.conditions.filter((part) => part.kind === 'field');
-  const own = fields.flatMap((low) =>
-    fields.flatMap((high): readonly Oddity[] => {
-      if (low.comparison.op !== 'above' || high.comparison.op !== 'below' || low.field !== high.field)
-        return [];
-      if (JSON.stringify(low.parameter) !== JSON.stringify(high.parameter)) return [];
-      if (low.comparison.threshold < high.comparison.threshold) return [];
-      const message = `expected conditions on ${low.field} that can hold at once, got one above a value that the other is below of: this can never hold`;
-      return [{ code: 'never-fires', message }];
-    }),
-  );
-  return [...own, ...inner];
+  if (condition.kind === 'not') return inEachAll(condition.condition, judge);
+  const inner = condition.conditions.flatMap((part) => inEachAll(part, judge));
+  return condition.kind === 'any' ? inner : [...judge(condition.conditions), ...inner];
 }
 
 /**
@@ -116,22 +124,17 @@ export function blindAlleys(
   { on, when }: Pick<RuleSpec, 'on' | 'when'>,
   maxSnapshotAgeMs: number,
 ): readonly Oddity[] {
-  if (when.kind === 'field') return [];
-  if (when.kind === 'not') return blindAlleys({ on, when: when.condition }, maxSnapshotAgeMs);
-  const inner = when.conditions.flatMap((part) => blindAlleys({ on, when: part }, maxSnapshotAgeMs));
-  if (when.kind === 'any') return inner;
-  const own = when.conditions.flatMap((part): readonly Oddity[] => {
-    if (part.kind !== 'field' || part.field !== 'dataAge' || part.comparison.op !== 'above') return [];
-    if (part.comparison.threshold * 1000 < maxSnapshotAgeMs) return [];
-    const stale = part.parameter?.source;
-    const lost = when.conditions
-      .map((other) => unknownWithout(on, other, stale))
-      .find((name) => name !== undefined);
-    if (lost === undefined) return [];
-    const message = `expected dataAge in a rule of its own, got it in an "all" with ${lost}, which is unknown once the data are older than acting.maxSnapshotAge (${durationInWords(maxSnapshotAgeMs)}): this can never hold when it should`;
-    return [{ code: 'never-fires', message }];
-  });
-  return [...own, ...inner];
+  return inEachAll(when, (parts) =>
+    parts.flatMap((part): readonly Oddity[] => {
+      if (part.kind !== 'field' || part.field !== 'dataAge' || part.comparison.op !== 'above') return [];
+      if (part.comparison.threshold * 1000 < maxSnapshotAgeMs) return [];
+      const stale = part.parameter?.source;
+      const lost = parts.map((other) => unknownWithout(on, other, stale)).find((name) => name !== undefined);
+      if (lost === undefined) return [];
+      const message = `expected dataAge in a rule of its own, got it in an "all" with ${lost}, which is unknown once the data are older than acting.maxSnapshotAge (${durationInWords(maxSnapshotAgeMs)}): this can never hold when it should`;
+      return [{ code: 'never-fires', message }];
+    }),
+  );
 }
 
 /** The field that makes a condition unknown while a source (any, without a name) is too old; `undefined` if none does. */

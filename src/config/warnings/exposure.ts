@@ -35,30 +35,33 @@ export function exposureProblems(config: UncheckedConfig): readonly Problem[] {
 }
 
 function ofExchange({ exchange, egress, document }: UncheckedConfig): readonly Exposed[] {
-  const exposure = 'exchange';
   const proxies: readonly (readonly [Path, Secret | undefined])[] = [
     [['exchange', 'proxy'], exchange.proxy],
     ...Object.entries(egress).map(([group, { proxy }]) => [['egress', group, 'proxy'], proxy] as const),
   ];
+  // A group has the proxy of the exchange unless it names one.
+  const written = proxies.filter(([path]) => nodeAt(document.root, path) !== undefined);
   return [
     ...exchange.baseUrls.flatMap((url, index) =>
-      isPlain(url)
-        ? [
-            {
-              exposure,
-              path: ['exchange', 'baseUrls', index],
-              message: `${PLAIN}: the API key travels readably`,
-            } as const,
-          ]
-        : [],
+      inPlain('exchange', ['exchange', 'baseUrls', index], url, 'the API key travels readably'),
     ),
-    // A group has the proxy of the exchange unless it names one.
-    ...proxies.flatMap(([path, proxy]) =>
-      sendsPassword(proxy) && nodeAt(document.root, path) !== undefined
-        ? [{ exposure, path, message: PROXY } as const]
-        : [],
-    ),
+    ...written.flatMap(([path, proxy]) => byProxy('exchange', path, proxy)),
   ];
+}
+
+/** An address that is reached in plain text; `harm`: what comes of that. */
+function inPlain(
+  exposure: Exposure,
+  path: Path,
+  address: string | Secret | undefined,
+  harm: string,
+): readonly Exposed[] {
+  return isPlain(address) ? [{ exposure, path, message: `${PLAIN}: ${harm}` }] : [];
+}
+
+/** A proxy that is sent a password in plain text. */
+function byProxy(exposure: Exposure, path: Path, proxy: Secret | undefined): readonly Exposed[] {
+  return sendsPassword(proxy) ? [{ exposure, path, message: PROXY }] : [];
 }
 
 function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
@@ -85,16 +88,14 @@ function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
 }
 
 function ofChannels({ channels }: UncheckedConfig): readonly Exposed[] {
-  const exposure = 'channels';
   return channels.flatMap((channel) => {
     const path = ['channels', channel.name];
-    const addresses = addressesOf(channel).map(([key, url]) => [[...path, ...key], url] as const);
-    const message = `${PLAIN}: messages and tokens travel readably`;
-    const found = addresses.flatMap(([at, url]) =>
-      isPlain(url) ? [{ exposure, path: at, message } as const] : [],
-    );
-    if (!sendsPassword(channel.proxy)) return found;
-    return [...found, { exposure, path: [...path, 'proxy'], message: PROXY } as const];
+    return [
+      ...addressesOf(channel).flatMap(([key, url]) =>
+        inPlain('channels', [...path, ...key], url, 'messages and tokens travel readably'),
+      ),
+      ...byProxy('channels', [...path, 'proxy'], channel.proxy),
+    ];
   });
 }
 
@@ -120,27 +121,19 @@ function addressesOf(
 }
 
 function ofHeartbeat({ heartbeat }: UncheckedConfig): readonly Exposed[] {
-  const exposure = 'channels';
-  const message = `${PLAIN}: its address and the ids of accounts travel readably`;
+  const harm = 'its address and the ids of accounts travel readably';
   return [
-    ...(isPlain(heartbeat?.url) ? [{ exposure, path: ['heartbeat', 'url'], message } as const] : []),
-    ...(sendsPassword(heartbeat?.proxy)
-      ? [{ exposure, path: ['heartbeat', 'proxy'], message: PROXY } as const]
-      : []),
+    ...inPlain('channels', ['heartbeat', 'url'], heartbeat?.url, harm),
+    ...byProxy('channels', ['heartbeat', 'proxy'], heartbeat?.proxy),
   ];
 }
 
 function ofWeb({ web: { host, publicUrl } }: UncheckedConfig): readonly Exposed[] {
-  const found: Exposed[] = [];
-  if (!isLoopback(host)) {
-    const message = `expected a loopback address (a proxy in front ends TLS), got ${host}: tokens travel readably`;
-    found.push({ exposure: 'web', path: ['web', 'host'], message });
-  }
-  if (isPlain(publicUrl)) {
-    const message = `${PLAIN}: tokens travel readably`;
-    found.push({ exposure: 'web', path: ['web', 'publicUrl'], message });
-  }
-  return found;
+  const message = `expected a loopback address (a proxy in front ends TLS), got ${host}: tokens travel readably`;
+  return [
+    ...(isLoopback(host) ? [] : [{ exposure: 'web', path: ['web', 'host'], message } as const]),
+    ...inPlain('web', ['web', 'publicUrl'], publicUrl, 'tokens travel readably'),
+  ];
 }
 
 /** Every program of this machine can connect from a loopback address, whatever user it runs as. */

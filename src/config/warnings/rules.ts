@@ -10,6 +10,12 @@ import { durationInWords, percentInWords } from '../shape/units.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
 import { blindAlleys, contradictions, oddities } from './comparisons.ts';
 
+/** A comparison of the rule, with where it stands. */
+interface Placed {
+  readonly condition: Extract<RuleSpec['when'], { kind: 'field' }>;
+  readonly path: Path;
+}
+
 type Warn = (inRule: Path, code: ProblemCode, message: string) => void;
 
 /** What is legal but dangerous in one rule, as the account uses it. */
@@ -24,14 +30,17 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
   };
   const when = nodeAt(used.document.root, [...used.path, 'when']);
   const paths = when === undefined ? [] : comparisonPaths(when, ['when'], rule);
-  for (const [index, condition] of [...comparisonsOf(rule.when)].entries()) {
-    for (const { code, message } of oddities(rule.on, condition))
-      warn(paths[index] ?? ['when'], code, message);
+  const placed = [...comparisonsOf(rule.when)].map((condition, index) => ({
+    condition,
+    path: paths[index] ?? ['when'],
+  }));
+  for (const { path, condition } of placed) {
+    for (const { code, message } of oddities(rule.on, condition)) warn(path, code, message);
   }
   for (const { code, message } of contradictions(rule.when)) warn(['when'], code, message);
   const { maxSnapshotAgeMs } = account.settings;
   for (const { code, message } of blindAlleys(rule, maxSnapshotAgeMs)) warn(['when'], code, message);
-  blindness(rule, paths, account, warn);
+  blindness(placed, account, warn);
   const stages = [
     { actions: rule.actions, inRule: [] as Path },
     ...rule.escalate.map(({ actions }, stage) => ({ actions, inRule: ['escalate', stage] })),
@@ -43,8 +52,8 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
       );
     }
   }
-  healthy(rule, paths, warn);
-  neverWaits(rule, paths, account, warn);
+  healthy(rule, placed, warn);
+  neverWaits(rule, placed, account, warn);
   weaker(rule, warn);
   return found;
 }
@@ -52,16 +61,15 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
 const DISTANCES: ReadonlySet<string> = new Set(['liquidationDistance', 'jointDistance']);
 
 /** Far from liquidation is where positions are healthy: a rule that reduces them there was written the wrong way round. */
-function healthy(rule: RuleSpec, paths: readonly Path[], warn: Warn): void {
-  const actions = [...rule.actions, ...rule.escalate.flatMap((stage) => stage.actions)];
-  if (!actions.some(({ kind }) => kind === 'reduce')) return;
-  const all = [...comparisonsOf(rule.when)];
-  for (const [index, { field, comparison }] of all.entries()) {
+function healthy(rule: RuleSpec, all: readonly Placed[], warn: Warn): void {
+  if (!actionsOf(rule).some(({ kind }) => kind === 'reduce')) return;
+  for (const { condition, path } of all) {
+    const { field, comparison } = condition;
     if (!DISTANCES.has(field) || comparison.op !== 'above') continue;
-    const isBounded = all.some((other) => other.field === field && other.comparison.op === 'below');
+    const isBounded = all.some(({ condition: one }) => one.field === field && one.comparison.op === 'below');
     if (isBounded) continue;
     warn(
-      paths[index] ?? ['when'],
+      path,
       'reduces-when-healthy',
       `expected below, got above ${percentInWords(comparison.threshold)}: the rule reduces positions that are far from liquidation, and leaves those that are near`,
     );
@@ -123,13 +131,14 @@ function comparisonPaths(node: YamlNode, path: Path, rule: RuleSpec): readonly P
 }
 
 /** An age that is reached between two looks as planned is no blindness. */
-function blindness(rule: RuleSpec, paths: readonly Path[], { settings }: UncheckedAccount, warn: Warn): void {
-  for (const [index, { field, comparison }] of [...comparisonsOf(rule.when)].entries()) {
+function blindness(placed: readonly Placed[], { settings }: UncheckedAccount, warn: Warn): void {
+  for (const { condition, path } of placed) {
+    const { field, comparison } = condition;
     if (field !== 'dataAge' || comparison.op !== 'above') continue;
     const { calmMs } = settings.cadence;
     if (comparison.threshold * 1000 > calmMs) continue;
     warn(
-      paths[index] ?? ['when'],
+      path,
       'timing',
       `expected more than the calm cadence of ${durationInWords(calmMs)}, got ${durationInWords(comparison.threshold * 1000)}: data grows that old as planned`,
     );
@@ -165,7 +174,7 @@ function actionWarnings(
 /** Where a rule fires so late that at the speed of the worst minutes no answer could come in time. */
 function neverWaits(
   rule: RuleSpec,
-  paths: readonly Path[],
+  placed: readonly Placed[],
   { settings }: UncheckedAccount,
   warn: Warn,
 ): void {
@@ -173,12 +182,13 @@ function neverWaits(
   if (approval === undefined || (rule.mode ?? settings.mode) !== 'approve') return;
   if (!actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'cancelAll')) return;
   const neededMs = approval.withinMs + actingMs(settings);
-  for (const [index, { field, comparison }] of [...comparisonsOf(rule.when)].entries()) {
+  for (const { condition, path } of placed) {
+    const { field, comparison } = condition;
     if (!DISTANCES.has(field) || comparison.op !== 'below') continue;
     const leftMs = worstCaseMs(comparison.threshold);
     if (leftMs > neededMs) continue;
     warn(
-      paths[index] ?? ['when'],
+      path,
       'never-waits',
       `expected at least ${percentInWords((WORST_MINUTE_MOVE * neededMs) / 60_000)} for an approval within ${durationInWords(approval.withinMs)}, got ${percentInWords(comparison.threshold)}: at the speed of the worst minutes on record that lasts ${durationInWords(Math.floor(leftMs / 1_000) * 1_000)}, so it acts without asking`,
     );

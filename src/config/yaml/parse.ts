@@ -1,5 +1,4 @@
 import {
-  type Alias,
   isAlias,
   isMap,
   isScalar,
@@ -119,7 +118,10 @@ function syntaxProblem(place: Place, message: string, path: Path = []): Problem 
   return { severity: 'error', code: 'yaml-syntax', place, path: formatPath(path), message };
 }
 
-/** Turns the parser's tree into ours; one use per document. */
+/** A node at a place that is known. */
+type Build = (value: unknown, children?: YamlNode['children']) => YamlNode;
+
+/** Turns the parser's tree into ours; one use per document. A circle of aliases ends at the bound on nesting. */
 class TreeReader {
   readonly problems: Problem[] = [];
   aborted = false;
@@ -136,7 +138,8 @@ class TreeReader {
   read(node: Node | null, path: Path, keyPlace: Place | undefined, fallback?: Place): YamlNode {
     const offset = node?.range?.[0];
     const place = offset === undefined ? (fallback ?? keyPlace ?? this.#placeAt(0)) : this.#placeAt(offset);
-    const leaf = (value: unknown): YamlNode => build(value, place, keyPlace);
+    const leaf: Build = (value, children = new Map()) =>
+      keyPlace === undefined ? { value, place, children } : { value, place, keyPlace, children };
     this.#nodes += 1;
     if (this.aborted) return leaf(null);
     if (this.#nodes > this.#maxNodes) {
@@ -144,10 +147,15 @@ class TreeReader {
     }
     if (path.length > MAX_DEPTH) return this.#abort(place, path, TOO_DEEP);
     if (node === null) return leaf(null);
-    if (isAlias(node)) return this.#readAlias(node, path, keyPlace, place);
+    if (isAlias(node)) {
+      const target = this.#anchors.get(node.source);
+      if (target !== undefined) return this.read(target, path, keyPlace, place);
+      this.problems.push(syntaxProblem(place, SYNTAX_WORDS.BAD_ALIAS, path));
+      return { ...leaf(null), incomplete: true };
+    }
     if ('anchor' in node && typeof node.anchor === 'string') this.#anchors.set(node.anchor, node);
-    if (isMap(node)) return this.#readMap(node, path, keyPlace, place);
-    if (isSeq(node)) return this.#readList(node, path, keyPlace, place);
+    if (isMap(node)) return this.#readMap(node, path, leaf);
+    if (isSeq(node)) return this.#readList(node, path, place, leaf);
     if (!isScalar(node)) return leaf(null);
     const { value } = node;
     if (typeof value === 'number' || typeof value === 'bigint') {
@@ -156,7 +164,7 @@ class TreeReader {
     return leaf(typeof value === 'string' || typeof value === 'boolean' ? value : null);
   }
 
-  #readMap(map: YAMLMap, path: Path, keyPlace: Place | undefined, place: Place): YamlNode {
+  #readMap(map: YAMLMap, path: Path, build: Build): YamlNode {
     const value = Object.create(null) as Record<string, unknown>;
     const children = new Map<string | number, YamlNode>();
     for (const pair of map.items) {
@@ -166,7 +174,7 @@ class TreeReader {
       children.set(key.name, child);
       value[key.name] = child.value;
     }
-    const node = build(value, place, keyPlace, children);
+    const node = build(value, children);
     const dropped = map.items.some(({ key }) => !isScalar(key) || IMPOSSIBLE_KEYS.has(String(key.value)));
     return dropped ? { ...node, incomplete: true } : node;
   }
@@ -202,34 +210,20 @@ class TreeReader {
     return { name, place, node: pair.value };
   }
 
-  #readList(list: YAMLSeq, path: Path, keyPlace: Place | undefined, place: Place): YamlNode {
+  #readList(list: YAMLSeq, path: Path, place: Place, build: Build): YamlNode {
     const children = new Map<string | number, YamlNode>();
     const items = list.items as (Node | null)[];
     for (const [index, item] of items.entries()) {
       children.set(index, this.read(item, [...path, index], undefined, place));
     }
-    return build(
-      [...children.values()].map((child) => child.value),
-      place,
-      keyPlace,
-      children,
-    );
-  }
-
-  /** What an alias stands for; a circle ends at the bound on nesting. */
-  #readAlias(alias: Alias, path: Path, keyPlace: Place | undefined, place: Place): YamlNode {
-    const target = this.#anchors.get(alias.source);
-    if (target === undefined) {
-      this.problems.push(syntaxProblem(place, SYNTAX_WORDS.BAD_ALIAS, path));
-      return { ...build(null, place, keyPlace), incomplete: true };
-    }
-    return this.read(target, path, keyPlace, place);
+    const value = [...children.values()].map((child) => child.value);
+    return build(value, children);
   }
 
   #abort(place: Place, path: Path, message: string): YamlNode {
     if (!this.aborted) this.problems.push(syntaxProblem(place, message, path.slice(0, 3)));
     this.aborted = true;
-    return build(null, place, undefined);
+    return { value: null, place, children: new Map() };
   }
 }
 
@@ -239,12 +233,3 @@ const IMPOSSIBLE_KEYS: ReadonlyMap<string, string> = new Map([
   ['constructor', 'expected a plain key, got "constructor"'],
   ['prototype', 'expected a plain key, got "prototype"'],
 ]);
-
-function build(
-  value: unknown,
-  place: Place,
-  keyPlace: Place | undefined,
-  children: ReadonlyMap<string | number, YamlNode> = new Map(),
-): YamlNode {
-  return keyPlace === undefined ? { value, place, children } : { value, place, keyPlace, children };
-}

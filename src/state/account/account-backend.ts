@@ -116,6 +116,14 @@ export interface RawChange {
   readonly stamp: string | null;
 }
 
+/** Of a change of the lanes alone. */
+export const NOTHING_OF_ACCOUNT: Pick<RawChange, 'expected' | 'header' | 'set' | 'remove'> = {
+  expected: null,
+  header: '',
+  set: [],
+  remove: [],
+};
+
 export interface RawLaneChange {
   readonly market: string;
   /** Its header; empty: none yet. */

@@ -7,6 +7,7 @@ import type {
   AskedTarget,
 } from '../../core/approvals/question.ts';
 import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
+import { parsedJson } from '../read-json.ts';
 
 /** What people were asked, as it stands in Redis: where others may write, so nothing nested is taken on trust. */
 
@@ -74,11 +75,7 @@ export function parseApprovals(value: unknown): Approvals {
 }
 
 function isStageKey(written: string): boolean {
-  try {
-    const parts: unknown = JSON.parse(written);
-    const kinds = Array.isArray(parts) ? parts.map((part) => typeof part) : [];
-    return kinds.join() === 'string,string,string,number,number';
-  } catch {
-    return false;
-  }
+  const parts = parsedJson(written);
+  const kinds = Array.isArray(parts) ? parts.map((part) => typeof part) : [];
+  return kinds.join() === 'string,string,string,number,number';
 }

@@ -5,15 +5,11 @@ import type { Mirror, MirrorSource } from '../mirror/mirror.ts';
 import type { ReadMirror } from '../mirror/read-mirror.ts';
 import {
   type Backend,
-  type HistoryRange,
   isDecision,
   type RawBatch,
   type RawCommitReply,
-  type RawRecord,
   type RawRequest,
-  type RawSample,
   type RawView,
-  type RecordRange,
   STAMP_LENGTH,
 } from './account-backend.ts';
 import { type BucketImage, MemoryBackend } from './backend-memory.ts';
@@ -50,6 +46,14 @@ export interface StandbyOptions {
  */
 export class StandbyBackend implements Backend {
   readonly leases: LaneLeases;
+  readonly makeDue: Backend['makeDue'] = (...args) => this.#use((backend) => backend.makeDue(...args));
+  readonly holdDue: Backend['holdDue'] = (...args) => this.#use((backend) => backend.holdDue(...args));
+  readonly fields: Backend['fields'] = (...args) => this.#use((backend) => backend.fields(...args));
+  readonly records: Backend['records'] = (...args) => this.#use((backend) => backend.records(...args));
+  readonly file: Backend['file'] = (...args) => this.#use((backend) => backend.file(...args));
+  readonly fileHashes: Backend['fileHashes'] = (...args) =>
+    this.#use((backend) => backend.fileHashes(...args));
+  readonly history: Backend['history'] = (...args) => this.#use((backend) => backend.history(...args));
   readonly unattached = new Unattached();
   readonly #options: StandbyOptions;
   readonly #images: readonly StandbyImage[] = Array.from({ length: BUCKETS }, blankImage);
@@ -345,39 +349,11 @@ export class StandbyBackend implements Backend {
     await this.#mirror?.processChanged();
   }
 
-  makeDue(index: number, accountId: string, inMs: number): Promise<void> {
-    return this.#use((backend) => backend.makeDue(index, accountId, inMs));
-  }
-
-  holdDue(index: number, accountIds: readonly string[], inMs: number): Promise<void> {
-    return this.#use((backend) => backend.holdDue(index, accountIds, inMs));
-  }
-
-  fields(index: number, accountId: string): Promise<ReadonlyMap<string, string>> {
-    return this.#use((backend) => backend.fields(index, accountId));
-  }
-
   async forget(index: number, accountId: string): Promise<void> {
     await this.#use((backend) => backend.forget(index, accountId));
     this.#image(index).accounts.delete(accountId);
     this.unattached.delete(accountId);
     await this.#mirror?.forget(accountId);
-  }
-
-  records(index: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]> {
-    return this.#use((backend) => backend.records(index, accountId, range));
-  }
-
-  file(index: number, accountId: string, hash: string): Promise<string | null> {
-    return this.#use((backend) => backend.file(index, accountId, hash));
-  }
-
-  fileHashes(index: number, accountId: string): Promise<readonly string[]> {
-    return this.#use((backend) => backend.fileHashes(index, accountId));
-  }
-
-  history(index: number, accountId: string, range: HistoryRange): Promise<readonly RawSample[]> {
-    return this.#use((backend) => backend.history(index, accountId, range));
   }
 
   #noteView(index: number, raw: RawView): void {

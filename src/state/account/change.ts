@@ -3,7 +3,7 @@ import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { type AccountCommit, bucketOf, type DocumentName } from '../../core/ports/state-store.ts';
 import type { AccountState } from '../../core/rules/account-state.ts';
 import { type AppendContext, appendRecords, type ChainEnd, type Draft } from '../audit/audit-chain.ts';
-import type { RawChange, RawLaneChange } from './account-backend.ts';
+import { NOTHING_OF_ACCOUNT, type RawChange, type RawLaneChange } from './account-backend.ts';
 import {
   documentField,
   FOLDED_FIELD,
@@ -55,22 +55,12 @@ export function prepareChange(base: Entry, commit: InternalCommit, context: Chan
     stamp: commit.controls?.stamp ?? null,
   };
   if (isOfLanesAlone(base, commit, drafts.own)) {
-    const raw = { ...NOTHING_OF_REST, ...others };
+    const raw = { ...NOTHING_OF_ACCOUNT, records: [], files: [], history: [], ...others };
     return { base, commit, raw, rest: null };
   }
   const { rest, ...written } = restOf(base, commit, drafts.own, context);
   return { base, commit, raw: { ...written, ...others, expected: base.headerText }, rest };
 }
-
-const NOTHING_OF_REST = {
-  expected: null,
-  header: '',
-  set: [],
-  remove: [],
-  records: [],
-  files: [],
-  history: [],
-};
 
 /** Records by lane; those of the account's own chain are under `undefined`. */
 function sortDrafts({ audit = [], storeRecords = [], lanes }: InternalCommit) {

@@ -8,6 +8,7 @@ import type {
   StoredReadings,
 } from '../../core/ports/state-store.ts';
 import { operatorOrderSchema } from '../controls/operator-schemas.ts';
+import { parsedJson } from '../read-json.ts';
 import { parseApprovals } from './approvals-document.ts';
 import {
   EVALUATION_VERSION,
@@ -58,13 +59,9 @@ export function readDocument<T>(
     return new DocumentError('DOCUMENT_UNREADABLE', document, message);
   };
   if (text.length > MOST_TEXT) throw unreadable(`has ${text.length} characters, more than ${MOST_TEXT}`);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw unreadable('is not JSON');
-  }
-  const version = (value as { readonly version?: unknown } | null)?.version;
+  const value = parsedJson(text) as { readonly version?: unknown } | null | undefined;
+  if (value === undefined) throw unreadable('is not JSON');
+  const version = value?.version;
   if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 1) {
     throw unreadable('bears no version');
   }

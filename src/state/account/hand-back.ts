@@ -5,6 +5,7 @@ import type { EpochStart } from '../../core/ports/state-store.ts';
 import { mergeControls } from '../controls/controls-text.ts';
 import {
   type Backend,
+  NOTHING_OF_ACCOUNT,
   type RawAccount,
   type RawChange,
   type RawLaneChange,
@@ -234,23 +235,19 @@ interface PartScene {
   readonly isOlder: boolean;
 }
 
-const NOTHING: Pick<RawChange, 'expected' | 'header' | 'set' | 'remove'> = {
-  expected: null,
-  header: '',
-  set: [],
-  remove: [],
-};
-
 /** The documents, under the account's header. `lanesFollow`: the chains of all lanes continue. */
-function ownPart({ there, before, held, settle, isOlder }: PartScene, lanesFollow: boolean): typeof NOTHING {
+function ownPart(
+  { there, before, held, settle, isOlder }: PartScene,
+  lanesFollow: boolean,
+): typeof NOTHING_OF_ACCOUNT {
   const stored = there.get(HEADER_FIELD) ?? '';
   const header = held.fields.get(HEADER_FIELD) ?? '';
-  if (header === '' || header === stored) return NOTHING;
-  if (header === before.get(HEADER_FIELD) && !isOlder) return NOTHING;
+  if (header === '' || header === stored) return NOTHING_OF_ACCOUNT;
+  if (header === before.get(HEADER_FIELD) && !isOlder) return NOTHING_OF_ACCOUNT;
   const isSame = isSameChain(stored, before.get(HEADER_FIELD) ?? '');
   const inbox = isOlder || isSame ? undefined : inboxOfBoth(held.fields, there, before);
   const way = settle(undefined, isSame && lanesFollow, isSame || inbox !== undefined);
-  if (way === 'yields') return NOTHING;
+  if (way === 'yields') return NOTHING_OF_ACCOUNT;
   // How far lanes were folded belongs to the chain that stands there.
   const isTaken = (field: string): boolean =>
     isDocument(field) && (way === 'continues' || field !== FOLDED_FIELD);

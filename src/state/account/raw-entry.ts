@@ -31,21 +31,17 @@ export function contradiction({ accountId, version }: StoredAccount): CommitResu
   };
 }
 
-/** Where the chains of an account's audit trail end, and which records there are, by its state. */
-export interface Trail {
-  readonly header: Header;
-  readonly lastNumber: number;
-  /** By market. */
-  readonly lanes: ReadonlyMap<string, ChainHead>;
-}
+export type Trail = NonNullable<ReturnType<typeof trailOf>>;
 
-export function trailOf(fields: ReadonlyMap<string, string>): Trail | undefined {
+/** Where the chains of an account's audit trail end, those of lanes by market, and which records there are, by its state. */
+export function trailOf(fields: ReadonlyMap<string, string>) {
   const header = readHeader(fields.get(HEADER_FIELD) ?? '');
   if (!('writer' in header)) return undefined;
   const tally = fields.get(TALLY_FIELD);
   const lastNumber = tally === undefined ? header.seq : readTally(tally).lastNumber;
-  const lanes = [...laneHeadersOf(fields)].map(
-    ([market, { seq, head: hash }]) => [market, { seq, hash }] as const,
-  );
+  const lanes = [...laneHeadersOf(fields)].map(([market, { seq, head: hash }]): [string, ChainHead] => [
+    market,
+    { seq, hash },
+  ]);
   return { header, lastNumber, lanes: new Map(lanes.sort(([a], [b]) => (a < b ? -1 : 1))) };
 }

@@ -2,6 +2,7 @@ import type { MirroredAccount, MirroredProcess, MirroredSegment } from '../mirro
 import type { RawBatch, RawChange, RawCommitReply, RawView } from './account-backend.ts';
 import { type BucketImage, type HeldAccount, type MemoryBackend, writeFields } from './backend-memory.ts';
 import { HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
+import type { Committed } from './settle-change.ts';
 
 /** What this process last knew of a bucket of the shared store. */
 export interface StandbyImage {
@@ -96,12 +97,7 @@ export function noteCommit(image: StandbyImage, batch: RawBatch, reply: RawCommi
   }
 }
 
-interface NotedWith {
-  readonly tally: { readonly before: string; readonly after: string } | null;
-  readonly leftOut: readonly string[];
-}
-
-function noteChange(image: StandbyImage, change: RawChange, { tally, leftOut }: NotedWith): void {
+function noteChange(image: StandbyImage, change: RawChange, { tally, leftOut }: Committed): void {
   const { accountId } = change;
   const fields = image.accounts.get(accountId) ?? new Map<string, string>();
   image.accounts.set(accountId, fields);

@@ -14,6 +14,7 @@ import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { Conceal } from '../../core/redaction/conceal.ts';
 import { canonicalJson, orderedJson } from '../../core/text/canonical-json.ts';
 import type { RawRecord, RawText } from '../account/account-backend.ts';
+import { parsedJson } from '../read-json.ts';
 import { sha256Hex } from '../sha256.ts';
 
 /** Where a chain ends, and what has been counted since. */
@@ -145,23 +146,16 @@ export async function restoreInputs(
 }
 
 function inputsOf(text: string, seq: number): DecisionInputs {
-  try {
-    const inputs = JSON.parse(text) as DecisionInputs;
-    if (typeof inputs.snapshot.sources === 'object') return inputs;
-  } catch {
-    // The same words below.
-  }
+  const inputs = parsedJson(text) as DecisionInputs | null | undefined;
+  const snapshot = inputs?.snapshot as Partial<DecisionInputs['snapshot']> | null | undefined;
+  if (inputs && typeof snapshot?.sources === 'object') return inputs;
   throw new AuditInputsError(`the inputs of audit record ${seq} cannot be read`);
 }
 
 /** Throws an AuditFormatError for a record of a form that this program does not know. */
 export function readRecord(accountId: string, { number, text, hash }: RawRecord): ChainedRecord {
-  let record: AuditRecord;
-  try {
-    record = JSON.parse(text) as AuditRecord;
-  } catch {
-    throw new AuditFormatError(accountId, number, 'unknown (not JSON)');
-  }
+  const record = parsedJson(text) as AuditRecord | undefined;
+  if (record === undefined) throw new AuditFormatError(accountId, number, 'unknown (not JSON)');
   const form = strangeForm(record);
   if (form !== undefined) throw new AuditFormatError(accountId, number, form);
   return { number, record, hash, text };

@@ -1,6 +1,7 @@
 import type { AuditRecord, DecisionInputs, StoredDecision } from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
+import { parsedJson } from '../read-json.ts';
 import { sha256Hex } from '../sha256.ts';
 import { restoreInputs } from './audit-chain.ts';
 import { broken, TrailVerifier } from './audit-verify.ts';
@@ -69,12 +70,7 @@ export async function verifyAuditFile(
 
 /** Attachments are other JSON: readings and rules. */
 function recordOf(text: string): AuditRecord | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const isRecord = ['seq', 'previous', 'accountId', 'content', 'epoch'].every((name) => name in value);
   return isRecord ? (value as AuditRecord) : undefined;

@@ -12,12 +12,6 @@ export const RECORD_PAGE = 500;
 const COMMIT_ATTEMPTS = 20;
 const NOTHING: PruneResult = { pruned: 0, lastNumber: 0, exportSha256: null };
 
-export interface Pruning {
-  readonly result: PruneResult;
-  /** Afterwards. */
-  readonly account: StoredAccount;
-}
-
 export type PruneBounds = Omit<PruneRequest, 'exporter'> & { readonly exporter: AuditExporter | null };
 
 /** All records from `from` to `to`, page by page. */
@@ -38,13 +32,16 @@ export async function* recordsBetween(
   }
 }
 
-/** Exports the oldest records, then removes them with the commit that chains the checkpoint which stands for them. */
+/**
+ * Exports the oldest records, then removes them with the commit that chains the checkpoint which stands for them. Resolves
+ * to the account afterwards, too.
+ */
 export async function pruneChain(
   store: AccountStore,
   backend: Backend,
   accountId: string,
   bounds: PruneBounds,
-): Promise<Pruning> {
+): Promise<{ readonly result: PruneResult; readonly account: StoredAccount }> {
   let account = await loaded(store, accountId);
   const trail = await store.trailOf(accountId);
   if (trail === undefined) return { result: NOTHING, account };

@@ -7,6 +7,7 @@ import {
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import type { RawText } from '../account/account-backend.ts';
+import { parsedJson } from '../read-json.ts';
 import { sha256Hex } from '../sha256.ts';
 import { strangeForm } from './audit-chain.ts';
 
@@ -86,12 +87,8 @@ export class TrailVerifier {
     if (sha256Hex(text) !== hash) {
       return broken(seqOf(text) ?? next, 'hash', 'its text does not have the hash beside it', marketIn(text));
     }
-    let record: AuditRecord;
-    try {
-      record = JSON.parse(text) as AuditRecord;
-    } catch {
-      return broken(next, 'form', 'it is not JSON');
-    }
+    const record = parsedJson(text) as AuditRecord | undefined;
+    if (record === undefined) return broken(next, 'form', 'it is not JSON');
     if (strangeForm(record) !== undefined) return broken(next, 'form', 'it is not the record it should be');
     const { seq, market } = record;
     const isForeign = record.accountId !== this.#accountId;
@@ -265,10 +262,6 @@ function seqOf(text: string): number | undefined {
 }
 
 function marketIn(text: string): string | undefined {
-  try {
-    const { market } = JSON.parse(text) as { readonly market?: unknown };
-    return typeof market === 'string' ? market : undefined;
-  } catch {
-    return undefined;
-  }
+  const record = parsedJson(text) as { readonly market?: unknown } | null | undefined;
+  return typeof record?.market === 'string' ? record.market : undefined;
 }

@@ -1,5 +1,4 @@
-import type { Redis } from 'ioredis';
-import { prepareScripts, type RedisScript } from '../redis-scripts.ts';
+import { prepareScripts, type RedisScript, type StorePlace } from '../redis-scripts.ts';
 
 /** How far what people say to a bot has been carried out. */
 export interface Cursor {
@@ -52,13 +51,7 @@ const LEAVE: RedisScript = {
 };
 
 /** Shared by all processes with the same prefix. */
-export function createRedisUpdateCursors({
-  redis,
-  prefix,
-}: {
-  readonly redis: Redis;
-  readonly prefix: string;
-}): UpdateCursors {
+export function createRedisUpdateCursors({ redis, prefix }: StorePlace): UpdateCursors {
   const run = prepareScripts(redis, [TAKE, ADVANCE, LEAVE]);
   const keysOf = (bot: string) => [`${prefix}:{bot/${bot}}:turn`, `${prefix}:{bot/${bot}}:cursor`] as const;
   return {

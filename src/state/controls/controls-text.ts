@@ -8,6 +8,7 @@ import {
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
 import { STAMP_LENGTH } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
+import { parsedJson } from '../read-json.ts';
 import { controlSchema } from './operator-schemas.ts';
 
 const VERSION = 1;
@@ -31,19 +32,17 @@ export function readControls(text: string, reader: ControlsReader): Controls {
   if (text === '') return NO_CONTROLS;
   const stamp = text.slice(0, STAMP_LENGTH);
   if (text.length > MOST_TEXT) return { stamp, entries: [unreadable('are too long')] };
-  try {
-    const body = JSON.parse(text.slice(STAMP_LENGTH)) as { version?: unknown; entries?: unknown };
-    if (body.version === VERSION && Array.isArray(body.entries)) {
-      if (body.entries.length > MOST_ENTRIES) return { stamp, entries: [unreadable('are too many')] };
-      return { stamp, entries: body.entries.flatMap((entry: unknown) => readControl(entry, reader)) };
-    }
+  const body = bodyOf(text);
+  if (body === undefined || body === null) return { stamp, entries: [unreadable('are not JSON')] };
+  const { version, entries } = body;
+  if (version !== VERSION || !Array.isArray(entries)) {
     return {
       stamp,
-      entries: [unreadable(`have version ${String(body.version)}, this program reads ${VERSION}`)],
+      entries: [unreadable(`have version ${String(version)}, this program reads ${VERSION}`)],
     };
-  } catch {
-    return { stamp, entries: [unreadable('are not JSON')] };
   }
+  if (entries.length > MOST_ENTRIES) return { stamp, entries: [unreadable('are too many')] };
+  return { stamp, entries: entries.flatMap((entry: unknown) => readControl(entry, reader)) };
 }
 
 export interface SaidControls {
@@ -76,12 +75,13 @@ type Entry = Pick<Control, 'id'>;
 
 function entriesIn(text: string): readonly Entry[] | undefined {
   if (text === '') return [];
-  try {
-    const body = JSON.parse(text.slice(STAMP_LENGTH)) as { version?: unknown; entries?: unknown };
-    return body.version === VERSION && Array.isArray(body.entries) ? body.entries : undefined;
-  } catch {
-    return undefined;
-  }
+  const body = bodyOf(text);
+  return body?.version === VERSION && Array.isArray(body.entries) ? body.entries : undefined;
+}
+
+function bodyOf(text: string) {
+  const body = parsedJson(text.slice(STAMP_LENGTH));
+  return body as { readonly version?: unknown; readonly entries?: unknown } | null | undefined;
 }
 
 function readControl(value: unknown, { trust, onRefused }: ControlsReader): readonly Control[] {

@@ -230,16 +230,13 @@ function whyNot(
   if (question === undefined || !question.asked.some((asked) => asked.revision === revision)) {
     return { kind: 'notAsked' };
   }
-  for (const order of documents.inbox?.orders ?? []) {
-    if (order.kind !== 'answer' || order.questionId !== questionId) continue;
-    const { decision, author, atMs } = order;
-    return { kind: 'answered', decision, author, atMs };
-  }
-  if (isAnswerable(question))
+  const orders = documents.inbox?.orders.filter((order) => order.kind === 'answer') ?? [];
+  const given = orders.find((order) => order.questionId === questionId);
+  if (given === undefined && isAnswerable(question))
     return askedNow(question, revision) === undefined ? { kind: 'over' } : undefined;
-  const { answer } = question;
-  if (answer === undefined || question.state === 'released') return { kind: 'over' };
-  const { decision, author, atMs } = answer;
+  const answered = given ?? (question.state === 'released' ? undefined : question.answer);
+  if (answered === undefined) return { kind: 'over' };
+  const { decision, author, atMs } = answered;
   return { kind: 'answered', decision, author, atMs };
 }
 

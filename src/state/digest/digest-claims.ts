@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { StorePlace } from '../redis-scripts.ts';
 
 /** Settles which of several processes sends a digest. Rejects when the store is lost. */
 export interface DigestClaims {
@@ -17,13 +17,7 @@ const SENT_MS = 48 * 3_600_000;
 const SENT = 'sent';
 
 /** Shared by all processes with the same prefix. `name` has the day in it. */
-export function createRedisDigestClaims({
-  redis,
-  prefix,
-}: {
-  readonly redis: Redis;
-  readonly prefix: string;
-}): DigestClaims {
+export function createRedisDigestClaims({ redis, prefix }: StorePlace): DigestClaims {
   const keyOf = (name: string): string => `${prefix}:{digest}:${name}`;
   return {
     async claim(name, owner) {

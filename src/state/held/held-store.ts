@@ -1,5 +1,4 @@
-import type { Redis } from 'ioredis';
-import { prepareScripts, type RedisScript, wholeNumber } from '../redis-scripts.ts';
+import { prepareScripts, type RedisScript, type StorePlace, wholeNumber } from '../redis-scripts.ts';
 
 /** A text that waits under a name; of one name only the newest is kept, and how many there were. */
 export interface WaitingText {
@@ -51,13 +50,7 @@ return 1`,
 };
 
 /** Shared by all processes with the same prefix; outlives them. */
-export function createRedisHeldStore({
-  redis,
-  prefix,
-}: {
-  readonly redis: Redis;
-  readonly prefix: string;
-}): HeldStore {
+export function createRedisHeldStore({ redis, prefix }: StorePlace): HeldStore {
   const run = prepareScripts(redis, [PUT, DROP]);
   const key = `${prefix}:{held}`;
   return {

@@ -1,6 +1,7 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { FoundUse, LinkUses } from '../../core/controls/signed-link.ts';
+import { readJson } from '../read-json.ts';
+import type { StorePlace } from '../redis-scripts.ts';
 
 /** Longer than what a link does takes; who dies at it lets others try after it. */
 const TAKEN_MS = 30_000;
@@ -16,13 +17,12 @@ export function createRedisLinkUses({
   redis,
   prefix,
   nowMs,
-}: {
-  readonly redis: Redis;
-  readonly prefix: string;
-  readonly nowMs: () => number;
-}): LinkUses {
+}: StorePlace & { readonly nowMs: () => number }): LinkUses {
   const keyOf = (id: string): string => `${prefix}:{link}:${id}`;
-  const find = async (id: string): Promise<FoundUse | undefined> => useIn(await redis.get(keyOf(id)));
+  const find = async (id: string): Promise<FoundUse | undefined> => {
+    const text = await redis.get(keyOf(id));
+    return text === null ? undefined : (readJson(stored, text) ?? UNKNOWN);
+  };
   return {
     find,
     async take(id, use) {
@@ -42,15 +42,6 @@ export function createRedisLinkUses({
 
 /** It ended between two looks, or is not ours. */
 const UNKNOWN: FoundUse = { author: 'somebody', atMs: 0, isDone: false };
-
-function useIn(text: string | null): FoundUse | undefined {
-  if (text === null) return undefined;
-  try {
-    return stored.safeParse(JSON.parse(text)).data ?? UNKNOWN;
-  } catch {
-    return UNKNOWN;
-  }
-}
 
 /** Of one process: for tests, and while Redis is lost. */
 export function createMemoryLinkUses(): LinkUses {

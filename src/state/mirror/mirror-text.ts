@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { OperatorTrust } from '../../core/ports/operator-trust.ts';
@@ -6,6 +5,8 @@ import { BUCKETS } from '../../core/ports/state-store.ts';
 import type { RawRecord } from '../account/account-backend.ts';
 import { MOST_TEXT } from '../account/documents.ts';
 import type { HandedBack } from '../account/hand-back.ts';
+import { parsedJson, readJson } from '../read-json.ts';
+import { sha256Hex } from '../sha256.ts';
 
 /** What stands in the files of a mirror. All of it is checked when it is read: others may have written it. */
 
@@ -117,10 +118,10 @@ export function unattachedFile(accountId: string): string {
 }
 
 function nameOf(accountId: string): string {
-  return createHash('sha256').update(accountId).digest('hex').slice(0, 40);
+  return sha256Hex(accountId).slice(0, 40);
 }
 
-type Contents<T> = Omit<T, keyof typeof belongs>;
+export type Contents<T> = Omit<T, keyof typeof belongs>;
 
 /** One line with the seal, where there is a key, and one with the contents. */
 export function writeMirrored(
@@ -159,11 +160,8 @@ function readSealed<T extends { readonly prefix: string; readonly ordinal: numbe
   name: string,
 ): T {
   const [seal = '', line = ''] = written.split('\n', 2);
-  if (line.length > MOST_LINE) throw new MirrorError(`${name} cannot be read: ${tooLong(line)}`);
-  const wanted = owner.trust.recordSeal(line);
-  if (wanted !== undefined && wanted !== seal)
-    throw new MirrorError(`${name} lacks the seal of operators.key`);
-  const read = schema.safeParse(parsed(line));
+  requireSealed(owner, [seal, line], name, '');
+  const read = schema.safeParse(parsedJson(line));
   if (!read.success) {
     const [issue] = read.error.issues;
     throw new MirrorError(`${name} cannot be read: ${issue?.path.join('.')} ${issue?.message}`);
@@ -173,12 +171,14 @@ function readSealed<T extends { readonly prefix: string; readonly ordinal: numbe
   throw new MirrorError(`${name} is of another process (redis.prefix ${prefix}, --instance ${ordinal})`);
 }
 
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+type SealedLine = readonly [seal: string, line: string];
+
+/** `at`: where in the file, as it begins the words about the line. @throws MirrorError */
+function requireSealed({ trust }: MirrorOwner, [seal, line]: SealedLine, name: string, at: string): void {
+  if (line.length > MOST_LINE) throw new MirrorError(`${name} cannot be read: ${at}${tooLong(line)}`);
+  const wanted = trust.recordSeal(line);
+  if (wanted !== undefined && wanted !== seal)
+    throw new MirrorError(`${name} lacks the seal of operators.key`);
 }
 
 export function writeSegment(owner: MirrorOwner, { records, files }: MirroredSegment): string {
@@ -202,13 +202,8 @@ export async function readSegment(
   let number = 0;
   for (const [seal, line] of sealedLines(written)) {
     number += 2;
-    if (line.length > MOST_LINE)
-      throw new MirrorError(`${name} cannot be read: line ${number}: ${tooLong(line)}`);
-    const wanted = owner.trust.recordSeal(line);
-    if (wanted !== undefined && wanted !== seal) {
-      throw new MirrorError(`${name} lacks the seal of operators.key`);
-    }
-    const { data } = recordSchema.safeParse(parsed(line));
+    requireSealed(owner, [seal, line], name, `line ${number}: `);
+    const data = readJson(recordSchema, line);
     if (data === undefined) throw new MirrorError(`${name} cannot be read: line ${number}`);
     if ('file' in data) files.set(data.hash, data.file);
     else records.set(data.number, data);
@@ -221,7 +216,7 @@ export async function readSegment(
 }
 
 /** Seal and contents of each pair of lines that is whole. */
-function* sealedLines(written: string): Generator<readonly [seal: string, line: string]> {
+function* sealedLines(written: string): Generator<SealedLine> {
   for (let from = 0; ; ) {
     const middle = written.indexOf('\n', from);
     const end = middle === -1 ? -1 : written.indexOf('\n', middle + 1);

@@ -2,6 +2,7 @@ import type { Timers } from '../../core/ports/clock.ts';
 import type { MirrorPlace } from './mirror-place.ts';
 import {
   accountFile,
+  type Contents,
   MirrorError,
   type MirroredAccount,
   type MirroredProcess,
@@ -14,8 +15,6 @@ import {
   writeMirrored,
   writeSegment,
 } from './mirror-text.ts';
-
-type Contents<T> = Omit<T, 'version' | 'prefix' | 'ordinal'>;
 
 /** Where a mirror takes what it writes, as it is at that moment. */
 export interface MirrorSource {
@@ -80,20 +79,18 @@ export class Mirror {
 
   /** What the account has is written next. Resolves when it stands there, or is not waited for any longer. */
   async changed(accountId: string): Promise<void> {
-    if (this.#isClosed) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#lazy.delete(accountId);
-    this.#urgent.set(accountId, [...(this.#urgent.get(accountId) ?? []), resolve]);
-    await this.#written(promise);
+    await this.#written((resolve) => {
+      this.#lazy.delete(accountId);
+      this.#urgent.set(accountId, [...(this.#urgent.get(accountId) ?? []), resolve]);
+    });
   }
 
   /** The same for store epochs, controls, and whether the process is alone. */
   async processChanged(): Promise<void> {
-    if (this.#isClosed) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#processWaiters.push(resolve);
-    this.#isProcessDue = true;
-    await this.#written(promise);
+    await this.#written((resolve) => {
+      this.#processWaiters.push(resolve);
+      this.#isProcessDue = true;
+    });
   }
 
   /** Nothing was decided: it is written when there is time. */
@@ -139,9 +136,12 @@ export class Mirror {
     }
   }
 
-  async #written(written: Promise<void>): Promise<void> {
+  async #written(ask: (resolve: () => void) => void): Promise<void> {
+    if (this.#isClosed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ask(resolve);
     this.#write();
-    if (this.#isFailing || (await this.#inTime(written))) return;
+    if (this.#isFailing || (await this.#inTime(promise))) return;
     this.#failed(new Error(`writing takes longer than ${WAIT_MS} ms`));
   }
 

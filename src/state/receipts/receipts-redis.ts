@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import {
   DELIVERY_FAILURES,
@@ -7,7 +6,15 @@ import {
   type Receipts,
   type ThreadHold,
 } from '../../core/ports/delivery.ts';
-import { LUA_NOW, pairsOf, prepareScripts, type RedisScript, wholeNumber } from '../redis-scripts.ts';
+import { readJson } from '../read-json.ts';
+import {
+  LUA_NOW,
+  pairsOf,
+  prepareScripts,
+  type RedisScript,
+  type StorePlace,
+  wholeNumber,
+} from '../redis-scripts.ts';
 import { sha256Hex } from '../sha256.ts';
 import { KEEP_RECEIPTS_MS } from './receipts-memory.ts';
 
@@ -43,10 +50,7 @@ return 0`,
 
 const FIELD = 'm:';
 
-export interface RedisReceiptOptions {
-  /** Stays the caller's. */
-  readonly redis: Redis;
-  readonly prefix: string;
+export interface RedisReceiptOptions extends StorePlace {
   /** How long a thread is remembered after it was last used, milliseconds. */
   readonly keepMs?: number;
 }
@@ -80,7 +84,7 @@ export function createRedisReceiptStore(options: RedisReceiptOptions): ReceiptSt
 /** What is no receipt is left out: its message is then sent, at worst a second time. */
 function receiptsOf(fields: readonly (readonly [string, string])[]): Receipts {
   const found = fields.flatMap(([field, text]): readonly [string, Receipt][] => {
-    const receipt = field.startsWith(FIELD) ? receiptOf(text) : undefined;
+    const receipt = field.startsWith(FIELD) ? readJson(receiptSchema, text) : undefined;
     return receipt === undefined ? [] : [[field.slice(FIELD.length), receipt]];
   });
   return Object.fromEntries(found);
@@ -103,11 +107,3 @@ const receiptSchema = z.discriminatedUnion('kind', [
     words: z.string().max(4_000),
   }),
 ]) satisfies z.ZodType<Receipt>;
-
-function receiptOf(text: string): Receipt | undefined {
-  try {
-    return receiptSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}

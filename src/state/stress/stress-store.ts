@@ -1,6 +1,7 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { StoredStress } from '../../core/view/stress-result.ts';
+import { readJson } from '../read-json.ts';
+import type { StorePlace } from '../redis-scripts.ts';
 
 /** Where the outcome of stress tests is kept, and who runs which is settled. Rejects when Redis is lost. */
 export interface StressStore {
@@ -17,17 +18,13 @@ export interface StressStore {
 const CLAIM_MS = 3_600_000;
 
 /** Shared by all processes with the same prefix. */
-export function createRedisStressStore(place: {
-  readonly redis: Redis;
-  readonly prefix: string;
-}): StressStore {
-  const { redis, prefix } = place;
+export function createRedisStressStore({ redis, prefix }: StorePlace): StressStore {
   const key = `${prefix}:{stress}:latest`;
   const claimKey = (run: string): string => `${prefix}:{stress}:run:${run}`;
   return {
     async read() {
       const text = await redis.get(key);
-      return text === null ? undefined : parseStored(text);
+      return text === null ? undefined : readJson(storedSchema, text);
     },
     async write(stored) {
       await redis.set(key, JSON.stringify(stored));
@@ -52,6 +49,7 @@ const run = {
 };
 const effect = { keptWithout: z.number(), keptWith: z.number() };
 
+/** Nothing is decided by it: what cannot be read is as if it were not there, until the next run. */
 const storedSchema = z.object({
   version: z.literal(1),
   result: z
@@ -86,12 +84,3 @@ const storedSchema = z.object({
   lastRun: z.object(run),
   nextAtMs: moment,
 }) satisfies z.ZodType<StoredStress>;
-
-/** Nothing is decided by it: what cannot be read is as if it were not there, until the next run. */
-function parseStored(text: string): StoredStress | undefined {
-  try {
-    return storedSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
-}

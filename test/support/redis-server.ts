@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import {
+  end,
+  KEEPS_ALL,
+  type Launched,
+  launch,
+  NoRedisServerError,
+  serverProgram,
+  startAnywhere,
+} from '../../src/redis-server/redis-server.ts';
+
+export interface RedisServerOptions {
+  /** Keeps an append-only file, so that a restart finds the data again. */
+  readonly persistent?: boolean;
+  /** Further options of the server, such as `['--maxmemory', '50mb']`. */
+  readonly args?: readonly string[];
+}
+
+/** A private Redis server on loopback that can be killed and held. */
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  /** Ends it at once, as a power cut would. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data after `kill`. */
+  start(): Promise<void>;
+  /** Holds it (SIGSTOP): connections stay open and nothing answers. */
+  pause(): void;
+  resume(): void;
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>;
+}
+
+/** @throws NoRedisServerError (code no-redis-server), or an error with what the server said when it does not start. */
+export async function startRedisServer(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const program = serverProgram();
+  if (program === undefined) throw new NoRedisServerError();
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-redis-'));
+  const args = [...(options.persistent === true ? KEEPS_ALL : []), ...(options.args ?? [])];
+  const start = (port: number): Promise<Launched> => launch(program, port, folder, args);
+  const removeFolder = () => rm(folder, { recursive: true, force: true });
+  let running = await startAnywhere(start).catch(async (error: unknown) => {
+    await removeFolder();
+    throw error;
+  });
+  const { port } = running;
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill: () => end(running, 'SIGKILL'),
+    async start() {
+      running = await start(port);
+    },
+    pause: () => void running.child.kill('SIGSTOP'),
+    resume: () => void running.child.kill('SIGCONT'),
+    stop: async () => {
+      running.child.kill('SIGCONT');
+      await end(running, 'SIGTERM');
+      await removeFolder();
+    },
+  };
+}
