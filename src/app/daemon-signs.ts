@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import type { Timers } from '../core/ports/clock.ts';
+import { parseJson } from '../exchange/call/parse-json.ts';
 
 /** Others may have written it. */
 const signSchema = z.object({
@@ -77,15 +78,7 @@ export async function showSign(parts: SigningParts): Promise<() => Promise<void>
 export async function readSigns(redis: Redis, prefix: string): Promise<readonly DaemonSign[]> {
   const texts = (await redis.eval(READ, 2, ...keysOf(prefix))) as readonly (string | null)[];
   return texts.flatMap((text) => {
-    const read = signSchema.safeParse(parsed(text ?? ''));
+    const read = signSchema.safeParse(parseJson(text ?? '')?.value);
     return read.success ? [read.data] : [];
   });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

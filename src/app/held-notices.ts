@@ -3,6 +3,7 @@ import type { HeldNotice, HeldNotices } from '../core/ports/delivery.ts';
 import { asUnproven } from '../core/ports/notifier.ts';
 import type { OperatorTrust } from '../core/ports/operator-trust.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
+import { parseJson } from '../exchange/call/parse-json.ts';
 import { notifyJobSchema } from '../queues/payloads.ts';
 import type { HeldStore, WaitingText } from '../state/held/held-store.ts';
 
@@ -24,7 +25,7 @@ const schema = z.object({
 /** Notices as texts, sealed like those in the queue: somebody else's is told as such. */
 export function heldNotices({ store, operators, telemetry }: HeldParts): HeldNotices {
   const readHeld = ({ name, atMs, text, count }: WaitingText): readonly HeldNotice[] => {
-    const written = parsed(text);
+    const written = parseJson(text)?.value;
     const read = schema.safeParse(written);
     // Another version may know how to read it.
     if (!read.success) return [];
@@ -55,7 +56,7 @@ type Named = Pick<HeldNotice, 'channel' | 'notice'>;
 /** Of names as they are stored: of a channel and a notice. */
 export function countHeld(names: readonly string[]): number {
   const keys = names.flatMap((name) => {
-    const named = parsed(name);
+    const named = parseJson(name)?.value;
     return Array.isArray(named) && named.length === 2 ? [String(named[1])] : [];
   });
   return new Set(keys).size;
@@ -74,12 +75,4 @@ const LATEST_MS = 8.64e15;
 
 function timeOf({ notice: { atMs } }: Named): number {
   return Math.max(0, Math.floor(atMs));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -78,6 +78,18 @@ export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectP
   };
 }
 
+/** For a connection that is made once, with its first command, and asks little. */
+export function singleAttempt(timeoutMs: number) {
+  return {
+    lazyConnect: true,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  };
+}
+
 /**
  * Without Sentinels or a cluster there is only the one server to wait for. With them a connection that has hung is given up:
  * another server may be the primary by now. (The look-up of a cluster's node pauses like that of Sentinels.)
