@@ -5,6 +5,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { DepositCustomer, ExchangeError, FiatDeposit } from '../../core/ports/exchange.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
 import type { DepositDesk, TopUpOrder, TopUpOutcome } from '../../web/sources.ts';
+import { revealed } from '../revealed.ts';
 
 /** What an account needs for deposit links. */
 export interface DepositAccess {
@@ -57,7 +58,7 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
           amount: order.amount,
           uniqueId,
           ...settings.links,
-          ...(settings.customer === undefined ? {} : { customer: revealed(settings.customer) }),
+          ...(settings.customer === undefined ? {} : { customer: customerOf(settings.customer) }),
         },
         { timeoutMs: TIMEOUT_MS },
       );
@@ -133,22 +134,8 @@ function fieldWords(name: string, words: readonly string[]): string {
   return FIELDS.has(field) ? `${field}: ${words.join(', ')}` : `${field}: not taken`;
 }
 
-function revealed({ address, ...person }: PersonalData): DepositCustomer {
-  const { firstName, lastName, email, birthDate } = person;
-  const { line1, line2, city, zipCode, countryCode } = address;
-  return {
-    firstName: firstName.reveal(),
-    lastName: lastName.reveal(),
-    email: email.reveal(),
-    birthDate: birthDate.reveal(),
-    address: {
-      line1: line1.reveal(),
-      ...(line2 === undefined ? {} : { line2: line2.reveal() }),
-      city: city.reveal(),
-      zipCode: zipCode.reveal(),
-      countryCode: countryCode.reveal(),
-    },
-  };
+function customerOf({ address, ...person }: PersonalData): DepositCustomer {
+  return { ...revealed(person), address: revealed(address) };
 }
 
 /** Workers commit once per poll; more conflicts than this in a row are no accident. */
