@@ -63,12 +63,8 @@ export function workerConnection(target: RedisTarget, pause: ReconnectPause = re
   };
 }
 
-export function producerConnection(target: RedisTarget): RedisOptions {
-  return promptConnection(target, reconnectPause);
-}
-
 /** For calls that must be answered at once or fail. */
-export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectPause) {
+export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectPause = reconnectPause) {
   return {
     ...target,
     ...reconnecting(target, reconnectPause, SILENCE_MS),
