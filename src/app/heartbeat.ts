@@ -1,6 +1,6 @@
 import type { CompiledHeartbeat } from '../config/heartbeat.ts';
 import type { Secret } from '../config/secret.ts';
-import type { Readiness } from '../web/server.ts';
+import type { Readiness } from '../web/sources.ts';
 import type { Base } from './open-base.ts';
 
 export interface HeartbeatParts extends Pick<Base, 'clock' | 'telemetry'> {

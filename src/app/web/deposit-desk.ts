@@ -4,7 +4,7 @@ import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DepositCustomer, ExchangeError, FiatDeposit } from '../../core/ports/exchange.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
-import type { DepositDesk, TopUpOrder, TopUpOutcome } from '../../web/sources.ts';
+import type { DepositDesk, TopUpOutcome } from '../../web/sources.ts';
 import { revealed } from '../revealed.ts';
 
 /** What an account needs for deposit links. */
@@ -43,8 +43,9 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
       const { settings, deposit } = access;
       // Never used before, so that a try whose answer was lost does no harm (specification 4.1, unique_id).
       const uniqueId = `${settings.uniqueIdPrefix}-${randomUUID()}`;
-      const about = detailOf(order, settings, uniqueId);
-      const asked = `a deposit link for ${order.amount} ${order.ticker} was asked for by ${order.author}`;
+      const { subject, ticker, amount, author } = order;
+      const about = { subject, ticker, amount, author, provider: settings.provider, uniqueId };
+      const asked = `a deposit link for ${amount} ${ticker} was asked for by ${author}`;
       try {
         await note(order.accountId, noteOf(clock, 'topUpAsked', asked, about));
       } catch {
@@ -53,9 +54,9 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
       }
       const outcome = await deposit.link(
         {
-          ticker: order.ticker,
+          ticker,
           provider: settings.provider,
-          amount: order.amount,
+          amount,
           uniqueId,
           ...settings.links,
           ...(settings.customer === undefined ? {} : { customer: customerOf(settings.customer) }),
@@ -70,14 +71,6 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
       return result;
     },
   };
-}
-
-function detailOf(
-  { subject, ticker, amount, author }: TopUpOrder,
-  { provider }: CompiledDepositLink,
-  uniqueId: string,
-): Readonly<Record<string, string>> {
-  return { subject, ticker, amount, author, provider, uniqueId };
 }
 
 function noteOf(

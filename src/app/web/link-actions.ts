@@ -28,15 +28,15 @@ type LinkActions = {
 
 /** What the link of any kind shows and does. */
 export function linkActions(parts: LinkParts): (target: LinkTarget) => LinkAction<LinkTarget> {
+  const acknowledging = <T extends Acknowledge>(
+    find: (parts: LinkParts, target: T) => Promise<readonly Open[]>,
+  ): LinkAction<T> => ({
+    look: async (target) => lookAt(await find(parts, target), target),
+    use: async (target, author) => await acknowledge(parts, await find(parts, target), author),
+  });
   const actions: LinkActions = {
-    acknowledge: {
-      look: async (target) => lookAt(await episodesOf(parts, target), target),
-      use: async (target, author) => await acknowledge(parts, await episodesOf(parts, target), author),
-    },
-    acknowledgeAll: {
-      look: async (target) => lookAt(await episodesUntil(parts, target), target),
-      use: async (target, author) => await acknowledge(parts, await episodesUntil(parts, target), author),
-    },
+    acknowledge: acknowledging(episodesOf),
+    acknowledgeAll: acknowledging(episodesUntil),
     answer: answerLinks(parts),
   };
   return ({ kind }) => actions[kind];
