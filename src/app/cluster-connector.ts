@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis } from 'ioredis';
 import type { RedisHost } from '../config/redis-address.ts';
-import type { ReconnectPause, TlsTexts } from '../queues/connection.ts';
+import { type ReconnectPause, singleAttempt, type TlsTexts } from '../queues/connection.ts';
 import { FollowingStreams } from './following-streams.ts';
 
 /** No node of the cluster names a server for the slot; the message says why and names no password. */
@@ -141,31 +141,18 @@ type Answer =
   | { readonly kind: 'refused'; readonly why: string; readonly isAway: boolean };
 
 async function ask({ host, port }: RedisHost, place: ClusterPlace): Promise<Answer> {
-  const { username, password, family, tls } = place;
-  const redis = new Redis({
-    host,
-    port,
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(family === undefined ? {} : { family }),
-    ...(tls === undefined ? {} : { tls }),
-    lazyConnect: true,
-    connectTimeout: ASK_TIMEOUT_MS,
-    commandTimeout: ASK_TIMEOUT_MS,
-    enableReadyCheck: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  });
+  const { nodes: _nodes, key, ...access } = place;
+  const redis = new Redis({ host, port, ...access, ...singleAttempt(ASK_TIMEOUT_MS) });
   let first: NodeJS.ErrnoException | undefined;
   redis.on('error', (error: NodeJS.ErrnoException) => {
     first ??= error;
   });
   try {
     await redis.connect();
-    const slot = Number(await redis.call('CLUSTER', 'KEYSLOT', place.key));
+    const slot = Number(await redis.call('CLUSTER', 'KEYSLOT', key));
     return readSlots((await redis.call('CLUSTER', 'SLOTS')) as readonly unknown[], slot, { host, port });
   } catch (error) {
-    return refusalOf(first ?? (error as NodeJS.ErrnoException), tls !== undefined);
+    return refusalOf(first ?? (error as NodeJS.ErrnoException), place.tls !== undefined);
   } finally {
     redis.disconnect();
   }
@@ -194,18 +181,16 @@ const AWAY =
   /^(?:ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|EPIPE|connect ETIMEDOUT|Command timed out|Connection is closed|LOADING)/;
 
 function refusalOf({ code, message }: NodeJS.ErrnoException, hasTls: boolean): Answer {
+  const refused = (why: string, isAway: boolean): Answer => ({ kind: 'refused', why, isAway });
   if (message.includes('cluster support disabled')) {
-    const why = 'it is no node of a Redis Cluster (a single server: redis:// or rediss://)';
-    return { kind: 'refused', why, isAway: false };
+    return refused('it is no node of a Redis Cluster (a single server: redis:// or rediss://)', false);
   }
   if (code === 'ECONNRESET' && !hasTls) {
-    const why = `${code} (does it speak TLS only? then rediss+cluster://)`;
-    return { kind: 'refused', why, isAway: true };
+    return refused(`${code} (does it speak TLS only? then rediss+cluster://)`, true);
   }
   if (code !== undefined && /CERT|SIGNATURE|SSL/.test(code)) {
-    const why = `${message} (redis.ca names an authority of your own)`;
-    return { kind: 'refused', why, isAway: false };
+    return refused(`${message} (redis.ca names an authority of your own)`, false);
   }
   const why = code ?? message;
-  return { kind: 'refused', why, isAway: AWAY.test(why) };
+  return refused(why, AWAY.test(why));
 }

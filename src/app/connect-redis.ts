@@ -66,7 +66,7 @@ export async function connectRedis(target: RedisTarget, options: ConnectOptions)
   }
   const words = `the Redis server cannot be used: ${problem.why}`;
   if (!mayBeLost || !problem.isAway) throw new RedisUnusableError(words);
-  const waiting = new Redis(promptConnection(target, reconnectPause));
+  const waiting = new Redis(promptConnection(target));
   waiting.on('error', onError);
   return { redis: waiting, lost: words };
 }

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { ConfigChange } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { Clock, Random } from '../core/ports/clock.ts';
@@ -9,13 +8,10 @@ import { currentConcealer } from '../core/redaction/conceal.ts';
 import { systemClock, systemTimers } from '../exchange/system-clock.ts';
 import { PollGuard } from '../pipeline/poll/poll-account.ts';
 import type { LaneTime } from '../pipeline/shared-time.ts';
-import type { Queues } from '../queues/producers.ts';
 import type { RunningWorker } from '../queues/worker.ts';
-import type { State } from '../state/state.ts';
 import { createRedisStressStore } from '../state/stress/stress-store.ts';
 import { auditConfig } from './audit-config.ts';
 import { ConfigWatch, loadOrThrow, markOf, problemWords, type ReloadResult } from './config-watch.ts';
-import type { ConfiguredAccounts } from './configured-accounts.ts';
 import { orLostAtStart } from './connect-redis.ts';
 import type { DigestSchedule } from './digest/digest-schedule.ts';
 import { openDigest } from './digest/open-digest.ts';
@@ -60,12 +56,7 @@ export interface DaemonOptions {
   readonly strictRedis?: boolean;
 }
 
-export interface Daemon {
-  readonly instance: string;
-  readonly state: State;
-  readonly accounts: ConfiguredAccounts;
-  readonly queues: Queues;
-  readonly redis: Redis;
+export interface Daemon extends Pick<Base, 'instance' | 'state' | 'accounts' | 'queues' | 'redis'> {
   /** The clock that it shares with others by its store. */
   readonly time: LaneTime;
   /** Where its web server is; undefined without the role `web`. */

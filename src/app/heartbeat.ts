@@ -1,18 +1,15 @@
 import type { CompiledHeartbeat } from '../config/heartbeat.ts';
 import type { Secret } from '../config/secret.ts';
-import type { Clock } from '../core/ports/clock.ts';
-import type { Telemetry } from '../core/ports/telemetry.ts';
-import type { Readiness } from '../web/server.ts';
+import type { Readiness } from '../web/sources.ts';
+import type { Base } from './open-base.ts';
 
-export interface HeartbeatParts {
+export interface HeartbeatParts extends Pick<Base, 'clock' | 'telemetry'> {
   /** As configured now. */
   readonly settings: () => CompiledHeartbeat | undefined;
   /** What /readyz answers; does not reject. */
   readonly readiness: () => Promise<Readiness>;
   /** Takes secrets out of a text. */
   readonly conceal: (text: string) => string;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 export interface Heartbeat {

@@ -32,14 +32,22 @@ export interface AloneParts {
 
 /** What a process needs that goes on alone: a number that nobody else has, and a mirror. Resolves to what closes both. */
 export async function openAlone(
-  surroundings: AloneSurroundings,
+  { clock, telemetry, ordinal, stateDirectory }: AloneSurroundings,
   { redis, prefix, instance, lost, mirror: configured, state, operators, time }: AloneParts,
 ): Promise<readonly (() => Promise<unknown>)[]> {
-  const { clock, telemetry, ordinal, stateDirectory } = surroundings;
   const backend = state.standby;
   if (backend === undefined) return [];
-  const claim = claimInstance(surroundings, { redis, prefix, instance }, (hasCompany) => {
-    backend.hasCompany = hasCompany;
+  const claim = new InstanceClaim({
+    redis,
+    prefix,
+    instance,
+    ordinal,
+    clock,
+    timers: systemTimers,
+    onCompany: (hasCompany) => {
+      backend.hasCompany = hasCompany;
+    },
+    onTaken: (holder) => telemetry.emit({ kind: 'instanceTaken', ordinal, holder }),
   });
   if (lost === undefined) await claim.take();
   claim.start();
@@ -54,19 +62,4 @@ export async function openAlone(
 
 function placeOf(directory: string, ordinal: number): MirrorPlace & { readonly where: string } {
   return { ...createMirrorDirectory(path.join(directory, `instance-${ordinal}`)), where: directory };
-}
-
-function claimInstance(
-  { clock, telemetry, ordinal }: AloneSurroundings,
-  held: { readonly redis: Redis; readonly prefix: string; readonly instance: string },
-  onCompany: (hasCompany: boolean) => void,
-): InstanceClaim {
-  return new InstanceClaim({
-    ...held,
-    ordinal,
-    clock,
-    timers: systemTimers,
-    onCompany,
-    onTaken: (holder) => telemetry.emit({ kind: 'instanceTaken', ordinal, holder }),
-  });
 }

@@ -61,6 +61,7 @@ export function canGoAlone(roles: readonly string[]): boolean {
 
 /** Everything that runs by itself and is closed last. */
 export interface Base extends Surroundings {
+  /** Names this process among those that share the store. */
   readonly instance: string;
   /** What makes other daemons believe an order by hand that is made here. */
   readonly orderProof: () => OrderProof;

@@ -1,5 +1,4 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
-import { Secret } from '../config/secret.ts';
 import type { LinkSigner } from '../core/controls/signed-link.ts';
 import type { Deliverer, HeldNotices } from '../core/ports/delivery.ts';
 import type { Notifier } from '../core/ports/notifier.ts';
@@ -9,6 +8,7 @@ import type { DelivererOptions } from '../notify/deliverer.ts';
 import type { WriteLog } from '../notify/log-channel.ts';
 import type { Base } from './open-base.ts';
 import type { Replaceable } from './replaceable.ts';
+import { revealed } from './revealed.ts';
 import type { Standby } from './standby.ts';
 
 export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs' | 'quiet'> {
@@ -42,22 +42,10 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
 /** An alert that is not repeated has ended for the Alertmanager after this many reminders. */
 const EXPIRES_AFTER_REMINDERS = 3;
 
-type Revealed<T> = T extends unknown
-  ? { readonly [K in keyof T]: Secret extends T[K] ? string : T[K] }
-  : never;
-
 /** The channels as the notifier takes them, their secrets in the clear: do not keep. */
 export function channelOptions({ channels, notify }: CompiledConfig): readonly ChannelOptions[] {
   const expireAfterMs = EXPIRES_AFTER_REMINDERS * notify.remindEveryMs;
   return channels.map((channel) => ({ ...revealed(channel), expireAfterMs }));
-}
-
-function revealed<T extends object>(channel: T): Revealed<T> {
-  const entries = Object.entries(channel).map(([key, value]): readonly [string, unknown] => [
-    key,
-    value instanceof Secret ? value.reveal() : value,
-  ]);
-  return Object.fromEntries(entries) as Revealed<T>;
 }
 
 export interface NotifierParts {

@@ -1,13 +1,10 @@
-import type { Clock } from '../core/ports/clock.ts';
 import type { Deliverer } from '../core/ports/delivery.ts';
-import type { Telemetry } from '../core/ports/telemetry.ts';
 import type { RunningWorker } from '../queues/worker.ts';
+import type { Base } from './open-base.ts';
 
-export interface ReleaseParts {
+export interface ReleaseParts extends Pick<Base, 'clock' | 'telemetry'> {
   /** It may be replaced when the config changes. */
   readonly deliverer: () => Pick<Deliverer, 'releaseHeld'>;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 const LOOK_EVERY_MS = 10_000;

@@ -1,21 +1,13 @@
 import { appendFile } from 'node:fs/promises';
-import type { Redis } from 'ioredis';
 import { type ChainHead, OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { AuditReader } from '../core/ports/audit-reader.ts';
-import type { Clock } from '../core/ports/clock.ts';
-import type { QueueName, Telemetry } from '../core/ports/telemetry.ts';
-import type { SharedTime } from '../pipeline/shared-time.ts';
-import type { Queues } from '../queues/producers.ts';
+import type { QueueName } from '../core/ports/telemetry.ts';
 import { assertSchedules, removeLeftovers, repairSchedules, type Schedule } from '../queues/schedules.ts';
 import type { ConfigWatch } from './config-watch.ts';
 import { followClock } from './connect-redis.ts';
+import type { Base } from './open-base.ts';
 
-export interface WatchdogParts {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly redis: Redis;
-  readonly queues: Queues;
-  readonly time: SharedTime;
+export interface WatchdogParts extends Pick<Base, 'clock' | 'telemetry' | 'redis' | 'queues' | 'time'> {
   readonly watch: ConfigWatch;
   readonly audit: Pick<AuditReader, 'head'>;
   /** Absent: others see to the schedules. */
@@ -88,20 +80,16 @@ async function tellHeads({ watch, audit, telemetry, clock }: WatchdogParts): Pro
     if (head === undefined) continue;
     const told = { kind: 'auditHead', accountId, head } as const;
     if (headsFile === undefined) telemetry.emit(told);
-    else telemetry.emit({ ...told, ...(await written(headsFile, { accountId, head, atMs: clock.nowMs() })) });
+    else telemetry.emit({ ...told, ...(await written(headsFile, accountId, head, clock.nowMs())) });
   }
-}
-
-interface WrittenHead {
-  readonly accountId: string;
-  readonly head: ChainHead;
-  readonly atMs: number;
 }
 
 /** One line, as `audit verify --head` takes it. What the file does not take is still in the log. */
 async function written(
   file: string,
-  { accountId, head: { seq, hash }, atMs }: WrittenHead,
+  accountId: string,
+  { seq, hash }: ChainHead,
+  atMs: number,
 ): Promise<{ readonly unwritten?: unknown }> {
   const line = { time: new Date(atMs).toISOString(), account: accountId, head: `${seq}:${hash}` };
   try {

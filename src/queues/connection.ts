@@ -63,18 +63,26 @@ export function workerConnection(target: RedisTarget, pause: ReconnectPause = re
   };
 }
 
-export function producerConnection(target: RedisTarget): RedisOptions {
-  return promptConnection(target, reconnectPause);
-}
-
 /** For calls that must be answered at once or fail. */
-export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectPause) {
+export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectPause = reconnectPause) {
   return {
     ...target,
     ...reconnecting(target, reconnectPause, SILENCE_MS),
     sentinelRetryStrategy: pauseOfLookUps,
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
+  };
+}
+
+/** For a connection that is made once, with its first command, and asks little. */
+export function singleAttempt(timeoutMs: number) {
+  return {
+    lazyConnect: true,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
   };
 }
 

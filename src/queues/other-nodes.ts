@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { singleAttempt } from './connection.ts';
 
 export interface OtherNode {
   /** `host:port`. */
@@ -36,13 +37,8 @@ function openNode(redis: Redis, host: string, port: number): Redis {
     Connector: undefined,
     host,
     port,
-    lazyConnect: true,
+    ...singleAttempt(ANSWER_MS),
     enableOfflineQueue: true,
-    connectTimeout: ANSWER_MS,
-    commandTimeout: ANSWER_MS,
-    maxRetriesPerRequest: 0,
-    enableReadyCheck: false,
-    retryStrategy: () => null,
   });
   node.on('error', () => undefined);
   return node;

@@ -5,7 +5,7 @@ import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
 import type { Notice, Notifier } from '../core/ports/notifier.ts';
 import { StoreLostError } from '../core/ports/state-store.ts';
 import type { QueueName } from '../core/ports/telemetry.ts';
-import { producerConnection, type RedisTarget } from './connection.ts';
+import { promptConnection, type RedisTarget } from './connection.ts';
 import { laneJobKey, queuePrefix } from './names.ts';
 import type { ActJob, NotifyJob, PollJob } from './payloads.ts';
 
@@ -33,7 +33,7 @@ const KEPT_EVENTS = 1_000;
 export function openQueues({ target, prefix, sealOf = () => undefined, onError }: QueuesOptions): Queues {
   const open = <T>(name: QueueName): Queue<T> => {
     const queue = new Queue<T>(name, {
-      connection: producerConnection(target),
+      connection: promptConnection(target),
       prefix: queuePrefix(prefix),
       streams: { events: { maxLen: KEPT_EVENTS } },
     });

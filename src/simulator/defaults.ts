@@ -54,14 +54,9 @@ export const DEFAULT_ASSETS: readonly AssetSpec[] = [
   fiat('GBP', 'Pound Sterling', []),
 ];
 
-interface CoinTerms {
-  readonly price: string;
-  readonly amountStep: string;
-  readonly priceStep: string;
-  readonly halfSpread: string;
-  readonly levelStep: string;
-  readonly amountPerLevel: string;
-}
+type CoinTerms = Readonly<
+  Record<'price' | 'amountStep' | 'priceStep' | 'halfSpread' | 'levelStep' | 'amountPerLevel', string>
+>;
 
 function marketsOf(base: string, terms: CoinTerms): readonly MarketSpec[] {
   const spot: MarketSpec = {

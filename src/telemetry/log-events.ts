@@ -2,16 +2,19 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Message } from '../core/ports/delivery.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 import { reasonWords } from '../core/rules/reason.ts';
-import type { Logger, LogLevel } from './logger.ts';
+import type { LogFields, Logger, LogLevel } from './logger.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 type Writers = { readonly [K in DaemonEvent['kind']]: (event: EventOf<K>, log: EventLogger) => void };
 
+/** `event`: the kind of the event if absent. */
+type WriteLine = (level: LogLevel, words: string, fields?: LogFields, event?: string) => void;
+
 interface EventLogger {
-  readonly line: Logger['log'];
+  readonly line: WriteLine;
   readonly writes: Logger['writes'];
   /** For what repeats every poll: one line per key now and then, with the number of those left out. */
-  readonly rarely: (key: string) => Logger['log'];
+  readonly rarely: (key: string) => WriteLine;
 }
 
 /** One line per event that somebody may look for. */
@@ -19,41 +22,45 @@ export type EventLog = (event: DaemonEvent) => void;
 
 export function createEventLog(logger: Logger, clock: Clock): EventLog {
   const repeats = new Repeats(clock);
-  const log: EventLogger = {
-    line: (...line) => logger.log(...line),
+  const loggerOf = (kind: string): EventLogger => ({
+    line: (level, words, fields, event = kind) => logger.log(level, event, words, fields),
     writes: (level) => logger.writes(level),
-    rarely: (key) => (level, event, words, fields) =>
-      repeats.write(key, (repeated) => logger.log(level, event, words, { ...fields, repeated })),
+    rarely:
+      (key) =>
+      (level, words, fields, event = kind) =>
+        repeats.write(key, (repeated) => logger.log(level, event, words, { ...fields, repeated })),
+  });
+  const loggers = new Map<string, EventLogger>();
+  return (event) => {
+    const log = loggers.get(event.kind) ?? loggerOf(event.kind);
+    loggers.set(event.kind, log);
+    (WRITERS[event.kind] as (event: DaemonEvent, log: EventLogger) => void)(event, log);
   };
-  return (event) => (WRITERS[event.kind] as (event: DaemonEvent, log: EventLogger) => void)(event, log);
 }
 
 const WRITERS: Writers = {
   ticked({ bucket, lagMs, durationMs, due, inFlight }, { line, writes }) {
     if (!writes('trace')) return;
-    line('trace', 'ticked', `bucket ${bucket}: ${due} accounts due`, { durationMs, lagMs, inFlight });
+    line('trace', `bucket ${bucket}: ${due} accounts due`, { durationMs, lagMs, inFlight });
   },
   read({ accountId: account, source, outcome, error, durationMs, setAside }, { line, writes, rarely }) {
     if (setAside > 0) {
       const words = `${setAside} records of ${source} were not valid and left out`;
-      rarely(`setAside ${account} ${source}`)('warn', 'recordsSetAside', words, { account, source });
+      rarely(`setAside ${account} ${source}`)('warn', words, { account, source }, 'recordsSetAside');
     }
     if (outcome === 'ok' || outcome === 'aborted') {
       if (!writes('trace')) return;
-      return line('trace', 'read', `read ${source}: ${outcome}`, { account, durationMs });
+      return line('trace', `read ${source}: ${outcome}`, { account, durationMs });
     }
-    rarely(`read ${account} ${source} ${error}`)('warn', 'readFailed', `${source} could not be read`, {
-      account,
-      source,
-      reason: error,
-      durationMs: Math.round(durationMs),
-    });
+    const fields = { account, source, reason: error, durationMs: Math.round(durationMs) };
+    const words = `${source} could not be read`;
+    rarely(`read ${account} ${source} ${error}`)('warn', words, fields, 'readFailed');
   },
   evaluated({ accountId, evaluation, durationMs }, { line }) {
     for (const one of evaluation.transitions) {
       const level = one.to === 'firing' && one.severity !== 'info' ? 'warn' : 'info';
       const words = one.words === '' ? reasonWords(one.reason) : one.words;
-      line(level, 'ruleChanged', `${one.from} -> ${one.to}: ${words}`, {
+      const fields = {
         account: accountId,
         subject: one.subject,
         rule: one.ruleId,
@@ -63,62 +70,64 @@ const WRITERS: Writers = {
         stage: one.stage,
         mode: one.mode,
         severity: one.severity,
-      });
+      };
+      line(level, `${one.from} -> ${one.to}: ${words}`, fields, 'ruleChanged');
     }
   },
   commit({ accountId, by, result }, { line, writes }) {
     const level = result === 'committed' ? 'trace' : result === 'epochChanged' ? 'warn' : 'debug';
     if (!writes(level)) return;
-    line(level, 'commit', `commit by ${by}: ${result}`, { account: accountId, reason: result });
+    line(level, `commit by ${by}: ${result}`, { account: accountId, reason: result });
   },
   pollFailed({ accountId, why, error }, { rarely }) {
     const level = why === 'error' ? 'error' : 'info';
     const fields = { account: accountId, reason: why, error };
-    rarely(`poll ${accountId} ${why}`)(level, 'pollFailed', 'a poll was given up; it is repeated', fields);
+    rarely(`poll ${accountId} ${why}`)(level, 'a poll was given up; it is repeated', fields);
   },
   accountRefused({ problem: { accountId, document, code, message } }, { rarely }) {
     const fields = { account: accountId, reason: code, document };
-    rarely(`refused ${accountId} ${document}`)('error', 'accountRefused', message, fields);
+    rarely(`refused ${accountId} ${document}`)('error', message, fields);
   },
   epochStarted({ accountId, epoch, why }, { line }) {
     const words = 'a new store epoch of its stored state: what is open at the exchange is found out first';
-    line('warn', 'epochStarted', words, { account: accountId, reason: why, epoch });
+    line('warn', words, { account: accountId, reason: why, epoch });
   },
 
   audited({ event }, { line }) {
     const { kind, accountId, market, positionId, ruleId, reason, words, alarm, order, cancel } = event;
     const level: LogLevel = alarm ? 'error' : kind === 'readIgnored' ? 'debug' : 'info';
     const subject = positionId === undefined ? undefined : `position:${positionId}`;
-    line(level, kind, words, { account: accountId, subject, rule: ruleId, reason, market, order, cancel });
+    const fields = { account: accountId, subject, rule: ruleId, reason, market, order, cancel };
+    line(level, words, fields, kind);
   },
   laneDispatched({ lanes }, { line, writes }) {
     if (!writes('debug')) return;
     for (const { accountId, market } of lanes) {
-      line('debug', 'laneDispatched', 'a lane has something to do', { account: accountId, market });
+      line('debug', 'a lane has something to do', { account: accountId, market });
     }
   },
   laneRun({ accountId, market, end, steps, durationMs }, { line }) {
     const fields = { account: accountId, market, reason: end, steps, durationMs: Math.round(durationMs) };
-    line('debug', 'laneRun', `a lane ran: ${end}`, fields);
+    line('debug', `a lane ran: ${end}`, fields);
   },
   step({ accountId, market, step, outcome, error, durationMs }, { line }) {
     const fine = outcome === 'accepted' || outcome === 'read';
     const level = !fine ? 'warn' : step === 'readPositions' ? 'debug' : 'info';
     const fields = { account: accountId, market, reason: error, durationMs: Math.round(durationMs) };
-    line(level, step, `${step}: ${outcome}`, fields);
+    line(level, `${step}: ${outcome}`, fields, step);
   },
   call({ accountId, call: { endpoint, outcome, error, durationMs, attempts } }, { line, writes }) {
     if (!writes('trace')) return;
     const fields = { account: accountId, reason: error, durationMs: Math.round(durationMs), attempts };
-    line('trace', 'call', `${endpoint}: ${outcome}`, fields);
+    line('trace', `${endpoint}: ${outcome}`, fields);
   },
   contractDrift({ accountId, endpoint, path, expected, got }, { rarely }) {
     const words = `a reply of ${endpoint} is not as documented`;
     const fields = { account: accountId, path, expected, got };
-    rarely(`drift ${endpoint} ${path} ${expected} ${got}`)('warn', 'contractDrift', words, fields);
+    rarely(`drift ${endpoint} ${path} ${expected} ${got}`)('warn', words, fields);
   },
 
-  notice: ({ notice }, { line }) => line('debug', 'notice', notice.words, whatOf(notice)),
+  notice: ({ notice }, { line }) => line('debug', notice.words, whatOf(notice)),
   delivered({ message, report: { channel, type, insteadOf, delivery } }, { line }) {
     const fields = {
       ...whatOf(message),
@@ -131,70 +140,53 @@ const WRITERS: Writers = {
     };
     if (delivery.kind === 'failed') {
       const words = `the channel ${channel} did not take a message (${delivery.words}): ${message.words}`;
-      return line('error', 'notificationFailed', words, fields);
+      return line('error', words, fields, 'notificationFailed');
     }
     const level = delivery.kind === 'delivered' && type !== 'log' ? 'info' : 'debug';
-    line(level, 'notification', `${message.kind} on the channel ${channel}: ${delivery.kind}`, fields);
+    line(level, `${message.kind} on the channel ${channel}: ${delivery.kind}`, fields, 'notification');
   },
   deliveryRetried({ message, channel, reason, inMs }, { line }) {
     const words = `a message on the channel ${channel} is repeated in ${Math.round(inMs)} ms`;
-    line('warn', 'notificationRetry', words, { ...whatOf(message), channel, reason });
+    line('warn', words, { ...whatOf(message), channel, reason }, 'notificationRetry');
   },
   said({ message, text, insteadOf }, { line }) {
     const isOver = message.kind === 'resolved' || message.kind === 'test';
     const level = insteadOf.length > 0 ? 'error' : isOver ? 'info' : LEVELS[message.severity];
     const instead = insteadOf.length === 0 ? undefined : insteadOf.join(',');
-    line(level, 'alert', text, { ...whatOf(message), insteadOf: instead });
+    line(level, text, { ...whatOf(message), insteadOf: instead }, 'alert');
   },
 
   digested({ outcome, name, words }, { line }) {
     if (outcome === 'handed')
-      return line('info', 'digest', `the digest of ${name} was handed over: ${words}`);
+      return line('info', `the digest of ${name} was handed over: ${words}`, {}, 'digest');
     const level = outcome === 'failed' ? 'error' : 'warn';
     const how = outcome === 'failed' ? 'was not sent' : 'could not be made yet';
-    line(level, 'digest', `the digest of ${name} ${how}: ${words}`, { reason: outcome });
+    line(level, `the digest of ${name} ${how}: ${words}`, { reason: outcome }, 'digest');
   },
 
   workerError: ({ queue, error }, { rarely }) =>
-    rarely(`worker ${queue}`)('error', 'workerError', `an error of the worker of the queue ${queue}`, {
-      queue,
-      error,
-    }),
-  jobFailed({ queue, job, error }, { rarely }) {
-    const words = `a job of the queue ${queue} failed`;
-    rarely(`job ${queue}`)('error', 'jobFailed', words, { queue, job, error });
-  },
+    rarely(`worker ${queue}`)('error', `an error of the worker of the queue ${queue}`, { queue, error }),
+  jobFailed: ({ queue, job, error }, { rarely }) =>
+    rarely(`job ${queue}`)('error', `a job of the queue ${queue} failed`, { queue, job, error }),
   jobStalled: ({ queue, job }, { line }) =>
-    line('warn', 'jobStalled', `a job of the queue ${queue} stalled; it runs again`, { queue, job }),
-  jobRefused({ queue, job, why }, { line }) {
-    const words = `a job of the queue ${queue} cannot be used`;
-    line('error', 'jobRefused', words, { queue, job, reason: why });
-  },
+    line('warn', `a job of the queue ${queue} stalled; it runs again`, { queue, job }),
+  jobRefused: ({ queue, job, why }, { line }) =>
+    line('error', `a job of the queue ${queue} cannot be used`, { queue, job, reason: why }),
   auditHead({ accountId, head: { seq, hash }, unwritten: error }, { line }) {
     const words = `the audit of ${accountId} ends with ${seq}:${hash}`;
-    if (error === undefined) line('info', 'auditHead', words, { account: accountId });
-    else
-      line('error', 'auditHead', `${words}, which audit.headsFile does not take`, {
-        account: accountId,
-        error,
-      });
+    if (error === undefined) line('info', words, { account: accountId });
+    else line('error', `${words}, which audit.headsFile does not take`, { account: accountId, error });
   },
-  jobChanged({ queue, job, change, author }, { line }) {
-    line('warn', 'jobChanged', `${author} ${change} a failed job of the queue ${queue}`, {
-      queue,
-      job,
-      author,
-    });
-  },
-  controlRefused: ({ words }, { rarely }) =>
-    rarely(`control refused ${words}`)('error', 'controlRefused', words, {}),
+  jobChanged: ({ queue, job, change, author }, { line }) =>
+    line('warn', `${author} ${change} a failed job of the queue ${queue}`, { queue, job, author }),
+  controlRefused: ({ words }, { rarely }) => rarely(`control refused ${words}`)('error', words, {}),
   noticeUnproven: ({ words }, { rarely }) =>
-    rarely('notice unproven')('error', 'noticeUnproven', `a notice may be somebody else's: ${words}`, {}),
+    rarely('notice unproven')('error', `a notice may be somebody else's: ${words}`, {}),
   queueResumed: ({ queue }, { line }) =>
-    line('error', 'queueResumed', `somebody had paused the queue ${queue}; it runs again`, { queue }),
+    line('error', `somebody had paused the queue ${queue}; it runs again`, { queue }),
   schedulesAsserted({ buckets, why }, { line }) {
     const level = why === 'repair' ? 'warn' : 'info';
-    line(level, 'schedulesAsserted', `schedules were set up: ${buckets.length}`, { reason: why });
+    line(level, `schedules were set up: ${buckets.length}`, { reason: why });
   },
 
   started({ roles, accounts, instance }, { line }) {
@@ -202,7 +194,7 @@ const WRITERS: Writers = {
     const words = roles.includes('poll')
       ? `watching ${counted}`
       : `serving ${counted} as ${roles.join(', ')}`;
-    line('info', 'started', words, { roles: roles.join(','), instance });
+    line('info', words, { roles: roles.join(','), instance });
   },
   configReloaded({ accounts, result, warnings }, { line }) {
     const words = {
@@ -210,28 +202,28 @@ const WRITERS: Writers = {
       changed: `a changed config is in force: ${countedAccounts(accounts)}`,
       unchanged: 'the config is unchanged',
     }[result];
-    line('info', 'configReloaded', words);
-    for (const warning of warnings) line('warn', 'configWarning', warning);
+    line('info', words);
+    for (const warning of warnings) line('warn', warning, {}, 'configWarning');
   },
   configRefused({ problems }, { line }) {
-    line('error', 'configRefused', 'the new config has errors; the one before stays in force');
-    for (const problem of problems) line('error', 'configProblem', problem);
+    line('error', 'the new config has errors; the one before stays in force');
+    for (const problem of problems) line('error', problem, {}, 'configProblem');
   },
   listening: ({ url, probesOnly = false }, { line }) =>
-    line('info', 'listening', `${probesOnly ? '' : '/metrics, '}/healthz and /readyz are at ${url}`, { url }),
+    line('info', `${probesOnly ? '' : '/metrics, '}/healthz and /readyz are at ${url}`, { url }),
   webRefused: ({ why, client }, { rarely }) =>
-    rarely(`web ${why} ${client}`)('warn', 'webRefused', `${client} was turned away: ${REFUSALS[why]}`, {
+    rarely(`web ${why} ${client}`)('warn', `${client} was turned away: ${REFUSALS[why]}`, {
       reason: why,
       client,
     }),
   webError: ({ error }, { rarely }) =>
-    rarely('web')('error', 'webError', 'a request to the web server could not be answered', { error }),
+    rarely('web')('error', 'a request to the web server could not be answered', { error }),
   redisChecked({ warnings }, { line }) {
-    for (const warning of warnings) line('warn', 'redisChecked', warning);
+    for (const warning of warnings) line('warn', warning);
   },
   redis({ available, error }, { line, rarely }) {
-    if (available) return line('info', 'redis', 'Redis answers');
-    rarely('redis')('error', 'redis', 'Redis does not answer', { error });
+    if (available) return line('info', 'Redis answers');
+    rarely('redis')('error', 'Redis does not answer', { error });
   },
   standby(event, { line }) {
     if (event.state === 'alone') {
@@ -240,75 +232,70 @@ const WRITERS: Writers = {
         watchesOnly === undefined
           ? 'Redis is lost: this process polls and acts from its own memory until it is back'
           : `Redis is not in use: this process polls and does not act until it is: ${watchesOnly}`;
-      return line('error', 'standby', words, { error });
+      return line('error', words, { error });
     }
-    line('info', 'standby', 'Redis takes writes again: what was done without it has been handed back', {
+    line('info', 'Redis takes writes again: what was done without it has been handed back', {
       accounts: event.accounts.length,
     });
     for (const { accountId, how } of event.accounts) {
       if (how === 'continued') continue;
-      line('warn', 'standby', `${accountId}: ${HANDED_BACK[how]}`, { account: accountId, reason: how });
+      line('warn', `${accountId}: ${HANDED_BACK[how]}`, { account: accountId, reason: how });
     }
   },
   mirror(event, { line }) {
-    if (event.state === 'well')
-      return line('info', 'mirror', 'what this process knows is kept on disk again');
+    if (event.state === 'well') return line('info', 'what this process knows is kept on disk again');
     const { state, error } = event;
     const words =
       state === 'unread'
         ? 'what this process knew before its last end cannot be read'
         : 'what this process knows cannot be kept on disk: without Redis it must not end';
-    line('error', 'mirror', words, { error });
+    line('error', words, { error });
   },
   instanceTaken: ({ ordinal, holder }, { line }) =>
-    line(
-      'error',
-      'instanceTaken',
-      `--instance ${ordinal} is used by another process too (${holder}): end one of them`,
-    ),
+    line('error', `--instance ${ordinal} is used by another process too (${holder}): end one of them`),
   exchangeStore({ store, available, accountId }, { rarely }) {
     const how = available ? 'answers' : 'is lost; this process goes by itself';
     const words = `the shared store of ${store}s ${how}`;
     const level = available ? 'info' : 'warn';
-    rarely(`store ${store} ${available}`)(level, 'exchangeStore', words, { account: accountId });
+    rarely(`store ${store} ${available}`)(level, words, { account: accountId });
   },
   exchangePath: ({ host, error, words }, { rarely }) =>
-    rarely(`path ${host} ${error}`)('warn', 'exchangePath', `${host}: ${words}`, { reason: error, host }),
+    rarely(`path ${host} ${error}`)('warn', `${host}: ${words}`, { reason: error, host }),
   heartbeat({ signal, words, refused }, { line, rarely }) {
     const fields = { reason: signal };
     if (refused !== undefined) {
       const unheard = `the heartbeat's receiver did not take ${signal} (${refused}): ${words}`;
-      return rarely(`heartbeat ${signal}`)('warn', 'heartbeatFailed', unheard, fields);
+      return rarely(`heartbeat ${signal}`)('warn', unheard, fields, 'heartbeatFailed');
     }
     const level = signal === 'fail' ? 'error' : signal === 'start' ? 'info' : 'debug';
-    line(level, 'heartbeat', `told the heartbeat's receiver ${signal}: ${words}`, fields);
+    line(level, `told the heartbeat's receiver ${signal}: ${words}`, fields);
   },
   botTold({ channel, what, outcome, author, words }, { line, rarely }) {
     const said = `${author ?? 'somebody'} on the channel ${channel}: ${words} (${outcome})`;
     const fields = { channel, kind: what, reason: outcome };
     // Anybody can write to a bot.
-    if (author === undefined) return rarely(`botTold ${outcome}`)('info', 'botIgnored', said, fields);
-    line(outcome === 'failed' ? 'error' : 'info', 'botTold', said, fields);
+    if (author === undefined) return rarely(`botTold ${outcome}`)('info', said, fields, 'botIgnored');
+    line(outcome === 'failed' ? 'error' : 'info', said, fields);
   },
   botListens({ channel, trouble }, { line }) {
     if (trouble === undefined)
-      return line('info', 'botListens', `the channel ${channel} takes commands again`, { channel });
-    line('error', 'botListens', `the channel ${channel} takes no commands: ${trouble}`, { channel });
+      return line('info', `the channel ${channel} takes commands again`, { channel });
+    line('error', `the channel ${channel} takes no commands: ${trouble}`, { channel });
   },
   // The log itself says so, when it takes lines again.
   logLost: () => undefined,
-  stopping: ({ why }, { line }) => line('info', 'stopping', `stopping: ${why}`),
+  stopping: ({ why }, { line }) => line('info', `stopping: ${why}`),
   stopped({ inTime, durationMs }, { line }) {
     const words = inTime ? 'stopped' : 'stopped, not everything had ended';
-    line(inTime ? 'info' : 'warn', 'stopped', words, { durationMs: Math.round(durationMs) });
+    line(inTime ? 'info' : 'warn', words, { durationMs: Math.round(durationMs) });
   },
   stressed({ outcome, durationMs, accounts, liquidated, words, error }, { line }) {
     const fields = { reason: outcome, durationMs: Math.round(durationMs), error };
-    if (outcome === 'failed') return line('error', 'stressed', `the stress test failed: ${words}`, fields);
+    if (outcome === 'failed') return line('error', `the stress test failed: ${words}`, fields);
     const why = words === '' ? '' : ` (${words})`;
     const worst = `the worst case liquidates ${liquidated} with their rules${why}`;
     const level = outcome === 'partial' || liquidated > 0 ? 'warn' : 'info';
-    line(level, 'stressed', `stress test of ${countedAccounts(accounts)}: ${worst}`, fields);
+    line(level, `stress test of ${countedAccounts(accounts)}: ${worst}`, fields);
   },
 };
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/ports/clock.ts';
-import type { Telemetry } from '../core/ports/telemetry.ts';
+import type { DaemonEvent, Telemetry } from '../core/ports/telemetry.ts';
 import { createEventLog } from './log-events.ts';
 import type { Logger } from './logger.ts';
 import { createMetrics } from './metrics/registry.ts';
@@ -17,21 +17,16 @@ export function createTelemetry(options: {
 }): DaemonTelemetry {
   const { logger, version, clock } = options;
   const metrics = createRecorder(createMetrics(version), clock);
-  const log = createEventLog(logger, clock);
-  const failed = (error: unknown): void =>
-    logger.log('error', 'telemetryFailed', 'an event could not be recorded', { error });
+  const observers = [(event: DaemonEvent) => metrics.record(event), createEventLog(logger, clock)];
   return {
     metrics,
     emit(event) {
-      try {
-        metrics.record(event);
-      } catch (error) {
-        failed(error);
-      }
-      try {
-        log(event);
-      } catch (error) {
-        failed(error);
+      for (const observe of observers) {
+        try {
+          observe(event);
+        } catch (error) {
+          logger.log('error', 'telemetryFailed', 'an event could not be recorded', { error });
+        }
       }
     },
   };

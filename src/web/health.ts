@@ -24,14 +24,19 @@ const LIMITS = { maxHeaderSize: 4096, headersTimeout: 3000, requestTimeout: 3000
 const CHECKED_EVERY_MS = 1000;
 const READINESS_TIMEOUT_MS = 3000;
 
+export const UNKNOWN_READINESS: Readiness = {
+  ready: false,
+  checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }],
+};
+
 /** Whether it can do its work, within a bound; why not is in what is returned. */
 export async function readinessInTime({
   readiness,
   onError,
 }: Pick<HealthOptions, 'readiness' | 'onError'>): Promise<Readiness> {
-  return await inTime(readiness(), READINESS_TIMEOUT_MS).catch((error: unknown): Readiness => {
+  return await inTime(readiness(), READINESS_TIMEOUT_MS).catch((error: unknown) => {
     onError(error);
-    return { ready: false, checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }] };
+    return UNKNOWN_READINESS;
   });
 }
 

@@ -5,8 +5,9 @@ import type { AccountView } from '../core/view/account-view.ts';
 import { headlineOf } from '../core/view/state-line.ts';
 import type { Scope } from './access.ts';
 import type { Immutable, OverviewReply } from './api/schemas.ts';
+import { UNKNOWN_READINESS } from './health.ts';
 import { inTime } from './in-time.ts';
-import type { Readiness, WebSources } from './sources.ts';
+import type { WebSources } from './sources.ts';
 
 /** How old what is counted for the overview may be. */
 const QUEUES_MS = 2000;
@@ -37,7 +38,7 @@ export function createOverview(
         views(),
         queues().catch(() => []),
         quietHours().catch(() => null),
-        health().catch((): Readiness => UNKNOWN_HEALTH),
+        health().catch(() => UNKNOWN_READINESS),
         controls().catch(() => undefined),
       ]);
       const inForce = listed ?? controlsOf(accounts);
@@ -68,11 +69,6 @@ export function createOverview(
     },
   };
 }
-
-const UNKNOWN_HEALTH: Readiness = {
-  ready: false,
-  checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }],
-};
 
 function oldestOf(accounts: readonly AccountView[]): number | null {
   const times = accounts.map(({ judgedAtMs }) => judgedAtMs).filter((atMs) => atMs !== null);

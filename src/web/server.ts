@@ -36,8 +36,6 @@ import { sendShared } from './parts.ts';
 import { SharedScrapes } from './scrapes.ts';
 import type { Readiness, WebSources } from './sources.ts';
 
-export type { Readiness } from './sources.ts';
-
 export interface WebOptions {
   /** Address to bind; anything beyond loopback needs `token`. */
   readonly host: string;
@@ -90,8 +88,6 @@ export interface ServedRoute {
   readonly url: string;
   readonly access: Access;
 }
-
-export { WebServerError };
 
 /** For a connection on which nothing moves: its reader does not read, or waits for an answer. */
 export const CONNECTION_TIMEOUT_MS = 15_000;

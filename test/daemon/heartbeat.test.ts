@@ -7,7 +7,7 @@ import { Secret } from '../../src/config/secret.ts';
 import type { Clock } from '../../src/core/ports/clock.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
-import type { Readiness } from '../../src/web/server.ts';
+import type { Readiness } from '../../src/web/sources.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { openScene } from './scene.ts';

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Notice } from '../../src/core/ports/notifier.ts';
 import { Reconnecting } from '../../src/queues/close-worker.ts';
-import { producerConnection, workerConnection } from '../../src/queues/connection.ts';
+import { promptConnection, workerConnection } from '../../src/queues/connection.ts';
 import { laneJobKey, queuePrefix, schedulerId } from '../../src/queues/names.ts';
 import { startWorker, workerOptions } from '../../src/queues/worker.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
@@ -58,7 +58,7 @@ test('what must not be done with queues is done nowhere', async () => {
 test('workers wait for Redis as long as it takes, who adds a job hears at once', () => {
   const target = { host: '127.0.0.1', port: 1 };
   expect(workerConnection(target)).toMatchObject({ port: 1, maxRetriesPerRequest: null });
-  expect(producerConnection(target)).toMatchObject({
+  expect(promptConnection(target)).toMatchObject({
     port: 1,
     maxRetriesPerRequest: 1,
     enableOfflineQueue: false,
@@ -118,7 +118,7 @@ test('notices have usable ids whatever their own is, and one that is handed over
 test('a job without priority runs before one of priority 1, so nothing here has one', async () => {
   const { redis, settings } = await openQueueWorld();
   const queue = new Queue('act', {
-    connection: producerConnection(settings.target),
+    connection: promptConnection(settings.target),
     prefix: queuePrefix(settings.prefix),
   });
   closeAfterTest(() => queue.close());
@@ -141,7 +141,7 @@ test('a job without priority runs before one of priority 1, so nothing here has 
 test('a job id is refused silently while a job of that id is there, so an ended one must not be', async () => {
   const { settings } = await openQueueWorld();
   const queue = new Queue('act', {
-    connection: producerConnection(settings.target),
+    connection: promptConnection(settings.target),
     prefix: queuePrefix(settings.prefix),
   });
   closeAfterTest(() => queue.close());

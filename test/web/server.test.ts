@@ -1,7 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Readiness, startWebServer, type WebOptions, type WebServer } from '../../src/web/server.ts';
+import { startWebServer, type WebOptions, type WebServer } from '../../src/web/server.ts';
+import type { Readiness } from '../../src/web/sources.ts';
 import { freePort } from '../support/redis.ts';
 
 const open: WebServer[] = [];

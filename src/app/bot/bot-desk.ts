@@ -1,22 +1,16 @@
 import { parseDuration } from '../../config/shape/units.ts';
 import { acknowledgeAll } from '../../core/controls/acknowledge.ts';
 import type { QuietHoursLine } from '../../core/lines/quiet-hours.ts';
-import type { Clock } from '../../core/ports/clock.ts';
-import { ControlError, type OperatorControls } from '../../core/ports/operator-controls.ts';
-import type { AccountView } from '../../core/view/account-view.ts';
+import { ControlError } from '../../core/ports/operator-controls.ts';
 import { headlineOf, worseFirst } from '../../core/view/state-line.ts';
-import { type OpenNotice, readButton } from '../../notify/telegram-buttons.ts';
-import { linkActions, timeWords } from '../web/link-actions.ts';
+import { readButton } from '../../notify/telegram-buttons.ts';
+import { type LinkParts, linkActions, openIn, timeWords } from '../web/link-actions.ts';
 
-export interface BotDeskParts {
-  readonly controls: Pick<OperatorControls, 'put' | 'answer'>;
-  /** Accounts by id, unknown ones left out; all without ids. */
-  readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
+export interface BotDeskParts extends Omit<LinkParts, 'reason'> {
   readonly accountIds: () => readonly string[];
   /** What of this process does not work, in words. */
   readonly troubles: () => readonly string[];
   readonly quietHours: () => Promise<QuietHoursLine | null>;
-  readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 /** Who says something in a chat that is listed. */
@@ -137,7 +131,7 @@ async function acknowledge(
 ): Promise<BotReply> {
   if (!speaker.mayControl) return NO_CONTROL;
   if (named !== undefined && !parts.accountIds().includes(named)) return noAccount(named);
-  const open = openIn(await parts.views(named === undefined ? undefined : [named]));
+  const open = (await parts.views(named === undefined ? undefined : [named])).flatMap(openIn);
   const by = { author: speaker.author, reason: 'by Telegram' };
   const done = await acknowledgeAll(parts.controls, open, { by, nowMs: parts.clock.nowMs() });
   if (done.length === 0) return { outcome: 'nothing', text: 'Nothing is open.' };
@@ -151,17 +145,11 @@ async function acknowledge(
   return { outcome: 'done', text: lines.map(cutLine).join('\n') };
 }
 
-type Open = OpenNotice & AccountView['notices'][number];
-
-function openIn(views: readonly AccountView[]): readonly Open[] {
-  return views.flatMap(({ accountId, notices }) => notices.map((notice) => ({ ...notice, accountId })));
-}
-
 const GONE: BotReply = { outcome: 'nothing', text: 'It is over: there is nothing to do.' };
 
 async function press(parts: BotDeskParts, data: string, speaker: Speaker): Promise<BotReply> {
   if (!speaker.mayControl) return NO_CONTROL;
-  const open = openIn(await parts.views());
+  const open = (await parts.views()).flatMap(openIn);
   const target = readButton(data, { accountIds: parts.accountIds(), open });
   if (target === undefined) return { outcome: 'refused', text: 'This button is not known.' };
   if (target === 'gone') return GONE;

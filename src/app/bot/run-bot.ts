@@ -1,5 +1,3 @@
-import type { Clock } from '../../core/ports/clock.ts';
-import type { Telemetry } from '../../core/ports/telemetry.ts';
 import {
   type BotUpdate,
   LONGEST_WAIT_SECONDS,
@@ -7,6 +5,7 @@ import {
   type TelegramBot,
 } from '../../notify/telegram-bot.ts';
 import type { Cursor, UpdateCursors } from '../../state/bot/update-cursor.ts';
+import type { Base } from '../open-base.ts';
 import type { BotDesk, BotReply, Speaker } from './bot-desk.ts';
 
 /** A chat whose commands are obeyed, by its number. */
@@ -15,7 +14,7 @@ export interface ListedChat {
   readonly mayControl: boolean;
 }
 
-export interface BotParts {
+export interface BotParts extends Pick<Base, 'clock' | 'telemetry'> {
   /** Names it among the bots; no secret. */
   readonly id: string;
   /** The channel that it belongs to, or the first of them. */
@@ -26,8 +25,6 @@ export interface BotParts {
   readonly cursors: UpdateCursors;
   /** Of this process, unique among all. */
   readonly owner: string;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 /** Longer than the other side waits for an update and one is carried out. */

@@ -1,21 +1,16 @@
 import { type Logger, type ScheduledTask, schedule } from 'node-cron';
 import type { CompiledDigest } from '../../config/digest.ts';
 import type { Digest, Period } from '../../core/digest/digest.ts';
-import type { Clock } from '../../core/ports/clock.ts';
 import type { Notifier } from '../../core/ports/notifier.ts';
-import type { Telemetry } from '../../core/ports/telemetry.ts';
 import type { DigestClaims } from '../../state/digest/digest-claims.ts';
+import type { Base } from '../open-base.ts';
 import { cronOf, type DueDigest, dueBy } from './digest-due.ts';
 import { digestNotice } from './digest-notice.ts';
 
-export interface DigestScheduleParts {
+export interface DigestScheduleParts extends Pick<Base, 'instance' | 'clock' | 'telemetry'> {
   readonly claims: DigestClaims;
   readonly gather: (period: Period, signal: AbortSignal) => Promise<Digest>;
   readonly notifier: Notifier;
-  /** Names this process among those that share the store. */
-  readonly instance: string;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 interface Sending {

@@ -2,14 +2,14 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { coinOf } from '../../replay/exposure.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
-import { type MarketPrices, readPriceFiles } from '../../replay/price-files.ts';
+import type { MarketPrices } from '../../replay/price-files.ts';
 import { OWN_CONFIG, type ReplayRecord } from '../../replay/record.ts';
 import { type ReplayHooks, runReplay } from '../../replay/replay.ts';
 import { parseFaultText } from '../../simulator/http/fault-text.ts';
 import type { FaultSpec } from '../../simulator/http/faults.ts';
 import type { PathModel } from '../../simulator/prices/price-path.ts';
 import type { LatencySpec } from '../../world/chance.ts';
-import { type Holdings, ReplayInputError, readBook, readRival, termsOf, textOf } from './replay-input.ts';
+import { type Holdings, pricesOf, ReplayInputError, readBook, readRival, termsOf } from './replay-input.ts';
 
 export interface ReplayOptions {
   readonly config: string;
@@ -40,12 +40,7 @@ export interface OpenReplay {
 export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
   const { prices, config: file, env } = options;
   const book = await readBook(file, options.holdings, env);
-  const texts = await Promise.all(prices.map(async ({ file: name }) => await textOf(name)));
-  const read = readPriceFiles(
-    prices.map(({ market, file: name }, index) => ({ market, file: name, text: texts[index] ?? '' })),
-    options,
-  );
-  if (read.kind === 'refused') throw new ReplayInputError(read.problems);
+  const read = await pricesOf(prices, options);
   refuseUnpriced(book.accounts, prices);
   const held = book.accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
   const terms = termsOf(book.config, [...held, ...prices.map(({ market }) => market)]);

@@ -6,6 +6,7 @@ import { nodeSurroundings } from '../../config/node-files.ts';
 import { formatProblem, type Problem } from '../../config/problem.ts';
 import { readPositions } from '../../replay/positions/positions-file.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
+import { readPriceFiles } from '../../replay/price-files.ts';
 import type { MarketTerms } from '../../world/spec.ts';
 import { readLivePositions } from './live-positions.ts';
 
@@ -179,7 +180,20 @@ export async function readRival(
   return await actingConfig(file, accounts);
 }
 
-export async function textOf(file: string): Promise<string> {
+/** Files of prices, as one. @throws ReplayInputError */
+export async function pricesOf(
+  files: readonly { readonly market: string; readonly file: string }[],
+  window?: Parameters<typeof readPriceFiles>[1],
+) {
+  const read = readPriceFiles(
+    await Promise.all(files.map(async ({ market, file }) => ({ market, file, text: await textOf(file) }))),
+    window,
+  );
+  if (read.kind === 'refused') throw new ReplayInputError(read.problems);
+  return read;
+}
+
+async function textOf(file: string): Promise<string> {
   return await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new ReplayInputError([`${file}: expected a readable file, got ${error.code ?? error.message}`]);
   });

@@ -1,22 +1,17 @@
 import { type Logger, type ScheduledTask, schedule } from 'node-cron';
 import type { CompiledStress } from '../../config/stress.ts';
-import type { Clock } from '../../core/ports/clock.ts';
-import type { Telemetry } from '../../core/ports/telemetry.ts';
 import type { StoredStress, StressResult, StressRun } from '../../core/view/stress-result.ts';
 import type { StressStore } from '../../state/stress/stress-store.ts';
+import type { Base } from '../open-base.ts';
 import type { HeldBook } from './held-book.ts';
 import { resultOfRun } from './result-of-run.ts';
 import { runInThread } from './run-in-thread.ts';
 
-export interface StressScheduleParts {
+export interface StressScheduleParts extends Pick<Base, 'instance' | 'clock' | 'telemetry'> {
   readonly store: StressStore;
   /** What the accounts hold now, as last read. */
   readonly book: () => Promise<HeldBook>;
   readonly configFile: string;
-  /** Names this process among those that share the store. */
-  readonly instance: string;
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
 }
 
 /** By then a process that has just started has read every account. */

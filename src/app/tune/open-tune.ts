@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { StartingAccount } from '../../replay/positions/starting-account.ts';
-import { readPriceFiles } from '../../replay/price-files.ts';
 import { ANCHORS, type CandidateSpace, candidatesOf } from '../../replay/tune/candidates.ts';
 import { reachOf } from '../../replay/tune/reach.ts';
 import { searchFront, type TuneHooks, type TunePlan, type TuneRecord } from '../../replay/tune/search.ts';
@@ -10,7 +9,7 @@ import { tuneCases } from '../../replay/tune/tune-cases.ts';
 import { walkWindow, windowAt, windowsOf } from '../../replay/tune/tune-windows.ts';
 import type { PathModel } from '../../simulator/prices/price-path.ts';
 import type { LatencySpec } from '../../world/chance.ts';
-import { type Holdings, ReplayInputError, readBook, termsOf, textOf } from '../replay/replay-input.ts';
+import { type Holdings, pricesOf, ReplayInputError, readBook, termsOf } from '../replay/replay-input.ts';
 import { openTunePool } from './tune-pool.ts';
 
 export interface TuneOptions {
@@ -43,11 +42,7 @@ const OWN_RULES = 'the rules of the config';
 export async function openTune(options: TuneOptions): Promise<OpenTune> {
   const { config: file, prices, env, seed, windowMs } = options;
   const book = await readBook(file, options.holdings, env);
-  const texts = await Promise.all(prices.map(async ({ file: name }) => await textOf(name)));
-  const read = readPriceFiles(
-    prices.map(({ market, file: name }, index) => ({ market, file: name, text: texts[index] ?? '' })),
-  );
-  if (read.kind === 'refused') throw new ReplayInputError(read.problems);
+  const read = await pricesOf(prices);
   const held = book.accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
   const unpriced = [...new Set(held)].filter((market) => !prices.some((one) => one.market === market));
   if (unpriced.length > 0)

@@ -38,7 +38,8 @@ export function answerLinks({ controls, views, reason = 'by a link' }: AnswerPar
   return {
     async look(target: Target): Promise<LinkView> {
       const [view] = await views([target.accountId]);
-      const question = view?.questions.find((one) => one.reference === referenceNow(target));
+      const reference = referenceOf({ id: target.questionId }, target.revision);
+      const question = view?.questions.find((one) => one.reference === reference);
       if (view === undefined || question?.answerable !== true) return OVER;
       const button = target.decision === 'approve' ? 'Approve' : 'Veto';
       return { title: `${button}?`, lines: linesOf(view, question, target), button };
@@ -50,10 +51,6 @@ export function answerLinks({ controls, views, reason = 'by a link' }: AnswerPar
       return { kind, changed: reply.kind === 'taken', ...outcomeOf(reply, decision) };
     },
   };
-}
-
-function referenceNow({ questionId, revision }: Target): string {
-  return referenceOf({ id: questionId }, revision);
 }
 
 function linesOf(

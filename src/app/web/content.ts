@@ -11,9 +11,9 @@ import type { StressSchedule } from '../scheduled-stress/stress-schedule.ts';
 import { createDepositDesk } from './deposit-desk.ts';
 import { createLinkDesk, usesOrAlone } from './link-desk.ts';
 import type { WebContent } from './listener.ts';
-import { readinessOf } from './readiness.ts';
+import { readinessIn } from './readiness.ts';
 import { lostSeries, readQueues, readSharedFigures } from './shared-figures.ts';
-import { readSharedView, remembering } from './shared-view.ts';
+import { remembering } from './shared-view.ts';
 import { createViewSource } from './view-source.ts';
 
 /** Several who ask at once, or again and again, ask Redis once. */
@@ -21,10 +21,9 @@ const MAX_AGE_MS = 1_000;
 
 /** What the web server shows of this process and of the shared state. */
 export function webContent(base: Base, stress: StressSchedule): WebContent {
-  const { state, accounts, redis, queues, clock, time, telemetry, process } = base;
+  const { state, accounts, queues, clock, time, telemetry, process } = base;
   const configured = () => accounts.all();
   const ids = () => configured().map(({ id }) => id);
-  const view = remembering(clock, MAX_AGE_MS, () => readSharedView(state.store, ids()));
   const stressed = remembering(clock, MAX_AGE_MS, () => stress.stored(new Set(ids())));
   const figureParts = { store: state.store, accounts: configured, queues, clock, time, stress: stressed };
   process.metrics.shared(
@@ -34,9 +33,7 @@ export function webContent(base: Base, stress: StressSchedule): WebContent {
   process.metrics.budgets(() => accounts.budgets());
   const views = createViewSource({ store: state.store, accounts, clock });
   const isAlone = (): boolean => state.standby?.isAlone === true;
-  const watchesOnly = (): string | undefined => state.standby?.watchesOnly;
-  const readiness = () =>
-    readinessOf({ ping: () => redis.ping(), isAlone, watchesOnly, view, accounts: configured, clock });
+  const readiness = readinessIn(base);
   return {
     metrics: process.metrics,
     readiness,

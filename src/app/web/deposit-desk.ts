@@ -4,7 +4,8 @@ import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DepositCustomer, ExchangeError, FiatDeposit } from '../../core/ports/exchange.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
-import type { DepositDesk, TopUpOrder, TopUpOutcome } from '../../web/sources.ts';
+import type { DepositDesk, TopUpOutcome } from '../../web/sources.ts';
+import { revealed } from '../revealed.ts';
 
 /** What an account needs for deposit links. */
 export interface DepositAccess {
@@ -42,8 +43,9 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
       const { settings, deposit } = access;
       // Never used before, so that a try whose answer was lost does no harm (specification 4.1, unique_id).
       const uniqueId = `${settings.uniqueIdPrefix}-${randomUUID()}`;
-      const about = detailOf(order, settings, uniqueId);
-      const asked = `a deposit link for ${order.amount} ${order.ticker} was asked for by ${order.author}`;
+      const { subject, ticker, amount, author } = order;
+      const about = { subject, ticker, amount, author, provider: settings.provider, uniqueId };
+      const asked = `a deposit link for ${amount} ${ticker} was asked for by ${author}`;
       try {
         await note(order.accountId, noteOf(clock, 'topUpAsked', asked, about));
       } catch {
@@ -52,12 +54,12 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
       }
       const outcome = await deposit.link(
         {
-          ticker: order.ticker,
+          ticker,
           provider: settings.provider,
-          amount: order.amount,
+          amount,
           uniqueId,
           ...settings.links,
-          ...(settings.customer === undefined ? {} : { customer: revealed(settings.customer) }),
+          ...(settings.customer === undefined ? {} : { customer: customerOf(settings.customer) }),
         },
         { timeoutMs: TIMEOUT_MS },
       );
@@ -69,14 +71,6 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
       return result;
     },
   };
-}
-
-function detailOf(
-  { subject, ticker, amount, author }: TopUpOrder,
-  { provider }: CompiledDepositLink,
-  uniqueId: string,
-): Readonly<Record<string, string>> {
-  return { subject, ticker, amount, author, provider, uniqueId };
 }
 
 function noteOf(
@@ -133,22 +127,8 @@ function fieldWords(name: string, words: readonly string[]): string {
   return FIELDS.has(field) ? `${field}: ${words.join(', ')}` : `${field}: not taken`;
 }
 
-function revealed({ address, ...person }: PersonalData): DepositCustomer {
-  const { firstName, lastName, email, birthDate } = person;
-  const { line1, line2, city, zipCode, countryCode } = address;
-  return {
-    firstName: firstName.reveal(),
-    lastName: lastName.reveal(),
-    email: email.reveal(),
-    birthDate: birthDate.reveal(),
-    address: {
-      line1: line1.reveal(),
-      ...(line2 === undefined ? {} : { line2: line2.reveal() }),
-      city: city.reveal(),
-      zipCode: zipCode.reveal(),
-      countryCode: countryCode.reveal(),
-    },
-  };
+function customerOf({ address, ...person }: PersonalData): DepositCustomer {
+  return { ...revealed(person), address: revealed(address) };
 }
 
 /** Workers commit once per poll; more conflicts than this in a row are no accident. */

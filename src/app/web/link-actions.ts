@@ -1,4 +1,5 @@
 import { acknowledgeAll, type OpenEpisode } from '../../core/controls/acknowledge.ts';
+import type { Acknowledgement } from '../../core/controls/controls.ts';
 import type { LinkTarget } from '../../core/controls/signed-link.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { OperatorControls } from '../../core/ports/operator-controls.ts';
@@ -27,15 +28,15 @@ type LinkActions = {
 
 /** What the link of any kind shows and does. */
 export function linkActions(parts: LinkParts): (target: LinkTarget) => LinkAction<LinkTarget> {
+  const acknowledging = <T extends Acknowledge>(
+    find: (parts: LinkParts, target: T) => Promise<readonly Open[]>,
+  ): LinkAction<T> => ({
+    look: async (target) => lookAt(await find(parts, target), target),
+    use: async (target, author) => await acknowledge(parts, await find(parts, target), author),
+  });
   const actions: LinkActions = {
-    acknowledge: {
-      look: async (target) => lookAt(await episodesOf(parts, target), target),
-      use: async (target, author) => await acknowledge(parts, await episodesOf(parts, target), author),
-    },
-    acknowledgeAll: {
-      look: async (target) => lookAt(await episodesUntil(parts, target), target),
-      use: async (target, author) => await acknowledge(parts, await episodesUntil(parts, target), author),
-    },
+    acknowledge: acknowledging(episodesOf),
+    acknowledgeAll: acknowledging(episodesUntil),
     answer: answerLinks(parts),
   };
   return ({ kind }) => actions[kind];
@@ -64,7 +65,7 @@ async function episodesUntil(
   return found.filter((one) => isOf(one, target) && one.sinceMs <= target.saidAtMs);
 }
 
-function openIn({ accountId, notices }: AccountView): readonly Open[] {
+export function openIn({ accountId, notices }: AccountView): readonly Open[] {
   return notices.map((notice) => ({ ...notice, accountId }));
 }
 
@@ -87,8 +88,9 @@ function lookAt(open: readonly Open[], { ruleId, subject }: Acknowledge): LinkVi
   const where =
     open.length === 1 ? `account ${first.accountId}` : `${open.length} accounts: ${accountWords(open)}`;
   const what = `${ruleId} for ${subject} of ${where}`;
-  if (left.length === 0) return { title: 'It is acknowledged', lines: [what, ...seenTo(open)] };
-  return { title: 'Acknowledge?', lines: [what, ...seenTo(open), MEANING], button: 'Acknowledge' };
+  const seen = seenTo(open.flatMap(({ acknowledged }) => acknowledged ?? []));
+  if (left.length === 0) return { title: 'It is acknowledged', lines: [what, ...seen] };
+  return { title: 'Acknowledge?', lines: [what, ...seen, MEANING], button: 'Acknowledge' };
 }
 
 const MOST_ACCOUNTS = 20;
@@ -100,12 +102,8 @@ function accountWords(open: readonly Open[]): string {
 }
 
 /** Each person once. */
-function seenTo(open: readonly Open[]): readonly string[] {
-  const words = open.flatMap(({ acknowledged }) =>
-    acknowledged === null
-      ? []
-      : [`Acknowledged by ${acknowledged.author} at ${timeWords(acknowledged.atMs)}.`],
-  );
+function seenTo(by: readonly Pick<Acknowledgement, 'author' | 'atMs'>[]): readonly string[] {
+  const words = by.map(({ author, atMs }) => `Acknowledged by ${author} at ${timeWords(atMs)}.`);
   return [...new Set(words)].slice(0, MOST_ACCOUNTS);
 }
 
@@ -124,8 +122,7 @@ async function acknowledge(
   const done = await acknowledgeAll(controls, open, { by, nowMs: clock.nowMs() });
   const isNews = done.some(({ isOlder }) => !isOlder);
   const others = done.filter(({ isOlder }) => isOlder).map(({ acknowledgement }) => acknowledgement);
-  const words = others.map((one) => `Acknowledged by ${one.author} at ${timeWords(one.atMs)}.`);
-  const lines = [...new Set(words)].slice(0, MOST_ACCOUNTS);
+  const lines = seenTo(others);
   return isNews
     ? { kind: 'done', changed: true, title: 'Acknowledged', lines: [...lines, MEANING] }
     : { kind: 'done', changed: false, title: 'Somebody has acknowledged it before', lines };

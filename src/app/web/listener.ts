@@ -1,6 +1,7 @@
 import type { Secret } from '../../config/secret.ts';
 import type { WebSettings } from '../../config/web.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../../web/server.ts';
+import { revealed } from '../revealed.ts';
 
 /** What the server shows; the rest is settings. */
 export type WebContent = Pick<
@@ -72,22 +73,11 @@ export class WebListener {
 }
 
 async function listen(
-  { host, names, token, controlToken, publicUrl, users, trustedProxies, identityHeader }: WebSettings,
+  { health: _health, ...settings }: WebSettings,
   { content, onListening }: WebListenerOptions,
   port: number,
 ): Promise<WebServer> {
-  const server = await startWebServer({
-    ...content,
-    host,
-    port,
-    names,
-    users,
-    trustedProxies,
-    ...(identityHeader === undefined ? {} : { identityHeader }),
-    ...(publicUrl === undefined ? {} : { publicUrl }),
-    ...(token === undefined ? {} : { token: token.reveal() }),
-    ...(controlToken === undefined ? {} : { controlToken: controlToken.reveal() }),
-  });
+  const server = await startWebServer({ ...content, ...revealed(settings), port });
   onListening(server.url);
   return server;
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { StoredAccount } from '../../core/ports/state-store.ts';
 import type { WatchedAccount } from '../../pipeline/pipeline-context.ts';
 import { inTime } from '../../web/in-time.ts';
-import type { Readiness } from '../../web/server.ts';
+import type { Readiness } from '../../web/sources.ts';
 import type { Base } from '../open-base.ts';
 import { readSharedView, remembering, type SharedAccount } from './shared-view.ts';
 

@@ -1,21 +1,14 @@
 import type { SetAsideRecord } from '../../core/ports/exchange.ts';
+import type { ExchangeCall } from '../../core/ports/telemetry.ts';
 import type { EndpointId } from '../endpoints.ts';
 
-export interface CallEvent {
+/**
+ * One call. `error`: name from the error catalogue; `attempts`: requests sent; `baseUrlIndex`: the place in the list of the
+ * base URL of the last one; `limitsHit`: those answered 429 because of a limit; `budgetWaitMs`: how long the call waited
+ * for its own request budget.
+ */
+export interface CallEvent extends ExchangeCall {
   readonly endpoint: EndpointId;
-  readonly outcome: 'ok' | 'failed' | 'accepted' | 'rejected' | 'unknown';
-  /** Name from the error catalogue. */
-  readonly error?: string;
-  readonly durationMs: number;
-  /** Requests sent. */
-  readonly attempts: number;
-  /** The base URL of the last attempt: its place in the list. */
-  readonly baseUrlIndex?: number;
-  readonly noncesRefused: number;
-  /** Requests answered 429 because of a limit. */
-  readonly limitsHit: number;
-  /** How long the call waited for its own request budget. */
-  readonly budgetWaitMs: number;
 }
 
 /** A reply that was not as documented: where and what shape, never a value. */

@@ -79,38 +79,41 @@ const ticketOf = (nonce: string): NonceTicket => ({
   release: nothing,
 });
 
-class UniqueSource extends NonceSource {
-  readonly mode = 'unique';
-  readonly #sequences: Sequences;
+/** Takes nonces of a rising sequence. */
+abstract class SequenceSource extends NonceSource {
+  readonly sequences: Sequences;
 
   constructor(sequences: Sequences) {
     super();
-    this.#sequences = sequences;
+    this.sequences = sequences;
   }
 
+  refused(repeats: number): void {
+    this.sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
+  }
+}
+
+class UniqueSource extends SequenceSource {
+  readonly mode = 'unique';
+
   override prefetch(): void {
-    this.#sequences.prefetch();
+    this.sequences.prefetch();
   }
 
   async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
     // A command that is refused for its nonce may have to be given up, and what protects has no time to lose.
     const needsFresh = kind === 'command' || protective;
-    const nonce = await scope.within(this.#sequences.next(needsFresh));
+    const nonce = await scope.within(this.sequences.next(needsFresh));
     return nonce === undefined ? undefined : ticketOf(nonce);
   }
 
-  refused(repeats: number): void {
-    this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
-  }
-
   override doubted(): void {
-    this.#sequences.doubt();
+    this.sequences.doubt();
   }
 }
 
-class IncreasingSource extends NonceSource {
+class IncreasingSource extends SequenceSource {
   readonly mode = 'increasing';
-  readonly #sequences: Sequences;
   readonly #mutex: NonceMutex;
 
   constructor(
@@ -119,8 +122,7 @@ class IncreasingSource extends NonceSource {
     settings: NonceSettings,
     store: BoundedStore<NonceStore>,
   ) {
-    super();
-    this.#sequences = sequences;
+    super(sequences);
     this.#mutex = new NonceMutex(time, store, {
       key: settings.key,
       owner: settings.owner,
@@ -133,10 +135,6 @@ class IncreasingSource extends NonceSource {
 
   take(request: NonceRequest): Promise<NonceResult> {
     return this.#mutex.take(request);
-  }
-
-  refused(repeats: number): void {
-    this.#sequences.jump(repeats > 1 ? REFUSED_JUMP_MS : 1);
   }
 
   override close(): void {

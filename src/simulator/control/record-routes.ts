@@ -48,10 +48,6 @@ export const RECORD_ROUTES = routes({
 });
 
 function ledgerFilter({ account, kind, after, limit }: z.infer<typeof LEDGER_QUERY>): LedgerFilter {
-  return {
-    ...(account === undefined ? {} : { accountId: account }),
-    ...(kind === undefined ? {} : { kinds: kind.split(',') as LedgerKind[] }),
-    ...(after === undefined ? {} : { afterSeq: after }),
-    ...(limit === undefined ? {} : { limit }),
-  };
+  const kinds = kind?.split(',') as LedgerKind[] | undefined;
+  return { accountId: account, kinds, afterSeq: after, limit };
 }

@@ -128,56 +128,39 @@ interface DamageContext {
   readonly market: string | undefined;
 }
 
-const DAMAGES = [
-  'emptyList',
-  'zeroBalance',
-  'nullRecord',
-  'emptyString',
-  'truncatedJson',
-  'malformedJson',
-  'wrongTypes',
-  'missingField',
-  'badRecord',
-] as const;
+/** Those of all kinds of damage. */
+type Settings = { readonly kind: string } & Omit<Effect<'nullRecord'>, 'kind'> &
+  Omit<Effect<'emptyString'>, 'kind'> &
+  Omit<Effect<'malformedJson'>, 'kind'>;
+
+/** What each kind makes of the reply's text. */
+const DAMAGES = {
+  emptyList: emptyAll,
+  zeroBalance: zeroBalances,
+  nullRecord: (text, { inPlace, market: position }, context) =>
+    inPlace === true ? nullOneRecord(text, context.random) : addOpeningRecord(text, { ...context, position }),
+  emptyString: (text, { field }) => emptyFields(text, field),
+  truncatedJson: (text, _settings, { random }) => truncateJson(text, random),
+  malformedJson: (text, { body }, { random }) => body ?? malformJson(text, random),
+  wrongTypes: (text, _settings, { random }) => changeTypes(text, random),
+  missingField: (text, { field }, { random }) => dropField(text, random, field),
+  badRecord: (text, { market }, { random }) => breakOneRecord(text, random, market),
+} satisfies Readonly<Record<string, (text: string, settings: Settings, context: DamageContext) => string>>;
+
+type Damage = Effect<keyof typeof DAMAGES>;
+
 /** Replies that are well-formed and wrong: errors stay what they are. */
-const FALSE_DATA: ReadonlySet<string> = new Set(DAMAGES.slice(0, 4));
-type Damage = Effect<(typeof DAMAGES)[number]>;
+const FALSE_DATA: ReadonlySet<string> = new Set(['emptyList', 'zeroBalance', 'nullRecord', 'emptyString']);
 
 function isDamage(effect: FaultEffect): effect is Damage {
-  return (DAMAGES as readonly string[]).includes(effect.kind);
+  return Object.hasOwn(DAMAGES, effect.kind);
 }
 
 /** The reply's text after the faults have been at it. */
 export function damagedBody(reply: Reply, { damages }: FaultPlan, context: DamageContext): string {
   return damages
     .filter(({ kind }) => reply.error === undefined || !FALSE_DATA.has(kind))
-    .reduce((text, effect) => damage(text, effect, context), reply.body);
-}
-
-function damage(text: string, effect: Damage, context: DamageContext): string {
-  const { random } = context;
-  switch (effect.kind) {
-    case 'emptyList':
-      return emptyAll(text);
-    case 'zeroBalance':
-      return zeroBalances(text);
-    case 'nullRecord':
-      return effect.inPlace === true
-        ? nullOneRecord(text, random)
-        : addOpeningRecord(text, { ...context, position: effect.market });
-    case 'emptyString':
-      return emptyFields(text, effect.field);
-    case 'truncatedJson':
-      return truncateJson(text, random);
-    case 'malformedJson':
-      return effect.body ?? malformJson(text, random);
-    case 'wrongTypes':
-      return changeTypes(text, random);
-    case 'missingField':
-      return dropField(text, random, effect.field);
-    case 'badRecord':
-      return breakOneRecord(text, random, effect.market);
-  }
+    .reduce((text, effect) => DAMAGES[effect.kind](text, effect, context), reply.body);
 }
 
 function all<K extends FaultEffect['kind']>(effects: readonly FaultEffect[], kind: K): Effect<K>[] {

@@ -17,10 +17,13 @@ const RETRY_AFTER = {
   retryAfterAs: z.enum(['seconds', 'decimals', 'date']).exactOptional(),
 };
 
+function effect<const Kind extends string, Fields extends z.ZodRawShape>(kind: Kind, fields: Fields) {
+  return z.strictObject({ kind: z.literal(kind), ...fields });
+}
+
 /** `FAULT_KINDS` says what each does. */
 const EFFECT = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('latency'),
+  effect('latency', {
     delayMs: milliseconds,
     jitterMs: OPTIONAL_MS,
     /** Lognormal around `delayMs` as the median: standard deviation of the logarithm. */
@@ -28,17 +31,15 @@ const EFFECT = z.discriminatedUnion('kind', [
     maxMs: OPTIONAL_MS,
     at: z.enum(['request', 'reply']).exactOptional(),
   }),
-  z.strictObject({ kind: z.literal('reset') }),
-  z.strictObject({ kind: z.literal('hang') }),
-  z.strictObject({ kind: z.literal('lostReply'), connection: LOST_CONNECTION.exactOptional() }),
-  z.strictObject({
-    kind: z.literal('appliedLate'),
+  effect('reset', {}),
+  effect('hang', {}),
+  effect('lostReply', { connection: LOST_CONNECTION.exactOptional() }),
+  effect('appliedLate', {
     /** Waits for `release` when absent; the request is checked only when it arrives. */
     delayMs: OPTIONAL_MS,
     connection: LOST_CONNECTION.exactOptional(),
   }),
-  z.strictObject({
-    kind: z.literal('status'),
+  effect('status', {
     status: z.number().int().min(200).max(599),
     applied: OPTIONAL_FLAG,
     code: OPTIONAL_CODE,
@@ -47,20 +48,17 @@ const EFFECT = z.discriminatedUnion('kind', [
     ...RETRY_AFTER,
   }),
   /** Says nothing about key, order or loan. */
-  z.strictObject({
-    kind: z.literal('gatewayStatus'),
+  effect('gatewayStatus', {
     status: ERROR_STATUS,
     body: z.enum(['html', 'empty']).exactOptional(),
     applied: OPTIONAL_FLAG,
     ...RETRY_AFTER,
   }),
-  z.strictObject({
-    kind: z.literal('unavailable'),
+  effect('unavailable', {
     meaning: z.enum(['executed', 'failed', 'overloaded']),
     ...RETRY_AFTER,
   }),
-  z.strictObject({
-    kind: z.literal('refusal'),
+  effect('refusal', {
     of: REFUSED_COMMANDS,
     /** 503 when absent. */
     status: ERROR_STATUS.exactOptional(),
@@ -68,21 +66,21 @@ const EFFECT = z.discriminatedUnion('kind', [
     message: OPTIONAL_TEXT,
     ...RETRY_AFTER,
   }),
-  z.strictObject({ kind: z.literal('orderCancelled'), status: OPTIONAL_TEXT }),
-  z.strictObject({ kind: z.literal('truncatedJson') }),
-  z.strictObject({ kind: z.literal('cutBody') }),
+  effect('orderCancelled', { status: OPTIONAL_TEXT }),
+  effect('truncatedJson', {}),
+  effect('cutBody', {}),
   /** Damaged at a random place, or `body` verbatim (an HTML page of a proxy, say). */
-  z.strictObject({ kind: z.literal('malformedJson'), body: OPTIONAL_TEXT }),
+  effect('malformedJson', { body: OPTIONAL_TEXT }),
   /** Exchange time, all other times of effects are real time. */
-  z.strictObject({ kind: z.literal('stale'), ageMs: milliseconds.min(1) }),
-  z.strictObject({ kind: z.literal('wrongTypes') }),
-  z.strictObject({ kind: z.literal('missingField'), field: OPTIONAL_TEXT }),
-  z.strictObject({ kind: z.literal('badRecord'), market: OPTIONAL_TEXT }),
-  z.strictObject({ kind: z.literal('compressed'), encoding: z.enum(['gzip', 'br']).exactOptional() }),
-  z.strictObject({ kind: z.literal('emptyList') }),
-  z.strictObject({ kind: z.literal('zeroBalance') }),
-  z.strictObject({ kind: z.literal('nullRecord'), market: OPTIONAL_TEXT, inPlace: OPTIONAL_FLAG }),
-  z.strictObject({ kind: z.literal('emptyString'), field: OPTIONAL_TEXT }),
+  effect('stale', { ageMs: milliseconds.min(1) }),
+  effect('wrongTypes', {}),
+  effect('missingField', { field: OPTIONAL_TEXT }),
+  effect('badRecord', { market: OPTIONAL_TEXT }),
+  effect('compressed', { encoding: z.enum(['gzip', 'br']).exactOptional() }),
+  effect('emptyList', {}),
+  effect('zeroBalance', {}),
+  effect('nullRecord', { market: OPTIONAL_TEXT, inPlace: OPTIONAL_FLAG }),
+  effect('emptyString', { field: OPTIONAL_TEXT }),
 ]);
 
 /** A fault as it comes from outside, on the control API and on the command line. */

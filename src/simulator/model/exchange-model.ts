@@ -26,19 +26,7 @@ import {
   type Market,
   record,
 } from './state.ts';
-import type {
-  CollateralOrder,
-  DepositLinkRequest,
-  ModelConfig,
-  OpenLoan,
-  OrderClass,
-  Outcome,
-  SeedAccount,
-  SeedPosition,
-  SpotOrderRequest,
-  TransferRequest,
-  WalletMove,
-} from './types.ts';
+import type { DepositLinkRequest, ModelConfig, Outcome, SeedAccount, SeedPosition } from './types.ts';
 import { accountView, positionViews, walletView } from './views.ts';
 import {
   makeDeposit,
@@ -137,9 +125,11 @@ function settled<T>(world: ExchangeState, change: () => T): T {
   return result;
 }
 
-/** The same for what one account asks for. */
-function settledOf<T>(world: ExchangeState, accountId: string, change: (account: Account) => T): T {
-  return settled(world, () => change(accountOf(world, accountId)));
+/** What one account asks for, by its id. */
+function asker(world: ExchangeState) {
+  return <Request, T>(act: (world: ExchangeState, account: Account, request: Request) => T) =>
+    (id: string, request: Request): T =>
+      settled(world, () => act(world, accountOf(world, id), request));
 }
 
 function clockPart(world: ExchangeState) {
@@ -274,7 +264,8 @@ function accountPart(world: ExchangeState) {
     setLeverage: (id: string, leverage: number): void => {
       if (!Number.isInteger(leverage) || leverage < 1)
         throw new RangeError(`leverage must be a whole number from 1, got ${leverage}`);
-      settledOf(world, id, (account) => {
+      settled(world, () => {
+        const account = accountOf(world, id);
         account.leverage = leverage;
         world.dirtyUnits.add(account.unit);
       });
@@ -288,17 +279,14 @@ function accountPart(world: ExchangeState) {
 }
 
 function orderPart(world: ExchangeState) {
+  const asked = asker(world);
   return {
     /** Specification 4.4; a reduce-only amount may come back trimmed. */
-    placeCollateralOrder: (id: string, request: CollateralOrder) =>
-      settledOf(world, id, (account) => placeCollateral(world, account, request)),
-    placeSpotOrder: (id: string, request: SpotOrderRequest) =>
-      settledOf(world, id, (account) => placeSpot(world, account, request)),
+    placeCollateralOrder: asked(placeCollateral),
+    placeSpotOrder: asked(placeSpot),
     /** Specification 4.6; types omitted = all. Answers the orders cancelled. */
-    cancelAll: (id: string, filter: { readonly market?: string; readonly types?: readonly OrderClass[] }) =>
-      settledOf(world, id, (account) => cancelAllOrders(world, account, filter)),
-    cancelOrder: (id: string, orderId: number) =>
-      settledOf(world, id, (account) => cancelOne(world, account, orderId)),
+    cancelAll: asked(cancelAllOrders),
+    cancelOrder: asked(cancelOne),
     openOrders: (id: string, market?: string) =>
       [...accountOf(world, id).openOrders.values()]
         .filter((order) => market === undefined || order.market.spec.name === market)
@@ -323,11 +311,11 @@ function moneyPart(world: ExchangeState) {
       ? invalid('loanId', 'No active loan at the moment')
       : settled(world, () => use(loan));
   };
+  const asked = asker(world);
   return {
     creditLines: (id: string) =>
       [...accountOf(world, id).loans.values()].map((loan) => creditLineView(world, loan)),
-    openLoan: (id: string, loan: OpenLoan) =>
-      settledOf(world, id, (account) => grantLoan(world, account, loan)),
+    openLoan: asked(grantLoan),
     /** Repays from the main balance; everything repaid closes the loan and returns the collateral. */
     repayLoan: (id: string, loanId: number, amount: Decimal) =>
       withLoan(id, loanId, (loan) => repay(world, loan, amount)),
@@ -341,13 +329,10 @@ function moneyPart(world: ExchangeState) {
       accountOf(world, id)
         .transfers.map((item) => transferView(world, item))
         .reverse(),
-    deposit: (id: string, request: TransferRequest) =>
-      settledOf(world, id, (account) => makeDeposit(world, account, request)),
-    withdraw: (id: string, request: TransferRequest) =>
-      settledOf(world, id, (account) => makeWithdrawal(world, account, request)),
+    deposit: asked(makeDeposit),
+    withdraw: asked(makeWithdrawal),
     /** Moves money between the wallets of one account. */
-    moveFunds: (id: string, move: WalletMove) =>
-      settledOf(world, id, (account) => moveBetweenWallets(world, account, move)),
+    moveFunds: asked(moveBetweenWallets),
     /** Specification 4.1, the checks that need state (ticker, provider, amount bounds, unique id for ever). */
     createFiatDeposit: (id: string, request: DepositLinkRequest) =>
       makeFiatDeposit(world, accountOf(world, id), request),

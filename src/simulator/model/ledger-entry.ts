@@ -65,9 +65,9 @@ export interface LedgerEntry {
 }
 
 export interface LedgerFilter {
-  readonly accountId?: string;
-  readonly kinds?: readonly LedgerKind[];
+  readonly accountId?: string | undefined;
+  readonly kinds?: readonly LedgerKind[] | undefined;
   /** Only entries with a larger sequence number. */
-  readonly afterSeq?: number;
-  readonly limit?: number;
+  readonly afterSeq?: number | undefined;
+  readonly limit?: number | undefined;
 }

@@ -11,7 +11,7 @@ import type { AnswerReply } from '../../core/ports/operator-controls.ts';
 import { isDecimalString, parseDecimal, ZERO } from '../../core/quantities/decimal.ts';
 import { authorOf, by, inForce, line } from './authored.ts';
 import { ApiError } from './errors.ts';
-import { accountId, requireAccount } from './read-routes.ts';
+import { accountId, byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import {
   acknowledgedReply,
@@ -37,7 +37,6 @@ const putPause = route({
     ...by,
     forMs: forMs().nullable().describe('Ends by itself after this time; null: when it is lifted.'),
   }),
-  status: 201,
   reply: pause,
   async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
     const author = authorOf(caller, said);
@@ -59,7 +58,6 @@ const putSilence = route({
     ...by,
     forMs: forMs(),
   }),
-  status: 201,
   reply: silence,
   async answer({ views, controls, nowMs }, { body: { forMs: duration, author: said, ...draft }, caller }) {
     const author = authorOf(caller, said);
@@ -89,7 +87,6 @@ const acknowledge = route({
     stage: z.number().int().min(0).optional(),
     forMs: forMs().max(LONGEST_ACKNOWLEDGED_MS).optional().describe('Default: a week.'),
   }),
-  status: 201,
   reply: acknowledgedReply,
   async answer({ views, controls, nowMs }, { body, caller }) {
     const { accountId: id, author: said, reason, forMs: duration, episode, stage } = body;
@@ -137,7 +134,7 @@ const answer = route({
   method: 'POST',
   path: '/api/v1/accounts/:id/answers',
   summary: 'Approve or veto what people are asked of an account; the first answer counts.',
-  params: z.strictObject({ id: accountId().describe('Id of the account.') }),
+  params: byAccount,
   body: z.strictObject({
     reference: z
       .string()
@@ -148,7 +145,6 @@ const answer = route({
     decision: z.enum(['approve', 'veto']),
     ...by,
   }),
-  status: 201,
   reply: answerReply,
   async answer({ views, controls }, { params: { id }, body, caller }) {
     const author = authorOf(caller, body.author);
@@ -181,14 +177,13 @@ const topUp = route({
   path: '/api/v1/accounts/:id/top-ups',
   access: 'operate',
   summary: 'Make a link at which a person pays in, for bringing a credit line back.',
-  params: z.strictObject({ id: accountId().describe('Id of the account.') }),
+  params: byAccount,
   body: z.strictObject({
     subject: subjectKey().describe('What it is for: the credit line.'),
     amount,
     ticker: z.string().min(1).max(20).optional().describe("One of the offer's; default: its first."),
     author: line(80).default('the page').describe('Who asked for it; goes into the audit trail.'),
   }),
-  status: 201,
   reply: topUpReply,
   async answer(context, { params: { id }, body: { subject, amount: text, ticker, author }, caller }) {
     requireAccount(context.views, id);

@@ -5,7 +5,7 @@ import {
   type PricedAction,
   pricedActions,
 } from '../../core/costs/cost-report.ts';
-import { accountId, requireAccount } from './read-routes.ts';
+import { byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import { named, timeMs } from './schemas.ts';
 
@@ -41,7 +41,7 @@ const getCosts = route({
   id: 'getCosts',
   path: '/api/v1/accounts/:id/costs',
   summary: 'What the orders that closed something have cost, and what they kept, by money currency.',
-  params: z.strictObject({ id: accountId().describe('Id of the account.') }),
+  params: byAccount,
   query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }),
   reply: costsReply,
   async answer(context, { params: { id }, query: { days } }) {

@@ -55,10 +55,9 @@ const SECURITY: Json = {
   ),
 };
 
-const NOT_DONE: Json = {
-  description: 'Not done.',
-  content: { [JSON_TYPE]: { schema: { $ref: `${REF}Error` } } },
-};
+const jsonOf = (schema: Json): Json => ({ [JSON_TYPE]: { schema } });
+
+const NOT_DONE: Json = { description: 'Not done.', content: jsonOf({ $ref: `${REF}Error` }) };
 
 function operationOf(route: ApiRoute): Json {
   const { id, summary, access, params, query, body, status, reply } = route;
@@ -69,12 +68,9 @@ function operationOf(route: ApiRoute): Json {
     parameters: [...parametersOf(params, 'path'), ...parametersOf(query, 'query')],
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: { [JSON_TYPE]: { schema: schemaOf(body, 'input') } } } }),
+      : { requestBody: { required: true, content: jsonOf(schemaOf(body, 'input')) } }),
     responses: {
-      [String(status)]: {
-        description: 'Done.',
-        content: { [JSON_TYPE]: { schema: schemaOf(reply, 'output') } },
-      },
+      [String(status)]: { description: 'Done.', content: jsonOf(schemaOf(reply, 'output')) },
       default: NOT_DONE,
     },
   };
@@ -125,22 +121,16 @@ const EVENTS: Json = {
     'Who comes back with that cursor gets only what changed since. A comment line is sent every 15 s. ' +
     'A client that does not read is closed; on coming back it gets everything anew. With a token, read it with ' +
     '`fetch`, as `EventSource` sends no headers.',
-  parameters: [
-    {
-      name: 'accounts',
-      in: 'query',
-      required: false,
-      description: 'Ids, separated by commas, at most 100; without it only the overview and actions.',
-      schema: { type: 'string' },
-    },
-    {
-      name: 'rows',
-      in: 'query',
-      required: false,
-      description: '`true`: a Row of every account is sent, too. Or the cursor of those that came before.',
-      schema: { type: 'string' },
-    },
-  ],
+  parameters: Object.entries({
+    accounts: 'Ids, separated by commas, at most 100; without it only the overview and actions.',
+    rows: '`true`: a Row of every account is sent, too. Or the cursor of those that came before.',
+  }).map(([name, description]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  })),
   responses: {
     '200': {
       description: 'Until either side ends it.',

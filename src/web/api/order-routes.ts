@@ -14,7 +14,7 @@ import type { AccountView } from '../../core/view/account-view.ts';
 import { operatorOrder } from './account-schema.ts';
 import { authorOf, by, inForce } from './authored.ts';
 import { ApiError } from './errors.ts';
-import { accountId, viewOf } from './read-routes.ts';
+import { byAccount, viewOf } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import { named } from './schemas.ts';
 
@@ -65,7 +65,6 @@ const meant = z.discriminatedUnion('kind', [
 ]);
 
 const MINUTE_MS = 60_000;
-const params = z.strictObject({ id: accountId().describe('Id of the account.') });
 const shown = {
   plan: z
     .array(z.strictObject({ label: z.string(), text: z.string() }))
@@ -82,7 +81,7 @@ const preview = route({
   path: '/api/v1/accounts/:id/orders/preview',
   access: 'operate',
   summary: 'What an order by hand would do. Nothing is ordered.',
-  params,
+  params: byAccount,
   body: z.strictObject({ order: meant }),
   status: 200,
   reply: orderPreview,
@@ -97,7 +96,7 @@ const submit = route({
   path: '/api/v1/accounts/:id/orders',
   access: 'operate',
   summary: 'Put an order by hand into the inbox of an account; the daemon carries it out with its next poll.',
-  params,
+  params: byAccount,
   body: z.strictObject({
     order: meant,
     ...by,
@@ -113,7 +112,6 @@ const submit = route({
       .regex(/^[\w.-]{6,64}$/)
       .describe('Names this order: sent again with the same key, it is not done twice.'),
   }),
-  status: 201,
   reply: named('OrderMade', () => ({ order: operatorOrder, ...shown })),
   async answer(context, { params: { id }, body, caller }) {
     const { order, reason, author: said, withinMs, key } = body;
@@ -137,8 +135,7 @@ const withdraw = route({
   path: '/api/v1/accounts/:id/orders/:orderId',
   access: 'operate',
   summary: 'Take an order by hand back, begun or not; orders of Breakwater for it are cancelled.',
-  params: z.strictObject({
-    id: accountId().describe('Id of the account.'),
+  params: byAccount.extend({
     orderId: z
       .string()
       .regex(/^[a-z0-9]{1,64}$/i)

@@ -21,7 +21,7 @@ import {
 import { stressReply } from './stress-schema.ts';
 
 export const accountId = () => z.string().min(1).max(100);
-const byAccount = z.strictObject({ id: accountId().describe('Id of the account.') });
+export const byAccount = z.strictObject({ id: accountId().describe('Id of the account.') });
 
 /** A whole number in a query string. */
 function whole(min: number, max: number, instead: number): z.ZodType<number> {
@@ -214,8 +214,7 @@ const getAudit = route({
   id: 'getAuditRecord',
   path: '/api/v1/accounts/:id/audit/:seq',
   summary: 'One record of the audit trail; of a decision also what it was computed from.',
-  params: z.strictObject({
-    id: accountId().describe('Id of the account.'),
+  params: byAccount.extend({
     seq: z.coerce.number().int().min(1).describe('Number of the record.'),
   }),
   reply: auditReply,

@@ -37,6 +37,7 @@ interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
   readonly params?: z.ZodType<P>;
   readonly query?: z.ZodType<Q>;
   readonly body?: z.ZodType<B>;
+  /** Default: 201 for POST. */
   readonly status?: 200 | 201;
   readonly reply: z.ZodType<R>;
   readonly answer: (
@@ -46,8 +47,8 @@ interface Draft<P, Q, B, R> extends Pick<ApiRoute, 'id' | 'path' | 'summary'> {
 }
 
 export function route<P, Q, B, R>(draft: Draft<P, Q, B, R>): ApiRoute {
-  const { method = 'GET', params = NO_PARAMS, query, body, status = 200, answer, ...rest } = draft;
-  const { access = method === 'GET' ? 'read' : 'control' } = draft;
+  const { method = 'GET', params = NO_PARAMS, query, body, answer, ...rest } = draft;
+  const { access = method === 'GET' ? 'read' : 'control', status = method === 'POST' ? 201 : 200 } = draft;
   return { ...rest, method, access, params, query, body, status, answer: answer as ApiRoute['answer'] };
 }
 
