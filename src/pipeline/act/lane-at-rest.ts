@@ -92,7 +92,10 @@ export function isAllAtRest(decisions: Decisions): boolean {
   const { positions } = observation;
   const read =
     positions?.isNew === true
-      ? readOf(positions, positionViews(snapshot, evaluation.state, account.rules), settings)
+      ? readOf(positions, positionViews(snapshot, evaluation.state, account.rules), {
+          evaluation: evaluation.state,
+          settings,
+        })
       : undefined;
   return lanes.every((lane) => {
     const asked = byMarket.get(lane.market) ?? [];

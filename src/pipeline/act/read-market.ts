@@ -4,7 +4,7 @@ import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
-import { emptyAccountState } from '../../core/rules/account-state.ts';
+import { type AccountState, emptyAccountState } from '../../core/rules/account-state.ts';
 import { positionViews } from '../../core/rules/evaluate.ts';
 import type { PositionView } from '../../core/rules/subject.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
@@ -15,8 +15,14 @@ export interface MarketRecords {
   observationFor(documents: AccountDocuments): ReadObservation;
 }
 
-function notOpenYet({ notOpenYet: listed }: PositionList): Pick<ReadObservation, 'notOpenYet'> {
-  return listed === undefined ? {} : { notOpenYet: listed.map(({ positionId }) => positionId) };
+/** `evaluation`: one that was open and is listed with nulls is hidden, as a record that is set aside. */
+function howComplete(
+  { complete, notOpenYet: listed = [] }: PositionList,
+  evaluation: AccountState | undefined,
+): Pick<ReadObservation, 'complete' | 'notOpenYet'> {
+  const ids = listed.map(({ positionId }) => positionId);
+  const isHidden = evaluation?.positions.some(({ positionId }) => ids.includes(positionId)) === true;
+  return { complete: complete && !isHidden, ...(ids.length > 0 && { notOpenYet: ids }) };
 }
 
 /** A lane's own read of its market; null when it failed. */
@@ -50,10 +56,9 @@ export async function readMarket(
     observationFor: ({ evaluation }) => ({
       sentAtMs,
       receivedAtMs,
-      complete: value.complete,
       ofMarket: true,
       sizesBefore: turns.sizesBefore(account.id),
-      ...notOpenYet(value),
+      ...howComplete(value, evaluation),
       positions: positionViews(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
     }),
   };
@@ -81,15 +86,14 @@ function marksOf(
 export function readOf(
   positions: NonNullable<Observation['positions']>,
   views: readonly PositionView[],
-  settings: AccountSettings,
+  { evaluation, settings }: { readonly evaluation: AccountState; readonly settings: AccountSettings },
 ): ReadObservation {
   const { sentAtMs, receivedAtMs, list, sizesBefore } = positions;
   return {
     sentAtMs,
     receivedAtMs,
-    complete: list.complete,
     sizesBefore,
-    ...notOpenYet(list),
+    ...howComplete(list, evaluation),
     positions: views,
     earlierMarks: marksOf(positions, views, settings),
   };

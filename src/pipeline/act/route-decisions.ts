@@ -133,7 +133,8 @@ export function actOn(decisions: Decisions): Acted {
       operator: inbox.operatorOrders,
       conclusive,
       markets: canAct(account) ? marketsOf(observation) : [],
-      read: known && positions && readOf(positions, known, settings),
+      read:
+        known && positions && readOf(positions, known, { evaluation: decisions.evaluation.state, settings }),
     },
     laneContext(account, { ...stored, documents: asked }, inForce, moment),
     moment,
