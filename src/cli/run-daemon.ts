@@ -83,21 +83,38 @@ export function registerRun(program: Command, io: CliIo): void {
 
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const young = boundYoungGeneration();
+  const hangups = heldHangups(io);
   try {
     const daemon = await start(io, flags);
     young.follow(() => daemon.accounts.all().length);
+    hangups.passTo(() => void daemon.reload());
     await watch(io, flags, daemon);
   } finally {
+    hangups.release();
     young.release();
   }
+}
+
+/** One that comes while the daemon starts may be for a config that was written after it was read: it is passed on then. */
+function heldHangups(io: CliIo) {
+  let isHeld = false;
+  let reload = (): void => {
+    isHeld = true;
+  };
+  const release = io.onHangup?.(() => reload());
+  return {
+    passTo(listener: () => void): void {
+      reload = listener;
+      if (isHeld) listener();
+    },
+    release: () => release?.(),
+  };
 }
 
 async function watch(io: CliIo, flags: Flags, daemon: Daemon): Promise<void> {
   io.hide?.((text) => daemon.conceal(text));
   io.outliveOutputs?.();
-  const stopListening = io.onHangup?.(() => void daemon.reload());
   if (!io.signal.aborted) await once(io.signal, 'abort');
-  stopListening?.();
   const inTime = await daemon.stop((io.signal.reason as Error).message, flags.stopWithin * 1_000);
   if (!inTime) {
     io.leaveOpen?.();

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { chmod, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { closeAfterTest } from '../contract/support/world.ts';
 import { startChild } from './child.ts';
 import { openScene, ours } from './scene.ts';
 import { eventually, openDaemonWorld } from './world.ts';
@@ -67,5 +70,30 @@ test('on SIGHUP a process takes over a changed config and a rotated key, and a b
   process.child.kill('SIGHUP');
   await eventually(() => ours(simulator, 'long').length > 0, 'an order under the new key', process.output);
   expect(reads(true, rotatedAtMs)).toBeGreaterThan(0);
+  expect(await process.stop()).toBe(0);
+});
+
+test('SIGHUP while it starts ended a daemon: it starts, and reads its config again', async () => {
+  const simulator = await openScene();
+  let isAsked = false;
+  // Redis that ends every connection makes the start long enough.
+  const redis = createServer((socket) => {
+    isAsked = true;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(redis, 'listening');
+  closeAfterTest(async () => void redis.close());
+  const accounts = { long: { rules: ['rule'] } };
+  const world = await openDaemonWorld(simulator, { accounts, rules: rule('10.0') });
+  const text = await readFile(world.configFile, 'utf8');
+  const { port } = redis.address() as AddressInfo;
+  await writeFile(world.configFile, text.replace(/redis:\/\/[^\s"',}]+/, `redis://127.0.0.1:${port}`));
+  const process = startChild(world);
+  await eventually(() => isAsked, 'a connection to Redis', process.output);
+  process.child.kill('SIGHUP');
+  await process.watching;
+  const reloads = () => process.output().split('configReloaded').length - 1;
+  await eventually(() => reloads() > 1, 'the config once more', process.output);
+  expect(process.output()).not.toContain('stopping');
   expect(await process.stop()).toBe(0);
 });
