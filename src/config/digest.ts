@@ -21,7 +21,7 @@ export const digestSchema = renamed(
   { at: 'atMinute', tz: 'timeZone' },
 );
 
-/** What is told every day about the day before; no channels: all that call nobody out of bed. */
+/** The daily report about the day before; without channels it goes to all except those that page people. */
 export type CompiledDigest = z.output<typeof digestSchema>;
 
 /** `names` of channels; `undefined` when they could not be read. */

@@ -11,7 +11,7 @@ import {
   safeWords,
 } from './http-sender.ts';
 
-/** Of a channel whose address is all that is needed to write to it: a secret. */
+/** The address is a secret: it is all that is needed to write to the channel. */
 export interface SecretAddress {
   readonly url?: string;
 }
@@ -54,7 +54,7 @@ export function isSuccess({ status }: HttpReply): boolean {
 interface Answers {
   /** What a success lacks of what is documented; undefined: nothing. */
   readonly lacks?: (reply: HttpReply, body: JsonObject | undefined) => string | undefined;
-  /** Of a refusal; undefined: the whole text is. */
+  /** The words of a refusal; undefined: its whole text. */
   readonly words?: (body: JsonObject) => string | undefined;
   /** Which its words may repeat. */
   readonly secrets: () => readonly string[];

@@ -127,6 +127,16 @@ describe('the ledger shows', () => {
   const opened = (positionId: number, direction: string, size: string): LedgerEntry =>
     entry({ kind: 'position_seeded', positionId, details: { direction, sizeAfter: size } });
 
+  const placed = (orderId: number, clientOrderId: string, amount: string): LedgerEntry =>
+    entry({
+      kind: 'order_placed',
+      orderId,
+      clientOrderId,
+      side: 'sell',
+      amount: formatDecimal(decimal(amount)),
+      details: { reduceOnly: true },
+    });
+
   test('an order that is not reduce-only', () => {
     const order = entry({
       kind: 'order_placed',
@@ -144,17 +154,8 @@ describe('the ledger shows', () => {
   test('orders that add up, once the one that was audited as overshoot is cancelled', () => {
     const overshoots = new Set(['bw1.first']);
     const trail = { ...TRAIL, overshoots, lowestTarget: () => decimal('0.5') };
-    const placed = (orderId: number, clientOrderId: string): LedgerEntry =>
-      entry({
-        kind: 'order_placed',
-        orderId,
-        clientOrderId,
-        side: 'sell',
-        amount: formatDecimal(decimal('0.5')),
-        details: { reduceOnly: true },
-      });
-    const first = placed(1, 'bw1.first');
-    const two = [placed(2, 'bw1.second'), placed(3, 'bw1.third')];
+    const first = placed(1, 'bw1.first', '0.5');
+    const two = [placed(2, 'bw1.second', '0.5'), placed(3, 'bw1.third', '0.5')];
     const cancelled = entry({ kind: 'order_cancelled', orderId: 1, clientOrderId: 'bw1.first' });
     const found = (entries: readonly LedgerEntry[]) =>
       ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0, {
@@ -168,18 +169,9 @@ describe('the ledger shows', () => {
   });
 
   test('in a one-sided partition what either side sends, if it is too much by itself', () => {
-    const placed = (orderId: number, clientOrderId: string): LedgerEntry =>
-      entry({
-        kind: 'order_placed',
-        orderId,
-        clientOrderId,
-        side: 'sell',
-        amount: formatDecimal(decimal('0.4')),
-        details: { reduceOnly: true },
-      });
     const found = (alone: readonly string[], isOneSided: boolean) => {
       const trail = { ...TRAIL, alone: new Set(alone), lowestTarget: () => decimal('0.5') };
-      const entries = [opened(1, 'long', '1'), placed(1, 'bw1.first'), placed(2, 'bw1.second')];
+      const entries = [opened(1, 'long', '1'), placed(1, 'bw1.first', '0.4'), placed(2, 'bw1.second', '0.4')];
       return ledgerViolations(entries, trail, 0, { mayBeApart: true, isOneSided: () => isOneSided });
     };
     const tooMuch = [expect.stringContaining('0.8 is to be closed of 1, the target is 0.5')];

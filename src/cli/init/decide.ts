@@ -43,7 +43,7 @@ export async function decide(io: CliIo, flags: InitFlags, prompter: Prompter | u
     ...access,
     /** Seals what people say to daemons. */
     operatorsKey: await madeUpSecret(flags.out, 'operators.key'),
-    /** Of the daemon's web server. */
+    /** The web server of the daemon. */
     controlToken: await madeUpSecret(flags.out, 'web-control.secret'),
     leverage,
     seen,

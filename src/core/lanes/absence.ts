@@ -212,7 +212,7 @@ function tell(state: LaneState, absence: Absence, reason: keyof typeof WORDS, au
   });
 }
 
-/** Of a standing stop people hear, once two lists agree; what a rule reduces they have heard of. */
+/** A standing stop raises an alarm once two lists agree; for a reduction the notice of its rule was enough. */
 function tellProbable({ positionId, reads }: Absence, closers: readonly OwnOrder[], audit: Recorder): void {
   const stop = closers.find(({ role }) => role === 'cover');
   if (reads !== (stop === undefined ? 1 : 2)) return;

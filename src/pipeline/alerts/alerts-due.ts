@@ -278,7 +278,7 @@ function sayAlarm(entries: Map<string, AlertEntry>, event: AuditEvent, scene: Al
     ...(market === '' ? {} : { market }),
     episode: 0,
     stage: 0,
-    // As loud as the stop that filled, which is told when it is certain.
+    // As loud as the notice of the fill, which follows when the fill is certain.
     severity: (reason === 'probablyClosedByOurs' ? undefined : rule?.spec.severity) ?? 'critical',
     mode: rule?.mode ?? scene.account.rules.settings.mode,
     labels: labelsOf(scene.account, ruleId),
