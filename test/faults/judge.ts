@@ -321,12 +321,29 @@ export function isBreached(exchange: SimulatedExchange, accountId: string): bool
   });
 }
 
+/** The longest that polls stop after a gateway's 429 with the `Retry-After` of the matrix (2 s): four times that. */
+const GATEWAY_PAUSE_MS = 8_000;
+
+/**
+ * Whether polls of every account stood still near a breach: a gateway's 429 is one of the address, whichever account's request
+ * drew it (live notes, transport), and after it polls stop (design section 4).
+ */
+function isPausedByGateway({ log, startMs }: Played, breachMs: number): boolean {
+  return log.some(
+    ({ atMs, status, faults }) =>
+      status === 429 &&
+      faults.includes('gatewayStatus') &&
+      atMs - startMs >= breachMs - GATEWAY_PAUSE_MS &&
+      atMs - startMs <= breachMs + UNTROUBLED_REACTION_MS,
+  );
+}
+
 /** Invariant 13: what befalls the requests of one account delays no reduction of another. */
-function sparedViolations(
-  { exchange, startMs, breachMs, faultWorld: { second } }: Played,
-  trail: AuditTrail,
-): readonly string[] {
+function sparedViolations(played: Played, trail: AuditTrail): readonly string[] {
+  const { exchange, startMs, breachMs, faultWorld } = played;
+  const { second } = faultWorld;
   if (breachMs === undefined || breachMs > TROUBLED_MS) return [];
+  if (isPausedByGateway(played, breachMs)) return [];
   // The smaller sides of hedges: closing one would raise what is at stake.
   const own = trail.events.filter(({ accountId }) => accountId === second);
   const meant = own.filter(({ kind }) => kind === 'intentOpened').map(({ positionId }) => positionId);
