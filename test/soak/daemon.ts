@@ -23,8 +23,9 @@ function hear(event: DaemonEvent): void {
   else if (event.kind === 'delivered') {
     const { message, report } = event;
     if (report.type === 'log') return;
-    if (report.delivery.kind === 'delivered') send({ kind: 'delivered', id: message.id });
-    else send({ kind: 'failed', id: message.id, why: JSON.stringify(report) });
+    const { kind } = report.delivery;
+    if (kind === 'superseded') send({ kind, id: message.id });
+    else if (kind === 'failed') send({ kind: 'failed', id: message.id, why: JSON.stringify(report) });
   }
 }
 

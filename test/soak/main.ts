@@ -7,6 +7,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
+import { shortId } from '../../src/notify/short-id.ts';
 import { createRandom } from '../../src/simulator/scenarios/random.ts';
 import { startReceiver } from '../notify/receiver.ts';
 import { startRedisServer } from '../support/redis-server.ts';
@@ -105,7 +106,7 @@ async function soak(): Promise<void> {
 
 interface Told {
   readonly handed: Set<string>;
-  readonly delivered: Map<string, number>;
+  readonly superseded: Set<string>;
   readonly failed: Map<string, string>;
 }
 
@@ -150,7 +151,7 @@ async function open(accounts: number, seed: number) {
     const env = { ...process.env, ...Object.fromEntries(keys), HOOK: 'a secret of sixteen letters or more' };
     const daemon = start('./daemon.ts', [configFile], { env, execArgv: ['--expose-gc'] });
     closings.push(() => end(daemon, 'stop'));
-    const told: Told = { handed: new Set(), delivered: new Map(), failed: new Map() };
+    const told: Told = { handed: new Set(), superseded: new Set(), failed: new Map() };
     daemon.on('message', (answer: DaemonAnswer) => hear(told, answer));
     await next<DaemonAnswer, 'watching'>(daemon, 'watching');
     return { redisServer, redis, exchange, daemon, told, deliveries, close };
@@ -160,9 +161,9 @@ async function open(accounts: number, seed: number) {
   }
 }
 
-function hear({ handed, delivered, failed }: Told, answer: DaemonAnswer): void {
+function hear({ handed, superseded, failed }: Told, answer: DaemonAnswer): void {
   if (answer.kind === 'handed') handed.add(answer.id);
-  else if (answer.kind === 'delivered') delivered.set(answer.id, (delivered.get(answer.id) ?? 0) + 1);
+  else if (answer.kind === 'superseded') superseded.add(answer.id);
   else if (answer.kind === 'failed') failed.set(answer.id, answer.why);
 }
 
@@ -272,7 +273,7 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
   const descriptors = slopeOf(points((one) => one.descriptors));
   const keys = [median(early, 'keys'), median(late, 'keys')] as const;
   const lastingKeys = [median(early, 'lastingKeys'), median(late, 'lastingKeys')] as const;
-  const undelivered = [...told.handed].filter((id) => !told.delivered.has(id) && !told.failed.has(id));
+  const undelivered = [...told.handed].filter((id) => !deliveries.has(shortId(id)) && !told.superseded.has(id));
   const repeated = [...deliveries].filter(([, times]) => times > 1).map(([id]) => id);
   const problems = [
     ...(heap.perHour < LIMITS.heapBytesPerHour ? [] : [`the heap grows by ${mb(heap.perHour)} MB an hour`]),
@@ -280,7 +281,7 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
     ...(lastingKeys[1] <= lastingKeys[0] * (1 + LIMITS.moreLastingKeysShare)
       ? []
       : ['keys in Redis grow that nothing takes away']),
-    ...(undelivered.length === 0 ? [] : [`${undelivered.length} notices were handed over and not delivered`]),
+    ...undelivered.map((id) => `a notice was handed over and not delivered: ${told.failed.get(id) ?? id}`),
     ...(repeated.length === 0 ? [] : [`${repeated.length} notices were delivered more than once`]),
     ...(traded.opening === 0 ? [] : [`${traded.opening} orders or fills of the daemon opened something`]),
     ...(traded.placed === 0 ? ['nothing was ordered: it proves nothing'] : []),
@@ -301,7 +302,7 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
     descriptorsPerHour: { perHour: descriptors.perHour.toFixed(1), error: descriptors.error.toFixed(1) },
     keys,
     lastingKeys,
-    notices: { handed: told.handed.size, delivered: deliveries.size, failed: told.failed.size },
+    notices: { handed: told.handed.size, delivered: deliveries.size, superseded: told.superseded.size },
     exchange: { placed: traded.placed, liquidated: traded.liquidated },
     judged: samples.at(-1)?.evaluated ?? 0,
     problems,

@@ -19,8 +19,8 @@ export type DaemonQuestion = 'sample' | 'stop';
 
 export type DaemonAnswer =
   | { readonly kind: 'watching' }
-  /** By their ids: notices that were handed over for delivery, and those that the channel took. */
-  | { readonly kind: 'handed' | 'delivered'; readonly id: string }
+  /** By their ids: notices that were handed over for delivery, and those not sent as a later one of their episode went first. */
+  | { readonly kind: 'handed' | 'superseded'; readonly id: string }
   | { readonly kind: 'failed'; readonly id: string; readonly why: string }
   | {
       readonly kind: 'sample';
