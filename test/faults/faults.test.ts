@@ -21,6 +21,7 @@ const ALL_FOUND = [
   200_874, 1_000_014, 1_000_048, 1_000_438, 1_000_585, 1_000_899, 1_002_420, 1_002_467, 1_002_611, 1_004_478,
   1_020_117, 1_021_940, 1_022_117, 1_006_407, 1_031_211, 1_033_176, 1_032_046, 1_037_203, 1_037_365,
   1_047_106, 1_104_597, 1_106_759, 1_110_830, 1_160_311, 1_201_727, 1_227_323, 1_266_801,
+  1_402_614, 1_453_965,
 ];
 const FOUND = sliceOf(ALL_FOUND, 7, 'worlds where something did not hold');
 
@@ -165,6 +166,30 @@ describe('the ledger shows', () => {
     expect(found([first, ...two])).toEqual([]);
     expect(found([first, cancelled, ...two])).toEqual([
       expect.stringContaining('1 is to be closed of 1, the target is 0.5'),
+    ]);
+  });
+
+  test('a reduction below the target, except for what a cover closed after it was placed', () => {
+    const trail = { ...TRAIL, covers: new Set(['bw1.cover']), lowestTarget: () => decimal('0.4') };
+    const fill = (orderId: number, clientOrderId: string, amount: string, sizeAfter: string): LedgerEntry =>
+      entry({
+        orderId,
+        clientOrderId,
+        side: 'sell',
+        amount: formatDecimal(decimal(amount)),
+        details: { reduced: true, direction: 'long', sizeAfter },
+      });
+    const found = (...entries: readonly LedgerEntry[]) =>
+      ledgerViolations([opened(1, 'long', '1'), ...entries], trail, 0);
+    const cover = [placed(1, 'bw1.cover', '0.4'), fill(1, 'bw1.cover', '0.4', '0.6')];
+    const reduction = placed(2, 'bw1.first', '0.6');
+    expect(found(reduction, ...cover, fill(2, 'bw1.first', '0.6', '0'))).toEqual([]);
+    expect(found(reduction, ...cover, fill(2, 'bw1.first', '0.7', '-0.1'))).toEqual([
+      expect.stringContaining('was reduced to -0.1, the target is 0.4'),
+    ]);
+    expect(found(...cover, reduction, fill(2, 'bw1.first', '0.6', '0'))).toEqual([
+      expect.stringContaining('0.6 is to be closed of 0.6, the target is 0.4'),
+      expect.stringContaining('was reduced to 0, the target is 0.4'),
     ]);
   });
 

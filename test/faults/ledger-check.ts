@@ -31,6 +31,9 @@ interface Books {
   readonly filled: Set<number>;
   /** Net exposure of its market when an order of the daemon was placed, by order id. */
   readonly netAtPlacing: Map<number, Decimal>;
+  /** What covers have closed so far, by position; and what they had when a reduction was placed, by order id. */
+  readonly closedByCovers: Map<number, Decimal>;
+  readonly coversAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
   readonly trail: AuditTrail;
   readonly hosts: Hosts;
@@ -48,7 +51,8 @@ const APART: Hosts = { mayBeApart: true, isOneSided: () => false };
 /**
  * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
  * one that opens something or leaves a larger net exposure of its market than there was when it was placed, a position below the lowest target committed so
- * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two; where
+ * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two, and
+ * what a cover closes after a reduction was placed adds to it (design section 4: once it triggers, its target is 0); where
  * hosts may have acted apart, neither knowing of the other, everything after an overshoot is, too. In a one-sided
  * partition the orders of either side have to fit by themselves (design: invariant 4 leaves out what they add up to).
  */
@@ -66,6 +70,8 @@ export function ledgerViolations(
     overshoots: new Map(),
     filled: new Set(),
     netAtPlacing: new Map(),
+    closedByCovers: new Map(),
+    coversAtPlacing: new Map(),
     say: (entry, words) => {
       found.push(`${entry.atMs - startMs} ms, ${entry.accountId ?? '-'}: ${words}`);
     },
@@ -142,6 +148,7 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
     return;
   }
   books.orders.set(orderId, { positionId, clientOrderId, left: decimal(amount) });
+  books.coversAtPlacing.set(orderId, books.closedByCovers.get(positionId) ?? ZERO);
   const target = trail.lowestTarget(positionId, entry.atMs);
   const size = books.positions.get(positionId)?.size ?? ZERO;
   // Reduce-only orders beside one another cannot take a position past 0.
@@ -199,11 +206,16 @@ function followFill(books: Books, entry: LedgerEntry): void {
       `a fill raised the net exposure of ${market} from ${formatDecimal(before)} to ${formatDecimal(after)}`,
     );
   }
-  const { trail } = books;
+  const { trail, closedByCovers } = books;
+  const closed = closedByCovers.get(positionId) ?? ZERO;
+  if (trail.covers.has(clientOrderId)) {
+    closedByCovers.set(positionId, closed.plus(decimal(amount)));
+    return;
+  }
   const target = trail.lowestTarget(positionId, entry.atMs);
   const size = books.positions.get(positionId)?.size ?? ZERO;
-  const mayBeBelow = isExcused(books, positionId) || trail.covers.has(clientOrderId);
-  if (target !== undefined && size.lt(target) && !mayBeBelow) {
+  const byCovers = closed.minus(books.coversAtPlacing.get(orderId ?? -1) ?? closed);
+  if (target !== undefined && size.plus(byCovers).lt(target) && !isExcused(books, positionId)) {
     books.say(
       entry,
       `position ${positionId} was reduced to ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,

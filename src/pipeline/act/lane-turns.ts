@@ -11,7 +11,7 @@ export interface ActingTurns {
   readonly standsIn: boolean;
   /** By the monotonic clock: lanes that were taken before are not held any more, whatever their leases say. */
   readonly lanesSinceMs: number;
-  /** What runs is to end, so that it can be handed back: polls begin no lane, and ask again. */
+  /** What was done alone is to be handed back: runs end between two steps, and polls begin none, and ask again. */
   readonly isSettling: boolean;
   /** Whether it acts on the account at all at present. */
   mayAct(accountId: string): boolean;

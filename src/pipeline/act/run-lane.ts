@@ -234,7 +234,8 @@ async function nextStep(run: MarketRun, before: Before, finished?: RequestStep):
 function endOf({ context, session, steps, signal }: MarketRun, lane: LaneState): LaneRunEnd | undefined {
   if (session.isWanted) return 'wanted';
   if (signal.aborted && lane.change === null) return 'stopped';
-  if (lane.change === null && !context.turns.mayAct(session.account.id)) return 'later';
+  const { turns } = context;
+  if (lane.change === null && (turns.isSettling || !turns.mayAct(session.account.id))) return 'later';
   return steps.count < MOST_STEPS ? undefined : 'later';
 }
 
