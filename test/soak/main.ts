@@ -273,7 +273,9 @@ function report({ minutes, accounts, seed, samples, traded, told, deliveries }: 
   const descriptors = slopeOf(points((one) => one.descriptors));
   const keys = [median(early, 'keys'), median(late, 'keys')] as const;
   const lastingKeys = [median(early, 'lastingKeys'), median(late, 'lastingKeys')] as const;
-  const undelivered = [...told.handed].filter((id) => !deliveries.has(shortId(id)) && !told.superseded.has(id));
+  const undelivered = [...told.handed].filter(
+    (id) => !deliveries.has(shortId(id)) && !told.superseded.has(id),
+  );
   const repeated = [...deliveries].filter(([, times]) => times > 1).map(([id]) => id);
   const problems = [
     ...(heap.perHour < LIMITS.heapBytesPerHour ? [] : [`the heap grows by ${mb(heap.perHour)} MB an hour`]),

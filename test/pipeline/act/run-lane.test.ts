@@ -128,6 +128,21 @@ test('while lanes settle before a hand-back a poll decides and begins none, and 
   expect(handed).toHaveLength(1);
 });
 
+test('a lane that runs when what was done alone is to be handed back ends after its next answer, and goes on later', async () => {
+  const { context, seen, requests } = await openFired('  nonce: increasing');
+  // Redis is back while the positions are read.
+  const turns = {
+    ...ALWAYS,
+    get isSettling() {
+      return requests().includes('openPositions');
+    },
+  };
+  expect(await runLane({ ...context, turns }, LANE, NEVER, seen)).toBe('later');
+  expect(requests()).toEqual(['openPositions']);
+  expect(await runLane(context, LANE, NEVER)).toBe('idle');
+  expect(requests().filter((endpoint) => endpoint === 'stopLimit')).toHaveLength(1);
+});
+
 test('a lane that is begun with what was seen before somebody else acted places nothing twice', async () => {
   const { simulator, context, seen } = await openFired();
   const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
