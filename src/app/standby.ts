@@ -46,7 +46,7 @@ const STEADY_MS = 2_000;
 const IN_ORDER_MS = 1_000;
 /** Lanes end within a few requests; one that does not goes on with its lane in doubt. */
 const SETTLE_MS = 10_000;
-/** So long polls begin no lane meanwhile, and runs end between two steps: one that hangs must not keep others from what they have to do. */
+/** So long polls begin no lane meanwhile, and runs end: one that hangs must not keep others from what they have to do. */
 const BEGIN_NONE_MS = 3_000;
 /** A poll that takes longer is looked at again in the shared store. */
 const POLLS_END_MS = 1_000;
