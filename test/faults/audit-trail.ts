@@ -140,12 +140,19 @@ function targetsOf(events: readonly AuditEvent[]): readonly Target[] {
   );
 }
 
-function openIntentsOf(events: readonly AuditEvent[]): readonly OpenIntent[] {
+/** What was made alone is attached later than what ended it may be chained: its beginning begins nothing then. */
+export function openIntentsOf(events: readonly AuditEvent[]): readonly OpenIntent[] {
   const open = new Map<string, OpenIntent>();
-  for (const { kind, key, accountId, positionId, targetBase } of events) {
+  const ended = new Map<string, { readonly openedMs: number; readonly atMs: number }>();
+  for (const { kind, key, accountId, positionId, targetBase, atMs, openedMs = -Infinity } of events) {
     if (key === undefined || positionId === undefined) continue;
     const id = `${accountId} ${key}`;
-    if (kind === 'intentEnded') open.delete(id);
+    const before = ended.get(id);
+    if (kind === 'intentEnded') {
+      open.delete(id);
+      ended.set(id, { openedMs, atMs });
+    } else if (before !== undefined && kind === 'intentOpened' && atMs <= before.openedMs) continue;
+    else if (before !== undefined && kind === 'targetSet' && !open.has(id) && atMs <= before.atMs) continue;
     else if (kind === 'intentOpened' || kind === 'intentReopened' || kind === 'targetSet') {
       const target = targetBase === undefined ? open.get(id)?.target : decimal(targetBase);
       open.set(id, { accountId, positionId: Number(positionId), target });

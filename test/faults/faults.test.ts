@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { decimal, formatDecimal } from '../../src/core/quantities/decimal.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import { sliceOf } from '../support/slice.ts';
-import type { AuditTrail } from './audit-trail.ts';
+import { type AuditTrail, openIntentsOf } from './audit-trail.ts';
 import { faultWorld, PRESSING_FROM } from './fault-world.ts';
 import { REMOVED_GUARDS } from './guards.ts';
 import { judge } from './judge.ts';
@@ -21,7 +22,7 @@ const ALL_FOUND = [
   200_874, 1_000_014, 1_000_048, 1_000_438, 1_000_585, 1_000_899, 1_002_420, 1_002_467, 1_002_611, 1_004_478,
   1_020_117, 1_021_940, 1_022_117, 1_006_407, 1_031_211, 1_033_176, 1_032_046, 1_037_203, 1_037_365,
   1_047_106, 1_104_597, 1_106_759, 1_110_830, 1_160_311, 1_201_727, 1_227_323, 1_266_801, 1_402_614,
-  1_453_965,
+  1_453_965, 1_472_427,
 ];
 const FOUND = sliceOf(ALL_FOUND, 7, 'worlds where something did not hold');
 
@@ -105,6 +106,29 @@ test.each(GUARDS.map((guard) => [guard.name, guard] as const))(
   },
   60_000,
 );
+
+test('an intent that has ended is not open for the record of its beginning that was attached later', () => {
+  const event = (kind: AuditEvent['kind'], atMs: number, more: Partial<AuditEvent> = {}): AuditEvent => ({
+    kind,
+    atMs,
+    accountId: 'desk',
+    key: 'reduce',
+    positionId: '3',
+    reason: 'by',
+    words: '',
+    alarm: false,
+    ...more,
+  });
+  const targetBase = formatDecimal(decimal('0.07'));
+  const opened = event('intentOpened', 100);
+  const target = event('targetSet', 100, { targetBase });
+  const ended = event('intentEnded', 900, { openedMs: 100 });
+  const open = { accountId: 'desk', positionId: 3, target: decimal('0.07') };
+  expect(openIntentsOf([opened, target])).toEqual([open]);
+  expect(openIntentsOf([opened, target, ended, opened, target])).toEqual([]);
+  const next = [event('intentOpened', 950), event('targetSet', 950, { targetBase })];
+  expect(openIntentsOf([opened, target, ended, opened, target, ...next])).toEqual([open]);
+});
 
 describe('the ledger shows', () => {
   const TRAIL: AuditTrail = {
