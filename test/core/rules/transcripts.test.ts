@@ -32,20 +32,40 @@ const CHANGES: readonly Partial<AccountSettings>[] = [
   { marginModel: 'isolated', bothSign: 'unsigned', ltvUnit: 'percent', withdrawalAllowList: ['home'] },
 ];
 
-test.for([1, 2, 3, 4])('account %i', async (seed) => {
+const SEEDS = [1, 2, 3, 4];
+
+test.for(SEEDS)('account %i', async (seed) => {
   const file = path.join(import.meta.dirname, 'transcripts', `${seed}.txt`);
   await expect(transcriptOf(seed)).toMatchFileSnapshot(file);
+});
+
+test('the rules are of every kind: modes, windows, times to hold, subjects, severities, actions', () => {
+  const rules = SEEDS.flatMap(rulesOn);
+  const kinds = (of: (one: RuleSpec) => unknown): ReadonlySet<unknown> => new Set(rules.map(of));
+  expect(kinds(({ mode }) => mode)).toEqual(new Set([undefined, 'observe', 'approve']));
+  expect(kinds(({ activeWindow }) => activeWindow)).toEqual(new Set([undefined, INSIDE, OUTSIDE]));
+  expect(kinds(({ forMs }) => forMs)).toEqual(new Set([0, 2_000]));
+  expect(kinds(({ keepFiringForMs }) => keepFiringForMs)).toEqual(new Set([0, 5_000]));
+  const subjects = ['', 'asset', 'direction', 'market', 'positionId'];
+  expect(kinds(({ where }) => Object.keys(where).join())).toEqual(new Set(subjects));
+  expect(kinds(({ severity }) => severity)).toEqual(new Set(['info', 'warning', 'critical']));
+  expect(kinds(({ when }) => when.kind)).toEqual(new Set(['field', 'not']));
+  const actions = ['position', 'creditLine', 'account'].flatMap((on) =>
+    ['notify', 'protect', 'reduce'].map((kind) => `${on} ${kind}`),
+  );
+  expect(kinds((one) => `${one.on} ${one.actions.at(-1)?.kind}`)).toEqual(new Set(actions));
 });
 
 function transcriptOf(seed: number): string {
   const dice = new Dice(seed);
   const own = settings({ ...CHANGES[seed % CHANGES.length], marketSettings: marketOf });
-  const compiled = compileRules(rulesOn(dice), own);
+  const compiled = compileRules(rulesOn(seed), own);
   const account = new PlayedAccount(dice);
   let state = emptyAccountState('desk-1');
   const lines: string[] = [];
   let said = new Map<string, string>();
   let asked: ReadonlySet<string> = new Set();
+  const nth = nthEpisodes();
   for (let poll = 0; poll < POLLS; poll++) {
     account.move();
     const laneNowMs = dice.hits(0.5) ? account.now.wallMs : undefined;
@@ -61,7 +81,7 @@ function transcriptOf(seed: number): string {
         `${phase} ${reason} ${unknown ?? ''}`.trim(),
       ]),
     );
-    lines.push(`-- poll ${poll} read ${evaluation.state.positionsReadMs ?? ''}`, ...linesOf(evaluation));
+    lines.push(`-- poll ${poll} read ${evaluation.state.positionsReadMs ?? ''}`, ...linesOf(evaluation, nth));
     const changed = new Set(evaluation.transitions.map(({ ruleId, subject }) => `${ruleId} ${subject}`));
     for (const [key, words] of decided) {
       if (said.get(key) !== words && !changed.has(key)) lines.push(`${key}: ${words}`);
@@ -76,7 +96,19 @@ function transcriptOf(seed: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-function linesOf({ transitions, forecasts, nextDue }: Evaluation): readonly string[] {
+type Nth = (key: string, episode: number) => number;
+
+/** The first episode of a rule on a subject is 1: other rules do not count. */
+function nthEpisodes(): Nth {
+  const seen = new Map<string, ReadonlySet<number>>();
+  return (key, episode) => {
+    const episodes = new Set(seen.get(key)).add(episode);
+    seen.set(key, episodes);
+    return [...episodes].indexOf(episode) + 1;
+  };
+}
+
+function linesOf({ transitions, forecasts, nextDue }: Evaluation, nth: Nth): readonly string[] {
   const figures = JSON.stringify(forecasts, (_, value: unknown) =>
     typeof value === 'number' ? Number(value.toPrecision(6)) : value,
   );
@@ -85,7 +117,7 @@ function linesOf({ transitions, forecasts, nextDue }: Evaluation): readonly stri
     `forecasts ${figures}`,
     ...transitions.map(
       ({ ruleId, subject, episode, from, to, reason, stage, words }) =>
-        `${ruleId} ${subject} ${episode}: ${from} to ${to}, ${reason} ${stage ?? ''} ${words}`,
+        `${ruleId} ${subject} ${nth(`${ruleId} ${subject}`, episode)}: ${from} to ${to}, ${reason} ${stage ?? ''} ${words}`,
     ),
   ];
 }
@@ -107,9 +139,12 @@ function askedBy({ active }: Evaluation): ReadonlySet<string> {
   );
 }
 
-function rulesOn(dice: Dice): readonly RuleSpec[] {
-  return FIELD_CATALOGUE.map((field, index) =>
-    rule(field.on, conditionOn(field, dice), {
+/** Each field by itself: one more changes no rule on another. */
+function rulesOn(seed: number): readonly RuleSpec[] {
+  return FIELD_CATALOGUE.map((field) => {
+    const index = numberOf(`${field.on}.${field.name}`);
+    const dice = new Dice(seed * 1_000_003 + index);
+    return rule(field.on, conditionOn(field, dice), {
       id: `${field.on}-${field.name}`,
       checksum: `c${index}`,
       forMs: dice.of(0, 0, 2_000),
@@ -123,8 +158,12 @@ function rulesOn(dice: Dice): readonly RuleSpec[] {
       severity: dice.of('info', 'warning', 'critical'),
       ...(index % 7 === 0 ? { mode: dice.of('observe' as const, 'approve' as const) } : {}),
       ...(index % 9 === 0 ? { activeWindow: dice.of<ActiveWindow>(INSIDE, OUTSIDE) } : {}),
-    }),
-  );
+    });
+  });
+}
+
+function numberOf(name: string): number {
+  return Buffer.from(name).reduce((sum, byte) => (sum * 31 + byte) % 1_000_003, 7);
 }
 
 /** The snapshots are of a Tuesday, 22:30 UTC. */
