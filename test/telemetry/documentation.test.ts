@@ -23,7 +23,8 @@ test('it has every metric once, and every name in it is one', async () => {
     ...ALL.map(({ name }) => `breakwater_${name}`),
     ...processMetrics.map(({ name }) => name),
   ]);
-  for (const { name } of ALL) expect(text.split(`| \`breakwater_${name}\` |`)).toHaveLength(2);
+  for (const { name } of ALL)
+    expect([name, text.split(`| \`breakwater_${name}\` |`).length - 1]).toEqual([name, 1]);
   for (const [name] of text.matchAll(/breakwater_[a-z_0-9]+/g)) {
     const base = name.replace(/_(bucket|count|sum)$/, '');
     expect([name, known.has(name) || histograms.has(base)]).toEqual([name, true]);
