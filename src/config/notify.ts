@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type ChannelType, channelNames, checkChannels, type ReadChannel, withEachOnce } from './channels.ts';
+import { audienceOf, UNREAD_KINDS } from './audiences.ts';
+import { channelNames, checkChannels, type ReadChannel, withEachOnce } from './channels.ts';
 import { channelName, noneOrMoreChannels } from './rules/actions.ts';
 import { windowKeys, windowOf } from './rules/active-window.ts';
 import type { SecretContext } from './secrets.ts';
@@ -33,7 +34,7 @@ export const notifySchema = renamed(
       quietHours: windowOf(
         windowKeys.extend({
           channels: noneOrMoreChannels().describe(
-            'Channels that are quiet then; without it all that people read (not webhook, alertmanager, pagerduty and opsgenie).',
+            `Channels that are quiet then; without it all that people read (not ${UNREAD_KINDS}).`,
           ),
         }),
       )
@@ -63,7 +64,8 @@ function checkQuietHours(
 ): void {
   const unread = (name: string): string | undefined => {
     const type = channels?.find((channel) => channel.name === name)?.written?.type ?? name;
-    return IS_READ_BY_PEOPLE[type] === false ? type : undefined;
+    // Machines and pagers get each message by itself, and have schedules of their own.
+    return [undefined, 'people'].includes(audienceOf(type)) ? undefined : type;
   };
   const path = ['notify', 'quietHours', 'channels'];
   for (const { at, channel } of checkChannels(path, named, channels && channelNames(channels), context)) {
@@ -74,21 +76,6 @@ function checkQuietHours(
     complain(context, at, 'wrong-value', message);
   }
 }
-
-/** Machines and pagers get each message by itself, and have schedules of their own. */
-const IS_READ_BY_PEOPLE: Readonly<Record<string, boolean>> = {
-  webhook: false,
-  slack: true,
-  telegram: true,
-  ntfy: true,
-  alertmanager: false,
-  discord: true,
-  teams: true,
-  pagerduty: false,
-  opsgenie: false,
-  email: true,
-  log: false,
-} satisfies Readonly<Record<ChannelType | 'log', boolean>>;
 
 const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key', 'page'];
 
