@@ -3,12 +3,15 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { digestNotice } from '../../src/app/digest/digest-notice.ts';
+import { AUDIENCES } from '../../src/config/audiences.ts';
 import type { SignedLink } from '../../src/core/controls/signed-link.ts';
 import { digestAccount } from '../../src/core/digest/account-digest.ts';
 import { digestOf } from '../../src/core/digest/digest.ts';
+import { createRedactor } from '../../src/core/redaction/redactor.ts';
 import { actionLinksOf } from '../../src/notify/action-links.ts';
 import type { Channel, DeliveryAttempt, Outgoing } from '../../src/notify/channel.ts';
 import type { ChannelOptions } from '../../src/notify/channels.ts';
+import { createLogChannel } from '../../src/notify/log-channel.ts';
 import { plainText, wordingOf } from '../../src/notify/message-layout.ts';
 import { escapeSlack } from '../../src/notify/slack.ts';
 import { escapeHtml, telegramPayload } from '../../src/notify/telegram.ts';
@@ -555,6 +558,30 @@ describe.each(KINDS)('%s, when things go wrong', (kind) => {
   });
 });
 
+test('whom each kind tells is what the config says of it', () => {
+  const email = {
+    type: 'email',
+    serverUrl: 'smtp://127.0.0.1:9',
+    from: 'a@desk.example',
+    to: ['b@desk.example'],
+  } as const;
+  const others = [open(email), createLogChannel(() => undefined)];
+  const channels = KINDS.map((kind) => open4[kind]()).concat(others);
+  expect(Object.fromEntries(channels.map(({ type, audience }) => [type, audience]))).toEqual(AUDIENCES);
+});
+
+/** An address of one's own has any form: it is hidden as a known secret only. */
+const WITH_A_FORM = KINDS.filter((kind) => kind !== 'webhook');
+
+test.each(WITH_A_FORM)('%s: an address that is a secret is hidden by its look', async (kind) => {
+  receiver.answer({ status: 200, body: FINE[kind] });
+  await open4[kind]().send(outgoing());
+  const { path } = receiver.received[0] ?? expect.fail();
+  const isSecret = SECRETS[kind].some((secret) => path.includes(secret));
+  const shown = createRedactor().text(`cannot reach https://receiver.example${path} now`);
+  expect([path, shown.includes(path)]).toEqual([path, !isSecret]);
+});
+
 describe('the words', () => {
   test('of a credit line say what cures it, that the daemon cannot repay, and nothing of it once resolved', () => {
     const creditLine = message({
@@ -586,7 +613,32 @@ describe('the words', () => {
   });
 });
 
-const READS_TAGS: ReadonlySet<Kind> = new Set(['slack', 'telegram', 'discord', 'teams', 'opsgenie']);
+/** How the receiver shows a text. */
+interface Reading {
+  /** Tags in it are marks. */
+  readonly readsTags: boolean;
+  /** As it has to be sent for an `&` to be shown. */
+  readonly ampersand: '&' | '&amp;';
+  /** A digest as people read it. */
+  readonly digest: (json: unknown) => string;
+}
+
+const READING: Readonly<Record<Kind, Reading>> = {
+  webhook: { readsTags: false, ampersand: '&', digest: (json) => SHOWN.webhook(json).join('\n') },
+  slack: { readsTags: true, ampersand: '&amp;', digest: (json) => SHOWN.slack(json).join('\n') },
+  telegram: { readsTags: true, ampersand: '&amp;', digest: (json) => SHOWN.telegram(json).join('\n') },
+  ntfy: { readsTags: false, ampersand: '&', digest: (json) => SHOWN.ntfy(json).join('\n') },
+  alertmanager: { readsTags: false, ampersand: '&', digest: (json) => SHOWN.alertmanager(json).join('\n') },
+  discord: {
+    readsTags: true,
+    ampersand: '&',
+    // Its clients take the backslashes away.
+    digest: (json) => SHOWN.discord(json).join('\n').replaceAll('\\', ''),
+  },
+  teams: { readsTags: true, ampersand: '&', digest: (json) => teamsTexts(json).join('\n') },
+  pagerduty: { readsTags: false, ampersand: '&', digest: (json) => SHOWN.pagerduty(json).join('\n') },
+  opsgenie: { readsTags: true, ampersand: '&', digest: (json) => SHOWN.opsgenie(json).join('\n') },
+};
 
 describe('text from outside', () => {
   const HOSTILE =
@@ -605,7 +657,7 @@ describe('text from outside', () => {
       expect(text).toContain('BTC');
       // What receivers turn into links and mentions; our own links are left out before.
       expect(text).not.toMatch(/:\/\/evil|\.example|\.me\b|\]\(|\]:|@everyone|\u2028|\u202e|^# /m);
-      if (READS_TAGS.has(kind)) expect(text).not.toMatch(/(?<!\\)<[!ah]/);
+      if (READING[kind].readsTags) expect(text).not.toMatch(/(?<!\\)<[!ah]/);
     }
   });
 });
@@ -707,16 +759,11 @@ describe('a daily digest', () => {
       receiver.answer({ status: 200, body: FINE[kind] });
       expect(await open4[kind]().send(outgoing({ message: notice }))).toMatchObject({ kind: 'delivered' });
       const { json, raw } = receiver.received[0] ?? expect.fail();
-      const shown = digestShown(kind, json);
+      const shown = READING[kind].digest(json);
       expect(shown).toContain(
         'Daily digest, 2026-01-30 08:00 to 2026-01-31 08:00 UTC: 1000 of 1000 accounts came near',
       );
-      expect(shown).toContain(
-        '- desk-0: R&D_PERP was 0.001 % from liquidation'.replace(
-          '&',
-          kind === 'slack' || kind === 'telegram' ? '&amp;' : '&',
-        ),
-      );
+      expect(shown).toContain(`- desk-0: R${READING[kind].ampersand}D_PERP was 0.001 % from liquidation`);
       expect(shown).toMatch(/- and 9\d\d more\n/);
       const [, chain] = /^- desk-(\d+) \1:(?:a1){32}$/m.exec(shown) ?? [];
       expect(chain).toBe(String(Math.floor(DAY.toMs / 86_400_000) % 1_000));
@@ -744,18 +791,12 @@ describe('a daily digest', () => {
   });
 });
 
-/** As people read it: Discord's clients take its backslashes away. */
-function digestShown(kind: Kind, json: unknown): string {
-  if (kind === 'teams') {
-    const { attachments } = json as { attachments: readonly { content: { body: readonly Json[] } }[] };
-    const blocks = attachments[0]?.content.body ?? [];
-    const runs = blocks.map(({ inlines }) =>
-      (inlines as readonly { text: string }[]).map(({ text }) => text),
-    );
-    return runs.map((texts) => texts.join('')).join('\n');
-  }
-  const shown = SHOWN[kind](json).join('\n');
-  return kind === 'discord' ? shown.replaceAll('\\', '') : shown;
+/** Of each block. */
+function teamsTexts(json: unknown): readonly string[] {
+  const { attachments } = json as { attachments: readonly { content: { body: readonly Json[] } }[] };
+  return (attachments[0]?.content.body ?? []).map(({ inlines }) =>
+    (inlines as readonly { text: string }[]).map(({ text }) => text).join(''),
+  );
 }
 
 type Json = Readonly<Record<string, unknown>>;
@@ -793,12 +834,7 @@ const SHOWN: Readonly<Record<Kind, (json: unknown) => readonly string[]>> = {
     const values = fields.filter(({ name }) => name === 'subject').map(({ value }) => value);
     return [content, description.replace(/\[Run & book\]\(.*\)$/, ''), ...values];
   },
-  teams: (json) => {
-    const { attachments } = json as { attachments: readonly { content: { body: readonly Json[] } }[] };
-    return (attachments[0]?.content.body ?? [])
-      .map(({ inlines }) => (inlines as readonly { text: string }[]).map(({ text }) => text).join(''))
-      .filter((text) => text.includes('BTC'));
-  },
+  teams: (json) => teamsTexts(json).filter((text) => text.includes('BTC')),
   pagerduty: (json) => {
     const { payload } = json as { payload: Record<string, string> };
     const { text = '', subject = '' } = payload['custom_details'] as unknown as Record<string, string>;
