@@ -48,6 +48,11 @@ const SOONEST_MS = 5_000;
 const DRAIN_MS = 45_000;
 /** One webhook in so many is answered with an error. */
 const REFUSED_SHARE = 0.03;
+/**
+ * Each collection makes code older, and V8 throws away what it takes for old: so many collections would have it compile a
+ * megabyte again and again, which then is the slope.
+ */
+const DAEMON_FLAGS = ['--expose-gc', '--no-flush-bytecode'];
 
 const KEYS_AT_ONCE = 1_000;
 /** What Redis answers for a key that does not expire. */
@@ -149,7 +154,7 @@ async function open(accounts: number, seed: number) {
       [`SECRET_${index}`, apiSecret],
     ]);
     const env = { ...process.env, ...Object.fromEntries(keys), HOOK: 'a secret of sixteen letters or more' };
-    const daemon = start('./daemon.ts', [configFile], { env, execArgv: ['--expose-gc'] });
+    const daemon = start('./daemon.ts', [configFile], { env, execArgv: DAEMON_FLAGS });
     closings.push(() => end(daemon, 'stop'));
     const told: Told = { handed: new Set(), superseded: new Set(), failed: new Map() };
     daemon.on('message', (answer: DaemonAnswer) => hear(told, answer));
