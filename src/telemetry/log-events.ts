@@ -30,12 +30,16 @@ export function createEventLog(logger: Logger, clock: Clock): EventLog {
       (level, words, fields, event = kind) =>
         repeats.write(key, (repeated) => logger.log(level, event, words, { ...fields, repeated })),
   });
-  const loggers = new Map<string, EventLogger>();
-  return (event) => {
-    const log = loggers.get(event.kind) ?? loggerOf(event.kind);
-    loggers.set(event.kind, log);
-    (WRITERS[event.kind] as (event: DaemonEvent, log: EventLogger) => void)(event, log);
-  };
+  const writers = new Map(
+    Object.entries(WRITERS).map(([kind, write]) => {
+      const log = loggerOf(kind);
+      return [
+        kind,
+        (event: DaemonEvent) => (write as (event: DaemonEvent, log: EventLogger) => void)(event, log),
+      ];
+    }),
+  );
+  return (event) => writers.get(event.kind)?.(event);
 }
 
 const WRITERS: Writers = {
