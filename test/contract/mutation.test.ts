@@ -209,7 +209,11 @@ function expectListFaithful(call: Call, list: RecordList<object>, wire: Tree): v
   list.records.forEach((record, index) => {
     const { item = null, market } = distinct[index] ?? {};
     if (market !== undefined) expect((record as { market: string }).market).toBe(market);
-    expectFaithful(record, item, [...(market === undefined ? [] : ['market']), 'partial', 'confirmations']);
+    const own = ['partial', 'confirmations', 'sideDoubtful'];
+    expectFaithful(record, item, [...(market === undefined ? [] : ['market']), ...own]);
+    // It is said of a record, where another one stands beside it.
+    if ('sideDoubtful' in record)
+      expect((record as { positionSide?: { known: boolean } }).positionSide?.known).not.toBe(true);
     if ('partial' in record) expectFaithful(record.partial as object, within(item, 'details', 'partial'));
     if ('confirmations' in record)
       expectFaithful(record.confirmations as object, within(item, 'confirmations'));

@@ -111,8 +111,8 @@ describe.runIf(hasRedisServer())('once Redis is lost', () => {
       await knows('the second');
       // Each bucket tells of it by itself.
       await knows('the first', false);
-      await scene.loseRedis();
-      await polls(world, 'long', 1);
+      // It polls as soon as it notices the loss, and then not for an hour.
+      await Promise.all([polls(world, 'long', 1), scene.loseRedis()]);
       expect(await daemon.state.controls.list()).toMatchObject([{ reason: 'the second' }]);
       expect(ours(simulator, 'long')).toEqual([]);
     },
