@@ -323,6 +323,8 @@ export function isBreached(exchange: SimulatedExchange, accountId: string): bool
 
 /** The longest that polls stop after a gateway's 429 with the `Retry-After` of the matrix (2 s): four times that. */
 const GATEWAY_PAUSE_MS = 8_000;
+/** So long after a breach a calm account may be read first. */
+const CALM_CADENCE_MS = 4_000;
 
 /**
  * Whether polls of every account stood still near a breach: a gateway's 429 is one of the address, whichever account's request
@@ -334,7 +336,7 @@ function isPausedByGateway({ log, startMs }: Played, breachMs: number): boolean 
       status === 429 &&
       faults.includes('gatewayStatus') &&
       atMs - startMs >= breachMs - GATEWAY_PAUSE_MS &&
-      atMs - startMs <= breachMs + UNTROUBLED_REACTION_MS,
+      atMs - startMs <= breachMs + CALM_CADENCE_MS,
   );
 }
 
