@@ -211,7 +211,7 @@ function expectListFaithful(call: Call, list: RecordList<object>, wire: Tree): v
     if (market !== undefined) expect((record as { market: string }).market).toBe(market);
     const own = ['partial', 'confirmations', 'sideDoubtful'];
     expectFaithful(record, item, [...(market === undefined ? [] : ['market']), ...own]);
-    // It is said of a record, where another one stands beside it.
+    // A side is doubtful only where the record does not say it.
     if ('sideDoubtful' in record)
       expect((record as { positionSide?: { known: boolean } }).positionSide?.known).not.toBe(true);
     if ('partial' in record) expectFaithful(record.partial as object, within(item, 'details', 'partial'));

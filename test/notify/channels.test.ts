@@ -791,7 +791,7 @@ describe('a daily digest', () => {
   });
 });
 
-/** Of each block. */
+/** The text of each block. */
 function teamsTexts(json: unknown): readonly string[] {
   const { attachments } = json as { attachments: readonly { content: { body: readonly Json[] } }[] };
   return (attachments[0]?.content.body ?? []).map(({ inlines }) =>

@@ -49,8 +49,8 @@ const DRAIN_MS = 45_000;
 /** One webhook in so many is answered with an error. */
 const REFUSED_SHARE = 0.03;
 /**
- * Each collection makes code older, and V8 throws away what it takes for old: so many collections would have it compile a
- * megabyte again and again, which then is the slope.
+ * Each collection makes code older, and V8 throws away what it takes for old. Each sample collects twice: up to a megabyte of
+ * code would come and go, and pass for a slope.
  */
 const DAEMON_FLAGS = ['--expose-gc', '--no-flush-bytecode'];
 

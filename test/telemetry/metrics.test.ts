@@ -120,7 +120,7 @@ const COST: ActionCost = {
 };
 const NEXT_HOUR = { markPrice: text('60100'), passedLiquidation: false };
 
-/** Of each kind one at least, so that none is forgotten by the log or breaks a scrape; the types ask for each. */
+/** At least one event of each kind. The types ask for each: the log must forget none, and none may break a scrape. */
 const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...EventOf<K>[]] } = {
   ticked: [{ kind: 'ticked', bucket: 3, lagMs: 4, durationMs: 20, due: 5, inFlight: 2 }],
   read: [
@@ -155,7 +155,7 @@ const EVENTS: { readonly [K in DaemonEvent['kind']]: readonly [EventOf<K>, ...Ev
     audited(),
     audited({ kind: 'intentEnded', reason: 'failed:attempts', alarm: true, openedMs: AT }),
     audited({ kind: 'intentEnded', reason: 'reached:target', atMs: AT + 2_000, openedMs: AT }),
-    // Of a cancel action: no intent.
+    // A cancel action has no intent.
     audited({ kind: 'intentEnded', reason: 'failed:attempts' }),
     audited({ kind: 'priced', reason: 'filled', cost: COST }),
     audited({ kind: 'priced', reason: 'hourLater', cost: { ...COST, nextHour: NEXT_HOUR } }),
