@@ -10,9 +10,9 @@ export interface FaultWorld {
   readonly pairs: readonly (readonly [fault: string, request: string])[];
   /** Accounts that are only observed. */
   readonly observed: readonly string[];
-  /** No fault and no event touches the second account, its daemons or its markets. */
+  /** No fault and no event touches the second account, its daemons or its markets; but its cancels may fail. */
   readonly sparesSecond: boolean;
-  /** The account whose requests no fault hits in worlds where `sparesSecond`; not in every other world. */
+  /** The account whose requests, cancels excepted, no fault hits in worlds where `sparesSecond`; not in every other world. */
   readonly second: string;
   /** The account that needs nothing, whatever happens to its reads: nothing of it may change. */
   readonly calm: string;

@@ -2,7 +2,7 @@ import { type AuditEvent, recorder } from '../audit/audit-event.ts';
 import type { LaneContext } from '../intents/admission.ts';
 import { GATE_WORDS, gateRefusal } from '../intents/gate.ts';
 import { actionKey, askedCancel, openCancelTask, reopenedCancel } from '../intents/intent.ts';
-import { judgeAnyCancel, orderRecordOf, reachesStops } from '../orders/cancel-policy.ts';
+import { cancelAnswerMs, judgeAnyCancel, orderRecordOf, reachesStops } from '../orders/cancel-policy.ts';
 import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.ts';
 import type { CancelAllRequest, CommandOutcome, OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
@@ -38,7 +38,13 @@ export const MOST_WAIT_MS = 60_000;
 export type AccountStep =
   /** Hold every lane (`hold`); one that is in the middle of a request is held when that has ended. */
   | { readonly kind: 'takeLanes'; readonly markets: readonly string[] }
-  | { readonly kind: 'cancelAll'; readonly request: CancelAllRequest; readonly cancel: AccountCancel }
+  | {
+      readonly kind: 'cancelAll';
+      readonly request: CancelAllRequest;
+      readonly cancel: AccountCancel;
+      /** As of a lane's own cancel; absent: no lane waits for it. */
+      readonly answerWithinMs?: number;
+    }
   /** Release every lane (`release`): each places its set again. */
   | { readonly kind: 'releaseLanes'; readonly markets: readonly string[] }
   | { readonly kind: 'wait'; readonly untilMs: number }
@@ -109,7 +115,9 @@ function nextAccountStep(
   const free = lanes.filter((lane) => lane.heldBy !== ACCOUNT_HOLDER).map((lane) => lane.market);
   if (free.length > 0) return { kind: 'takeLanes', markets: free };
   const { key, types } = task;
-  return { kind: 'cancelAll', request: { types }, cancel: { key, types, startedMs: nowMs } };
+  const cancel = { key, types, startedMs: nowMs };
+  const bound = lanes.length === 0 ? {} : { answerWithinMs: Math.max(...lanes.map(cancelAnswerMs)) };
+  return { kind: 'cancelAll', request: { types }, cancel, ...bound };
 }
 
 /** No cancel that reaches the stops of a market before orders are taken, and none whose reduction cannot go. */

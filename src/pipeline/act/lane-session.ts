@@ -10,6 +10,7 @@ import type {
   RefusedAccount,
   StoredAccount,
 } from '../../core/ports/state-store.ts';
+import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import { tellCommit } from '../poll/tell-commit.ts';
@@ -240,6 +241,9 @@ export interface WantedLane {
   readonly seen: SeenAccount | undefined;
 }
 
+/** While one run waits for all lanes no other can take its own: for no longer than the answer to a cancel is waited for. */
+const LONGEST_WAIT_FOR_ALL_MS = 1_000;
+
 /** Takes a lane; undefined: somebody else holds it for longer than a run waits. */
 export async function acquire({
   context,
@@ -250,7 +254,8 @@ export async function acquire({
 }: WantedLane): Promise<LaneSession | undefined> {
   const { clock, store, settings, random } = context;
   const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
-  const giveUpMs = clock.monotonicMs() + settings.longestWaitMs;
+  const longestWaitMs = market === null ? LONGEST_WAIT_FOR_ALL_MS : settings.longestWaitMs;
+  const giveUpMs = clock.monotonicMs() + longestWaitMs;
   const leaseMs = longestLeaseMs(settings);
   pass('lane.acquiring', { accountId: account.id, market });
   for (let isFirst = true; ; isFirst = false) {
@@ -267,5 +272,32 @@ export async function acquire({
       return undefined;
     }
     await clock.sleep(Math.min(reply.retryInMs, ACQUIRE_PAUSE_MS), signal).catch(() => undefined);
+  }
+}
+
+/** A run waits in pieces of so long: what is polled meanwhile may change what it waits for. */
+export const WAIT_PIECE_MS = 250;
+
+/** Runs under the lease of the lane (or of all), which is given back however the run ends. */
+export async function underLease<T>(
+  wanted: WantedLane,
+  run: (session: LaneSession) => Promise<T>,
+): Promise<T | LaneRunEnd> {
+  const { context, account, market, signal } = wanted;
+  const session = await acquire(wanted);
+  if (session === undefined) return signal.aborted ? 'stopped' : 'busy';
+  const about = { accountId: account.id, market };
+  pass('lane.acquired', about);
+  try {
+    return await run(session);
+  } catch (error) {
+    if (!(error instanceof LaneRunEnded)) throw error;
+    if (error.problem !== undefined)
+      context.telemetry.emit({ kind: 'accountRefused', problem: error.problem });
+    return error.end;
+  } finally {
+    pass('lane.releasing', about);
+    await session.release().catch(() => undefined);
+    pass('lane.released', about);
   }
 }

@@ -12,44 +12,81 @@ import {
 import { inEpoch } from '../../core/lanes/lane-clock.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { hold, release, takeUp } from '../../core/lanes/recover-lane.ts';
+import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
-import type { PipelineContext } from '../pipeline-context.ts';
+import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
-import { LaneRunEnded, type LaneSession, type SessionChange, type SessionView } from './lane-session.ts';
+import {
+  LaneRunEnded,
+  type LaneSession,
+  type SessionChange,
+  type SessionView,
+  underLease,
+  WAIT_PIECE_MS,
+} from './lane-session.ts';
+import { isSameJson } from './same-json.ts';
 
+/** Steps of one run; what is left is taken up by the next poll. */
 const MOST_STEPS = 50;
+/** Lanes that could not be taken together go their own way for so long. */
+const BUSY_PAUSE_MS = 2_000;
 
-/** Runs what concerns all lanes of an account, under every lane's lease. What their runs left is unknown. */
-export async function runAccountLane(
-  context: PipelineContext,
-  session: LaneSession,
-  steps: { count: number },
-  signal: AbortSignal,
-): Promise<LaneRunEnd> {
+export interface AccountRun {
+  readonly context: PipelineContext;
+  readonly account: WatchedAccount;
+  readonly steps: { count: number };
+  readonly signal: AbortSignal;
+  readonly seen: SeenAccount | undefined;
+}
+
+/**
+ * Runs what concerns all lanes of an account, under every lane's lease. While it waits to repeat a request that was put
+ * off it holds none of them: each lane reads and places what it has to.
+ */
+export async function runAccountLane(run: AccountRun): Promise<LaneRunEnd> {
+  for (let { seen } = run; ; seen = undefined) {
+    const ended = await underLease({ ...run, market: null, seen }, (session) => runHeld(run, session));
+    if (ended === 'busy') return (await rest(run, run.context.time.nowMs() + BUSY_PAUSE_MS)) ?? ended;
+    if (typeof ended === 'string') return ended;
+    const end = await rest(run, ended.untilMs);
+    if (end !== undefined) return end;
+  }
+}
+
+type Wait = Extract<AccountStep, { kind: 'wait' }>;
+
+/** What earlier runs left is unknown. */
+async function runHeld({ context, steps }: AccountRun, session: LaneSession): Promise<LaneRunEnd | Wait> {
   await session.change(takeUpAll, false);
   const about = { accountId: session.account.id, market: null };
-  while (steps.count < MOST_STEPS) {
+  for (;;) {
     pass('account.beginning', about);
-    const step = await session.change((view) => nextStep(view, context), true);
+    const maySend = steps.count < MOST_STEPS && !context.turns.isSettling;
+    const step = await session.change((view) => nextStep(view, context, maySend), true);
     if (step === undefined) return 'later';
     pass('account.begun', { ...about, step: step.kind });
-    if (step.kind === 'idle') {
+    if (step.kind === 'idle' || step.kind === 'wait') {
       await redispatch(context, session);
-      return 'idle';
-    }
-    if (step.kind === 'wait') {
-      const waitMs = step.untilMs - context.time.nowMs();
-      if (waitMs > context.settings.longestWaitMs) return 'later';
-      await context.clock.sleep(Math.max(1, waitMs), signal).catch(() => undefined);
-      session.refresh();
-      if (signal.aborted) return 'stopped';
-      continue;
+      return step.kind === 'idle' ? 'idle' : step;
     }
     steps.count += 1;
     if (step.kind === 'cancelAll') await cancel(context, session, step);
     else pass(step.kind === 'takeLanes' ? 'account.held' : 'account.releasing', about);
   }
-  return 'later';
+}
+
+async function rest({ context, signal }: AccountRun, untilMs: number): Promise<LaneRunEnd | undefined> {
+  const { clock, time, turns, settings } = context;
+  const waitMs = untilMs - time.nowMs();
+  if (waitMs > settings.longestWaitMs) return 'later';
+  const restedMs = clock.monotonicMs() + waitMs;
+  for (;;) {
+    if (turns.isSettling) return 'later';
+    const leftMs = restedMs - clock.monotonicMs();
+    if (leftMs <= 0) return undefined;
+    await clock.sleep(Math.min(leftMs, WAIT_PIECE_MS), signal).catch(() => undefined);
+    if (signal.aborted) return 'stopped';
+  }
 }
 
 function lanesOf({ stored, context, moment }: SessionView): readonly LaneState[] {
@@ -62,12 +99,14 @@ function accountLaneOf({ stored }: SessionView): AccountLane {
 
 function changed<T>(view: SessionView, { state, lanes, events }: AccountChange, value: T): SessionChange<T> {
   const written = lanes.filter((lane) => view.stored.lanes.get(lane.market) !== lane);
+  const isSame = written.length === 0 && isSameJson(state, view.stored.documents.accountLane);
   return {
     commit: {
       documents: { accountLane: state },
       ...(written.length === 0 ? {} : { lanes: new Map(written.map((lane) => [lane.market, lane])) }),
     },
     events,
+    isSame: isSame && events.length === 0,
     value,
   };
 }
@@ -85,19 +124,25 @@ function takeUpAll(view: SessionView): SessionChange<undefined> {
 }
 
 /**
- * The next step, taken if it only changes what is stored, written ahead if it is a request. Undefined: it is the turn of
- * another process.
+ * The next step, taken if it only changes what is stored, written ahead if it is a request. Undefined: nothing is sent
+ * now, and no lane is held for it.
  */
 function nextStep(
   view: SessionView,
   { turns }: Pick<PipelineContext, 'turns'>,
+  maySend: boolean,
 ): SessionChange<AccountStep | undefined> {
   const lanes = lanesOf(view);
-  const { state, step, events } = advanceAccount(accountLaneOf(view), lanes, view.context, view.nowMs);
+  const ahead = advanceAccount(accountLaneOf(view), lanes, view.context, view.nowMs);
+  const { state, events } = ahead;
   const lane = { accountId: view.stored.accountId, market: null };
+  let { step } = ahead;
   if (step.kind === 'idle') turns.rest(lane);
-  else if (step.kind !== 'releaseLanes' && !turns.isTurn(lane) && step.kind !== 'wait') {
-    return { commit: {}, events: [], isSame: true, value: undefined };
+  const isToSend = step.kind === 'takeLanes' || step.kind === 'cancelAll';
+  if (isToSend && !(turns.isTurn(lane) && maySend)) {
+    const markets = lanes.filter(({ heldBy }) => heldBy === ACCOUNT_HOLDER).map(({ market }) => market);
+    if (markets.length === 0) return { commit: {}, events: [], isSame: true, value: undefined };
+    step = { kind: 'releaseLanes', markets };
   }
   switch (step.kind) {
     case 'takeLanes': {
@@ -131,6 +176,7 @@ async function cancel(
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
+    ...(step.answerWithinMs === undefined ? {} : { answerWithinMs: step.answerWithinMs }),
     mayLeave(timeoutMs) {
       const lane = { accountId, market: null };
       const may = session.covers(timeoutMs) && context.turns.isTurn(lane);

@@ -15,7 +15,9 @@ import {
   type LaneSession,
   type SessionChange,
   type SessionView,
+  underLease,
   viewOf,
+  WAIT_PIECE_MS,
   type WantedLane,
 } from './lane-session.ts';
 import { type MarketRecords, readMarket } from './read-market.ts';
@@ -43,7 +45,7 @@ export async function runLane(
   const end =
     account === undefined
       ? 'unknownAccount'
-      : await runHeld({ context, account, market, steps, signal, seen });
+      : await runWanted({ context, account, market, steps, signal, seen });
   const durationMs = clock.monotonicMs() - startedMs;
   telemetry.emit({ kind: 'laneRun', accountId, market, end, steps: steps.count, durationMs });
   return end;
@@ -53,29 +55,13 @@ interface Run extends WantedLane {
   readonly steps: { count: number };
 }
 
-async function runHeld(asked: Run): Promise<LaneRunEnd> {
-  const { context, account, market, steps, signal } = asked;
+async function runWanted(asked: Run): Promise<LaneRunEnd> {
+  const { context, account, market } = asked;
+  if (market === null) return await runAccountLane(asked);
   // A lane is often done when its job comes: that costs one read.
   const seen = asked.seen ?? (await look(context, account));
   if (asked.seen === undefined && isDone({ ...asked, seen })) return 'idle';
-  const session = await acquire({ context, account, market, signal, seen });
-  if (session === undefined) return signal.aborted ? 'stopped' : 'busy';
-  const about = { accountId: account.id, market };
-  pass('lane.acquired', about);
-  try {
-    return market === null
-      ? await runAccountLane(context, session, steps, signal)
-      : await runMarket({ context, session, market, steps, signal });
-  } catch (error) {
-    if (!(error instanceof LaneRunEnded)) throw error;
-    if (error.problem !== undefined)
-      context.telemetry.emit({ kind: 'accountRefused', problem: error.problem });
-    return error.end;
-  } finally {
-    pass('lane.releasing', about);
-    await session.release().catch(() => undefined);
-    pass('lane.released', about);
-  }
+  return await underLease({ ...asked, seen }, (session) => runMarket({ ...asked, session, market }));
 }
 
 /** Undefined: the account cannot be read. */
@@ -252,9 +238,6 @@ async function wait(
   if (signal.aborted) return 'stopped';
   return session.isWanted ? 'wanted' : undefined;
 }
-
-/** What is polled meanwhile may change the plan. */
-const WAIT_PIECE_MS = 250;
 
 async function carryOutStep(run: MarketRun, step: SentStep, isInChange: boolean): Promise<NextStep> {
   const { context, session, market } = run;
