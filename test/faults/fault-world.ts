@@ -7,9 +7,9 @@ import type {
   TimedEvent,
   TimedFault,
 } from '../../src/world/spec.ts';
-import { withAccountWide } from './account-wide.ts';
 import { hazardWorld } from './hazards.ts';
 import { FAULTS, LATE_ARRIVAL_MS, READ_LAG_MS, READING_VALUES, requestsOf } from './matrix.ts';
+import { withOtherConfig } from './other-configs.ts';
 import { between, chance, type FaultWorld, LATEST_EVENT_MS, PRICES, pick, TROUBLED_MS } from './parts.ts';
 import { widened } from './widen.ts';
 
@@ -20,8 +20,8 @@ const QUIET_MS = 36_000;
 export const WIDER_FROM = 100_000;
 /** From here on the market goes against the first account: nearly every world has something to do. */
 export const PRESSING_FROM = 1_000_000;
-/** From here on rules of a part of the worlds cancel in the whole account. */
-const ACCOUNT_WIDE_FROM = 1_500_000;
+/** From here on configs have more than those before. */
+const OTHER_CONFIGS_FROM = 1_500_000;
 /** From here on worlds are few and small ones, in which a guard alone keeps an order from being sent twice. */
 const HAZARDS_FROM = 2_000_000;
 
@@ -39,7 +39,7 @@ export function faultWorld(seed: number): FaultWorld {
   const world = coreWorld(seed);
   if (seed < WIDER_FROM) return world;
   const wider = widened(world, createRandom(seed * 7_919 + 11));
-  return seed < ACCOUNT_WIDE_FROM ? wider : withAccountWide(wider, createRandom(seed * 5_347 + 7));
+  return seed < OTHER_CONFIGS_FROM ? wider : withOtherConfig(wider, createRandom(seed * 5_347 + 7));
 }
 
 function coreWorld(seed: number): FaultWorld {

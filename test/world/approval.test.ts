@@ -128,6 +128,9 @@ describe('what people are asked about', () => {
     expect(asked?.approval?.orders).toEqual([expect.stringMatching(/^sell 0\.25 BTC_PERP once/)]);
     expect((asked?.approval?.untilMs ?? 0) - (asked?.atMs ?? 0)).toBe(20_000);
     expect(settled?.words).toContain('operator approved');
+    // No order was accepted when that was said.
+    expect(settled?.atMs).toBeLessThan(world.startMs + Math.min(...placedAt(world)));
+    expect(settled?.doing).toMatchObject({ state: 'watching', cause: 'ruleFiring' });
   });
 
   test('vetoed: no order leaves, however long the rule fires', async () => {

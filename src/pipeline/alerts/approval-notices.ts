@@ -17,6 +17,7 @@ import { roughly } from '../../core/quantities/roughly.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 import { noticeFacts } from '../../core/view/notice-facts.ts';
+import { KIND_WORDS } from '../../core/view/state-line.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
 import { presentWords } from './present-words.ts';
 
@@ -76,14 +77,17 @@ function settledNotice({ question, by }: Settled, scene: ApprovalScene): Notice 
 
 const ACTS: ReadonlySet<SettledBy> = new Set(['approved', 'deadline', 'timeTooShort', 'notDelivered']);
 
-/** What was held back goes out after this has been said: the account is not in the state of before any more. */
+/**
+ * What was held back goes out after this has been said: the account is not in the state of before any more, and acts only
+ * when the exchange has accepted an order.
+ */
 function aboutToAct(doing: NoticeDoing): NoticeDoing {
   if (doing.state !== 'observing' && doing.state !== 'asking') return doing;
   return {
     ...doing,
-    state: 'acting',
-    cause: 'orderActive',
-    words: 'acting: it sends what it was held back from',
+    state: 'watching',
+    cause: 'ruleFiring',
+    words: `${KIND_WORDS.watching}: what was held back goes out now, and no order is accepted yet`,
     next: 'Breakwater places the orders, priced anew',
   };
 }

@@ -1,0 +1,98 @@
+import type { SeededRandom } from '../../src/simulator/scenarios/random.ts';
+import type { TimedFault } from '../../src/world/spec.ts';
+import { FAULTS, requestsOf } from './matrix.ts';
+import { between, chance, type FaultWorld, pick, TROUBLED_MS } from './parts.ts';
+
+/**
+ * In a part of the worlds rules cancel in the whole account before they reduce, and of the account that is spared all
+ * cancels may fail, as none of them may stand in the way of its reductions; and in half of them the config has something
+ * that it has not in the others.
+ */
+export function withOtherConfig(world: FaultWorld, random: SeededRandom): FaultWorld {
+  const varied = chance(random, 0.5) ? pick(random, CHANGES)(world) : world;
+  if (!chance(random, 0.4)) return varied;
+  const types = pick(random, ['[spot]', '[spot, margin, futures]']);
+  const cancel = `{ cancelAll: { types: ${types}, scope: account } }`;
+  const wide = changed(varied, (config) =>
+    config
+      .replaceAll('{ cancelAll: { types: [margin, futures], scope: market } }', cancel)
+      .replaceAll(/\{ reduce: \{ (untilDistance: 9%|by: 30%|until: )/g, `${cancel}, $&`),
+  );
+  return world.sparesSecond && chance(random, 0.7) ? withCancelsFailing(wide, random) : wide;
+}
+
+/** From one config to another, or to the same where it has not what is changed. */
+type Change = (config: string) => string;
+
+const CREDIT_LINE_RULE = `  - id: line
+    on: creditLine
+    when: { currentLtv: { above: 26% } }
+    do: [{ cancelAll: { types: [spot, margin, futures], scope: account } }, { reduce: { by: 25%, slippage: 1%, positions: "*" } }]
+`;
+const LADDER = '[{ at: 70%, close: 30% }, { at: 85%, close: 40% }, { at: 95%, close: rest }]';
+
+function withRule(config: string, rule: string): string {
+  return config.replaceAll(/\brules: \[([a-z, ]+)\]/g, (text, ids: string) =>
+    ids.split(', ').includes(rule) ? text : `rules: [${ids}, ${rule}]`,
+  );
+}
+
+const CHANGES: readonly ((world: FaultWorld) => FaultWorld)[] = [
+  ...[
+    (config: string) =>
+      withRule(config.replace('protect: { at: 80%', `protect: { ladder: ${LADDER}`), 'standing'),
+    (config: string) => config.replace('acting: { ', 'acting: { cancel: never, '),
+    (config: string) =>
+      config
+        .replace('reduce: { by: 30%', 'reduce: { until: { jointDistance: 8% }')
+        .replaceAll(/\brules: \[[a-z, ]+\]/g, 'rules: [account]'),
+    (config: string) =>
+      config.replaceAll(
+        'severity: critical\n',
+        'severity: critical\n    limits: { cooldown: 5s, perHour: 4 }\n',
+      ),
+    (config: string) =>
+      config.replace('mode: enforce\n', 'mode: approve\napproval: { within: 5s, withoutAnswer: act }\n'),
+  ].map((change) => (world: FaultWorld) => changed(world, change)),
+  (world) => withLoan(changed(world, (config) => withRule(`${config}${CREDIT_LINE_RULE}`, 'line'))),
+];
+
+/** At 25 % of its collateral's worth, so that it comes above 26 % when the market falls. */
+const LOAN = { asset: 'USDT', amount: '3000', collateralAsset: 'BTC', collateralAmount: '0.2' } as const;
+
+function withLoan(world: FaultWorld): FaultWorld {
+  const { spec } = world;
+  const [first, ...others] = spec.exchange.accounts;
+  if (first === undefined) return world;
+  const accounts = [{ ...first, loans: [LOAN] }, ...others];
+  return { ...world, spec: { ...spec, exchange: { ...spec.exchange, accounts } } };
+}
+
+/** Configs that are read again while the world goes on change in the same way. */
+function changed(world: FaultWorld, change: Change): FaultWorld {
+  const spec: FaultWorld['spec'] = JSON.parse(JSON.stringify(world.spec), (key, value: unknown) =>
+    key === 'config' && typeof value === 'string' ? change(value) : value,
+  );
+  return { ...world, spec };
+}
+
+/** A gateway's 429 is one of the address: it stops the polls of every account. */
+const OF_ADDRESS = 'gateway 429';
+const OF_CANCELS = Object.keys(FAULTS).filter(
+  (fault) => fault !== OF_ADDRESS && requestsOf(fault).includes('cancelAll'),
+);
+
+function withCancelsFailing(world: FaultWorld, random: SeededRandom): FaultWorld {
+  const { spec, second, pairs } = world;
+  const name = pick(random, OF_CANCELS);
+  const effect = FAULTS[name];
+  if (effect === undefined) throw new RangeError(`there is no fault ${name}`);
+  const atMs = between(random, 0, 5_000);
+  const target = { endpoint: 'cancelAll', account: second };
+  const fault: TimedFault = { atMs, untilMs: TROUBLED_MS, fault: { effect, target } };
+  return {
+    ...world,
+    spec: { ...spec, faults: [...(spec.faults ?? []), fault] },
+    pairs: [...pairs, [name, 'cancelAll']],
+  };
+}
