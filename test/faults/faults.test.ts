@@ -80,6 +80,19 @@ describe('what is planted is found:', () => {
     expect(violations).toContainEqual(expect.stringMatching(/^2 or 15: stopLimit for calm/));
   });
 
+  test('an account that is where its rules fire, and nothing is meant for it', async () => {
+    const watchesOnly = (text: string): string =>
+      text.replaceAll(/^ {4}do: .*$/gm, '    do: [{ notify: {} }]').replaceAll(/^ {4}escalate: .*\n/gm, '');
+    const world = planted(1_000_002, ({ spec }) => {
+      const daemons = spec.daemons.map((daemon) => ({ ...daemon, config: watchesOnly(daemon.config) }));
+      return { spec: { ...spec, daemons, events: [] } };
+    });
+    const { violations } = await judge(world);
+    expect(violations).toContainEqual(
+      expect.stringMatching(/^5: position \d+ of first is where its rules fire/),
+    );
+  });
+
   test('daemons that do not come back, by the shortest list of events', async () => {
     const dead = planted(3, ({ spec }) => {
       const kills = spec.daemons.map(({ name }) => ({ atMs: 20_000, kind: 'kill', daemon: name }) as const);

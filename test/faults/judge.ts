@@ -7,8 +7,10 @@ import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.t
 import { openWorld, type World } from '../../src/world/open-world.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 import { type AuditTrail, auditTrailOf } from './audit-trail.ts';
+import { breachSince, isBreached } from './breach.ts';
 import { type Hosts, ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
+import { MissedCheck } from './missed-check.ts';
 import { type FaultWorld, TROUBLED_MS } from './parts.ts';
 import { ToldCheck } from './told-check.ts';
 import { TruthCheck } from './truth-check.ts';
@@ -69,6 +71,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const { spec, second } = faultWorld;
   const truth = new TruthCheck();
   const told = new ToldCheck();
+  const missed = new MissedCheck(faultWorld);
   const observer: Telemetry = {
     emit: (event) => {
       truth.hear(event, world.elapsedMs());
@@ -86,13 +89,18 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
       return world.elapsedMs() >= atMs;
     };
     await world.run(isOver);
+    missed.look(world);
     log.push(...exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
     breachMs = breachSince(breachMs, isBreached(exchange, second), atMs);
   }
   const said = JSON.stringify(daemons.map(({ events, notices }) => [events, notices]));
   const polls = daemons.reduce((sum, one) => sum + one.polls, 0);
   const played = { faultWorld, startMs, exchange, audit, log, breachMs, polls, said, errors: world.errors };
-  return await judgePlayed(played, (trail) => [...truth.violations(world), ...told.violations(world, trail)]);
+  return await judgePlayed(played, (trail) => [
+    ...truth.violations(world),
+    ...told.violations(world, trail),
+    ...missed.violations(world, trail),
+  ]);
 }
 
 /** What must hold, by the exchange's ledger and request log. `found`: what else does not. */
@@ -297,28 +305,6 @@ function livenessViolations({ startMs, log, faultWorld: { spec } }: Played): rea
         ),
     )
     .map(({ id }) => `9 to 13: nobody read the positions of ${id} in the last ${LAST_LOOK_MS / 1_000} s`);
-}
-
-/** Of the rules of these worlds the one that fires last begins here. */
-const FIRING_DISTANCE = 0.045;
-
-/** A breach that is over before every account had to be looked at may have been seen by nobody. */
-const UNSEEN_MS = 2_000;
-
-export function breachSince(sinceMs: number | undefined, isNow: boolean, atMs: number): number | undefined {
-  if (isNow) return sinceMs ?? atMs;
-  return sinceMs !== undefined && atMs - sinceMs > UNSEEN_MS ? sinceMs : undefined;
-}
-
-/** Whether an account is where its rules fire. */
-export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {
-  if (!exchange.accounts.has(accountId)) return false;
-  return exchange.model.openPositions(accountId).some(({ markPrice, liquidationPrice, direction }) => {
-    if (liquidationPrice === null) return false;
-    const mark = markPrice.toNumber();
-    const distance = ((mark - liquidationPrice.toNumber()) / mark) * (direction === 'long' ? 1 : -1);
-    return distance > 0 && distance < FIRING_DISTANCE;
-  });
 }
 
 /** The longest that polls stop after a gateway's 429 with the `Retry-After` of the matrix (2 s): four times that. */

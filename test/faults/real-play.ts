@@ -15,8 +15,9 @@ import type { PriceSpec, WorldEvent } from '../../src/world/spec.ts';
 import { OPERATORS_KEY } from '../daemon/config.ts';
 import { Closers } from '../failovers/crash.ts';
 import { startRedisServer } from '../support/redis.ts';
+import { breachSince, isBreached } from './breach.ts';
 import { faultWorld } from './fault-world.ts';
-import { breachSince, isBreached, type Judged, judgePlayed } from './judge.ts';
+import { type Judged, judgePlayed } from './judge.ts';
 import type { FaultWorld } from './parts.ts';
 import { PREFIX, RealDaemon } from './real-daemon.ts';
 

@@ -1,0 +1,28 @@
+import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
+
+/** Of the rules of these worlds the one that fires last begins here. */
+const FIRING_DISTANCE = 0.045;
+
+type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];
+
+/** Whether a position is where its rules fire. */
+export function isBreachedPosition({ markPrice, liquidationPrice, direction }: Position): boolean {
+  if (liquidationPrice === null) return false;
+  const mark = markPrice.toNumber();
+  const distance = ((mark - liquidationPrice.toNumber()) / mark) * (direction === 'long' ? 1 : -1);
+  return distance > 0 && distance < FIRING_DISTANCE;
+}
+
+/** Whether an account has one. */
+export function isBreached(exchange: SimulatedExchange, accountId: string): boolean {
+  if (!exchange.accounts.has(accountId)) return false;
+  return exchange.model.openPositions(accountId).some(isBreachedPosition);
+}
+
+/** A breach that is over before every account had to be looked at may have been seen by nobody. */
+const UNSEEN_MS = 2_000;
+
+export function breachSince(sinceMs: number | undefined, isNow: boolean, atMs: number): number | undefined {
+  if (isNow) return sinceMs ?? atMs;
+  return sinceMs !== undefined && atMs - sinceMs > UNSEEN_MS ? sinceMs : undefined;
+}

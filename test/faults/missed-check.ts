@@ -1,0 +1,51 @@
+import type { World } from '../../src/world/open-world.ts';
+import type { AuditTrail } from './audit-trail.ts';
+import { isBreachedPosition } from './breach.ts';
+import type { FaultWorld } from './parts.ts';
+
+/** Long enough for the rule that is the last to fire, whatever it has to read before. */
+const LONG_ENOUGH_MS = 15_000;
+
+/** Invariant 5: a position that has been where its rules fire for the last seconds has had a target. */
+export class MissedCheck {
+  /** Since when each has been there without a break, by id. */
+  readonly #sinceMs = new Map<number, number>();
+  readonly #faultWorld: FaultWorld;
+
+  constructor(faultWorld: FaultWorld) {
+    this.#faultWorld = faultWorld;
+  }
+
+  look(world: World): void {
+    const breached = new Set(this.#positionsOf(world).map(({ positionId }) => positionId));
+    for (const positionId of breached)
+      if (!this.#sinceMs.has(positionId)) this.#sinceMs.set(positionId, world.elapsedMs());
+    for (const positionId of this.#sinceMs.keys())
+      if (!breached.has(positionId)) this.#sinceMs.delete(positionId);
+  }
+
+  violations(world: World, { events }: AuditTrail): readonly string[] {
+    const meant = new Set(
+      events.filter(({ kind }) => kind === 'intentOpened').map((event) => event.positionId),
+    );
+    return this.#positionsOf(world).flatMap(({ positionId, accountId }) => {
+      const sinceMs = this.#sinceMs.get(positionId) ?? Number.POSITIVE_INFINITY;
+      if (meant.has(String(positionId)) || world.elapsedMs() - sinceMs < LONG_ENOUGH_MS) return [];
+      return [
+        `5: position ${positionId} of ${accountId} is where its rules fire since ${sinceMs} ms, and nothing was meant for it`,
+      ];
+    });
+  }
+
+  #positionsOf({ exchange }: World) {
+    const { spec, observed } = this.#faultWorld;
+    return spec.exchange.accounts
+      .filter(({ id }) => !observed.includes(id))
+      .flatMap(({ id }) =>
+        exchange.model
+          .openPositions(id)
+          .filter(isBreachedPosition)
+          .map(({ positionId }) => ({ positionId, accountId: id })),
+      );
+  }
+}
