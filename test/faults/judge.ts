@@ -198,6 +198,7 @@ function endViolations(
 ): readonly string[] {
   return trail.open.flatMap(({ accountId, positionId, target }) => {
     if (observed.includes(accountId) || losesOrdersUnseen(spec, accountId)) return [];
+    if (mayNotReplace(spec, accountId, trail)) return [];
     const position = exchange.model.openPositions(accountId).find((one) => one.positionId === positionId);
     if (position === undefined || target === undefined) return [];
     const { amount, market, direction } = position;
@@ -223,6 +224,22 @@ function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: s
     (event) =>
       (event.kind === 'cancelAll' && event.account === accountId) ||
       (event.kind === 'condition' && event.condition.kind === 'dropOrders'),
+  );
+}
+
+/**
+ * Where cancels are forbidden, what a rule's own cancel without an answer may have taken down cannot be put up again before
+ * the market passes its activation (design section 4: no order of ours is cancelled to replace it).
+ */
+function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: AuditTrail): boolean {
+  return (
+    daemons.some(({ config }) => config.includes('cancel: never')) &&
+    events.some(
+      ({ kind, cancel, words, ...event }) =>
+        event.accountId === accountId &&
+        ((kind === 'unknown' && cancel !== undefined) ||
+          (kind === 'doubt' && words.startsWith('a cancel was not answered'))),
+    )
   );
 }
 

@@ -133,21 +133,40 @@ function asApproved(intent: Intent): Intent {
 /** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
 const MAX_ROUNDS = 5;
 
-/** A change whose cancels have failed that often, or that takes that long, is not completed at any price. */
-export function boundChange(state: LaneState, { settings, nowMs, audit }: LaneScene): LaneState {
+/** Beyond the time that a request may take to arrive. */
+const REDUCTION_WITHIN_MS = 10_000;
+
+/**
+ * A change whose cancels have failed that often, or that takes that long, is not completed at any price. A reduction that
+ * the gate would not let in any more is completed for seconds only: whoever paused waits for it to hold. A standing stop
+ * that was taken down may still come back.
+ */
+export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   const { change } = state;
   if (change === null) return state;
+  const { settings, nowMs } = scene;
+  const tookMs = nowMs - change.startedMs;
   const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
-  if (!isFruitless && nowMs - change.startedMs < settings.intentTtlMs) return state;
+  if (isFruitless || tookMs >= settings.intentTtlMs) return givenUp(state, null, scene);
+  if (tookMs < settings.lateArrivalMs + REDUCTION_WITHIN_MS) return state;
+  const heldBack = new Set(
+    state.intents.filter((intent) => isOpen(intent) && intent.refusedBy !== null).map(({ key }) => key),
+  );
+  const admitted = change.admitted.filter((key) => !heldBack.has(key));
+  if (admitted.length === change.admitted.length) return state;
+  return givenUp(state, admitted.length === 0 ? null : { ...change, admitted }, scene);
+}
+
+function givenUp(state: LaneState, left: LaneState['change'], { audit }: LaneScene): LaneState {
   const wanted = state.intents.filter(isOpen);
   const isUnseen = wanted.length > 0 && wanted.every(({ positionId }) => isPresumedClosed(state, positionId));
   audit.emit({
     kind: 'setChanged',
     reason: 'givenUp',
-    words: `not completed after ${change.rounds} cancels: the gate counts again`,
+    words: `not completed after ${state.change?.rounds ?? 0} cancels: the gate counts again`,
     alarm: !isUnseen,
   });
-  return { ...state, change: null };
+  return { ...state, change: left };
 }
 
 /** Whether a removal may be carried out now: a rule that is held back removes nothing, another one may need it. */

@@ -243,6 +243,11 @@ export function recoverAccount(
     retryAtMs: Math.min(state.retryAtMs, nowMs + settings.fillWithinMs),
   };
   if (inProgress === null) return { state: rebased, lanes, events: [] };
-  const failed = { ...rebased, cancels: finishedTask(state.cancels, inProgress.key, 'failed') };
-  return { state: failed, lanes: inDoubt(lanes, inProgress, 'processDied', { settings, nowMs }), events: [] };
+  const audit = recorder(state.accountId, undefined, nowMs);
+  const { key, types } = inProgress;
+  const words = 'the process that sent it has ended or lost its hold before an answer was recorded';
+  audit.emit({ kind: 'unknown', key, reason: 'processDied', words, cancel: { types } });
+  const failed = { ...rebased, cancels: finishedTask(state.cancels, key, 'failed') };
+  const doubtful = inDoubt(lanes, inProgress, 'processDied', { settings, nowMs });
+  return { state: failed, lanes: doubtful, events: audit.events };
 }

@@ -43,9 +43,11 @@ export function cancelStep(
   return { kind: 'cancelAll', request, why, task, admitted, unfilled, answerWithinMs };
 }
 
+/** What a change completes: what is to be reduced, and the standing stops that it takes down. */
 export function admittedKeys(state: LaneState): readonly string[] {
   const { intents, covers } = admittedOf(state);
-  return [...intents, ...covers].map(({ key }) => key);
+  const stood = covers.filter(({ key }) => state.orders.some((order) => order.key === key));
+  return [...intents, ...stood].map(({ key }) => key);
 }
 
 export function ownCancel(state: LaneState, why: CancelStep['why'], unfilled: readonly string[]): Step {

@@ -381,6 +381,22 @@ describe('an exchange that does not judge', () => {
     expect(driver.place().order.role).toBe('cover');
   });
 
+  test('but a reduction only for seconds, after which the pause holds, and the stop still comes back', () => {
+    const cover = action(protect, { ruleId: 'cover' });
+    const driver = new Driver().read(at({})).ask(action(half), cover);
+    driver.place();
+    driver.place();
+    driver.later(3_100).read(at({ mark: '1020' }));
+    expect(driver.ask(action(half), cover).cancel().why).toBe('marketMovedAway');
+    driver.context = { ...driver.context, gate: { ...driver.context.gate, paused: true } };
+    driver.answerRead(at({ mark: '1020' }));
+    expect(driver.refuse({ name: 'rateLimited' }).order.role).toBe('reduce');
+    driver.later(driver.context.settings.lateArrivalMs + 10_000).read(at({ mark: '1020' }));
+    expect(driver.place().order.role).toBe('cover');
+    expect(driver.reasons('setChanged')).toEqual(['givenUp']);
+    expect(driver.next()).toMatchObject({ kind: 'idle' });
+  });
+
   test('but a change does not outlast a time to live', () => {
     const cover = action(protect, { ruleId: 'cover' });
     const driver = new Driver().read(at({})).ask(action(half), cover);
