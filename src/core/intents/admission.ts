@@ -149,8 +149,11 @@ export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
   if (isFruitless || tookMs >= settings.intentTtlMs) return givenUp(state, null, scene);
   if (tookMs < settings.lateArrivalMs + REDUCTION_WITHIN_MS) return state;
+  // The reduction to what a stop that triggered leaves has the key of its stop.
+  const stops = new Set(state.covers.map(({ key }) => key));
+  const isHeldBack = ({ key, refusedBy }: Intent): boolean => refusedBy !== null && !stops.has(key);
   const heldBack = new Set(
-    state.intents.filter((intent) => isOpen(intent) && intent.refusedBy !== null).map(({ key }) => key),
+    state.intents.filter((intent) => isOpen(intent) && isHeldBack(intent)).map(({ key }) => key),
   );
   const admitted = change.admitted.filter((key) => !heldBack.has(key));
   if (admitted.length === change.admitted.length) return state;

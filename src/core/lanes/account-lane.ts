@@ -7,7 +7,7 @@ import { classifyRejection, isPassing, retryPauseMs } from '../orders/rejection.
 import type { CancelAllRequest, CommandOutcome, OrderType } from '../ports/exchange.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import type { ActionRequest } from '../rules/subject.ts';
-import { cancelled, cancelUnanswered } from './cancel-outcome.ts';
+import { cancelled, cancelUnanswered, notCancelled } from './cancel-outcome.ts';
 import { finishedTask } from './doubtful.ts';
 import { failedIfOverdue, mayGo, reductionsBehind } from './due-task.ts';
 import type { LaneScene } from './lane-change.ts';
@@ -34,6 +34,8 @@ export interface AccountCancel {
 export const ACCOUNT_HOLDER = 'account';
 /** Longer than a lane waits after anything: only another program can have written more. */
 export const MOST_WAIT_MS = 60_000;
+/** Lost again and again it would put every lane in doubt, and the time that it takes is not learnt as a lane's own is. */
+const LEAST_ANSWER_MS = 1_000;
 
 export type AccountStep =
   /** Hold every lane (`hold`); one that is in the middle of a request is held when that has ended. */
@@ -42,8 +44,8 @@ export type AccountStep =
       readonly kind: 'cancelAll';
       readonly request: CancelAllRequest;
       readonly cancel: AccountCancel;
-      /** As of a lane's own cancel; absent: no lane waits for it. */
-      readonly answerWithinMs?: number;
+      /** Unanswered for so long it counts as lost: every lane waits for it. */
+      readonly answerWithinMs: number;
     }
   /** Release every lane (`release`): each places its set again. */
   | { readonly kind: 'releaseLanes'; readonly markets: readonly string[] }
@@ -116,8 +118,8 @@ function nextAccountStep(
   if (free.length > 0) return { kind: 'takeLanes', markets: free };
   const { key, types } = task;
   const cancel = { key, types, startedMs: nowMs };
-  const bound = lanes.length === 0 ? {} : { answerWithinMs: Math.max(...lanes.map(cancelAnswerMs)) };
-  return { kind: 'cancelAll', request: { types }, cancel, ...bound };
+  const answerWithinMs = Math.max(LEAST_ANSWER_MS, ...lanes.map(cancelAnswerMs));
+  return { kind: 'cancelAll', request: { types }, cancel, answerWithinMs };
 }
 
 /** No cancel that reaches the stops of a market before orders are taken, and none whose reduction cannot go. */
@@ -211,7 +213,7 @@ export function finishAccountCancel(
   if (outcome.kind === 'rejected' && effect === 'none') {
     const passing = isPassing(classifyRejection(outcome.error));
     audit.emit({ ...about, kind: 'cancelRejected', reason: name, words: message, alarm: !passing });
-    return { state: passing ? delayed : failed, lanes, events: audit.events };
+    return { state: passing ? delayed : failed, lanes: lanes.map(notCancelled), events: audit.events };
   }
   audit.emit({ ...about, kind: 'unknown', reason: name, words: message });
   const doubtful = inDoubt(lanes, inProgress, 'unknownOutcome', { settings, nowMs });

@@ -32,13 +32,17 @@ export function finishCancel(
     const passing = isPassing(why);
     const alarm = isAlarming(why, state.cancelRefusals ?? 0);
     audit.emit({ kind: 'cancelRejected', reason: name, words: message, alarm, cancel: step.request });
-    // Nothing was taken down, so there is nothing to complete; orders wait for no other cancel.
-    const change = state.change?.phase === 'cancel' ? null : state.change;
-    const refused = { ...delayCancel(state, nowMs, outcome.error), change };
+    // Orders wait for no other cancel.
+    const refused = notCancelled(delayCancel(state, nowMs, outcome.error));
     if (why === 'marketClosed') return restInClosedMarket(refused, nowMs);
     return passing ? refused : finishTask(refused, step, 'failed');
   }
   return finishTask(cancelUnanswered(state, step, 'unknownOutcome', scene), step, 'failed');
+}
+
+/** A cancel without effect: nothing was taken down, so there is nothing to complete. */
+export function notCancelled(state: LaneState): LaneState {
+  return state.change?.phase === 'cancel' ? { ...state, change: null } : state;
 }
 
 /** Refusals of cancels lengthen the pause of cancels only. */

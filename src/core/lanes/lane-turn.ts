@@ -46,7 +46,16 @@ export function cancelStep(
 /** What a change completes: what is to be reduced, and the standing stops that it takes down. */
 export function admittedKeys(state: LaneState): readonly string[] {
   const { intents, covers } = admittedOf(state);
-  const stood = covers.filter(({ key }) => state.orders.some((order) => order.key === key));
+  // Not by their key: that of a cover may be another one since its order was placed.
+  const stood = covers.filter(({ positionId }) =>
+    state.orders.some(
+      (order) =>
+        order.role === 'cover' &&
+        order.positionId === positionId &&
+        order.trial !== true &&
+        !order.presumedFilled,
+    ),
+  );
   return [...intents, ...stood].map(({ key }) => key);
 }
 

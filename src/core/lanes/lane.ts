@@ -49,9 +49,9 @@ export function advance(state: LaneState, context: LaneContext, nowMs: number): 
   if (state.heldBy !== null) return { state, step: idle('held'), events: [] };
   const { settings } = context;
   const scene: LaneScene = { settings, nowMs, audit: recorder(state.accountId, state.market, nowMs) };
-  const started = startIntents(boundChange(expireIntents(state, scene), scene), scene);
+  const started = startIntents(expireIntents(state, scene), scene);
   // After everything that may open an intent.
-  const asked = askGate(started, context.gate, scene);
+  const asked = boundChange(askGate(started, context.gate, scene), scene);
   const ready = recordObserved(failExhausted(asked, scene), scene);
   const turn: Turn = { ...scene, context, market: marketOf(ready, settings) };
   const task = dueTask(ready, turn);

@@ -241,20 +241,13 @@ export interface WantedLane {
   readonly seen: SeenAccount | undefined;
 }
 
-/** While one run waits for all lanes no other can take its own: for no longer than the answer to a cancel is waited for. */
-const LONGEST_WAIT_FOR_ALL_MS = 1_000;
-
 /** Takes a lane; undefined: somebody else holds it for longer than a run waits. */
-export async function acquire({
-  context,
-  account,
-  market,
-  signal,
-  seen,
-}: WantedLane): Promise<LaneSession | undefined> {
+export async function acquire(
+  { context, account, market, signal, seen }: WantedLane,
+  longestWaitMs = context.settings.longestWaitMs,
+): Promise<LaneSession | undefined> {
   const { clock, store, settings, random } = context;
   const owner = `${settings.instance}.${Math.floor(random() * 2 ** 48).toString(36)}`;
-  const longestWaitMs = market === null ? LONGEST_WAIT_FOR_ALL_MS : settings.longestWaitMs;
   const giveUpMs = clock.monotonicMs() + longestWaitMs;
   const leaseMs = longestLeaseMs(settings);
   pass('lane.acquiring', { accountId: account.id, market });
@@ -275,6 +268,15 @@ export async function acquire({
   }
 }
 
+/** Undefined: the account cannot be read. */
+export async function look(
+  { store }: PipelineContext,
+  { id }: WatchedAccount,
+): Promise<SeenAccount | undefined> {
+  const { load, controls } = await store.read(id);
+  return load.kind === 'loaded' ? { stored: load.account, controls } : undefined;
+}
+
 /** A run waits in pieces of so long: what is polled meanwhile may change what it waits for. */
 export const WAIT_PIECE_MS = 250;
 
@@ -282,9 +284,10 @@ export const WAIT_PIECE_MS = 250;
 export async function underLease<T>(
   wanted: WantedLane,
   run: (session: LaneSession) => Promise<T>,
+  longestWaitMs?: number,
 ): Promise<T | LaneRunEnd> {
   const { context, account, market, signal } = wanted;
-  const session = await acquire(wanted);
+  const session = await acquire(wanted, longestWaitMs);
   if (session === undefined) return signal.aborted ? 'stopped' : 'busy';
   const about = { accountId: account.id, market };
   pass('lane.acquired', about);

@@ -43,7 +43,7 @@ export class NearLanes implements LaneDispatcher {
     const queued = new Set(lanes);
     if (seen !== undefined && !signal.aborted) {
       // An account's own lane takes all others: they would only wait for it, and it hands them over again itself.
-      const own = lanes.filter(({ market }) => market === null);
+      const own = lanes.filter((lane) => lane.market === null && !this.#running.has(keyOf(lane)));
       for (const lane of own.length > 0 ? own : lanes) if (this.#begins(lane, seen)) queued.delete(lane);
     }
     if (queued.size > 0) await queue.dispatch([...queued], seen);

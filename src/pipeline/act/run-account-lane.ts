@@ -19,16 +19,21 @@ import { pass } from '../points.ts';
 import {
   LaneRunEnded,
   type LaneSession,
+  look,
   type SessionChange,
   type SessionView,
   underLease,
+  viewOf,
   WAIT_PIECE_MS,
 } from './lane-session.ts';
 import { isSameJson } from './same-json.ts';
 
 /** Steps of one run; what is left is taken up by the next poll. */
 const MOST_STEPS = 50;
-/** Lanes that could not be taken together go their own way for so long. */
+/** While a run waits for all lanes no other run can take one of them: for a second, and longer when that was in vain. */
+const WAIT_FOR_ALL_MS = 1_000;
+const MOST_WAITS_FOR_ALL = 3;
+/** In between lanes go their own way for so long. */
 const BUSY_PAUSE_MS = 2_000;
 
 export interface AccountRun {
@@ -40,39 +45,79 @@ export interface AccountRun {
 }
 
 /**
- * Runs what concerns all lanes of an account, under every lane's lease. While it waits to repeat a request that was put
- * off it holds none of them: each lane reads and places what it has to.
+ * Runs what concerns all lanes of an account, under every lane's lease. While it waits, for a request that was put off or
+ * for a lane, it holds none of them: each lane reads and places what it has to.
  */
 export async function runAccountLane(run: AccountRun): Promise<LaneRunEnd> {
+  const { context, account, signal } = run;
+  let waits = 0;
   for (let { seen } = run; ; seen = undefined) {
-    const ended = await underLease({ ...run, market: null, seen }, (session) => runHeld(run, session));
-    if (ended === 'busy') return (await rest(run, run.context.time.nowMs() + BUSY_PAUSE_MS)) ?? ended;
-    if (typeof ended === 'string') return ended;
-    const end = await rest(run, ended.untilMs);
+    const known = await withoutLanes({ ...run, seen });
+    const ended = known ?? (await withLanes({ ...run, seen }, WAIT_FOR_ALL_MS * (waits + 1)));
+    if (known === undefined && !signal.aborted) await redispatch(context, account.id);
+    if (typeof ended === 'string' && ended !== 'busy') return ended;
+    let untilMs: number;
+    if (ended === 'busy') {
+      untilMs = await putOff(run);
+      waits += 1;
+      if (waits === MOST_WAITS_FOR_ALL) return ended;
+    } else untilMs = ended.untilMs;
+    const end = await rest(run, untilMs);
     if (end !== undefined) return end;
   }
 }
 
 type Wait = Extract<AccountStep, { kind: 'wait' }>;
 
+/** What comes of it where no lane has to be held for that; undefined: they have to be. */
+async function withoutLanes(run: AccountRun): Promise<LaneRunEnd | Wait | undefined> {
+  const { context, account } = run;
+  const seen = run.seen ?? (await look(context, account));
+  if (seen === undefined || seen.stored.isNewEpoch) return undefined;
+  const view = viewOf(context, account, seen);
+  if (accountLaneOf(view).inProgress !== null || heldOf(lanesOf(view)).length > 0) return undefined;
+  const { value: step, isSame } = nextStep(view, run);
+  if (step === undefined) return 'later';
+  if (isSame !== true) return undefined;
+  if (step.kind === 'wait') return step;
+  return step.kind === 'idle' ? 'idle' : undefined;
+}
+
+async function withLanes(run: AccountRun, waitForAllMs: number): Promise<LaneRunEnd | Wait> {
+  return await underLease({ ...run, market: null }, (session) => runHeld(run, session), waitForAllMs);
+}
+
 /** What earlier runs left is unknown. */
-async function runHeld({ context, steps }: AccountRun, session: LaneSession): Promise<LaneRunEnd | Wait> {
+async function runHeld(run: AccountRun, session: LaneSession): Promise<LaneRunEnd | Wait> {
+  const { context, steps } = run;
   await session.change(takeUpAll, false);
   const about = { accountId: session.account.id, market: null };
   for (;;) {
     pass('account.beginning', about);
-    const maySend = steps.count < MOST_STEPS && !context.turns.isSettling;
-    const step = await session.change((view) => nextStep(view, context, maySend), true);
-    if (step === undefined) return 'later';
+    const step = await session.change((view) => nextStep(view, run), true);
+    if (step === undefined) return run.signal.aborted ? 'stopped' : 'later';
     pass('account.begun', { ...about, step: step.kind });
-    if (step.kind === 'idle' || step.kind === 'wait') {
-      await redispatch(context, session);
-      return step.kind === 'idle' ? 'idle' : step;
-    }
+    if (step.kind === 'idle') return 'idle';
+    if (step.kind === 'wait') return step;
     steps.count += 1;
     if (step.kind === 'cancelAll') await cancel(context, session, step);
     else pass(step.kind === 'takeLanes' ? 'account.held' : 'account.releasing', about);
   }
+}
+
+/** Other processes wait as well: together they would keep the lanes from being taken all the time. */
+async function putOff({ context, account }: AccountRun): Promise<number> {
+  const untilMs = context.time.nowMs() + BUSY_PAUSE_MS;
+  const seen = await look(context, account);
+  const accountLane = seen?.stored.documents.accountLane;
+  if (seen !== undefined && accountLane !== undefined) {
+    const retryAtMs = Math.max(accountLane.retryAtMs, untilMs);
+    // A conflict: somebody else has looked meanwhile, and will wait by himself.
+    await context.store.commit([
+      { base: seen.stored, documents: { accountLane: { ...accountLane, retryAtMs } } },
+    ]);
+  }
+  return untilMs;
 }
 
 async function rest({ context, signal }: AccountRun, untilMs: number): Promise<LaneRunEnd | undefined> {
@@ -81,16 +126,20 @@ async function rest({ context, signal }: AccountRun, untilMs: number): Promise<L
   if (waitMs > settings.longestWaitMs) return 'later';
   const restedMs = clock.monotonicMs() + waitMs;
   for (;;) {
+    if (signal.aborted) return 'stopped';
     if (turns.isSettling) return 'later';
     const leftMs = restedMs - clock.monotonicMs();
     if (leftMs <= 0) return undefined;
     await clock.sleep(Math.min(leftMs, WAIT_PIECE_MS), signal).catch(() => undefined);
-    if (signal.aborted) return 'stopped';
   }
 }
 
 function lanesOf({ stored, context, moment }: SessionView): readonly LaneState[] {
   return [...stored.lanes.keys()].map((market) => inEpoch(stored, market, context.settings, moment));
+}
+
+function heldOf(lanes: readonly LaneState[]): readonly string[] {
+  return lanes.filter(({ heldBy }) => heldBy === ACCOUNT_HOLDER).map(({ market }) => market);
 }
 
 function accountLaneOf({ stored }: SessionView): AccountLane {
@@ -129,9 +178,9 @@ function takeUpAll(view: SessionView): SessionChange<undefined> {
  */
 function nextStep(
   view: SessionView,
-  { turns }: Pick<PipelineContext, 'turns'>,
-  maySend: boolean,
+  { context: { turns }, steps, signal }: AccountRun,
 ): SessionChange<AccountStep | undefined> {
+  const maySend = steps.count < MOST_STEPS && !turns.isSettling && !signal.aborted;
   const lanes = lanesOf(view);
   const ahead = advanceAccount(accountLaneOf(view), lanes, view.context, view.nowMs);
   const { state, events } = ahead;
@@ -140,7 +189,7 @@ function nextStep(
   if (step.kind === 'idle') turns.rest(lane);
   const isToSend = step.kind === 'takeLanes' || step.kind === 'cancelAll';
   if (isToSend && !(turns.isTurn(lane) && maySend)) {
-    const markets = lanes.filter(({ heldBy }) => heldBy === ACCOUNT_HOLDER).map(({ market }) => market);
+    const markets = heldOf(lanes);
     if (markets.length === 0) return { commit: {}, events: [], isSame: true, value: undefined };
     step = { kind: 'releaseLanes', markets };
   }
@@ -176,7 +225,7 @@ async function cancel(
   pass('account.sending', { accountId });
   const outcome = await session.account.exchange.cancelAll(step.request, {
     priority: 'protective',
-    ...(step.answerWithinMs === undefined ? {} : { answerWithinMs: step.answerWithinMs }),
+    answerWithinMs: step.answerWithinMs,
     mayLeave(timeoutMs) {
       const lane = { accountId, market: null };
       const may = session.covers(timeoutMs) && context.turns.isTurn(lane);
@@ -204,11 +253,9 @@ async function cancel(
   pass('account.finished', { accountId });
 }
 
-async function redispatch(context: PipelineContext, session: LaneSession): Promise<void> {
-  const accountId = session.account.id;
-  const markets = await session.change(
-    (view) => ({ commit: {}, events: [], isSame: true, value: [...view.stored.lanes.keys()] }),
-    false,
-  );
+async function redispatch(context: PipelineContext, accountId: string): Promise<void> {
+  const { load } = await context.store.read(accountId);
+  if (load.kind === 'refused') return;
+  const markets = [...load.account.lanes.keys()];
   if (markets.length > 0) await context.lanes.dispatch(markets.map((market) => ({ accountId, market })));
 }

@@ -7,12 +7,13 @@ import { answeredLate, takeUp } from '../../core/lanes/recover-lane.ts';
 import type { CallOptions } from '../../core/ports/exchange.ts';
 import type { LaneRef, SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
-import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import {
   acquire,
   LaneRunEnded,
   type LaneSession,
+  look,
   type SessionChange,
   type SessionView,
   underLease,
@@ -62,12 +63,6 @@ async function runWanted(asked: Run): Promise<LaneRunEnd> {
   const seen = asked.seen ?? (await look(context, account));
   if (asked.seen === undefined && isDone({ ...asked, seen })) return 'idle';
   return await underLease({ ...asked, seen }, (session) => runMarket({ ...asked, session, market }));
-}
-
-/** Undefined: the account cannot be read. */
-async function look({ store }: PipelineContext, { id }: WatchedAccount): Promise<SeenAccount | undefined> {
-  const { load, controls } = await store.read(id);
-  return load.kind === 'loaded' ? { stored: load.account, controls } : undefined;
 }
 
 /** Whether a run would do nothing and write nothing: then the lane need not be held for that. */

@@ -150,9 +150,13 @@ describe('an account-wide cancel', () => {
 
   test('put off by the exchange lets the lanes go, and is no failed attempt', () => {
     const account = new Account();
+    const changes = () => account.lanes.map(({ change }) => change);
     account.start();
+    expect(changes()).not.toContain(null);
     account.end({ kind: 'rejected', error: failure({ name: 'rateLimited', retryAfterMs: 3_600_000 }) });
     expect(account.account.cancels).toMatchObject([{ state: 'open', failures: 0 }]);
+    // Nothing was taken down, so nothing has to be completed whatever the gate says.
+    expect(changes()).toEqual([null, null]);
     expect(account.next()).toEqual({ kind: 'releaseLanes', markets: ['BTC_PERP', 'ETH_PERP'] });
     account.lanes = account.lanes.map((lane) => release(lane, ACCOUNT_HOLDER));
     // Protection is tried again once a second at first, whatever the reply asks for.

@@ -6,6 +6,7 @@ import { runLane } from '../../../src/pipeline/act/run-lane.ts';
 import type { PipelineContext } from '../../../src/pipeline/pipeline-context.ts';
 import { PollGuard } from '../../../src/pipeline/poll/poll-account.ts';
 import { pollBucket } from '../../../src/pipeline/poll/poll-tick.ts';
+import type { RunningSimulator } from '../../../src/simulator/start-simulated-exchange.ts';
 import { openExchange } from '../../contract/support/world.ts';
 import { eventually, openWorld } from '../world.ts';
 
@@ -14,7 +15,13 @@ const RULES = `  - id: half
     when: { amount: { above: 0.3 } }
     keepFiringFor: 60s
     do: [{ cancelAll: { types: [spot], scope: account } }, { reduce: { by: 50%, slippage: 1% } }]
+  - id: fallen
+    on: position
+    when: { liquidationDistance: { below: 25% } }
+    do: [{ reduce: { to: 10%, slippage: 1% } }]
 `;
+/** No test takes as long. */
+const ATTEMPT_MS = 60_000;
 const PUT_OFF = { kind: 'status', status: 429 } as const;
 const ALL: LaneRef = { accountId: 'long', market: null };
 const NEVER = new AbortController().signal;
@@ -22,10 +29,17 @@ const NEVER = new AbortController().signal;
 async function openScene(effect: typeof PUT_OFF | { readonly kind: 'hang' }) {
   const simulator = await openExchange({ speed: 1 });
   const fault = simulator.injectFault({ effect, target: { endpoint: 'cancelAll' } });
-  const world = openWorld(simulator, { accounts: { long: { rules: ['half'] } }, rules: RULES });
+  const world = openWorld(simulator, {
+    accounts: { long: { rules: ['half', 'fallen'] } },
+    rules: RULES,
+    exchange: `  timeouts: { attempt: ${ATTEMPT_MS}ms, call: ${ATTEMPT_MS}ms }`,
+  });
   const requests = () => simulator.requestLog({ account: 'long' }).map(({ endpoint }) => endpoint);
   return { simulator, fault, world, requests };
 }
+
+const cancelsServed = (simulator: RunningSimulator) =>
+  simulator.requestLog({ outcome: 'served' }).filter(({ endpoint }) => endpoint === 'cancelAll');
 
 /** The same with a poll whose lanes are handed over, but not begun. */
 async function openFired() {
@@ -55,22 +69,25 @@ test.each([
 ])('an account-wide cancel that is %s keeps no lane from its order', async (_how, effect) => {
   const { simulator, fault, world, requests } = await openScene(effect);
   world.start();
-  const orders = () => simulator.ledger({ accountId: 'long', kinds: ['order_placed'] });
+  await eventually(() => requests().includes('cancelAll'), 'an attempt at the cancel');
+  // A quarter is left of the way to liquidation: a reduction that begins while the cancel waits to be repeated.
+  simulator.setPrice('BTC_PERP', '50000');
+  const fellMs = performance.now();
+  const ordersOf = (ruleId: string) =>
+    world.events.filter(
+      (event) => event.kind === 'audited' && event.event.kind === 'accepted' && event.event.ruleId === ruleId,
+    );
   await eventually(
-    () => orders().length > 0,
+    () => ordersOf('fallen').length > 0,
     'an order',
     () => [requests().filter((endpoint) => endpoint !== 'openPositions'), world.errors],
   );
-  expect(requests()).toContain('cancelAll');
-  expect(
-    simulator.requestLog({ outcome: 'served' }).filter(({ endpoint }) => endpoint === 'cancelAll'),
-  ).toEqual([]);
+  expect(simulator.ledger({ accountId: 'long', kinds: ['order_placed'] }).length).toBeGreaterThan(0);
+  expect(performance.now() - fellMs).toBeLessThan(ATTEMPT_MS / 2);
+  expect(cancelsServed(simulator)).toEqual([]);
   simulator.clearFaults(fault);
   // The cancel itself is not forgotten for that.
-  await eventually(
-    () => simulator.requestLog({ outcome: 'served' }).some(({ endpoint }) => endpoint === 'cancelAll'),
-    'the cancel',
-  );
+  await eventually(() => cancelsServed(simulator).length > 0, 'the cancel');
 });
 
 /** Another process has its turn, or what was done alone is to be handed back, from when this holds. */
@@ -139,20 +156,49 @@ function bound(store: PipelineContext['store']): PipelineContext['store'] {
   };
 }
 
-test('an account-wide run that waits for one lane keeps the others for a moment only', async () => {
-  const { world } = await openScene(PUT_OFF);
+test('an account-wide run that waits for one lane keeps the others for a moment only, and cancels when it is free', async () => {
+  const { context: usual, simulator, fault, handed } = await openFired();
+  simulator.clearFaults(fault);
   const longestWaitMs = 60_000;
-  const context = { ...world.context, settings: { ...world.context.settings, longestWaitMs } };
-  const account = context.accounts.get('long')!;
-  const wanted = { context, account, signal: NEVER, seen: undefined };
+  const context = { ...usual, settings: { ...usual.settings, longestWaitMs } };
+  const wanted = { context, account: context.accounts.get('long')!, signal: NEVER, seen: undefined };
   const busy = await acquire({ ...wanted, market: 'ETH_PERP' });
   const beganMs = performance.now();
-  const [all, other] = await Promise.all([
-    acquire({ ...wanted, market: null }),
-    acquire({ ...wanted, market: 'BTC_PERP' }),
-  ]);
-  expect(performance.now() - beganMs).toBeLessThan(longestWaitMs / 2);
-  expect(all).toBeUndefined();
+  const run = runLane(context, ALL, NEVER);
+  await eventually(() => busy?.isWanted === true, 'the wish for all lanes');
+  const other = await acquire({ ...wanted, market: 'BTC_PERP' });
   expect(other).toBeDefined();
+  expect(performance.now() - beganMs).toBeLessThan(longestWaitMs / 2);
+  // What it interrupted is handed over again.
+  expect(handed).toContainEqual({ accountId: 'long', market: 'BTC_PERP' });
   await Promise.all([busy?.release(), other?.release()]);
+  expect(await run).toBe('idle');
+  expect(cancelsServed(simulator)).toHaveLength(1);
+});
+
+test('while an account-wide cancel waits to be repeated no lease is taken', async () => {
+  const { context, requests } = await openFired();
+  const over = new AbortController();
+  const taken: (string | null)[] = [];
+  let released = 0;
+  const leases: PipelineContext['store']['leases'] = {
+    acquire: (...args) => {
+      taken.push(args[1]);
+      return context.store.leases.acquire(...args);
+    },
+    renew: (...args) => context.store.leases.renew(...args),
+    release: async (...args) => {
+      await context.store.leases.release(...args);
+      released += 1;
+    },
+  };
+  const watching = { ...context, store: { ...bound(context.store), leases } };
+  const run = runLane(watching, ALL, over.signal);
+  await eventually(() => released === 1, 'the first attempt');
+  expect(requests()).toContain('cancelAll');
+  // A second run, as from a poll of another process.
+  const other = runLane(watching, ALL, over.signal);
+  over.abort();
+  expect(await Promise.all([run, other])).toEqual(['stopped', 'stopped']);
+  expect(taken).toEqual([null]);
 });
