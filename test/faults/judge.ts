@@ -228,18 +228,13 @@ function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: s
 }
 
 /**
- * Where cancels are forbidden, what a rule's own cancel without an answer may have taken down cannot be put up again before
- * the market passes its activation (design section 4: no order of ours is cancelled to replace it).
+ * Where cancels are forbidden, what a rule's own cancel has taken down, or may have, can arrive after it all the same, and
+ * cannot be put up again before the market passes its activation (design section 4: what is stale then stays).
  */
 function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: AuditTrail): boolean {
   return (
     daemons.some(({ config }) => config.includes('cancel: never')) &&
-    events.some(
-      ({ kind, cancel, words, ...event }) =>
-        event.accountId === accountId &&
-        ((kind === 'unknown' && cancel !== undefined) ||
-          (kind === 'doubt' && words.startsWith('a cancel was not answered'))),
-    )
+    events.some((event) => event.accountId === accountId && event.kind === 'cancelling')
   );
 }
 
