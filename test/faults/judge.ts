@@ -228,13 +228,13 @@ function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: s
 }
 
 /**
- * Where cancels are forbidden, what a rule's own cancel has taken down, or may have, can arrive after it all the same, and
- * cannot be put up again before the market passes its activation (design section 4: what is stale then stays).
+ * Where the config forbids cancels, what stands or may stand is not replaced before the market passes its activation (design
+ * section 4: what is stale then stays, and the audit says so).
  */
 function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: AuditTrail): boolean {
   return (
     daemons.some(({ config }) => config.includes('cancel: never')) &&
-    events.some((event) => event.accountId === accountId && event.kind === 'cancelling')
+    events.some((event) => event.accountId === accountId && event.reason === 'cancelForbidden')
   );
 }
 
