@@ -30,19 +30,20 @@ export function orderSetDifference(scene: SetScene): SetDifference {
   removeOrphans(scene, plan);
   for (const position of scene.read.positions) differOne(position, scene, plan);
   blockUnseen(scene, plan);
+  const wished = plan.place;
   trimToNet(scene, plan);
-  removeUnproven(scene, plan);
+  removeUnproven(wished, scene, plan);
   removeTrials(scene, plan);
   return separateStanding(plan, scene);
 }
 
 /**
- * What is only presumed to have filled is cancelled before anything is placed; where no cancel may be sent, both may
- * add up.
+ * What is only presumed to have filled is cancelled before anything is placed, also where nothing has room beside it;
+ * where no cancel may be sent, both may add up.
  */
-function removeUnproven(scene: SetScene, plan: SetPlan): void {
+function removeUnproven(wished: readonly Want[], scene: SetScene, plan: SetPlan): void {
   // A stop that is sent again is not placed on top of anything.
-  const placed = plan.place.filter(({ role, resend }) => role === 'reduce' || resend === null);
+  const placed = wished.filter(({ role, resend }) => role === 'reduce' || resend === null);
   const unproven = scene.state.orders.filter(
     ({ presumedFilled, positionId }) =>
       presumedFilled && placed.some((want) => want.position.positionId === positionId),
@@ -319,7 +320,12 @@ function trimToNet(scene: SetScene, plan: SetPlan): void {
     if (!outstandingBase(own).gt(most)) continue;
     for (const order of own) plan.remove.push({ order, why: 'exceedsNetExposure' });
   }
-  plan.place = withinRoom(scene, plan.place, left);
+  const fitting = withinRoom(scene, plan.place, left);
+  for (const { role, key } of plan.place) {
+    const isDropped = role === 'reduce' && !fitting.some((want) => want.key === key);
+    if (isDropped) plan.blocked.push({ key, why: 'netExposure' });
+  }
+  plan.place = fitting;
 }
 
 /** An addition that only fits once something else has gone makes that go first. */
