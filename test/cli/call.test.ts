@@ -76,7 +76,7 @@ const CUSTOMER = {
   lastName: 'Quellenburg',
   email: 'adelheid@quellenburg.example',
   birthDate: '1984-02-29',
-  address: { line1: 'Brunnengasse 17', city: 'Kaiserswerth', zipCode: '40489', countryCode: 'DE' },
+  address: { line1: 'Brunnengasse 17', city: 'Kaiserswerth', zipCode: '90489', countryCode: 'DE' },
 };
 
 async function file(name: string, text: string): Promise<string> {
@@ -785,7 +785,7 @@ describe('secrets and customer data', () => {
     ['another object', JSON.stringify({ ...CUSTOMER, Kaiserswerth: 1 }), 'and nothing else'],
     ['no address', JSON.stringify({ ...CUSTOMER, address: 'Brunnengasse 17' }), 'address is an object'],
     ['another address', JSON.stringify({ ...CUSTOMER, address: { Kaiserswerth: '' } }), 'and nothing else'],
-    ['with numbers', JSON.stringify({ ...CUSTOMER, address: { zipCode: 40489 } }), 'all of them texts'],
+    ['with numbers', JSON.stringify({ ...CUSTOMER, address: { zipCode: 90489 } }), 'all of them texts'],
     ['no name', JSON.stringify({ ...CUSTOMER, lastName: '' }), 'customer.lastName is required'],
     ['no date', JSON.stringify({ ...CUSTOMER, birthDate: '29.2.1984' }), 'must be YYYY-MM-DD'],
   ])('a customer file that is %s: said without what is in it', async (_name, text, problem) => {
