@@ -1,6 +1,6 @@
 import type { SimulatedExchange } from '../../src/simulator/simulated-exchange.ts';
 
-/** Of the rules of these worlds the one that fires last begins here. */
+/** Nearer to liquidation than this every rule of these worlds fires. */
 const FIRING_DISTANCE = 0.045;
 
 type Position = ReturnType<SimulatedExchange['model']['openPositions']>[number];

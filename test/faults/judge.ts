@@ -228,8 +228,8 @@ function losesOrdersUnseen({ events = [], faults = [] }: WorldSpec, accountId: s
 }
 
 /**
- * Where the config forbids cancels, what stands or may stand is not replaced before the market passes its activation (design
- * section 4: what is stale then stays, and the audit says so).
+ * Where the config forbids cancels, an order that may still stand is not replaced before the market passes its activation.
+ * Design section 4: what is stale then stays, and the audit says so.
  */
 function mayNotReplace({ daemons }: WorldSpec, accountId: string, { events }: AuditTrail): boolean {
   return (

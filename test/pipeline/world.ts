@@ -126,6 +126,22 @@ export function openWorld(simulator: RunningSimulator, parts: ConfigParts): Worl
   };
 }
 
+/** The store by its methods, of which a test replaces some. */
+export function bound(store: PipelineContext['store']): PipelineContext['store'] {
+  return {
+    leases: store.leases,
+    takeDue: (bucket, request) => store.takeDue(bucket, request),
+    holdClaims: (bucket, ids, claimMs) => store.holdClaims(bucket, ids, claimMs),
+    readBucket: (bucket, ids) => store.readBucket(bucket, ids),
+    read: (accountId) => store.read(accountId),
+    commit: (changes) => store.commit(changes),
+    makeDue: (accountId, inMs) => store.makeDue(accountId, inMs),
+    remembered: (accountId) => store.remembered(accountId),
+    discard: (accountId, request) => store.discard(accountId, request),
+    forget: (accountId) => store.forget(accountId),
+  };
+}
+
 /** Real parts on a busy machine: what takes seconds here may take ten times as long elsewhere. */
 vi.setConfig({ testTimeout: 120_000 });
 const GIVE_UP_MS = 100_000;

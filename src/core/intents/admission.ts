@@ -2,7 +2,7 @@ import { type AskedTarget, approvedTarget, isAnother, restRefusal } from '../app
 import type { GateReason } from '../audit/audit-event.ts';
 import { isPresumedClosed } from '../lanes/absence.ts';
 import type { LaneScene } from '../lanes/lane-change.ts';
-import type { CancelTask, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
+import type { CancelTask, Change, Cover, Intent, LaneState } from '../lanes/lane-state.ts';
 import { findPosition } from '../lanes/market-read.ts';
 import type { OwnOrder } from '../lanes/own-order.ts';
 import type { OrderRecord } from '../orders/cancel-policy.ts';
@@ -133,13 +133,12 @@ function asApproved(intent: Intent): Intent {
 /** Rounds after which a cancel-read-place that never gets through is no longer exempt from the gate. */
 const MAX_ROUNDS = 5;
 
-/** Beyond the time that a request may take to arrive. */
+/** Added to the time that a request may take to arrive. */
 const REDUCTION_WITHIN_MS = 10_000;
 
 /**
- * A change whose cancels have failed that often, or that takes that long, is not completed at any price. A reduction that
- * the gate would not let in any more is completed for seconds only: whoever paused waits for it to hold. A standing stop
- * that was taken down may still come back.
+ * Gives a change up when its cancels have failed that often, or when it takes too long. A reduction that the gate refuses by
+ * now is given up after seconds: a pause has to hold. A standing stop that the change took down is not.
  */
 export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   const { change } = state;
@@ -147,7 +146,7 @@ export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   const { settings, nowMs } = scene;
   const tookMs = nowMs - change.startedMs;
   const isFruitless = change.phase === 'cancel' && change.rounds >= MAX_ROUNDS;
-  if (isFruitless || tookMs >= settings.intentTtlMs) return givenUp(state, null, scene);
+  if (isFruitless || tookMs >= settings.intentTtlMs) return givenUp(state, change, [], scene);
   if (tookMs < settings.lateArrivalMs + REDUCTION_WITHIN_MS) return state;
   // The reduction to what a stop that triggered leaves has the key of its stop.
   const stops = new Set(state.covers.map(({ key }) => key));
@@ -157,19 +156,20 @@ export function boundChange(state: LaneState, scene: LaneScene): LaneState {
   );
   const admitted = change.admitted.filter((key) => !heldBack.has(key));
   if (admitted.length === change.admitted.length) return state;
-  return givenUp(state, admitted.length === 0 ? null : { ...change, admitted }, scene);
+  return givenUp(state, change, admitted, scene);
 }
 
-function givenUp(state: LaneState, left: LaneState['change'], { audit }: LaneScene): LaneState {
+/** `left`: keys of what is still completed. */
+function givenUp(state: LaneState, change: Change, left: readonly string[], { audit }: LaneScene): LaneState {
   const wanted = state.intents.filter(isOpen);
   const isUnseen = wanted.length > 0 && wanted.every(({ positionId }) => isPresumedClosed(state, positionId));
   audit.emit({
     kind: 'setChanged',
     reason: 'givenUp',
-    words: `not completed after ${state.change?.rounds ?? 0} cancels: the gate counts again`,
+    words: `not completed after ${change.rounds} cancels: the gate counts again`,
     alarm: !isUnseen,
   });
-  return { ...state, change: left };
+  return { ...state, change: left.length === 0 ? null : { ...change, admitted: left } };
 }
 
 /** Whether a removal may be carried out now: a rule that is held back removes nothing, another one may need it. */

@@ -343,5 +343,5 @@ export const BLOCK_WORDS: Readonly<Record<BlockReason, string>> = {
   netExposure: 'the other side of the market is open: more would raise the net exposure',
   priorOrders: 'orders of an earlier store epoch may still be open, and overshoot is forbidden',
   stopNotCancellable: 'an order of ours stands that cancel-all does not reach',
-  cancelForbidden: 'an order of ours stands or may stand, and cancel is forbidden',
+  cancelForbidden: 'an order of ours may still stand, and cancel is forbidden',
 };

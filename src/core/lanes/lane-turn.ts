@@ -3,6 +3,7 @@ import { admittedOf, type LaneContext } from '../intents/admission.ts';
 import { isRacing } from '../orders/activation-gap.ts';
 import { cancelAnswerMs } from '../orders/cancel-policy.ts';
 import { orderTypesOf, requestOf } from '../orders/order-request.ts';
+import { stopsOf } from '../orders/outstanding.ts';
 import { trialOrder } from '../orders/trial-order.ts';
 import type { Want } from '../orders/want.ts';
 import { formatDecimal } from '../quantities/decimal.ts';
@@ -47,15 +48,7 @@ export function cancelStep(
 export function admittedKeys(state: LaneState): readonly string[] {
   const { intents, covers } = admittedOf(state);
   // Not by their key: that of a cover may be another one since its order was placed.
-  const stood = covers.filter(({ positionId }) =>
-    state.orders.some(
-      (order) =>
-        order.role === 'cover' &&
-        order.positionId === positionId &&
-        order.trial !== true &&
-        !order.presumedFilled,
-    ),
-  );
+  const stood = covers.filter(({ positionId }) => stopsOf(state, positionId).length > 0);
   return [...intents, ...stood].map(({ key }) => key);
 }
 

@@ -292,13 +292,17 @@ export function standsUnreached(order: OwnOrder): boolean {
 }
 
 export function coverOrders(state: LaneState, position: ReadPosition): readonly OwnOrder[] {
-  return state.orders.filter(
+  return stopsOf(state, position.positionId).filter((order) => isSentFor(order, position));
+}
+
+/** Its standing stops, whichever position had the id when they were sent. */
+export function stopsOf({ orders }: LaneState, positionId: string): readonly OwnOrder[] {
+  return orders.filter(
     (order) =>
       order.role === 'cover' &&
       order.trial !== true &&
       !order.presumedFilled &&
-      order.positionId === position.positionId &&
-      isSentFor(order, position),
+      order.positionId === positionId,
   );
 }
 

@@ -12,9 +12,8 @@ import {
 import { inEpoch } from '../../core/lanes/lane-clock.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import { hold, release, takeUp } from '../../core/lanes/recover-lane.ts';
-import type { SeenAccount } from '../../core/ports/lane-dispatcher.ts';
 import type { LaneRunEnd } from '../../core/ports/telemetry.ts';
-import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
+import type { PipelineContext } from '../pipeline-context.ts';
 import { pass } from '../points.ts';
 import {
   LaneRunEnded,
@@ -25,6 +24,7 @@ import {
   underLease,
   viewOf,
   WAIT_PIECE_MS,
+  type WantedLane,
 } from './lane-session.ts';
 import { isSameJson } from './same-json.ts';
 
@@ -36,12 +36,8 @@ const MOST_WAITS_FOR_ALL = 3;
 /** In between lanes go their own way for so long. */
 const BUSY_PAUSE_MS = 2_000;
 
-export interface AccountRun {
-  readonly context: PipelineContext;
-  readonly account: WatchedAccount;
+export interface AccountRun extends Omit<WantedLane, 'market'> {
   readonly steps: { count: number };
-  readonly signal: AbortSignal;
-  readonly seen: SeenAccount | undefined;
 }
 
 /**
@@ -56,12 +52,9 @@ export async function runAccountLane(run: AccountRun): Promise<LaneRunEnd> {
     const ended = known ?? (await withLanes({ ...run, seen }, WAIT_FOR_ALL_MS * (waits + 1)));
     if (known === undefined && !signal.aborted) await redispatch(context, account.id);
     if (typeof ended === 'string' && ended !== 'busy') return ended;
-    let untilMs: number;
-    if (ended === 'busy') {
-      untilMs = await putOff(run);
-      waits += 1;
-      if (waits === MOST_WAITS_FOR_ALL) return ended;
-    } else untilMs = ended.untilMs;
+    if (ended === 'busy') waits += 1;
+    const untilMs = ended === 'busy' ? await putOff(run) : ended.untilMs;
+    if (waits === MOST_WAITS_FOR_ALL) return 'busy';
     const end = await rest(run, untilMs);
     if (end !== undefined) return end;
   }

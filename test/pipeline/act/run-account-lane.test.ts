@@ -8,7 +8,7 @@ import { PollGuard } from '../../../src/pipeline/poll/poll-account.ts';
 import { pollBucket } from '../../../src/pipeline/poll/poll-tick.ts';
 import type { RunningSimulator } from '../../../src/simulator/start-simulated-exchange.ts';
 import { openExchange } from '../../contract/support/world.ts';
-import { eventually, openWorld } from '../world.ts';
+import { bound, eventually, openWorld } from '../world.ts';
 
 const RULES = `  - id: half
     on: position
@@ -140,21 +140,6 @@ test.each(['isTurn', 'isSettling'] as const)(
     expect(await holders()).toEqual([null]);
   },
 );
-
-function bound(store: PipelineContext['store']): PipelineContext['store'] {
-  return {
-    leases: store.leases,
-    takeDue: (bucket, request) => store.takeDue(bucket, request),
-    holdClaims: (bucket, ids, claimMs) => store.holdClaims(bucket, ids, claimMs),
-    readBucket: (bucket, ids) => store.readBucket(bucket, ids),
-    read: (accountId) => store.read(accountId),
-    commit: (changes) => store.commit(changes),
-    makeDue: (accountId, inMs) => store.makeDue(accountId, inMs),
-    remembered: (accountId) => store.remembered(accountId),
-    discard: (accountId, request) => store.discard(accountId, request),
-    forget: (accountId) => store.forget(accountId),
-  };
-}
 
 test('an account-wide run that waits for one lane keeps the others for a moment only, and cancels when it is free', async () => {
   const { context: usual, simulator, fault, handed } = await openFired();

@@ -11,7 +11,7 @@ import { PollGuard } from '../../../src/pipeline/poll/poll-account.ts';
 import { pollBucket } from '../../../src/pipeline/poll/poll-tick.ts';
 import { SharedTime } from '../../../src/pipeline/shared-time.ts';
 import { openExchange } from '../../contract/support/world.ts';
-import { eventually, openWorld, type World } from '../world.ts';
+import { bound, eventually, openWorld, type World } from '../world.ts';
 
 const RULE = `  - id: half
     on: position
@@ -69,10 +69,7 @@ function watched(context: PipelineContext) {
   let reads = 0;
   const { store } = context;
   const watching: PipelineContext['store'] = {
-    leases: store.leases,
-    takeDue: (bucket, request) => store.takeDue(bucket, request),
-    holdClaims: (bucket, ids, claimMs) => store.holdClaims(bucket, ids, claimMs),
-    readBucket: (bucket, ids) => store.readBucket(bucket, ids),
+    ...bound(store),
     read: (accountId) => {
       reads += 1;
       return store.read(accountId);
@@ -81,10 +78,6 @@ function watched(context: PipelineContext) {
       commits.push(...changes);
       return store.commit(changes);
     },
-    makeDue: (accountId, inMs) => store.makeDue(accountId, inMs),
-    remembered: (accountId) => store.remembered(accountId),
-    discard: (accountId, request) => store.discard(accountId, request),
-    forget: (accountId) => store.forget(accountId),
   };
   return { context: { ...context, store: watching }, commits, reads: () => reads };
 }
