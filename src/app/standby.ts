@@ -154,12 +154,21 @@ export class Standby {
       this.#attachSegments();
       return;
     }
+    if (this.#steadySinceMs === undefined && !(await this.#notesReturn())) return;
     const nowMs = clock.monotonicMs();
     this.#steadySinceMs ??= nowMs;
     const settlingMs = nowMs - this.#steadySinceMs - STEADY_MS - ordinal * IN_ORDER_MS;
     if (settlingMs < 0) return;
     this.turns.isSettling = settlingMs < BEGIN_NONE_MS;
     if (settlingMs >= SETTLE_MS || (await this.#haveLanesEnded())) await this.#handBack();
+  }
+
+  /** False: it is lost again. */
+  async #notesReturn(): Promise<boolean> {
+    return await this.#parts.backend.noteReturn().then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Lanes begin as ever, until the shared store has been steady again. */
@@ -337,6 +346,6 @@ const ATTACH_ATTEMPTS = 50;
 const WORDS: Readonly<Record<HandedBack['how'], string>> = {
   continued: 'they continue the chain',
   merged:
-    'they are in force: the shared store had lost what came before, or nobody but people had changed it',
+    'they are in force: the shared store had lost what came before, or nobody but people went on with the account there',
   superseded: 'another process went on with the account meanwhile, and its state is in force',
 };

@@ -308,7 +308,7 @@ function whatOf({ accountId, subject, ruleId, kind, severity }: Message) {
 }
 
 const HANDED_BACK = {
-  merged: 'Redis had lost what this process knew; its state is restored from here',
+  merged: 'what this process knew is newer than what Redis had; its state is in force',
   superseded:
     'another process acted on it meanwhile; its state is in force, and open orders are checked first',
 } as const;

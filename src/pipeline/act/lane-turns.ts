@@ -74,6 +74,8 @@ interface WaitingLane {
 const MARGIN_MS = 1_000;
 /** A lane that is idle for less has not ended what it was about. */
 const SHORT_REST_MS = 2_000;
+/** So long after this process has handed back, others may still be alone, and what they did not be handed back. */
+const OTHERS_HAND_BACK_MS = 15_000;
 /** A fall within this time after one of our orders may be its fill. */
 const OWN_FILL_MS = 60_000;
 
@@ -199,10 +201,16 @@ export class LaneTurns implements ActingTurns {
   }
 
   sizesBefore(accountId: string): ReadonlyMap<string, DecimalString> {
-    if (!this.othersAct) return NO_SIZES;
-    const sinceMs = this.#parts.clock.monotonicMs() - this.#turnMs({ accountId });
+    const nowMs = this.#parts.clock.monotonicMs();
+    const mayBeApart = this.#parts.company.hasCompany && nowMs - this.lanesSinceMs < OTHERS_HAND_BACK_MS;
+    if (!this.othersAct && !mayBeApart) return NO_SIZES;
+    const sinceMs = nowMs - this.#turnMs({ accountId });
+    // What was sent alone may be in no state that is in force: then this process is one of the others.
+    const falls = this.othersAct
+      ? this.#fallsOfOthers(accountId, OWN_FILL_MS)
+      : (this.#parts.falls()?.of(accountId) ?? []);
     const sizes = new Map<string, DecimalString>();
-    for (const { positionId, atMs, from } of this.#fallsOfOthers(accountId, OWN_FILL_MS)) {
+    for (const { positionId, atMs, from } of falls) {
       if (atMs < sinceMs || atMs < this.#aloneSinceMs) continue;
       const known = sizes.get(positionId);
       const size = toDecimal(from).abs();

@@ -14,7 +14,7 @@ import {
 } from './account-backend.ts';
 import { type BucketImage, MemoryBackend } from './backend-memory.ts';
 import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
-import { type HandedBack, handBackBucket } from './hand-back.ts';
+import { type HandedBack, handBackBucket, standOf } from './hand-back.ts';
 import { readTally } from './header.ts';
 import {
   accountIdsOf,
@@ -64,6 +64,8 @@ export class StandbyBackend implements Backend {
   #watchesOnly: string | undefined;
   /** When what is known was last certain to be in force; absent: it is now. */
   #knownAtMs: number | undefined;
+  /** How each account stood in the shared backend when that answered again. */
+  #returned: ReadonlyMap<string, string> = new Map();
   /** Accounts that were known when this process began alone; absent: it did not, or all are known again. */
   #restored: ReadonlySet<string> | undefined;
   /** By these names the process has committed, before its last start too. */
@@ -173,6 +175,19 @@ export class StandbyBackend implements Backend {
   }
 
   /**
+   * The shared backend answers again: an account that changes there from now on is one that somebody goes on with.
+   * Rejects with a StoreLostError when it is lost again.
+   */
+  async noteReturn(): Promise<void> {
+    const alone = this.#alone;
+    if (alone === undefined) return;
+    const views = await this.#viewShared(this.#basesOf(alone));
+    this.#returned = new Map(
+      views.flatMap(([, { accounts }]) => accounts.map((account) => [account.accountId, standOf(account)])),
+    );
+  }
+
+  /**
    * Writes what was done alone to the shared backend, and works with that again. Whoever uses this one meanwhile waits:
    * what was decided here in between would be in neither. `onShared`: told before they go on with the shared one.
    * Rejects with a StoreLostError when the shared one is lost again: everything is kept here then as before.
@@ -195,23 +210,18 @@ export class StandbyBackend implements Backend {
   async #handBackAll(alone: MemoryBackend): Promise<readonly HandedBack[]> {
     const { shared, randomText } = this.#options;
     const results: HandedBack[] = [];
-    const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
-    const known = [...bases.entries()].filter(
-      ([index, base]) => !isBlank(base) || alone.stateOf(index).controls !== '',
-    );
-    for (const [index, base] of known) {
-      results.push(
-        ...(await handBackBucket({ index, base, alone, shared, writers: this.#writers, randomText })),
-      );
-    }
+    const known = this.#basesOf(alone);
+    const given = { alone, shared, writers: this.#writers, randomText, returned: this.#returned };
+    for (const [index, base] of known) results.push(...(await handBackBucket({ index, base, ...given })));
     await this.#readAnew(known);
     this.#alone = undefined;
     this.#watchesOnly = undefined;
     this.#restored = undefined;
     this.#knownAtMs = undefined;
+    this.#returned = new Map();
     const unattached = this.unattached.add(results);
     // Not waited for: a disk holds nothing up.
-    void this.#mirror?.handedBack(accountIdsOf(bases), unattached);
+    void this.#mirror?.handedBack(accountIdsOf(known.map(([, base]) => base)), unattached);
     return results;
   }
 
@@ -222,17 +232,29 @@ export class StandbyBackend implements Backend {
     await this.#mirror?.attached(found.accountId);
   }
 
+  /** What was known of the shared backend when it was lost, where anything was, or is now. */
+  #basesOf(alone: MemoryBackend): readonly (readonly [index: number, base: BucketImage])[] {
+    const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
+    return [...bases.entries()].filter(
+      ([index, base]) => !isBlank(base) || alone.stateOf(index).controls !== '',
+    );
+  }
+
+  async #viewShared(known: readonly (readonly [index: number, base: BucketImage])[]) {
+    const views: [index: number, raw: RawView][] = [];
+    for (const [index, { accounts }] of known) {
+      const request = { writer: '', stamp: '', accountIds: [...accounts.keys()], due: null };
+      views.push([index, await this.#options.shared.view(index, request)]);
+    }
+    return views;
+  }
+
   /**
    * The store above is not told again of what it has: a second loss soon after has to begin with what there is now. All of
    * it is noted or nothing: beside what was done alone, what is noted is what that began with.
    */
   async #readAnew(known: readonly (readonly [number, BucketImage])[]): Promise<void> {
-    const views: [index: number, raw: RawView][] = [];
-    for (const [index, { accounts }] of known) {
-      const accountIds = [...accounts.keys()];
-      const request = { writer: '', stamp: '', accountIds, due: null };
-      views.push([index, await this.#options.shared.view(index, request)]);
-    }
+    const views = await this.#viewShared(known);
     for (const [index, raw] of views) {
       const image = this.#image(index);
       image.accounts.clear();

@@ -2,6 +2,7 @@ import type { Unseen } from '../../core/quantities/closure.ts';
 import type { ForecastState } from '../../core/risk/forecast.ts';
 import { type AccountState, STATE_VERSION } from '../../core/rules/account-state.ts';
 import type { ElapsedState } from '../../core/rules/elapsed.ts';
+import { parsedJson } from '../read-json.ts';
 
 /**
  * The evaluated state is stored in two parts: what rests, and the figures that every evaluation moves. A poll of an
@@ -132,6 +133,21 @@ function isAlike<T>(a: readonly T[], b: readonly T[], alike: (one: T, other: T) 
 export function joinFirst({ loans, ...evaluation }: FirstEvaluation): AccountState {
   const state: AccountState = { ...evaluation, creditLines: loans };
   return joinEvaluation(JSON.parse(restingText(state)) as RestingEvaluation, movingText(state));
+}
+
+/** `positionsReadMs` of the part that moves; undefined: it has none, or is none. */
+export function positionsReadMsOf(text: string | undefined): number | undefined {
+  const moving = parsedJson(text ?? '');
+  const readMs: unknown = Array.isArray(moving) && moving[0] === EVALUATION_VERSION ? moving[6] : undefined;
+  return typeof readMs === 'number' ? readMs : undefined;
+}
+
+/** The part that rests, with a next episode that the other one has not had either. */
+export function withLaterEpisode(text: string, other: string): string {
+  const [ours, theirs] = [text, other].map((one) => parsedJson(one) as Partial<RestingEvaluation> | null);
+  const [own, others] = [ours?.nextEpisode, theirs?.nextEpisode];
+  if (typeof own !== 'number' || typeof others !== 'number' || own >= others) return text;
+  return JSON.stringify({ ...ours, nextEpisode: others });
 }
 
 /** Whether a value comes from `joinFirst`. */

@@ -1,6 +1,5 @@
 import type { AuditKind } from '../../core/audit/audit-event.ts';
 import type { AuditRecord } from '../../core/audit/audit-record.ts';
-import type { Inbox } from '../../core/controls/controls.ts';
 import type { EpochStart } from '../../core/ports/state-store.ts';
 import { mergeControls } from '../controls/controls-text.ts';
 import {
@@ -15,17 +14,20 @@ import {
 } from './account-backend.ts';
 import type { BucketImage, HeldAccount, MemoryBackend } from './backend-memory.ts';
 import {
-  DOCUMENT_CODECS,
-  DocumentError,
-  documentField,
   FOLDED_FIELD,
   HEADER_FIELD,
   laneField,
   laneHeaderField,
   laneHeadersOf,
-  readDocument,
   TALLY_FIELD,
 } from './documents.ts';
+import {
+  documentsOfBoth,
+  INBOX_FIELD,
+  inboxOfBoth,
+  isDocument,
+  positionsReadMsIn,
+} from './documents-of-both.ts';
 import {
   readEpoch,
   readHeader,
@@ -41,8 +43,8 @@ export interface HandedBack {
   readonly accountId: string;
   /**
    * `continued`: the shared one had stood still. `merged`: what this process knew is in force, as the shared one had
-   * less of it, or nobody but people had changed that. `superseded`: another process went on with the account, and what
-   * it made is in force.
+   * less of it, nobody but people had changed that, or nobody goes on with the account there. `superseded`: another
+   * process went on with it, and what that made is in force.
    */
   readonly how: 'continued' | 'merged' | 'superseded';
   /** Audit records that could not continue their chain: they belong into it as a segment of their own. */
@@ -51,8 +53,10 @@ export interface HandedBack {
 
 export interface HandBackParts {
   readonly index: number;
-  /** As it was when the shared backend was lost. */
+  /** As it was when the shared backend was lost, as far as this process knew. */
   readonly base: BucketImage;
+  /** How each account stood there when the shared backend answered again; see `standOf`. */
+  readonly returned: ReadonlyMap<string, string>;
   readonly alone: MemoryBackend;
   readonly shared: Backend;
   /** By these names this process has committed, the present one last. */
@@ -75,16 +79,19 @@ export async function handBackBucket(parts: HandBackParts): Promise<readonly Han
 }
 
 async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[] | undefined> {
-  const { index, base, alone, shared, writers } = parts;
+  const { index, base, returned, alone, shared, writers } = parts;
   const accountIds = [...base.accounts.keys()];
   const raw = await shared.view(index, { writer: '', stamp: '', accountIds, due: null });
   const merges = raw.accounts.flatMap((account) => {
     const held = alone.held(index, account.accountId);
     const before = base.accounts.get(account.accountId) ?? NO_FIELDS;
     const isNeeded = held !== undefined && (hasChanged(held, before) || isBehind(account, before));
-    return isNeeded ? [merge(account, before, held, writers)] : [];
+    const isLeft = returned.get(account.accountId) === standOf(account);
+    return isNeeded ? [merge({ stored: account, before, held, writers, isLeft })] : [];
   });
-  const isContested = merges.some(({ how, segment }) => how === 'superseded' && segment.some(hasSent));
+  const isContested = merges.some(
+    ({ how, segment, replacesWork }) => replacesWork || (how === 'superseded' && segment.some(hasSent)),
+  );
   const epoch = await settleEpoch(parts, raw, isContested);
   if (!(await settleControls(parts, raw))) return undefined;
   if (merges.length === 0) return [];
@@ -115,7 +122,7 @@ function hasSent({ text }: RawRecord): boolean {
 
 /**
  * The same epoch goes on, on another server too, unless somebody else has begun one, or both have gone on with an
- * account and what this process sent for it is in no state that is in force.
+ * account and what one of them sent for it is in no state that is in force.
  */
 async function settleEpoch(
   { index, base, shared, randomText }: HandBackParts,
@@ -150,21 +157,28 @@ async function settleControls(
 
 interface Merge extends HandedBack {
   readonly change: RawChange;
+  /** What is replaced has records of a lane that this process has not seen: requests may have been sent. */
+  readonly replacesWork: boolean;
+}
+
+interface MergeScene {
+  readonly stored: RawAccount;
+  readonly before: ReadonlyMap<string, string>;
+  readonly held: HeldAccount;
+  readonly writers: readonly string[];
+  /** Nobody has written anything for the account since the shared backend answers again. */
+  readonly isLeft: boolean;
 }
 
 /** One account: the part of its own and each lane by itself, as each has a version of its own. */
-function merge(
-  stored: RawAccount,
-  before: ReadonlyMap<string, string>,
-  held: HeldAccount,
-  writers: readonly string[],
-): Merge {
+function merge({ stored, before, held, writers, isLeft }: MergeScene): Merge {
   const { accountId } = stored;
   const there = stored.fields ?? NO_FIELDS;
   const isOlder = isBehind(stored, before);
   // A commit of this process whose reply was lost is no work of another.
   const isOurs = writers.includes(readTally(stored.tally).writer);
-  const wins = isOlder || isOurs;
+  const stoodStill = !isOlder && !isOurs && isLeft && readsLater(held.fields, there);
+  const wins = isOlder || isOurs || stoodStill;
   const chains = Map.groupBy(held.records, chainOf);
   const segment: RawRecord[] = [];
   let isSuperseded = false;
@@ -179,7 +193,7 @@ function merge(
     else isSuperseded = true;
     return replaces ? 'replaces' : 'yields';
   };
-  const scene = { there, before, held, settle, isOlder };
+  const scene = { there, before, held, settle, isOlder, stoodStill };
   const lanes = lanesPart(scene);
   // Records of its own tell how far the chains of lanes had come: they are true only behind these.
   const own = ownPart(scene, segment.length === 0);
@@ -199,7 +213,28 @@ function merge(
     stamp: null,
   };
   const how = isSuperseded ? 'superseded' : isMerged ? 'merged' : 'continued';
-  return { accountId, how, segment, change };
+  const replacesWork = stoodStill && lanes.some(({ market }) => hasUnseenRecords(there, before, market));
+  return { accountId, how, segment, change, replacesWork };
+}
+
+/** Tells whether anybody has written something for an account. */
+export function standOf({ header, tally }: Pick<RawAccount, 'header' | 'tally'>): string {
+  return `${header} ${tally}`;
+}
+
+/** What is there and was not seen here is of before: who has read the positions last knows what was done since. */
+function readsLater(here: ReadonlyMap<string, string>, there: ReadonlyMap<string, string>): boolean {
+  const [ours, theirs] = [positionsReadMsIn(here), positionsReadMsIn(there)];
+  return ours !== undefined && theirs !== undefined && ours > theirs;
+}
+
+function hasUnseenRecords(
+  there: ReadonlyMap<string, string>,
+  before: ReadonlyMap<string, string>,
+  market: string,
+): boolean {
+  const [now, known] = [there, before].map((fields) => readLaneHeader(fields.get(laneHeaderField(market))));
+  return now?.seq !== known?.seq;
 }
 
 /** Whether the shared one has lost some of what it had. */
@@ -233,11 +268,12 @@ interface PartScene {
   readonly held: HeldAccount;
   readonly settle: Settle;
   readonly isOlder: boolean;
+  readonly stoodStill: boolean;
 }
 
 /** The documents, under the account's header. `lanesFollow`: the chains of all lanes continue. */
 function ownPart(
-  { there, before, held, settle, isOlder }: PartScene,
+  { there, before, held, settle, isOlder, stoodStill }: PartScene,
   lanesFollow: boolean,
 ): typeof NOTHING_OF_ACCOUNT {
   const stored = there.get(HEADER_FIELD) ?? '';
@@ -251,7 +287,12 @@ function ownPart(
   // How far lanes were folded belongs to the chain that stands there.
   const isTaken = (field: string): boolean =>
     isDocument(field) && (way === 'continues' || field !== FOLDED_FIELD);
-  const known = inbox === undefined ? held.fields : new Map([...held.fields, [INBOX_FIELD, inbox]]);
+  const known =
+    stoodStill && way === 'replaces'
+      ? documentsOfBoth(held.fields, there, before)
+      : inbox === undefined
+        ? held.fields
+        : new Map([...held.fields, [INBOX_FIELD, inbox]]);
   const documents = [...known].filter(([field]) => isTaken(field));
   return {
     expected: stored,
@@ -259,48 +300,6 @@ function ownPart(
     set: documents.flat(),
     remove: [...there.keys()].filter((field) => isTaken(field) && !known.has(field)),
   };
-}
-
-type Fields = ReadonlyMap<string, string>;
-
-const INBOX_FIELD = documentField('inbox');
-
-/**
- * Where nobody but people has changed the account there (they put orders into its inbox, or a pause), what waits there
- * and here together. Undefined: somebody else has, or one of the two cannot be read.
- */
-function inboxOfBoth(here: Fields, there: Fields, before: Fields): string | undefined {
-  const isLeftAlone = (field: string): boolean =>
-    !isDocument(field) ||
-    field === FOLDED_FIELD ||
-    field === INBOX_FIELD ||
-    there.get(field) === before.get(field);
-  if (![...there.keys(), ...before.keys()].every(isLeftAlone)) return undefined;
-  const [waiting, known, put] = [here, before, there].map(ordersIn);
-  if (waiting === undefined || known === undefined || put === undefined) return undefined;
-  const isKnown = new Set([...known, ...waiting].map(({ id }) => id));
-  const inbox: Inbox = { version: 1, orders: [...waiting, ...put.filter(({ id }) => !isKnown.has(id))] };
-  return JSON.stringify(inbox);
-}
-
-/** Undefined: some of it cannot be read. */
-function ordersIn(fields: Fields): Inbox['orders'] | undefined {
-  const text = fields.get(INBOX_FIELD);
-  if (text === undefined) return [];
-  try {
-    const { orders, unread = 0 } = readDocument(DOCUMENT_CODECS.inbox, text, 'inbox', '');
-    return unread === 0 ? orders : undefined;
-  } catch (error) {
-    if (error instanceof DocumentError) return undefined;
-    throw error;
-  }
-}
-
-const LANE_FIELDS: readonly string[] = [laneField(''), laneHeaderField('')];
-
-function isDocument(field: string): boolean {
-  if (field === HEADER_FIELD || field === TALLY_FIELD) return false;
-  return !LANE_FIELDS.some((prefix) => field.startsWith(prefix));
 }
 
 /** Whether nothing was decided in between: polls that record nothing change the version alone. */

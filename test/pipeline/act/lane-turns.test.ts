@@ -21,10 +21,10 @@ function list(sizes: Readonly<Record<string, string>>, complete = true): Positio
 function open(ordinal: number, { wasRestored = false } = {}) {
   let nowMs = 1_000_000;
   const falls = new Falls();
-  const company: Company = { isAlone: true, hasCompany: true, watchesOnly: undefined, isKnown: () => true };
+  const company = { isAlone: true, hasCompany: true, watchesOnly: undefined, isKnown: () => true };
   const turns = new LaneTurns({
     clock: { monotonicMs: () => nowMs },
-    company,
+    company: company satisfies Company,
     ordinal,
     falls: () => falls,
     shownWithinMs: () => SHOWN_MS,
@@ -32,6 +32,7 @@ function open(ordinal: number, { wasRestored = false } = {}) {
   turns.begin(wasRestored);
   return {
     turns,
+    company,
     pass: (ms: number) => (nowMs += ms),
     read: (sizes: Readonly<Record<string, string>>, complete = true) =>
       falls.note('desk', list(sizes, complete), nowMs),
@@ -137,5 +138,21 @@ test('sizes before others reduced positions, for as long as a turn lasts', () =>
   read({ BTC_PERP: '-0.5', ETH_PERP: '4' });
   expect([...turns.sizesBefore('desk')]).toEqual([['of BTC_PERP', '1']]);
   pass(TURN_MS + 1);
+  expect([...turns.sizesBefore('desk')]).toEqual([]);
+});
+
+test('a breach that lasted began anew after a hand-back, as the size before what was sent alone was forgotten', () => {
+  const { turns, company, pass, read } = open(0);
+  read({ BTC_PERP: '1' });
+  turns.noteSent(BTC);
+  turns.handBack();
+  company.isAlone = false;
+  read({ BTC_PERP: '0.5' });
+  expect([...turns.sizesBefore('desk')]).toEqual([['of BTC_PERP', '1']]);
+  company.hasCompany = false;
+  expect([...turns.sizesBefore('desk')]).toEqual([]);
+  company.hasCompany = true;
+  pass(15_000);
+  read({ BTC_PERP: '0.25' });
   expect([...turns.sizesBefore('desk')]).toEqual([]);
 });

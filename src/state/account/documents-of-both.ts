@@ -1,0 +1,86 @@
+import type { Inbox } from '../../core/controls/controls.ts';
+import {
+  DOCUMENT_CODECS,
+  DocumentError,
+  documentField,
+  FOLDED_FIELD,
+  fieldsOf,
+  HEADER_FIELD,
+  laneField,
+  laneHeaderField,
+  MOVING_FIELD,
+  readDocument,
+  TALLY_FIELD,
+} from './documents.ts';
+import { positionsReadMsOf, withLaterEpisode } from './evaluation-document.ts';
+
+type Fields = ReadonlyMap<string, string>;
+
+export const INBOX_FIELD = documentField('inbox');
+
+/**
+ * Where nobody but people has changed the account there (they put orders into its inbox, or a pause), what waits there
+ * and here together. Undefined: somebody else has, or one of the two cannot be read.
+ */
+export function inboxOfBoth(here: Fields, there: Fields, before: Fields): string | undefined {
+  const isLeftAlone = (field: string): boolean =>
+    !isDocument(field) ||
+    field === FOLDED_FIELD ||
+    field === INBOX_FIELD ||
+    there.get(field) === before.get(field);
+  if (![...there.keys(), ...before.keys()].every(isLeftAlone)) return undefined;
+  return ordersOfBoth(here, there, before);
+}
+
+function ordersOfBoth(here: Fields, there: Fields, before: Fields): string | undefined {
+  const [waiting, known, put] = [here, before, there].map(ordersIn);
+  if (waiting === undefined || known === undefined || put === undefined) return undefined;
+  const isKnown = new Set([...known, ...waiting].map(({ id }) => id));
+  const inbox: Inbox = { version: 1, orders: [...waiting, ...put.filter(({ id }) => !isKnown.has(id))] };
+  return JSON.stringify(inbox);
+}
+
+const EVALUATION_FIELDS = fieldsOf('evaluation');
+const [EVALUATION_FIELD] = EVALUATION_FIELDS;
+
+/**
+ * The documents as this process has them, and in them what others wrote before, which it had not seen and has not
+ * written itself. What was evaluated last is this process's as a whole.
+ */
+export function documentsOfBoth(here: Fields, there: Fields, before: Fields): Fields {
+  const both = new Map([...here].filter(([field]) => isDocument(field)));
+  for (const [field, theirs] of there) {
+    if (!isDocument(field) || EVALUATION_FIELDS.includes(field)) continue;
+    if (here.get(field) === before.get(field)) both.set(field, theirs);
+  }
+  const inbox = ordersOfBoth(here, there, before) ?? there.get(INBOX_FIELD);
+  if (inbox !== undefined && there.has(INBOX_FIELD)) both.set(INBOX_FIELD, inbox);
+  const [evaluation, theirs] = [here, there].map((fields) => fields.get(EVALUATION_FIELD) ?? '');
+  if (evaluation && theirs) both.set(EVALUATION_FIELD, withLaterEpisode(evaluation, theirs));
+  return both;
+}
+
+/** When the newest read of the positions that the account was judged by was sent; undefined: nobody knows. */
+export function positionsReadMsIn(fields: Fields): number | undefined {
+  return positionsReadMsOf(fields.get(MOVING_FIELD));
+}
+
+/** Undefined: some of it cannot be read. */
+function ordersIn(fields: Fields): Inbox['orders'] | undefined {
+  const text = fields.get(INBOX_FIELD);
+  if (text === undefined) return [];
+  try {
+    const { orders, unread = 0 } = readDocument(DOCUMENT_CODECS.inbox, text, 'inbox', '');
+    return unread === 0 ? orders : undefined;
+  } catch (error) {
+    if (error instanceof DocumentError) return undefined;
+    throw error;
+  }
+}
+
+const LANE_FIELDS: readonly string[] = [laneField(''), laneHeaderField('')];
+
+export function isDocument(field: string): boolean {
+  if (field === HEADER_FIELD || field === TALLY_FIELD) return false;
+  return !LANE_FIELDS.some((prefix) => field.startsWith(prefix));
+}
