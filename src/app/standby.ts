@@ -1,6 +1,6 @@
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import type { LaneDispatcher, LaneRef } from '../core/ports/lane-dispatcher.ts';
-import { bucketOf, type StateStore } from '../core/ports/state-store.ts';
+import type { StateStore } from '../core/ports/state-store.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { DirectLanes } from '../pipeline/act/direct-lanes.ts';
 import { LaneTurns } from '../pipeline/act/lane-turns.ts';
@@ -10,6 +10,7 @@ import { pollTick } from '../pipeline/poll/poll-tick.ts';
 import { delaysOf, type Schedule } from '../queues/schedules.ts';
 import type { StandbyBackend } from '../state/account/backend-standby.ts';
 import type { HandedBack } from '../state/account/hand-back.ts';
+import { StandbyLearning } from './standby-learning.ts';
 
 export interface StandbyParts {
   readonly backend: StandbyBackend;
@@ -38,8 +39,6 @@ export interface StandbyParts {
 const PROBE_EVERY_MS = 400;
 /** A store that takes longer than this to take a small write is lost. */
 const PROBE_TIMEOUT_MS = 1_000;
-/** So old may be what is known of pauses where this process polls nothing. */
-const LEARN_CONTROLS_EVERY_MS = 1_000;
 /** So long it has to answer again before it is trusted. */
 const STEADY_MS = 2_000;
 /** The first in line hands back first: it is the one that has acted. */
@@ -64,17 +63,16 @@ export class Standby {
   #wanted: ReadonlyMap<string, Schedule> = new Map();
   readonly #callOffs = new Set<() => void>();
   readonly turns: LaneTurns;
+  readonly #learning: StandbyLearning;
   #context: PipelineContext | undefined;
   #steadySinceMs: number | undefined;
   #probing: Promise<void> | undefined;
   #isStopped = false;
   /** No tick polls meanwhile. */
   #isHandingBack = false;
-  #isLearning = false;
   #attaching: Promise<void> | undefined;
   /** Why the records of an account could not be attached, as it was told last. */
   readonly #unattachable = new Map<string, string>();
-  #controlsAskedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: StandbyParts) {
     this.#parts = parts;
@@ -86,6 +84,7 @@ export class Standby {
       falls: () => this.#context?.memory.falls,
       shownWithinMs: (accountId) => this.#shownWithinMs(accountId),
     });
+    this.#learning = new StandbyLearning({ ...parts, accounts: () => this.#context?.accounts });
     this.#direct = new DirectLanes(parts.runLane, (error) =>
       telemetry.emit({ kind: 'workerError', queue: 'act', error }),
     );
@@ -148,13 +147,12 @@ export class Standby {
       this.#beginTicks(problem.error);
       return;
     }
-    this.#learnControls();
+    this.#learning.learnControls();
     if (!backend.isAlone) {
-      this.#learnAnswers();
+      this.#learning.learnAccounts();
       this.#attachSegments();
       return;
     }
-    if (this.#steadySinceMs === undefined && !(await this.#notesReturn())) return;
     const nowMs = clock.monotonicMs();
     this.#steadySinceMs ??= nowMs;
     const settlingMs = nowMs - this.#steadySinceMs - STEADY_MS - ordinal * IN_ORDER_MS;
@@ -163,42 +161,10 @@ export class Standby {
     if (settlingMs >= SETTLE_MS || (await this.#haveLanesEnded())) await this.#handBack();
   }
 
-  /** False: it is lost again. */
-  async #notesReturn(): Promise<boolean> {
-    return await this.#parts.backend.noteReturn().then(
-      () => true,
-      () => false,
-    );
-  }
-
   /** Lanes begin as ever, until the shared store has been steady again. */
   #unsettle(): void {
     this.#steadySinceMs = undefined;
     this.turns.isSettling = false;
-  }
-
-  /** What somebody answers, and another process takes in, has to be known here should the shared store be lost. */
-  #learnAnswers(): void {
-    const { backend, store } = this.#parts;
-    if (this.#isLearning) return;
-    const byBucket = [...Map.groupBy(backend.askedAccounts, bucketOf)];
-    if (byBucket.length === 0) return;
-    this.#isLearning = true;
-    void Promise.allSettled(byBucket.map(([bucket, ids]) => store.readBucket(bucket, ids))).then(() => {
-      this.#isLearning = false;
-    });
-  }
-
-  /**
-   * Pauses that others put and lift: this process may poll an account rarely, or never where another takes the jobs. A
-   * failure is seen by the probe.
-   */
-  #learnControls(): void {
-    const { backend, clock } = this.#parts;
-    const nowMs = clock.monotonicMs();
-    if (nowMs - this.#controlsAskedAtMs < LEARN_CONTROLS_EVERY_MS) return;
-    this.#controlsAskedAtMs = nowMs;
-    backend.learnControls().catch(() => undefined);
   }
 
   #beginTicks(error: unknown): void {
@@ -346,6 +312,6 @@ const ATTACH_ATTEMPTS = 50;
 const WORDS: Readonly<Record<HandedBack['how'], string>> = {
   continued: 'they continue the chain',
   merged:
-    'they are in force: the shared store had lost what came before, or nobody but people went on with the account there',
+    'they are in force: the shared store had lost what came before, or others had decided nothing there meanwhile',
   superseded: 'another process went on with the account meanwhile, and its state is in force',
 };

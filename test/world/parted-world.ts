@@ -1,4 +1,5 @@
 import { createRandom, type SeededRandom } from '../../src/simulator/scenarios/random.ts';
+import type { LatencySpec } from '../../src/world/chance.ts';
 import type { TimedEvent, WorldSpec } from '../../src/world/spec.ts';
 
 export const ACCOUNT = 'desk';
@@ -16,7 +17,9 @@ const NAMES = ['north', 'south', 'east'];
 export function partedWorld(seed: number): WorldSpec {
   const random = createRandom(seed * 7_919 + 13);
   const names = NAMES.slice(0, 2 + random.below(2));
-  const latency = () =>
+  // Several seconds may pass until each of them has polled the account once.
+  const cadence = pick(random, ['calm: 500ms, alert: 150ms', 'calm: 4s, alert: 1s']);
+  const latency = (): LatencySpec =>
     pick(random, [20, { minMs: 5, maxMs: 80 }, { medianMs: 60, sigma: 1, maxMs: 1_900 }] as const);
   return {
     seed,
@@ -45,7 +48,7 @@ export function partedWorld(seed: number): WorldSpec {
     ],
     daemons: names.map((name) => ({
       name,
-      config: CONFIG,
+      config: configOf(cadence),
       clock: { skewMs: between(random, -300, 300), driftPpm: between(random, -50, 50) },
     })),
     network: {
@@ -57,13 +60,13 @@ export function partedWorld(seed: number): WorldSpec {
   };
 }
 
-const CONFIG = `mode: enforce
+const configOf = (cadence: string): string => `mode: enforce
 exchange:
   baseUrls: ["https://one.example"]
   nonce: window
   lateArrival: 2000ms
   timeouts: { attempt: 1s, call: 2s }
-cadence: { calm: 500ms, alert: 150ms }
+cadence: { ${cadence} }
 acting: { fillWithin: 1500ms }
 markets:
   BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% }

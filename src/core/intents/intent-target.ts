@@ -3,7 +3,15 @@ import { about, type LaneScene } from '../lanes/lane-change.ts';
 import type { Intent, IntentBasis, LaneState, MarketRead, ReadPosition } from '../lanes/lane-state.ts';
 import { isSameHolding } from '../lanes/market-read.ts';
 import { isHedged } from '../orders/net-exposure.ts';
-import { type Decimal, formatDecimal, maxDecimal, toDecimal, ZERO } from '../quantities/decimal.ts';
+import {
+  type Decimal,
+  type DecimalString,
+  formatDecimal,
+  maxDecimal,
+  minDecimal,
+  toDecimal,
+  ZERO,
+} from '../quantities/decimal.ts';
 import type { MarketSettings } from '../quantities/settings.ts';
 import { isAccountTarget } from './account-plan.ts';
 import { endIntent } from './end-intent.ts';
@@ -37,9 +45,7 @@ export function distanceNumber(position: ReadPosition | undefined): number | nul
 /** Fixes what the position was when the intent fired; the stages of an episode share one basis. */
 export function withBasis(intent: Intent, position: ReadPosition, scene: SettleScene): Intent {
   if (intent.basis !== null) return intent;
-  // Two processes that each halve what they see would leave a quarter.
-  const sizeBase =
-    intent.source === 'rule' ? (position.sizeBeforeBase ?? position.sizeBase) : position.sizeBase;
+  const sizeBase = sizeAtFiring(intent, position, scene);
   const own: IntentBasis = {
     sizeBase,
     markPrice: position.markPrice,
@@ -63,6 +69,22 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
   if (first === null || first === undefined) return { ...intent, basis: own };
   const growthBound = maxDecimal(toDecimal(first.sizeBase), toDecimal(position.sizeBase));
   return { ...intent, basis: { ...first, growthBoundBase: formatDecimal(growthBound) } };
+}
+
+/**
+ * Two processes that each halve what they see would leave a quarter: what others reduced a moment ago counts as there. Not
+ * so far as the target of another action of this lane explains it.
+ */
+function sizeAtFiring(intent: Intent, position: ReadPosition, { state }: SettleScene): DecimalString {
+  const { sizeBase, sizeBeforeBase } = position;
+  if (intent.source !== 'rule' || sizeBeforeBase === undefined) return sizeBase;
+  const targets = state.intents.flatMap(({ episodeKey, positionId, targetBase }) =>
+    episodeKey === intent.episodeKey || positionId !== intent.positionId || targetBase === null
+      ? []
+      : [toDecimal(targetBase)],
+  );
+  const unexplained = targets.reduce(minDecimal, toDecimal(sizeBeforeBase));
+  return formatDecimal(maxDecimal(toDecimal(sizeBase), unexplained));
 }
 
 /** Fixes the target, or follows it where it depends on the distance. */

@@ -60,6 +60,13 @@ export class Falls {
     });
   }
 
+  /** What others last read, for who has read nothing of the account yet. */
+  begin(accountId: string, { records }: Pick<PositionList, 'records'>): void {
+    if (this.#accounts.has(accountId)) return;
+    const known = new Map(records.map((record) => [record.positionId, record]));
+    this.#accounts.set(accountId, { ...NOTHING_SEEN, records: known });
+  }
+
   /** Oldest first. */
   of(accountId: string): readonly Fall[] {
     return this.#accounts.get(accountId)?.falls ?? NOTHING_SEEN.falls;

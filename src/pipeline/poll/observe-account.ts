@@ -46,6 +46,8 @@ export async function observeAccount(
   stored: StoredAccount,
 ): Promise<Observation | undefined> {
   const now = context.time.instant();
+  const { positions } = stored.documents.figures ?? {};
+  if (positions?.kind === 'read') context.memory.falls.begin(account.id, positions.value);
   const due = account.sources.filter((source) =>
     isDue(source, knownReading(source, context.memory, account.id, stored.documents), account, now),
   );

@@ -22,6 +22,8 @@ export interface Backend {
   records(bucket: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]>;
   file(bucket: number, accountId: string, hash: string): Promise<string | null>;
   fileHashes(bucket: number, accountId: string): Promise<readonly string[]>;
+  /** Of each account what tells whether anybody has written something for it. */
+  stands(bucket: number, accountIds: readonly string[]): Promise<readonly RawStand[]>;
   /** The last `count` samples of a time, oldest first. */
   history(bucket: number, accountId: string, range: HistoryRange): Promise<readonly RawSample[]>;
 }
@@ -50,12 +52,15 @@ export interface RawRequest {
   readonly due: { readonly claimMs: number; readonly maxAheadMs: number } | null;
 }
 
-export interface RawAccount {
+export interface RawStand {
   readonly accountId: string;
   /** Empty: never committed. */
   readonly header: string;
   /** Empty: none yet. */
   readonly tally: string;
+}
+
+export interface RawAccount extends RawStand {
   /** Everything, header included; null: not sent, the caller wrote it itself. */
   readonly fields: ReadonlyMap<string, string> | null;
 }

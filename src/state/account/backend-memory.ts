@@ -17,6 +17,7 @@ import {
   type RawRecord,
   type RawRequest,
   type RawSample,
+  type RawStand,
   type RawView,
   type RecordRange,
   STAMP_LENGTH,
@@ -124,6 +125,11 @@ export class MemoryBackend implements Backend {
       nextDueInMs: request.due === null ? null : this.#nextDue(bucket, request.accountIds),
       nowMs: request.due === null ? null : this.#clock.nowMs(),
     };
+  }
+
+  async stands(index: number, accountIds: readonly string[]): Promise<readonly RawStand[]> {
+    const { accounts } = this.#bucket(index);
+    return accountIds.map((accountId) => standIn(accountId, accounts.get(accountId)?.fields));
   }
 
   async commit(index: number, batch: RawBatch): Promise<RawCommitReply> {
@@ -321,8 +327,11 @@ function lastNumberOf(account: Account | undefined, { lastNumber }: RawChange): 
 
 function readRaw(bucket: Bucket, accountId: string, writer: string): RawAccount {
   const fields = bucket.accounts.get(accountId)?.fields;
-  const header = fields?.get(HEADER_FIELD) ?? '';
-  const tally = fields?.get(TALLY_FIELD) ?? '';
-  const isOwn = header.split('|', 2)[1] === writer && tally.startsWith(`${writer}|`);
-  return { accountId, header, tally, fields: fields === undefined || isOwn ? null : new Map(fields) };
+  const stand = standIn(accountId, fields);
+  const isOwn = stand.header.split('|', 2)[1] === writer && stand.tally.startsWith(`${writer}|`);
+  return { ...stand, fields: fields === undefined || isOwn ? null : new Map(fields) };
+}
+
+function standIn(accountId: string, fields: ReadonlyMap<string, string> | undefined): RawStand {
+  return { accountId, header: fields?.get(HEADER_FIELD) ?? '', tally: fields?.get(TALLY_FIELD) ?? '' };
 }

@@ -22,11 +22,13 @@ import {
   type RawRecord,
   type RawRequest,
   type RawSample,
+  type RawStand,
   type RawView,
   type RecordRange,
   STAMP_LENGTH,
 } from './account-backend.ts';
 import { COMMIT, HOLD_DUE, MAKE_DUE, REPLACE, VIEW } from './account-scripts.ts';
+import { HEADER_FIELD, TALLY_FIELD } from './documents.ts';
 import { type BucketKeys, bucketKeys } from './keys.ts';
 
 export interface RedisBackendOptions {
@@ -78,6 +80,15 @@ export class RedisBackend implements Backend {
       const { reply, run } = await this.#identified(() => this.#run(VIEW, ...keyed, ...args));
       return readView(reply as unknown[], accountIds, run);
     });
+  }
+
+  stands(bucket: number, accountIds: readonly string[]): Promise<readonly RawStand[]> {
+    const keys = this.#of(bucket);
+    const standOf = async (accountId: string): Promise<RawStand> => {
+      const [header, tally] = await this.#redis.hmget(keys.account(accountId), HEADER_FIELD, TALLY_FIELD);
+      return { accountId, header: header ?? '', tally: tally ?? '' };
+    };
+    return this.#within('comparing accounts', () => Promise.all(accountIds.map(standOf)));
   }
 
   commit(bucket: number, batch: RawBatch): Promise<RawCommitReply> {

@@ -14,13 +14,14 @@ import {
 } from './account-backend.ts';
 import { type BucketImage, MemoryBackend } from './backend-memory.ts';
 import { hasOpenQuestion, TALLY_FIELD } from './documents.ts';
-import { type HandedBack, handBackBucket, standOf } from './hand-back.ts';
+import { type HandedBack, handBackBucket } from './hand-back.ts';
 import { readTally } from './header.ts';
 import {
   accountIdsOf,
   blankImage,
   bucketsToKeep,
   isBlank,
+  isNews,
   noteCommit,
   noteView,
   runOf,
@@ -53,6 +54,7 @@ export class StandbyBackend implements Backend {
   readonly file: Backend['file'] = (...args) => this.#use((backend) => backend.file(...args));
   readonly fileHashes: Backend['fileHashes'] = (...args) =>
     this.#use((backend) => backend.fileHashes(...args));
+  readonly stands: Backend['stands'] = (...args) => this.#use((backend) => backend.stands(...args));
   readonly history: Backend['history'] = (...args) => this.#use((backend) => backend.history(...args));
   readonly unattached = new Unattached();
   readonly #options: StandbyOptions;
@@ -64,10 +66,10 @@ export class StandbyBackend implements Backend {
   #watchesOnly: string | undefined;
   /** When what is known was last certain to be in force; absent: it is now. */
   #knownAtMs: number | undefined;
-  /** How each account stood in the shared backend when that answered again. */
-  #returned: ReadonlyMap<string, string> = new Map();
   /** Accounts that were known when this process began alone; absent: it did not, or all are known again. */
   #restored: ReadonlySet<string> | undefined;
+  /** Accounts that a hand-back found superseded which was not learnt of. */
+  readonly #superseded = new Set<string>();
   /** By these names the process has committed, before its last start too. */
   #writers: readonly string[] = [];
   /** Set by who sees them: other processes with the same prefix. Where nothing is known of them, there may be some. */
@@ -174,17 +176,10 @@ export class StandbyBackend implements Backend {
     void this.#mirror?.processChanged();
   }
 
-  /**
-   * The shared backend answers again: an account that changes there from now on is one that somebody goes on with.
-   * Rejects with a StoreLostError when it is lost again.
-   */
-  async noteReturn(): Promise<void> {
-    const alone = this.#alone;
-    if (alone === undefined) return;
-    const views = await this.#viewShared(this.#basesOf(alone));
-    this.#returned = new Map(
-      views.flatMap(([, { accounts }]) => accounts.map((account) => [account.accountId, standOf(account)])),
-    );
+  /** Of these accounts those for which others have decided what this process has not seen. */
+  async unseen(index: number, accountIds: readonly string[]): Promise<readonly string[]> {
+    const stands = await this.stands(index, accountIds);
+    return stands.filter((stand) => isNews(this.#image(index), stand)).map(({ accountId }) => accountId);
   }
 
   /**
@@ -210,18 +205,32 @@ export class StandbyBackend implements Backend {
   async #handBackAll(alone: MemoryBackend): Promise<readonly HandedBack[]> {
     const { shared, randomText } = this.#options;
     const results: HandedBack[] = [];
-    const known = this.#basesOf(alone);
-    const given = { alone, shared, writers: this.#writers, randomText, returned: this.#returned };
-    for (const [index, base] of known) results.push(...(await handBackBucket({ index, base, ...given })));
+    const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
+    const known = [...bases.entries()].filter(
+      ([index, base]) => !isBlank(base) || alone.stateOf(index).controls !== '',
+    );
+    for (const [index, base] of known) {
+      results.push(
+        ...(await handBackBucket({
+          index,
+          base,
+          alone,
+          shared,
+          writers: this.#writers,
+          superseded: this.#superseded,
+          randomText,
+        })),
+      );
+    }
     await this.#readAnew(known);
     this.#alone = undefined;
+    this.#superseded.clear();
     this.#watchesOnly = undefined;
     this.#restored = undefined;
     this.#knownAtMs = undefined;
-    this.#returned = new Map();
     const unattached = this.unattached.add(results);
     // Not waited for: a disk holds nothing up.
-    void this.#mirror?.handedBack(accountIdsOf(known.map(([, base]) => base)), unattached);
+    void this.#mirror?.handedBack(accountIdsOf(bases), unattached);
     return results;
   }
 
@@ -232,29 +241,17 @@ export class StandbyBackend implements Backend {
     await this.#mirror?.attached(found.accountId);
   }
 
-  /** What was known of the shared backend when it was lost, where anything was, or is now. */
-  #basesOf(alone: MemoryBackend): readonly (readonly [index: number, base: BucketImage])[] {
-    const bases = this.#images.map((image, index) => withFirstSeen(image, alone.accountIds(index)));
-    return [...bases.entries()].filter(
-      ([index, base]) => !isBlank(base) || alone.stateOf(index).controls !== '',
-    );
-  }
-
-  async #viewShared(known: readonly (readonly [index: number, base: BucketImage])[]) {
-    const views: [index: number, raw: RawView][] = [];
-    for (const [index, { accounts }] of known) {
-      const request = { writer: '', stamp: '', accountIds: [...accounts.keys()], due: null };
-      views.push([index, await this.#options.shared.view(index, request)]);
-    }
-    return views;
-  }
-
   /**
    * The store above is not told again of what it has: a second loss soon after has to begin with what there is now. All of
    * it is noted or nothing: beside what was done alone, what is noted is what that began with.
    */
   async #readAnew(known: readonly (readonly [number, BucketImage])[]): Promise<void> {
-    const views = await this.#viewShared(known);
+    const views: [index: number, raw: RawView][] = [];
+    for (const [index, { accounts }] of known) {
+      const accountIds = [...accounts.keys()];
+      const request = { writer: '', stamp: '', accountIds, due: null };
+      views.push([index, await this.#options.shared.view(index, request)]);
+    }
     for (const [index, raw] of views) {
       const image = this.#image(index);
       image.accounts.clear();

@@ -12,7 +12,7 @@ import {
   readDocument,
   TALLY_FIELD,
 } from './documents.ts';
-import { positionsReadMsOf, withLaterEpisode } from './evaluation-document.ts';
+import { nextEpisodeOf, positionsReadMsOf } from './evaluation-document.ts';
 
 type Fields = ReadonlyMap<string, string>;
 
@@ -55,9 +55,18 @@ export function documentsOfBoth(here: Fields, there: Fields, before: Fields): Fi
   }
   const inbox = ordersOfBoth(here, there, before) ?? there.get(INBOX_FIELD);
   if (inbox !== undefined && there.has(INBOX_FIELD)) both.set(INBOX_FIELD, inbox);
-  const [evaluation, theirs] = [here, there].map((fields) => fields.get(EVALUATION_FIELD) ?? '');
-  if (evaluation && theirs) both.set(EVALUATION_FIELD, withLaterEpisode(evaluation, theirs));
   return both;
+}
+
+/** Nothing is known of it, or its documents are: a mirror keeps of what was shared no more than the headers. */
+export function isKnownWhole(before: Fields): boolean {
+  return before.size === 0 || [...before.keys()].some(isDocument);
+}
+
+/** Infinite: it cannot be read. */
+export function nextEpisodeIn(fields: Fields): number {
+  const text = fields.get(EVALUATION_FIELD);
+  return text === undefined ? 1 : (nextEpisodeOf(text) ?? Number.POSITIVE_INFINITY);
 }
 
 /** When the newest read of the positions that the account was judged by was sent; undefined: nobody knows. */

@@ -142,12 +142,11 @@ export function positionsReadMsOf(text: string | undefined): number | undefined 
   return typeof readMs === 'number' ? readMs : undefined;
 }
 
-/** The part that rests, with a next episode that the other one has not had either. */
-export function withLaterEpisode(text: string, other: string): string {
-  const [ours, theirs] = [text, other].map((one) => parsedJson(one) as Partial<RestingEvaluation> | null);
-  const [own, others] = [ours?.nextEpisode, theirs?.nextEpisode];
-  if (typeof own !== 'number' || typeof others !== 'number' || own >= others) return text;
-  return JSON.stringify({ ...ours, nextEpisode: others });
+/** `nextEpisode` of the part that rests; undefined: it cannot be read. */
+export function nextEpisodeOf(text: string): number | undefined {
+  const resting = parsedJson(text) as Partial<RestingEvaluation> | null | undefined;
+  const next: unknown = resting?.nextEpisode;
+  return typeof next === 'number' ? next : undefined;
 }
 
 /** Whether a value comes from `joinFirst`. */

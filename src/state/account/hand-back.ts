@@ -14,6 +14,7 @@ import {
 } from './account-backend.ts';
 import type { BucketImage, HeldAccount, MemoryBackend } from './backend-memory.ts';
 import {
+  documentField,
   FOLDED_FIELD,
   HEADER_FIELD,
   laneField,
@@ -26,9 +27,13 @@ import {
   INBOX_FIELD,
   inboxOfBoth,
   isDocument,
+  isKnownWhole,
+  nextEpisodeIn,
   positionsReadMsIn,
 } from './documents-of-both.ts';
 import {
+  isSameChain,
+  type LaneHeader,
   readEpoch,
   readHeader,
   readLaneHeader,
@@ -43,8 +48,8 @@ export interface HandedBack {
   readonly accountId: string;
   /**
    * `continued`: the shared one had stood still. `merged`: what this process knew is in force, as the shared one had
-   * less of it, nobody but people had changed that, or nobody goes on with the account there. `superseded`: another
-   * process went on with it, and what that made is in force.
+   * less of it, nobody but people had changed that, or others had decided nothing there that this process does not know.
+   * `superseded`: another process went on with the account, and what it made is in force.
    */
   readonly how: 'continued' | 'merged' | 'superseded';
   /** Audit records that could not continue their chain: they belong into it as a segment of their own. */
@@ -55,12 +60,12 @@ export interface HandBackParts {
   readonly index: number;
   /** As it was when the shared backend was lost, as far as this process knew. */
   readonly base: BucketImage;
-  /** How each account stood there when the shared backend answered again; see `standOf`. */
-  readonly returned: ReadonlyMap<string, string>;
   readonly alone: MemoryBackend;
   readonly shared: Backend;
   /** By these names this process has committed, the present one last. */
   readonly writers: readonly string[];
+  /** Accounts that were superseded in an earlier attempt, which may have been made all the same. */
+  readonly superseded: Set<string>;
   readonly randomText: (length: number) => string;
 }
 
@@ -79,25 +84,26 @@ export async function handBackBucket(parts: HandBackParts): Promise<readonly Han
 }
 
 async function handBackOnce(parts: HandBackParts): Promise<readonly HandedBack[] | undefined> {
-  const { index, base, returned, alone, shared, writers } = parts;
+  const { index, base, alone, shared, superseded } = parts;
   const accountIds = [...base.accounts.keys()];
   const raw = await shared.view(index, { writer: '', stamp: '', accountIds, due: null });
   const merges = raw.accounts.flatMap((account) => {
     const held = alone.held(index, account.accountId);
     const before = base.accounts.get(account.accountId) ?? NO_FIELDS;
     const isNeeded = held !== undefined && (hasChanged(held, before) || isBehind(account, before));
-    const isLeft = returned.get(account.accountId) === standOf(account);
-    return isNeeded ? [merge({ stored: account, before, held, writers, isLeft })] : [];
+    // A commit of this process whose reply was lost is no work of another.
+    const isOurs =
+      parts.writers.includes(readTally(account.tally).writer) && !superseded.has(account.accountId);
+    return isNeeded ? [merge(account, before, held, isOurs)] : [];
   });
-  const isContested = merges.some(
-    ({ how, segment, replacesWork }) => replacesWork || (how === 'superseded' && segment.some(hasSent)),
-  );
+  for (const { accountId, how } of merges) if (how === 'superseded') superseded.add(accountId);
+  const isContested = merges.some(({ how, segment }) => how === 'superseded' && segment.some(hasSent));
   const epoch = await settleEpoch(parts, raw, isContested);
   if (!(await settleControls(parts, raw))) return undefined;
   if (merges.length === 0) return [];
   const reply = await shared.commit(index, {
     epoch,
-    writer: writers.at(-1) ?? '',
+    writer: parts.writers.at(-1) ?? '',
     changes: merges.map(({ change }) => change),
     controls: null,
   });
@@ -122,7 +128,7 @@ function hasSent({ text }: RawRecord): boolean {
 
 /**
  * The same epoch goes on, on another server too, unless somebody else has begun one, or both have gone on with an
- * account and what one of them sent for it is in no state that is in force.
+ * account and what this process sent for it is in no state that is in force.
  */
 async function settleEpoch(
   { index, base, shared, randomText }: HandBackParts,
@@ -157,28 +163,20 @@ async function settleControls(
 
 interface Merge extends HandedBack {
   readonly change: RawChange;
-  /** What is replaced has records of a lane that this process has not seen: requests may have been sent. */
-  readonly replacesWork: boolean;
-}
-
-interface MergeScene {
-  readonly stored: RawAccount;
-  readonly before: ReadonlyMap<string, string>;
-  readonly held: HeldAccount;
-  readonly writers: readonly string[];
-  /** Nobody has written anything for the account since the shared backend answers again. */
-  readonly isLeft: boolean;
 }
 
 /** One account: the part of its own and each lane by itself, as each has a version of its own. */
-function merge({ stored, before, held, writers, isLeft }: MergeScene): Merge {
+function merge(
+  stored: RawAccount,
+  before: ReadonlyMap<string, string>,
+  held: HeldAccount,
+  isOurs: boolean,
+): Merge {
   const { accountId } = stored;
   const there = stored.fields ?? NO_FIELDS;
   const isOlder = isBehind(stored, before);
-  // A commit of this process whose reply was lost is no work of another.
-  const isOurs = writers.includes(readTally(stored.tally).writer);
-  const stoodStill = !isOlder && !isOurs && isLeft && readsLater(held.fields, there);
-  const wins = isOlder || isOurs || stoodStill;
+  const knowsMore = !isOlder && !isOurs && hasDecidedAlone(held.fields, there, before);
+  const wins = isOlder || isOurs || knowsMore;
   const chains = Map.groupBy(held.records, chainOf);
   const segment: RawRecord[] = [];
   let isSuperseded = false;
@@ -193,7 +191,7 @@ function merge({ stored, before, held, writers, isLeft }: MergeScene): Merge {
     else isSuperseded = true;
     return replaces ? 'replaces' : 'yields';
   };
-  const scene = { there, before, held, settle, isOlder, stoodStill };
+  const scene = { there, before, held, settle, isOlder };
   const lanes = lanesPart(scene);
   // Records of its own tell how far the chains of lanes had come: they are true only behind these.
   const own = ownPart(scene, segment.length === 0);
@@ -213,28 +211,30 @@ function merge({ stored, before, held, writers, isLeft }: MergeScene): Merge {
     stamp: null,
   };
   const how = isSuperseded ? 'superseded' : isMerged ? 'merged' : 'continued';
-  const replacesWork = stoodStill && lanes.some(({ market }) => hasUnseenRecords(there, before, market));
-  return { accountId, how, segment, change, replacesWork };
+  return { accountId, how, segment, change };
 }
 
-/** Tells whether anybody has written something for an account. */
-export function standOf({ header, tally }: Pick<RawAccount, 'header' | 'tally'>): string {
-  return `${header} ${tally}`;
+/**
+ * Others have decided nothing there that this process does not know: no episode has begun, nothing was recorded of a lane,
+ * nobody has answered; and this process has read the positions later than they did.
+ */
+function hasDecidedAlone(here: Fields, there: Fields, before: Fields): boolean {
+  if (!isKnownWhole(before) || nextEpisodeIn(there) > nextEpisodeIn(before)) return false;
+  const isSeen = ([market, { seq }]: readonly [string, LaneHeader]): boolean =>
+    seq === readLaneHeader(before.get(laneHeaderField(market))).seq;
+  if (![...laneHeadersOf(there)].every(isSeen)) return false;
+  const [ours, theirs, known] = [here, there, before].map((fields) => fields.get(APPROVALS_FIELD));
+  return (theirs === known || ours === known) && readsLater(here, there);
 }
+
+type Fields = ReadonlyMap<string, string>;
+
+const APPROVALS_FIELD = documentField('approvals');
 
 /** What is there and was not seen here is of before: who has read the positions last knows what was done since. */
-function readsLater(here: ReadonlyMap<string, string>, there: ReadonlyMap<string, string>): boolean {
+function readsLater(here: Fields, there: Fields): boolean {
   const [ours, theirs] = [positionsReadMsIn(here), positionsReadMsIn(there)];
   return ours !== undefined && theirs !== undefined && ours > theirs;
-}
-
-function hasUnseenRecords(
-  there: ReadonlyMap<string, string>,
-  before: ReadonlyMap<string, string>,
-  market: string,
-): boolean {
-  const [now, known] = [there, before].map((fields) => readLaneHeader(fields.get(laneHeaderField(market))));
-  return now?.seq !== known?.seq;
 }
 
 /** Whether the shared one has lost some of what it had. */
@@ -268,12 +268,11 @@ interface PartScene {
   readonly held: HeldAccount;
   readonly settle: Settle;
   readonly isOlder: boolean;
-  readonly stoodStill: boolean;
 }
 
 /** The documents, under the account's header. `lanesFollow`: the chains of all lanes continue. */
 function ownPart(
-  { there, before, held, settle, isOlder, stoodStill }: PartScene,
+  { there, before, held, settle, isOlder }: PartScene,
   lanesFollow: boolean,
 ): typeof NOTHING_OF_ACCOUNT {
   const stored = there.get(HEADER_FIELD) ?? '';
@@ -288,7 +287,7 @@ function ownPart(
   const isTaken = (field: string): boolean =>
     isDocument(field) && (way === 'continues' || field !== FOLDED_FIELD);
   const known =
-    stoodStill && way === 'replaces'
+    way === 'replaces' && !isOlder && isKnownWhole(before)
       ? documentsOfBoth(held.fields, there, before)
       : inbox === undefined
         ? held.fields
@@ -300,14 +299,6 @@ function ownPart(
     set: documents.flat(),
     remove: [...there.keys()].filter((field) => isTaken(field) && !known.has(field)),
   };
-}
-
-/** Whether nothing was decided in between: polls that record nothing change the version alone. */
-function isSameChain(stored: string, before: string): boolean {
-  if (stored === before) return true;
-  const [there, known] = [readHeader(stored), readHeader(before)];
-  if (!('writer' in there) || !('writer' in known)) return false;
-  return there.seq === known.seq && there.head === known.head && there.epoch === known.epoch;
 }
 
 /** The same with a version that none of the stored ones reaches. */

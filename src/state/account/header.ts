@@ -69,6 +69,14 @@ export function readHeader(text: string): Header | { readonly form: string } {
   return { writer, version, epoch, danger, ...chain, historyMs, isOld };
 }
 
+/** Whether nothing was decided in between: polls that record nothing change the version alone. */
+export function isSameChain(stored: string, before: string): boolean {
+  if (stored === before) return true;
+  const [there, known] = [readHeader(stored), readHeader(before)];
+  if (!('writer' in there) || !('writer' in known)) return false;
+  return there.seq === known.seq && there.head === known.head && there.epoch === known.epoch;
+}
+
 /** The same for one lane: its version, and the end of its audit chain. */
 export interface LaneHeader {
   readonly version: number;

@@ -1,7 +1,8 @@
 import type { MirroredAccount, MirroredProcess, MirroredSegment } from '../mirror/mirror-text.ts';
-import type { RawBatch, RawChange, RawCommitReply, RawView } from './account-backend.ts';
+import type { RawBatch, RawChange, RawCommitReply, RawStand, RawView } from './account-backend.ts';
 import { type BucketImage, type HeldAccount, type MemoryBackend, writeFields } from './backend-memory.ts';
 import { HEADER_FIELD, laneHeaderField, TALLY_FIELD } from './documents.ts';
+import { isSameChain } from './header.ts';
 import type { Committed } from './settle-change.ts';
 
 /** What this process last knew of a bucket of the shared store. */
@@ -83,6 +84,13 @@ export function noteView(
     if (isCurrent) image.overtaken.delete(accountId);
     else image.overtaken.add(accountId);
   }
+}
+
+/** Whether others have decided something for the account since it was last sent here. */
+export function isNews({ accounts }: StandbyImage, { accountId, header, tally }: RawStand): boolean {
+  if (header === '') return false;
+  const known = accounts.get(accountId);
+  return known?.get(TALLY_FIELD) !== tally || !isSameChain(header, known.get(HEADER_FIELD) ?? '');
 }
 
 export function noteCommit(image: StandbyImage, batch: RawBatch, reply: RawCommitReply): void {

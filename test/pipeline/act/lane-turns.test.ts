@@ -33,6 +33,7 @@ function open(ordinal: number, { wasRestored = false } = {}) {
   return {
     turns,
     company,
+    othersRead: (sizes: Readonly<Record<string, string>>) => falls.begin('desk', list(sizes)),
     pass: (ms: number) => (nowMs += ms),
     read: (sizes: Readonly<Record<string, string>>, complete = true) =>
       falls.note('desk', list(sizes, complete), nowMs),
@@ -139,6 +140,15 @@ test('sizes before others reduced positions, for as long as a turn lasts', () =>
   expect([...turns.sizesBefore('desk')]).toEqual([['of BTC_PERP', '1']]);
   pass(TURN_MS + 1);
   expect([...turns.sizesBefore('desk')]).toEqual([]);
+});
+
+test('who has read nothing yet goes by what others have read last; who has, does not', () => {
+  const { turns, read, othersRead } = open(1);
+  othersRead({ BTC_PERP: '1' });
+  read({ BTC_PERP: '0.5' });
+  othersRead({ BTC_PERP: '2' });
+  read({ BTC_PERP: '0.5' });
+  expect([...turns.sizesBefore('desk')]).toEqual([['of BTC_PERP', '1']]);
 });
 
 test('a breach that lasted began anew after a hand-back, as the size before what was sent alone was forgotten', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Approvals } from '../../../src/core/approvals/question.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../../src/state/state.ts';
 import { commit, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
@@ -7,15 +8,16 @@ const ACCOUNT = 'desk';
 const START_MS = 1_767_225_600_000;
 const MARKET = 'BTC_PERP';
 
+const CLOCK = { ...systemClock, nowMs: () => START_MS };
+const OPTIONS = { clock: CLOCK, sharedNowMs: CLOCK.nowMs };
+
 function open() {
-  const clock = { ...systemClock, nowMs: () => START_MS };
-  const options = { clock, sharedNowMs: clock.nowMs };
-  const place = createMemoryPlace(options);
-  const standby = createStandby(place.backend, options);
+  const place = createMemoryPlace(OPTIONS);
+  const standby = createStandby(place.backend, OPTIONS);
   return {
     standby,
-    own: createMemoryState(options, { backend: standby }),
-    other: createMemoryState(options, place),
+    own: createMemoryState(OPTIONS, { backend: standby }),
+    other: createMemoryState(OPTIONS, place),
   };
 }
 
@@ -57,71 +59,59 @@ interface Course {
   /** What others did last before the shared store was lost, which this process has not seen. */
   readonly before: Deed;
   readonly alone: Deed;
-  /** What others do when the shared store answers again. */
-  readonly after?: Deed;
 }
 
-async function handBack({ before, alone, after }: Course) {
+async function handBack({ before, alone }: Course) {
   const scene = open();
   const { standby, own, other } = scene;
   await judge(other, before);
   const { epoch } = await load(other, ACCOUNT);
   standby.takeOver();
   await judge(own, alone);
-  await standby.noteReturn();
-  if (after !== undefined) await judge(other, after);
   const [handedBack] = await standby.handBack(() => own.store.forgetAll());
   return { ...scene, how: handedBack?.how, epochBefore: epoch.id };
 }
 
-const BEFORE = { readAtMs: 9_500, episode: 1, sends: true };
+const BEFORE = { readAtMs: 9_500, episode: 1 };
 const ALONE = { readAtMs: 18_500, episode: 2, sends: true };
 
-describe('what was done alone for an account that others had judged last, and do not go on with,', () => {
-  test('is in force; of what they had sent the new store epoch knows nothing', async () => {
+describe('what was done alone is in force where others had decided nothing that this process has not seen,', () => {
+  test('although they had judged the account last', async () => {
     const { own, other, how, epochBefore } = await handBack({ before: BEFORE, alone: ALONE });
     expect(how).toBe('merged');
     for (const state of [own, other]) {
       const account = await load(state, ACCOUNT);
       expect(episodeOf(account)).toBe(2);
       expect(account.lanes.get(MARKET)).toMatchObject({ attempt: 2 });
-      expect(account.epoch.id).not.toBe(epochBefore);
+      expect(account.epoch.id).toBe(epochBefore);
       expect((await state.audit.verify(ACCOUNT)).kind).toBe('intact');
     }
   });
 
-  test('is in force in the same epoch where nothing was recorded for the lane before', async () => {
-    const { own, how, epochBefore } = await handBack({ before: { ...BEFORE, sends: false }, alone: ALONE });
-    const account = await load(own, ACCOUNT);
-    expect([how, account.epoch.id, episodeOf(account)]).toEqual(['merged', epochBefore, 2]);
-  });
-
-  test('is in force together with what people asked for there', async () => {
+  test('together with what people asked for there', async () => {
     const { standby, own, other } = open();
     await judge(other, BEFORE);
     const { id } = await other.controls.submit(ACCOUNT, ORDER);
     standby.takeOver();
     await judge(own, ALONE);
     const alone = await own.controls.submit(ACCOUNT, ORDER);
-    await standby.noteReturn();
     await standby.handBack(() => own.store.forgetAll());
     const { inbox } = (await load(other, ACCOUNT)).documents;
     expect(inbox?.orders.map((order) => order.id).toSorted()).toEqual([id, alone.id].toSorted());
   });
 
-  test('is in force together with what they wrote and this process has not; no episode of theirs comes again', async () => {
+  test('together with what they wrote and this process has not', async () => {
     const { standby, own, other } = open();
-    await judge(other, { ...BEFORE, episode: 7 });
+    await judge(other, BEFORE);
     const limits = { version: 1, admitted: [], rebasedMs: 7 } as const;
     await commit(other, { base: await load(other, ACCOUNT), documents: { limits } });
     standby.takeOver();
     await judge(own, ALONE);
-    await standby.noteReturn();
     await standby.handBack(() => own.store.forgetAll());
     const { documents } = await load(other, ACCOUNT);
     expect(documents.limits).toEqual(limits);
     expect(documents.evaluation).toMatchObject({
-      nextEpisode: 7,
+      nextEpisode: 2,
       positionsReadMs: START_MS + ALONE.readAtMs,
     });
   });
@@ -129,22 +119,68 @@ describe('what was done alone for an account that others had judged last, and do
 
 describe('what was done alone is superseded', () => {
   test.each<[string, Course]>([
-    [
-      'where others go on with the account, as they write for it when the store is back',
-      { before: BEFORE, alone: ALONE, after: { readAtMs: 18_200, episode: 1 } },
-    ],
-    ['where the last read is theirs', { before: BEFORE, alone: { ...ALONE, readAtMs: 9_400 } }],
-  ])('%s', async (_, course) => {
-    const { own, how } = await handBack(course);
+    ['by an episode that others had begun', { before: { ...BEFORE, episode: 2 }, alone: ALONE }],
+    ['by what they had recorded of a lane', { before: { ...BEFORE, sends: true }, alone: ALONE }],
+    ['by a later read', { before: BEFORE, alone: { ...ALONE, readAtMs: 9_400 } }],
+  ])('%s', async (_, { before, alone }) => {
+    const { own, how } = await handBack({ before, alone: { ...alone, episode: 3 } });
     expect(how).toBe('superseded');
-    expect(episodeOf(await load(own, ACCOUNT))).toBe(1);
+    expect(episodeOf(await load(own, ACCOUNT))).toBe(before.episode);
   });
 
-  test('where nobody noted how the account stood when the store was back', async () => {
+  test('by an answer of people', async () => {
     const { standby, own, other } = open();
+    const approvals = (atMs: number): Approvals => ({
+      version: 1,
+      questions: [],
+      rebasedMs: START_MS + atMs,
+    });
     await judge(other, BEFORE);
+    await load(own, ACCOUNT);
+    await commit(other, {
+      base: await load(other, ACCOUNT),
+      documents: { approvals: approvals(1) },
+      audit: [note('answered')],
+    });
+    standby.takeOver();
+    await judge(own, { ...ALONE, episode: 1 });
+    await commit(own, { base: await load(own, ACCOUNT), documents: { approvals: approvals(2) } });
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+  });
+});
+
+describe('where the hand-back is repeated, as the answer of the first time is lost,', () => {
+  const limits = { version: 1, admitted: [], rebasedMs: 7 } as const;
+
+  async function handBackTwice(before: Deed) {
+    const place = createMemoryPlace(OPTIONS);
+    const { backend } = place;
+    const standby = createStandby(backend, OPTIONS);
+    const own = createMemoryState(OPTIONS, { backend: standby });
+    const other = createMemoryState(OPTIONS, place);
+    await judge(other, before);
+    await commit(other, { base: await load(other, ACCOUNT), documents: { limits } });
+    const { id } = await other.controls.submit(ACCOUNT, ORDER);
     standby.takeOver();
     await judge(own, ALONE);
-    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
+    const commitNow = backend.commit.bind(backend);
+    backend.commit = async (...args) => {
+      await commitNow(...args);
+      backend.commit = commitNow;
+      throw new Error('its answer is lost');
+    };
+    await expect(standby.handBack()).rejects.toThrow('its answer is lost');
+    const [handedBack] = await standby.handBack(() => own.store.forgetAll());
+    const { documents } = await load(other, ACCOUNT);
+    expect([documents.limits, documents.inbox?.orders.map((order) => order.id)]).toEqual([limits, [id]]);
+    return { how: handedBack?.how, nextEpisode: documents.evaluation?.nextEpisode };
+  }
+
+  test('what another one had written was lost', async () => {
+    expect(await handBackTwice(BEFORE)).toEqual({ how: 'merged', nextEpisode: 2 });
+  });
+
+  test('what superseded it was replaced', async () => {
+    expect(await handBackTwice({ ...BEFORE, episode: 7 })).toEqual({ how: 'superseded', nextEpisode: 7 });
   });
 });

@@ -73,6 +73,21 @@ function idsOf(bucket: number, count: number, prefix = 'acc'): string[] {
 }
 
 describe.each(PLACE_KINDS)('state store in %s', (kind) => {
+  test('accounts stand where a view shows them, and one that is not there stands nowhere', async () => {
+    const place = places.open();
+    const [known = '', unknown = ''] = idsOf(7, 2);
+    const state = place.open();
+    await commit(state, { base: await load(state, known), audit: [note('x')] });
+    const accountIds = [known, unknown];
+    const stands = await place.raw.stands(7, accountIds);
+    const { accounts } = await place.raw.view(7, { writer: '', stamp: '', accountIds, due: null });
+    expect(stands).toEqual(accounts.map(({ accountId, header, tally }) => ({ accountId, header, tally })));
+    expect(stands.map(({ header, tally }) => [header === '', tally === ''])).toEqual([
+      [false, false],
+      [true, true],
+    ]);
+  });
+
   let places: Places;
   let place: Place;
   beforeAll(async () => {

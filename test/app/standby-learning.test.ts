@@ -1,0 +1,111 @@
+import { setImmediate } from 'node:timers/promises';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { StandbyLearning } from '../../src/app/standby-learning.ts';
+import { bucketOf } from '../../src/core/ports/state-store.ts';
+import { systemClock } from '../../src/exchange/system-clock.ts';
+import type { AccountBook } from '../../src/pipeline/pipeline-context.ts';
+import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../src/state/state.ts';
+import { commit, episodeOf, evaluation, load, note } from '../state/support/place.ts';
+
+const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
+const SECOND_MS = 1_000;
+
+function bookOf(ids: readonly string[]): AccountBook {
+  const byBucket = Map.groupBy(ids, bucketOf);
+  return { get: () => undefined, inBucket: (bucket) => byBucket.get(bucket) ?? [] };
+}
+
+function open(ids: readonly string[]) {
+  const place = createMemoryPlace(OPTIONS);
+  const { backend } = place;
+  const asked = { views: 0, stands: [] as string[] };
+  const [view, stands] = [backend.view.bind(backend), backend.stands.bind(backend)];
+  backend.view = (...args) => {
+    asked.views += 1;
+    return view(...args);
+  };
+  backend.stands = (bucket, accountIds) => {
+    asked.stands.push(...accountIds);
+    return stands(bucket, accountIds);
+  };
+  const standby = createStandby(backend, OPTIONS);
+  standby.hasCompany = true;
+  const own = createMemoryState(OPTIONS, { backend: standby });
+  let nowMs = 0;
+  const learning = new StandbyLearning({
+    backend: standby,
+    store: own.store,
+    clock: { monotonicMs: () => nowMs },
+    accounts: () => bookOf(ids),
+  });
+  const look = async (): Promise<void> => {
+    asked.views = 0;
+    asked.stands = [];
+    learning.learnAccounts();
+    for (let turn = 0; turn < 10; turn++) await setImmediate();
+  };
+  const pass = (ms: number): void => {
+    nowMs += ms;
+  };
+  return { own, other: createMemoryState(OPTIONS, place), standby, asked, look, pass };
+}
+
+async function decide(state: State, accountId: string, episode: number): Promise<void> {
+  const base = await load(state, accountId);
+  const documents = { evaluation: evaluation(accountId, episode) };
+  await commit(state, { base, documents, audit: [note(`decided ${episode}`)] });
+}
+
+describe('what others decide is known here before the shared store is lost', () => {
+  let scene: ReturnType<typeof open>;
+  beforeEach(() => {
+    scene = open(['desk']);
+  });
+
+  test('of an account that this process never polled, and again when that changes', async () => {
+    const { own, other, standby, look, pass } = scene;
+    await decide(other, 'desk', 1);
+    await look();
+    await decide(other, 'desk', 2);
+    pass(SECOND_MS);
+    await look();
+    standby.takeOver();
+    expect(episodeOf(await load(own, 'desk'))).toBe(2);
+  });
+
+  test('and is read once; polls that decide nothing are not read at all', async () => {
+    const { other, asked, look, pass } = scene;
+    await decide(other, 'desk', 1);
+    await look();
+    expect(asked.views).toBe(1);
+    await commit(other, { base: await load(other, 'desk'), quiet: 1 });
+    pass(SECOND_MS);
+    await look();
+    expect(asked).toEqual({ views: 0, stands: ['desk'] });
+  });
+
+  test('at most once a second, and not by a process that is the only one', async () => {
+    const { standby, asked, look, pass } = scene;
+    await look();
+    pass(SECOND_MS - 1);
+    await look();
+    expect(asked.stands).toEqual([]);
+    standby.hasCompany = false;
+    pass(1);
+    await look();
+    expect(asked.stands).toEqual([]);
+  });
+});
+
+test('of many accounts some are compared at a time, and all of them by turns', async () => {
+  const ids = Array.from({ length: 1_000 }, (_, number) => `account-${number}`);
+  const { asked, look, pass } = open(ids);
+  const seen = new Set<string>();
+  for (let round = 0; round < 5; round++) {
+    await look();
+    expect(asked.stands.length).toBeLessThan(250);
+    for (const id of asked.stands) seen.add(id);
+    pass(SECOND_MS);
+  }
+  expect(seen.size).toBe(ids.length);
+});

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
+import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
+import { at, Driver } from './driver.ts';
+import { action, half, readAt } from './fixtures.ts';
+
+const deeper = action(half, { ruleId: 'deeper' });
+
+/** A poll in which rules ask, and whose read shows a size to which the position fell a moment ago. */
+function pollFallen(
+  driver: Driver,
+  requests: readonly ActionRequest[],
+  size: string,
+  before: string,
+): Driver {
+  driver.nowMs += 10;
+  const { settings } = driver.context;
+  const asked = requests.map((request) => ({ request, positionId: '42' }));
+  driver.apply(observeRequests(driver.state, asked, true, settings, driver.nowMs));
+  const sizesBefore = new Map([['42', before as DecimalString]]);
+  const observation = { ...readAt(driver.nowMs, at({ size })), sizesBefore };
+  driver.apply(observeRead(driver.state, observation, settings, driver.nowMs));
+  return driver;
+}
+
+const targetsOf = (driver: Driver): readonly unknown[] =>
+  driver.intents().map(({ targetBase }) => targetBase);
+
+describe('where others reduced a position a moment ago', () => {
+  test('a rule that fires now counts from the size before', () => {
+    expect(targetsOf(pollFallen(new Driver(), [action(half)], '0.5', '1'))).toEqual(['0.5']);
+  });
+
+  test('a second rule did nothing after what a first one had reduced here', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place({ status: { known: true, value: 'FILLED' } });
+    driver.answerRead(at({ size: '0.5', mark: '997' }));
+    expect(targetsOf(pollFallen(driver, [action(half), deeper], '0.5', '1'))).toEqual(['0.5', '0.25']);
+  });
+
+  test('what fell further than the first one reduces was others, in place of the second', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place({ status: { known: true, value: 'FILLED' } });
+    driver.answerRead(at({ size: '0.5', mark: '997' }));
+    expect(targetsOf(pollFallen(driver, [action(half), deeper], '0.25', '1'))).toEqual(['0.5', '0.25']);
+  });
+});
