@@ -78,11 +78,10 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
 function sizeAtFiring(intent: Intent, position: ReadPosition, { state }: SettleScene): DecimalString {
   const { sizeBase, sizeBeforeBase } = position;
   if (intent.source !== 'rule' || sizeBeforeBase === undefined) return sizeBase;
-  const targets = state.intents.flatMap(({ episodeKey, positionId, targetBase }) =>
-    episodeKey === intent.episodeKey || positionId !== intent.positionId || targetBase === null
-      ? []
-      : [toDecimal(targetBase)],
-  );
+  const targets = state.intents.flatMap(({ episodeKey, positionId, targetBase, refusedBy }) => {
+    const isAnother = episodeKey !== intent.episodeKey && positionId === intent.positionId;
+    return isAnother && refusedBy === null && targetBase !== null ? [toDecimal(targetBase)] : [];
+  });
   const unexplained = targets.reduce(minDecimal, toDecimal(sizeBeforeBase));
   return formatDecimal(maxDecimal(toDecimal(sizeBase), unexplained));
 }

@@ -39,6 +39,12 @@ describe('where others reduced a position a moment ago', () => {
     expect(targetsOf(pollFallen(driver, [action(half), deeper], '0.5', '1'))).toEqual(['0.5', '0.25']);
   });
 
+  test('what a rule in observe mode would have reduced explains nothing', () => {
+    const observed = action(half, { mode: 'observe' });
+    const driver = new Driver().read(at({})).ask(observed);
+    expect(targetsOf(pollFallen(driver, [observed, deeper], '0.4', '1'))).toEqual(['0.5', '0.5']);
+  });
+
   test('what fell further than the first one reduces was others, in place of the second', () => {
     const driver = new Driver().read(at({})).ask(action(half));
     driver.place({ status: { known: true, value: 'FILLED' } });
