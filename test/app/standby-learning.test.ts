@@ -1,14 +1,22 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { StandbyLearning } from '../../src/app/standby-learning.ts';
-import { bucketOf } from '../../src/core/ports/state-store.ts';
+import { type AccountCommit, bucketOf } from '../../src/core/ports/state-store.ts';
 import { systemClock } from '../../src/exchange/system-clock.ts';
 import type { AccountBook } from '../../src/pipeline/pipeline-context.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../src/state/state.ts';
-import { commit, episodeOf, evaluation, load, note } from '../state/support/place.ts';
+import { commit, episodeOf, evaluation, lane, load, note } from '../state/support/place.ts';
 
 const OPTIONS = { clock: systemClock, sharedNowMs: () => systemClock.nowMs() };
 const SECOND_MS = 1_000;
+const PLACING = {
+  kind: 'placing',
+  reason: 'reduce',
+  words: 'sell 1',
+  alarm: false,
+  accountId: 'desk',
+  atMs: 1,
+} as const;
 
 function bookOf(ids: readonly string[]): AccountBook {
   const byBucket = Map.groupBy(ids, bucketOf);
@@ -82,6 +90,25 @@ describe('what others decide is known here before the shared store is lost', () 
     pass(SECOND_MS);
     await look();
     expect(asked).toEqual({ views: 0, stands: ['desk'] });
+  });
+
+  test('also of a market behind which this process has committed another one since', async () => {
+    const { own, other, standby, look, pass } = scene;
+    await decide(other, 'desk', 1);
+    await look();
+    const base = await load(own, 'desk');
+    const moved = (market: string, attempt: number): AccountCommit => ({
+      base,
+      lanes: new Map([[market, lane(base, market, attempt)]]),
+      audit: [{ kind: 'action', event: { ...PLACING, market } }],
+    });
+    await commit(other, { ...moved('ETH_PERP', 3), base: await load(other, 'desk') });
+    await commit(own, moved('BTC_PERP', 5));
+    pass(SECOND_MS);
+    await look();
+    standby.takeOver();
+    const { lanes } = await load(own, 'desk');
+    expect([lanes.get('ETH_PERP')?.attempt, lanes.get('BTC_PERP')?.attempt]).toEqual([3, 5]);
   });
 
   test('at most once a second, and not by a process that is the only one', async () => {

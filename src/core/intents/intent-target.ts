@@ -22,6 +22,8 @@ import { boundedTarget, clampTarget, distanceTarget, fixedTarget } from './targe
 /** What an intent is judged against: the lane as it is, and the newest read that may be sized by. */
 export interface SettleScene extends LaneScene {
   readonly state: LaneState;
+  /** As it was before this read told anything. */
+  readonly before: LaneState;
   readonly read: MarketRead;
   /** The read, with positions that it does not show and that may be open all the same. */
   readonly exposure: MarketRead;
@@ -71,19 +73,29 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
   return { ...intent, basis: { ...first, growthBoundBase: formatDecimal(growthBound) } };
 }
 
+/** Longer than what others reduced counts as there. */
+const EXPLAINS_MS = 60_000;
+
 /**
  * Two processes that each halve what they see would leave a quarter: what others reduced a moment ago counts as there. Not
- * so far as the target of another action of this lane explains it.
+ * so far as the target of another action explains it, which this lane was about before the read.
  */
-function sizeAtFiring(intent: Intent, position: ReadPosition, { state }: SettleScene): DecimalString {
+function sizeAtFiring(intent: Intent, position: ReadPosition, scene: SettleScene): DecimalString {
   const { sizeBase, sizeBeforeBase } = position;
   if (intent.source !== 'rule' || sizeBeforeBase === undefined) return sizeBase;
-  const targets = state.intents.flatMap(({ episodeKey, positionId, targetBase, refusedBy }) => {
-    const isAnother = episodeKey !== intent.episodeKey && positionId === intent.positionId;
-    return isAnother && refusedBy === null && targetBase !== null ? [toDecimal(targetBase)] : [];
+  const targets = scene.before.intents.flatMap((other) => {
+    const isAnother = other.episodeKey !== intent.episodeKey && other.positionId === intent.positionId;
+    if (!isAnother || other.targetBase === null || !mayHaveReduced(other, scene.nowMs)) return [];
+    return [toDecimal(other.targetBase)];
   });
   const unexplained = targets.reduce(minDecimal, toDecimal(sizeBeforeBase));
   return formatDecimal(maxDecimal(toDecimal(sizeBase), unexplained));
+}
+
+function mayHaveReduced({ mode, refusedBy, end, endedMs }: Intent, nowMs: number): boolean {
+  if (mode === 'observe') return false;
+  if (end === null) return refusedBy === null;
+  return end.how === 'reached' && nowMs - (endedMs ?? 0) < EXPLAINS_MS;
 }
 
 /** Fixes the target, or follows it where it depends on the distance. */

@@ -25,6 +25,7 @@ export function settleIntents(state: LaneState, mayStart: boolean, scene: LaneSc
   if (read === null) return state;
   const common = {
     ...scene,
+    before: state,
     read,
     exposure: withHeld(read, state),
     mayStart,

@@ -23,6 +23,8 @@ const NOTHING_SEEN: Seen = { records: new Map(), falls: [], readMs: new Map() };
 /** Longer than any turn. */
 const KEPT_MS = 300_000;
 const MOST_KEPT = 50;
+/** What was read longer ago says nothing of who has reduced a position since. */
+const MOST_AGE_MS = 30_000;
 
 /** Which positions fell lately, by the reads of this process: who cannot ask other processes sees by it that they act. */
 export class Falls {
@@ -60,9 +62,9 @@ export class Falls {
     });
   }
 
-  /** What others last read, for who has read nothing of the account yet. */
-  begin(accountId: string, { records }: Pick<PositionList, 'records'>): void {
-    if (this.#accounts.has(accountId)) return;
+  /** What others read so long ago, for who has read nothing of the account yet. */
+  begin(accountId: string, { records }: Pick<PositionList, 'records'>, ageMs: number): void {
+    if (this.#accounts.has(accountId) || ageMs > MOST_AGE_MS) return;
     const known = new Map(records.map((record) => [record.positionId, record]));
     this.#accounts.set(accountId, { ...NOTHING_SEEN, records: known });
   }

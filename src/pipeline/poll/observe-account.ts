@@ -46,8 +46,11 @@ export async function observeAccount(
   stored: StoredAccount,
 ): Promise<Observation | undefined> {
   const now = context.time.instant();
-  const { positions } = stored.documents.figures ?? {};
-  if (positions?.kind === 'read') context.memory.falls.begin(account.id, positions.value);
+  const { figures } = stored.documents;
+  if (figures?.positions?.kind === 'read') {
+    const ageMs = Math.abs(now.wallMs - figures.at.wallMs);
+    context.memory.falls.begin(account.id, figures.positions.value, ageMs);
+  }
   const due = account.sources.filter((source) =>
     isDue(source, knownReading(source, context.memory, account.id, stored.documents), account, now),
   );

@@ -53,6 +53,10 @@ export function documentsOfBoth(here: Fields, there: Fields, before: Fields): Fi
     if (!isDocument(field) || EVALUATION_FIELDS.includes(field)) continue;
     if (here.get(field) === before.get(field)) both.set(field, theirs);
   }
+  for (const [field, known] of before) {
+    // What somebody has discarded there does not come back.
+    if (isDocument(field) && !there.has(field) && here.get(field) === known) both.delete(field);
+  }
   const inbox = ordersOfBoth(here, there, before) ?? there.get(INBOX_FIELD);
   if (inbox !== undefined && there.has(INBOX_FIELD)) both.set(INBOX_FIELD, inbox);
   return both;

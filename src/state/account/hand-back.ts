@@ -216,13 +216,15 @@ function merge(
 
 /**
  * Others have decided nothing there that this process does not know: no episode has begun, nothing was recorded of a lane,
- * nobody has answered; and this process has read the positions later than they did.
+ * nothing cancelled in the whole account, nobody has answered; and this process has read the positions later than they did.
  */
 function hasDecidedAlone(here: Fields, there: Fields, before: Fields): boolean {
   if (!isKnownWhole(before) || nextEpisodeIn(there) > nextEpisodeIn(before)) return false;
   const isSeen = ([market, { seq }]: readonly [string, LaneHeader]): boolean =>
     seq === readLaneHeader(before.get(laneHeaderField(market))).seq;
   if (![...laneHeadersOf(there)].every(isSeen)) return false;
+  // A cancel in the whole account leaves no record of a lane.
+  if (there.get(ACCOUNT_LANE_FIELD) !== before.get(ACCOUNT_LANE_FIELD)) return false;
   const [ours, theirs, known] = [here, there, before].map((fields) => fields.get(APPROVALS_FIELD));
   return (theirs === known || ours === known) && readsLater(here, there);
 }
@@ -230,6 +232,7 @@ function hasDecidedAlone(here: Fields, there: Fields, before: Fields): boolean {
 type Fields = ReadonlyMap<string, string>;
 
 const APPROVALS_FIELD = documentField('approvals');
+const ACCOUNT_LANE_FIELD = documentField('accountLane');
 
 /** What is there and was not seen here is of before: who has read the positions last knows what was done since. */
 function readsLater(here: Fields, there: Fields): boolean {

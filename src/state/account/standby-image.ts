@@ -87,8 +87,12 @@ export function noteView(
 }
 
 /** Whether others have decided something for the account since it was last sent here. */
-export function isNews({ accounts }: StandbyImage, { accountId, header, tally }: RawStand): boolean {
+export function isNews(
+  { accounts, overtaken }: StandbyImage,
+  { accountId, header, tally }: RawStand,
+): boolean {
   if (header === '') return false;
+  if (overtaken.has(accountId)) return true;
   const known = accounts.get(accountId);
   return known?.get(TALLY_FIELD) !== tally || !isSameChain(header, known.get(HEADER_FIELD) ?? '');
 }

@@ -31,7 +31,17 @@ describe('an intent that failed, while its rule fires', () => {
       if (intent === undefined || read === null) return expect.fail('nothing is wanted');
       const audit = recorder('desk', MARKET, nowMs);
       const { settings } = context;
-      const scene = { state, settings, nowMs, audit, read, exposure: read, mayStart: true, market };
+      const scene = {
+        state,
+        before: state,
+        settings,
+        nowMs,
+        audit,
+        read,
+        exposure: read,
+        mayStart: true,
+        market,
+      };
       expect(reopenIfWorse(intent, read.positions[0], scene)).toBe(intent);
       const tired: Intent = { ...intent, end: { how: 'failed', why: 'attempts' } };
       expect(reopenIfWorse(tired, read.positions[0], scene).end).toBeNull();

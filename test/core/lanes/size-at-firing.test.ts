@@ -39,9 +39,28 @@ describe('where others reduced a position a moment ago', () => {
     expect(targetsOf(pollFallen(driver, [action(half), deeper], '0.5', '1'))).toEqual(['0.5', '0.25']);
   });
 
+  test('two rules that fire together count from the same size', () => {
+    expect(targetsOf(pollFallen(new Driver(), [action(half), deeper], '0.5', '1'))).toEqual(['0.5', '0.5']);
+  });
+
+  test('what was reached an hour ago explains nothing', () => {
+    const driver = new Driver().read(at({})).ask(action(half));
+    driver.place({ status: { known: true, value: 'FILLED' } });
+    driver
+      .answerRead(at({ size: '0.5', mark: '997' }))
+      .later(3_600_000)
+      .read(at({ size: '2' }));
+    expect(targetsOf(pollFallen(driver, [action(half), deeper], '1', '2'))).toEqual(['0.5', '1']);
+  });
+
   test('what a rule in observe mode would have reduced explains nothing', () => {
     const observed = action(half, { mode: 'observe' });
     const driver = new Driver().read(at({})).ask(observed);
+    const reached = new Driver()
+      .read(at({}))
+      .ask(observed)
+      .read(at({ size: '0.4' }));
+    expect(targetsOf(pollFallen(reached, [observed, deeper], '0.4', '1'))).toEqual(['0.5', '0.5']);
     expect(targetsOf(pollFallen(driver, [observed, deeper], '0.4', '1'))).toEqual(['0.5', '0.5']);
   });
 

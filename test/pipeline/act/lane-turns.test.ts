@@ -33,7 +33,8 @@ function open(ordinal: number, { wasRestored = false } = {}) {
   return {
     turns,
     company,
-    othersRead: (sizes: Readonly<Record<string, string>>) => falls.begin('desk', list(sizes)),
+    othersRead: (sizes: Readonly<Record<string, string>>, ageMs = 5_000) =>
+      falls.begin('desk', list(sizes), ageMs),
     pass: (ms: number) => (nowMs += ms),
     read: (sizes: Readonly<Record<string, string>>, complete = true) =>
       falls.note('desk', list(sizes, complete), nowMs),
@@ -142,8 +143,9 @@ test('sizes before others reduced positions, for as long as a turn lasts', () =>
   expect([...turns.sizesBefore('desk')]).toEqual([]);
 });
 
-test('who has read nothing yet goes by what others have read last; who has, does not', () => {
+test('who has read nothing yet goes by what others have read of late; who has, does not', () => {
   const { turns, read, othersRead } = open(1);
+  othersRead({ BTC_PERP: '3' }, 3_600_000);
   othersRead({ BTC_PERP: '1' });
   read({ BTC_PERP: '0.5' });
   othersRead({ BTC_PERP: '2' });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Approvals } from '../../../src/core/approvals/question.ts';
+import { newAccountLane } from '../../../src/core/lanes/account-lane.ts';
 import { systemClock } from '../../../src/exchange/system-clock.ts';
 import { createMemoryPlace, createMemoryState, createStandby, type State } from '../../../src/state/state.ts';
 import { commit, episodeOf, evaluation, lane, load, note } from '../support/place.ts';
@@ -117,6 +118,19 @@ describe('what was done alone is in force where others had decided nothing that 
   });
 });
 
+test('a document that was discarded in the shared store came back with what was done alone', async () => {
+  const { standby, own, other } = open();
+  await judge(other, BEFORE);
+  const limits = { version: 1, admitted: [], rebasedMs: 7 } as const;
+  await commit(other, { base: await load(other, ACCOUNT), documents: { limits } });
+  await load(own, ACCOUNT);
+  await other.store.discard(ACCOUNT, { document: 'limits', author: 'ann', reason: 'x', atMs: START_MS });
+  standby.takeOver();
+  await judge(own, { ...ALONE, episode: 1 });
+  expect(await standby.handBack(() => own.store.forgetAll())).toMatchObject([{ how: 'merged' }]);
+  expect((await load(other, ACCOUNT)).documents.limits).toBeUndefined();
+});
+
 describe('what was done alone is superseded', () => {
   test.each<[string, Course]>([
     ['by an episode that others had begun', { before: { ...BEFORE, episode: 2 }, alone: ALONE }],
@@ -126,6 +140,17 @@ describe('what was done alone is superseded', () => {
     const { own, how } = await handBack({ before, alone: { ...alone, episode: 3 } });
     expect(how).toBe('superseded');
     expect(episodeOf(await load(own, ACCOUNT))).toBe(before.episode);
+  });
+
+  test('by a cancel in the whole account', async () => {
+    const { standby, own, other } = open();
+    await judge(other, BEFORE);
+    await load(own, ACCOUNT);
+    const documents = { accountLane: newAccountLane(ACCOUNT) };
+    await commit(other, { base: await load(other, ACCOUNT), documents, audit: [note('cancelled')] });
+    standby.takeOver();
+    await judge(own, { ...ALONE, episode: 1 });
+    expect(await standby.handBack()).toMatchObject([{ how: 'superseded' }]);
   });
 
   test('by an answer of people', async () => {
