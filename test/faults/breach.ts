@@ -22,7 +22,13 @@ export function isBreached(exchange: SimulatedExchange, accountId: string): bool
 /** A breach that is over before every account had to be looked at may have been seen by nobody. */
 const UNSEEN_MS = 2_000;
 
-export function breachSince(sinceMs: number | undefined, isNow: boolean, atMs: number): number | undefined {
+/** `askedMs`: so long people are asked first; what is over by then needs nothing any more. */
+export function breachSince(
+  sinceMs: number | undefined,
+  isNow: boolean,
+  atMs: number,
+  askedMs = 0,
+): number | undefined {
   if (isNow) return sinceMs ?? atMs;
-  return sinceMs !== undefined && atMs - sinceMs > UNSEEN_MS ? sinceMs : undefined;
+  return sinceMs !== undefined && atMs - sinceMs > UNSEEN_MS + askedMs ? sinceMs : undefined;
 }

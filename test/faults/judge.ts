@@ -11,6 +11,7 @@ import { breachSince, isBreached } from './breach.ts';
 import { type Hosts, ledgerViolations } from './ledger-check.ts';
 import { FAULTS } from './matrix.ts';
 import { MissedCheck } from './missed-check.ts';
+import { askedMs } from './other-configs.ts';
 import { type FaultWorld, TROUBLED_MS } from './parts.ts';
 import { ToldCheck } from './told-check.ts';
 import { TruthCheck } from './truth-check.ts';
@@ -82,6 +83,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
   const { exchange, audit, startMs, daemons } = world;
   const log: RequestRecord[] = [];
   let breachMs: number | undefined;
+  const asked = askedMs(spec.daemons[0]?.config);
   keepUp(world);
   for (let atMs = LOOK_MS; atMs <= spec.durationMs; atMs += LOOK_MS) {
     const isOver = (): boolean => {
@@ -91,7 +93,7 @@ export async function judge(faultWorld: FaultWorld): Promise<Judged> {
     await world.run(isOver);
     missed.look(world);
     log.push(...exchange.log.list({ after: log.at(-1)?.seq ?? 0 }));
-    breachMs = breachSince(breachMs, isBreached(exchange, second), atMs);
+    breachMs = breachSince(breachMs, isBreached(exchange, second), atMs, asked);
   }
   const said = JSON.stringify(daemons.map(({ events, notices }) => [events, notices]));
   const polls = daemons.reduce((sum, one) => sum + one.polls, 0);

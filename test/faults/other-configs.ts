@@ -3,6 +3,14 @@ import type { TimedFault } from '../../src/world/spec.ts';
 import { FAULTS, requestsOf } from './matrix.ts';
 import { between, chance, type FaultWorld, pick, TROUBLED_MS } from './parts.ts';
 
+/** How long people are asked where they are. */
+const ASKED_MS = 5_000;
+
+/** How long people are asked before a rule acts, by a config. */
+export function askedMs(config: string | undefined): number {
+  return config?.includes('mode: approve') === true ? ASKED_MS : 0;
+}
+
 /**
  * In a part of the worlds rules cancel in the whole account before they reduce, and of the account that is spared all
  * cancels may fail, as none of them may stand in the way of its reductions; and in half of them the config has something
@@ -52,7 +60,10 @@ const CHANGES: readonly ((world: FaultWorld) => FaultWorld)[] = [
         'severity: critical\n    limits: { cooldown: 5s, perHour: 4 }\n',
       ),
     (config: string) =>
-      config.replace('mode: enforce\n', 'mode: approve\napproval: { within: 5s, withoutAnswer: act }\n'),
+      config.replace(
+        'mode: enforce\n',
+        `mode: approve\napproval: { within: ${ASKED_MS}ms, withoutAnswer: act }\n`,
+      ),
   ].map((change) => (world: FaultWorld) => changed(world, change)),
   (world) => withLoan(changed(world, (config) => withRule(`${config}${CREDIT_LINE_RULE}`, 'line'))),
 ];
