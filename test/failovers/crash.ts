@@ -115,6 +115,7 @@ export async function openCrash(redis: RedisPart, closers: Closers): Promise<Cra
         covers: new Set<string>(),
         alone: new Set<string>(),
         overshoots,
+        sentFromMs: (_id: string, arrivedMs: number) => arrivedMs,
         lowestTarget: (_positionId: number, atMs: number) => targetAt(atMs),
         open: [],
       };

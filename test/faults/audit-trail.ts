@@ -19,6 +19,8 @@ export interface AuditTrail {
   readonly covers: ReadonlySet<string>;
   /** Client order ids of orders that may add up with others. */
   readonly overshoots: ReadonlySet<string>;
+  /** When an order was sent that arrived at a time, at the earliest; the time itself where nobody tells. */
+  readonly sentFromMs: (clientOrderId: string, arrivedMs: number) => number;
   /** Client order ids of orders that were sent by processes without the store. */
   readonly alone: ReadonlySet<string>;
   /** The lowest target that was committed for a position up to a time. */
@@ -53,11 +55,22 @@ export async function auditTrailOf(world: AuditedWorld): Promise<AuditTrail> {
   const read = await Promise.all(world.spec.exchange.accounts.map(({ id }) => recordsOf(world, id)));
   const attached = eventsIn(read.flatMap((records) => records.attached));
   const events = [...eventsIn(read.flatMap((records) => records.chained)), ...attached];
+  const sent = Map.groupBy(
+    events.filter(({ kind }) => kind === 'placing'),
+    ({ order }) => order?.clientOrderId ?? '',
+  );
   const targets = Map.groupBy(targetsOf(events), ({ positionId }) => positionId);
   return {
     events,
     covers: idsOf(events, (event) => event.kind === 'placing' && isOfCover(event)),
     overshoots: idsOf(events, ({ kind }) => kind === 'overshoot'),
+    sentFromMs: (clientOrderId, arrivedMs) => {
+      const earlierMs = CLOCK_ERROR_MS + storeAheadMs(world, arrivedMs);
+      const sentMs = (sent.get(clientOrderId) ?? [])
+        .map(({ atMs }) => atMs - earlierMs)
+        .filter((atMs) => atMs <= arrivedMs);
+      return sentMs.length === 0 ? arrivedMs : Math.max(...sentMs);
+    },
     alone: idsOf(attached, ({ kind }) => kind === 'placing'),
     lowestTarget: (positionId, atMs) => {
       let lowest: Decimal | undefined;

@@ -19,6 +19,11 @@ interface OpenOrder {
   left: Decimal;
 }
 
+interface CoverFill {
+  readonly atMs: number;
+  readonly base: Decimal;
+}
+
 interface Books {
   readonly positions: Map<number, HeldPosition>;
   /** Reductions of the daemon that may still fill, by order id. */
@@ -31,8 +36,8 @@ interface Books {
   readonly filled: Set<number>;
   /** Net exposure of its market when an order of the daemon was placed, by order id. */
   readonly netAtPlacing: Map<number, Decimal>;
-  /** What covers have closed so far, by position; and what they had when a reduction was placed, by order id. */
-  readonly closedByCovers: Map<number, Decimal>;
+  /** What covers have closed so far, by position; and what they had when a reduction was sent, by order id. */
+  readonly closedByCovers: Map<number, readonly CoverFill[]>;
   readonly coversAtPlacing: Map<number, Decimal>;
   readonly say: (entry: LedgerEntry, words: string) => void;
   readonly trail: AuditTrail;
@@ -52,7 +57,7 @@ const APART: Hosts = { mayBeApart: true, isOneSided: () => false };
  * What the ledger shows against invariants 1 and 4, in words: an order of the daemon that is not reduce-only, a fill of
  * one that opens something or leaves a larger net exposure of its market than there was when it was placed, a position below the lowest target committed so
  * far, and orders that could take it there. Covers and what the audit calls overshoot are outside of the last two, and
- * what a cover closes after a reduction was placed adds to it (design section 4: once it triggers, its target is 0); where
+ * what a cover closes after a reduction was sent adds to it (design section 4: once it triggers, its target is 0); where
  * hosts may have acted apart, neither knowing of the other, everything after an overshoot is, too. In a one-sided
  * partition the orders of either side have to fit by themselves (design: invariant 4 leaves out what they add up to).
  */
@@ -148,9 +153,11 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
     return;
   }
   books.orders.set(orderId, { positionId, clientOrderId, left: decimal(amount) });
-  books.coversAtPlacing.set(orderId, books.closedByCovers.get(positionId) ?? ZERO);
+  const whenSent = closedByCovers(books, positionId, trail.sentFromMs(clientOrderId, entry.atMs));
+  books.coversAtPlacing.set(orderId, whenSent);
   const target = trail.lowestTarget(positionId, entry.atMs);
-  const size = books.positions.get(positionId)?.size ?? ZERO;
+  const closedSince = closedByCovers(books, positionId).minus(whenSent);
+  const size = (books.positions.get(positionId)?.size ?? ZERO).plus(closedSince);
   // Reduce-only orders beside one another cannot take a position past 0.
   if (target === undefined || target.eq(ZERO) || isExcused(books, positionId)) return;
   const open = openFor(books, positionId);
@@ -167,6 +174,11 @@ function followPlaced(books: Books, entry: LedgerEntry): void {
     entry,
     `position ${positionId}: ${formatDecimal(open)} is to be closed of ${formatDecimal(size)}, the target is ${formatDecimal(target)}`,
   );
+}
+
+function closedByCovers(books: Books, positionId: number, untilMs = Number.POSITIVE_INFINITY): Decimal {
+  const fills = books.closedByCovers.get(positionId) ?? [];
+  return fills.reduce((sum, { atMs, base }) => (atMs <= untilMs ? sum.plus(base) : sum), ZERO);
 }
 
 function openFor(
@@ -206,12 +218,13 @@ function followFill(books: Books, entry: LedgerEntry): void {
       `a fill raised the net exposure of ${market} from ${formatDecimal(before)} to ${formatDecimal(after)}`,
     );
   }
-  const { trail, closedByCovers } = books;
-  const closed = closedByCovers.get(positionId) ?? ZERO;
+  const { trail } = books;
   if (trail.covers.has(clientOrderId)) {
-    closedByCovers.set(positionId, closed.plus(decimal(amount)));
+    const fill = { atMs: entry.atMs, base: decimal(amount) };
+    books.closedByCovers.set(positionId, [...(books.closedByCovers.get(positionId) ?? []), fill]);
     return;
   }
+  const closed = closedByCovers(books, positionId);
   const target = trail.lowestTarget(positionId, entry.atMs);
   const size = books.positions.get(positionId)?.size ?? ZERO;
   const byCovers = closed.minus(books.coversAtPlacing.get(orderId ?? -1) ?? closed);

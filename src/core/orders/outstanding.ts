@@ -50,7 +50,8 @@ export function absorbRead(
     const own = orders.filter((order) => order.positionId === positionId && !order.presumedFilled);
     const position = findPosition(read, positionId);
     const candidates = own.filter((order) => mayHaveFilled(order, position, market));
-    const explained = explainFall(own, candidates, sizeOf(position), settings);
+    const passed = candidates.filter((order) => isPassed(order, position, market));
+    const explained = explainFall({ own, candidates, passed }, sizeOf(position), settings);
     for (const order of explained.filled) filled.add(order);
     if (explained.unexplained) for (const order of own) if (!filled.has(order)) moved.add(order);
   }
@@ -120,9 +121,27 @@ interface ExplainedFall {
   readonly unexplained: boolean;
 }
 
+/** Of one position. */
+interface Explaining {
+  readonly own: readonly OwnOrder[];
+  readonly candidates: readonly OwnOrder[];
+  /** Candidates that the market is past for certain. */
+  readonly passed: readonly OwnOrder[];
+}
+
+function isPassed(
+  order: OwnOrder,
+  position: ReadPosition | undefined,
+  market: MarketSettings | undefined,
+): boolean {
+  if (order.activatedMs !== null) return true;
+  if (position === undefined || market === undefined) return false;
+  const offset = offsetFromActivation(order, position);
+  return offset !== undefined && isWellPast(offset, position, market);
+}
+
 function explainFall(
-  own: readonly OwnOrder[],
-  candidates: readonly OwnOrder[],
+  { own, candidates, passed }: Explaining,
   size: Decimal,
   settings: AccountSettings,
 ): ExplainedFall {
@@ -131,7 +150,8 @@ function explainFall(
   const fall = base.minus(size);
   if (fall.gt(ZERO)) {
     const subset = subsetOfSum(candidates, fall);
-    if (subset !== undefined && isConclusive(subset, own, settings)) {
+    const isCertain = subset !== undefined && !mayBeOthers(subset, passed, fall);
+    if (isCertain && isConclusive(subset, own, settings)) {
       return { filled: subset, unexplained: false };
     }
   }
@@ -167,6 +187,17 @@ function isConclusive(
   settings: AccountSettings,
 ): boolean {
   return subset.length === own.length || subset.every((order) => isWithinReach(order, settings));
+}
+
+/**
+ * Whether others of our orders explain the fall as well, as the market has passed those for certain: what jumps past a stop
+ * while a reduction of its amount is on its way fills the stop, and leaves the reduction standing.
+ */
+function mayBeOthers(subset: readonly OwnOrder[], passed: readonly OwnOrder[], fall: Decimal): boolean {
+  return subset.some((taken) => {
+    const others = passed.filter((order) => order !== taken && order.sentMs < taken.sentMs);
+    return subsetOfSum(others, fall) !== undefined;
+  });
 }
 
 /** More of our orders on one position than this are not matched: the market is replaced instead. Two ladders and two more. */

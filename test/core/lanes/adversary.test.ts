@@ -238,6 +238,20 @@ describe('fills', () => {
     expect(driver.reasons('coverTriggered')).toEqual([]);
   });
 
+  test('of a stop that the market jumped past were taken for the reduction that was on its way, and then stood unseen', () => {
+    const cover = action(protect, { ruleId: 'cover' });
+    const driver = new Driver().read(at({ size: '0.5' })).ask(cover);
+    driver.place();
+    driver.read(at({ size: '1' }));
+    driver.place();
+    driver.ask(cover, action(half));
+    expect(driver.place().request.amount).toBe('0.5');
+    driver.read(at({ size: '0.5', mark: '960' }));
+    expect(driver.state.orders.filter((order) => order.presumedFilled)).toEqual([]);
+    expect(driver.reasons('ambiguousMove')).not.toEqual([]);
+    expect(driver.next()).toMatchObject({ kind: 'cancelAll' });
+  });
+
   test('that the exchange has confirmed are not held against the stop beside them', () => {
     const driver = new Driver().read(at({})).ask(action(protect));
     driver.place();
