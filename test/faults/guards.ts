@@ -87,7 +87,7 @@ export const REMOVED_GUARDS: readonly RemovedGuard[] = [
     name: 'an empty list is no proof that an order of ours closed a position',
     shows: '3 or 11',
     edits: [{ file: 'core/rules/memory.ts', text: 'account.positions.length > 0 &&', instead: 'true &&' }],
-    seed: 1_047_106,
+    seed: 2_100_000,
   },
   {
     name: 'a nonce is used once',

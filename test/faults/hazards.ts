@@ -14,6 +14,10 @@ interface Hazard {
   readonly pair: readonly [fault: string, request: string];
   readonly faults: readonly TimedFault[];
   readonly events: readonly TimedEvent[];
+  /** Absent: the one that halves. */
+  readonly rules?: readonly string[];
+  /** To liquidation at the start, and when the market has fallen; absent: just near enough for that rule. */
+  readonly distances?: readonly [atStart: number, left: number];
 }
 
 /** What becomes of orders has to be known; the price gives time for it. */
@@ -62,6 +66,29 @@ const HAZARDS: readonly MakeHazard[] = [
   },
 ];
 
+/** From here on the market stands still just before a standing stop, and lists are empty for a while. */
+const EMPTY_LISTS_FROM = 2_100_000;
+/** Of a long, farther from liquidation than where other rules fire: the stop is at 80 % of the way. */
+const STOP_DISTANCES = [0.25, 0.0375] as const;
+
+function emptyLists(random: SeededRandom): Hazard {
+  const atMs = FALLEN_MS + between(random, 1_000, 4_000);
+  return {
+    coins: ['BTC'],
+    pair: ['empty list', 'openPositions'],
+    faults: [
+      {
+        atMs,
+        untilMs: atMs + between(random, 4_000, 8_000),
+        fault: { effect: { kind: 'emptyList' }, probability: 1, target: { endpoint: 'openPositions' } },
+      },
+    ],
+    events: [],
+    rules: ['standing'],
+    distances: STOP_DISTANCES,
+  };
+}
+
 /** Where a guard alone keeps an order from being sent twice: one account that comes near liquidation slowly. */
 export function hazardWorld(
   seed: number,
@@ -76,11 +103,13 @@ export function hazardWorld(
   ) => string,
 ): FaultWorld {
   const random = createRandom(seed * 5_147 + 17);
-  const { coins, pair, faults, events } = pick(random, HAZARDS)(random);
-  const isLong = chance(random, 0.5);
-  const accounts = accountsOf(coins, isLong ? 'long' : 'short');
-  const config = configOf(random, { accounts, observed: [], readings: [], rules: ['half'] });
-  const far = (START_DISTANCE - between(random, 40, 44) / 1_000) / coins.length;
+  const hazard = seed >= EMPTY_LISTS_FROM ? emptyLists(random) : pick(random, HAZARDS)(random);
+  const { coins, pair, faults, events, rules = ['half'] } = hazard;
+  const [atStart, left] = hazard.distances ?? [START_DISTANCE, undefined];
+  const isLong = chance(random, 0.5) || hazard.distances !== undefined;
+  const accounts = accountsOf(coins, isLong ? 'long' : 'short', atStart);
+  const config = configOf(random, { accounts, observed: [], readings: [], rules });
+  const far = (atStart - (left ?? between(random, 40, 44) / 1_000)) / coins.length;
   return {
     spec: {
       seed,
@@ -104,8 +133,12 @@ export function hazardWorld(
 /** Of each position, while the other prices stand still. */
 const START_DISTANCE = 0.06;
 
-function accountsOf(coins: readonly string[], side: 'long' | 'short'): readonly AccountSpec[] {
-  const margin = NOTIONAL * (MAINTENANCE + START_DISTANCE / coins.length);
+function accountsOf(
+  coins: readonly string[],
+  side: 'long' | 'short',
+  atStart: number,
+): readonly AccountSpec[] {
+  const margin = NOTIONAL * (MAINTENANCE + atStart / coins.length);
   const positions = coins.map((coin) => ({
     market: `${coin}_PERP`,
     side,
