@@ -71,7 +71,7 @@ export class StandbyLearning {
     return (await Promise.all(compared)).flat();
   }
 
-  /** Of so many buckets as there is room for, from where it stopped the last time. */
+  /** The next buckets, until they have enough accounts; it goes on where it stopped the last time. */
   #nextAccounts(): readonly (readonly [bucket: number, accountIds: readonly string[]])[] {
     const accounts = this.#parts.accounts();
     const next: [number, readonly string[]][] = [];

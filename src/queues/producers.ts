@@ -43,7 +43,7 @@ export function openQueues({ target, prefix, sealOf = () => undefined, onError }
   const poll = open<PollJob>('poll');
   const act = open<ActJob>('act');
   const notify = open<NotifyJob>('notify');
-  const all = [poll, act, notify] as unknown as readonly Queue[];
+  const all: readonly Queue[] = [poll, act, notify];
   return {
     poll,
     lanes: { dispatch: (lanes) => withinTime('queueing lanes', () => dispatch(act, lanes)) },

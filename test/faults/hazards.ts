@@ -68,7 +68,7 @@ const HAZARDS: readonly MakeHazard[] = [
 
 /** From here on the market stands still just before a standing stop, and lists are empty for a while. */
 const EMPTY_LISTS_FROM = 2_100_000;
-/** Of a long, farther from liquidation than where other rules fire: the stop is at 80 % of the way. */
+/** A long keeps farther from liquidation than where other rules fire. Its stop is at 80 % of the way. */
 const STOP_DISTANCES = [0.25, 0.0375] as const;
 
 function emptyLists(random: SeededRandom): Hazard {

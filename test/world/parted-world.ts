@@ -11,8 +11,8 @@ const DURATION_MS = 60_000;
 const NAMES = ['north', 'south', 'east'];
 
 /**
- * Two or three daemons that lose the store they share, each by itself or all at once, before and after the price falls
- * below the threshold of a rule that halves the position, and stays below: that is one episode, whoever knows of it.
+ * Two or three daemons lose the store that they share, each by itself or all at once. The price falls below the threshold
+ * of a rule that halves the position, and stays below: that is one episode, whoever knows of it.
  */
 export function partedWorld(seed: number): WorldSpec {
   const random = createRandom(seed * 7_919 + 13);

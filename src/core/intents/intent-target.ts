@@ -73,12 +73,12 @@ export function withBasis(intent: Intent, position: ReadPosition, scene: SettleS
   return { ...intent, basis: { ...first, growthBoundBase: formatDecimal(growthBound) } };
 }
 
-/** Longer than what others reduced counts as there. */
+/** For so long a target that was reached explains a fall. */
 const EXPLAINS_MS = 60_000;
 
 /**
- * Two processes that each halve what they see would leave a quarter: what others reduced a moment ago counts as there. Not
- * so far as the target of another action explains it, which this lane was about before the read.
+ * Two processes that each halve what they see would leave a quarter: what others reduced a moment ago counts as there. A
+ * fall that another action of this lane was about before the read is none of others: it is explained down to its target.
  */
 function sizeAtFiring(intent: Intent, position: ReadPosition, scene: SettleScene): DecimalString {
   const { sizeBase, sizeBeforeBase } = position;

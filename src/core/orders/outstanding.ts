@@ -121,7 +121,7 @@ interface ExplainedFall {
   readonly unexplained: boolean;
 }
 
-/** Of one position. */
+/** Our orders for one position. */
 interface Explaining {
   readonly own: readonly OwnOrder[];
   readonly candidates: readonly OwnOrder[];

@@ -5,14 +5,12 @@ import { NumberText } from '../call/parse-json.ts';
 
 /** Types of fields, for one pass over a reply: each checks and converts. Issues say what was expected. */
 
-type Issues = { issues: { code: 'custom'; message: string; input: unknown }[] };
-
 /** A field type from a function that returns `undefined` for anything it does not accept. */
 function field<T>(expected: string, read: (value: unknown) => T | undefined) {
   return z.transform((value: unknown, context) => {
     const result = read(value);
     if (result !== undefined) return result;
-    (context as unknown as Issues).issues.push({ code: 'custom', message: expected, input: value });
+    context.issues.push({ code: 'custom', message: expected, input: value });
     return z.NEVER;
   });
 }
@@ -115,7 +113,7 @@ const notANumber = field('an object', (value) => (value instanceof NumberText ? 
  * where `tpsl` should be must not read as "nothing attached".
  */
 export const objectField = <T extends z.core.$ZodShape>(shape: T): z.ZodType<z.output<z.ZodObject<T>>> =>
-  z.pipe(notANumber as unknown as z.ZodType<z.input<z.ZodObject<T>>>, z.object(shape));
+  notANumber.pipe(z.object(shape));
 
 /** How the exchange says that there is none: the live service writes an empty string where null is documented. */
 export const isNone = (value: unknown): boolean => value === null || value === '';

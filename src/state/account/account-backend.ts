@@ -22,7 +22,7 @@ export interface Backend {
   records(bucket: number, accountId: string, range: RecordRange): Promise<readonly RawRecord[]>;
   file(bucket: number, accountId: string, hash: string): Promise<string | null>;
   fileHashes(bucket: number, accountId: string): Promise<readonly string[]>;
-  /** Of each account what tells whether anybody has written something for it. */
+  /** What each account's header and tally are: they change whenever anybody writes for it. */
   stands(bucket: number, accountIds: readonly string[]): Promise<readonly RawStand[]>;
   /** The last `count` samples of a time, oldest first. */
   history(bucket: number, accountId: string, range: HistoryRange): Promise<readonly RawSample[]>;

@@ -68,7 +68,7 @@ export class StandbyBackend implements Backend {
   #knownAtMs: number | undefined;
   /** Accounts that were known when this process began alone; absent: it did not, or all are known again. */
   #restored: ReadonlySet<string> | undefined;
-  /** Accounts that a hand-back found superseded which was not learnt of. */
+  /** Accounts that were superseded in a hand-back whose answer was lost. */
   readonly #superseded = new Set<string>();
   /** By these names the process has committed, before its last start too. */
   #writers: readonly string[] = [];
@@ -176,7 +176,7 @@ export class StandbyBackend implements Backend {
     void this.#mirror?.processChanged();
   }
 
-  /** Of these accounts those for which others have decided what this process has not seen. */
+  /** The accounts for which others have decided something that this process has not seen. */
   async unseen(index: number, accountIds: readonly string[]): Promise<readonly string[]> {
     const stands = await this.stands(index, accountIds);
     return stands.filter((stand) => isNews(this.#image(index), stand)).map(({ accountId }) => accountId);
