@@ -20,6 +20,8 @@ export function recordLines(record: TuneRecord): readonly string[] {
  */
 export function tableLines(record: TuneRecord): readonly string[] {
   const kept = record.rows.filter(({ isAnchor }) => isAnchor);
+  if (record.rows.every(({ figures: { doomed, survivors } }) => doomed + survivors === 0))
+    return markdown(quietTable(kept.filter(({ madeFor }) => madeFor !== null)));
   const lines = [...markdown(frontTable(record)), ...record.notes.flatMap((note) => ['', note])];
   if (kept.length < record.rows.length) return lines;
   if (kept.some(({ madeFor }) => madeFor !== null)) {
@@ -56,6 +58,26 @@ function pacesTable(rows: readonly TuneRow[]): OutcomeTable | undefined {
       .filter(({ madeFor }) => madeFor !== null)
       .map((row) => [row.name].concat(paces.map((pace) => row.paces[pace]?.falseActions?.toFixed(1) ?? ''))),
   };
+}
+
+/** False actions by market, over all books and by book, and the days that they are over; each set within its leverage. */
+function quietTable(rows: readonly TuneRow[]): OutcomeTable {
+  const cell = ({ paces, quiet }: TuneRow, key: string): string => {
+    const { falseActions = null, quietDays = 0 } = paces[key] ?? quiet[key] ?? {};
+    return falseActions === null ? '' : `${falseActions.toFixed(1)} (${quietDays.toFixed(0)} d)`;
+  };
+  const keys = sorted(rows.flatMap(({ paces }) => Object.keys(paces))).flatMap((pace) => [
+    pace,
+    ...sorted(rows.flatMap(({ quiet }) => Object.keys(quiet))).filter((key) => key.endsWith(`, ${pace}`)),
+  ]);
+  return {
+    columns: [...texts('MARKET'), ...figures(...rows.map(({ name }) => name))],
+    rows: keys.map((key) => [key].concat(rows.map((row) => cell(row, key)))),
+  };
+}
+
+function sorted(keys: readonly string[]): readonly string[] {
+  return [...new Set(keys)].toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
 /** The picture of the front as a file of its own, black on white. */

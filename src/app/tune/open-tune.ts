@@ -18,7 +18,7 @@ export interface TuneOptions {
   readonly holdings: Holdings;
   readonly paths: readonly PathModel[];
   readonly space: CandidateSpace;
-  /** Of a stretch of prices; so many of the wildest and of the calmest are played. */
+  /** Of a stretch of prices; so many of the wildest and of calm ones are played. */
   readonly windowMs: number;
   readonly windows: number;
   /** Quiet stretches by the simulator's walk, for each of three volatilities. */

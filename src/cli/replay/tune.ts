@@ -45,7 +45,7 @@ export function registerTune(program: Command, io: CliIo): void {
     .option('--positions <file>', 'what accounts hold (repeatable; see replay --help)', collect)
     .option('--live', 'read what accounts hold now from the exchange; --positions wins')
     .option('--ladders', 'try ladders of standing stops, too')
-    .option('--windows <count>', 'so many of the wildest and of the calmest stretches', whole(1, 50), 4)
+    .option('--windows <count>', 'so many of the wildest stretches, and of calm ones', whole(1, 50), 4)
     .option('--window <duration>', 'length of a stretch', durationMs, DEFAULT_WINDOW_MS)
     .option('--walks <count>', 'quiet stretches made at each of 1, 2.5 and 5 % a day', whole(0, 500), 20)
     .option('--budget <duration>', 'ends with what was finished by then', durationMs, DEFAULT_BUDGET_MS)

@@ -252,11 +252,13 @@ class Search {
           // By book, where there are several.
           const books = this.#by(row.candidate, cases, ({ book }) => book);
           const own = cases.filter((index) => this.#isMadeFor(row.candidate, index));
-          // By how lively the market is, of quiet ones.
+          // By how lively the market is, of quiet ones; and by book besides.
           const paces = this.#by(row.candidate, own, ({ pace }) => pace);
+          const quiet = this.#by(row.candidate, own, ({ book, pace }) => pace && `${book}, ${pace}`);
           // Over the books that it is made for, where it says so.
           const madeFor = row.candidate.madeFor === undefined ? null : this.figuresOver(row.candidate, own);
-          return Object.assign(row, { name, isAnchor, isOnFront: front.has(name), madeFor, books, paces });
+          const isOnFront = front.has(name);
+          return Object.assign(row, { name, isAnchor, isOnFront, madeFor, books, paces, quiet });
         })
         .toSorted(
           (a, b) =>

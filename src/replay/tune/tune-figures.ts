@@ -40,7 +40,8 @@ export function figuresOf(cases: readonly ComparedCase[]) {
     harmed: survivors.filter(({ ruled }) => ruled.liquidated).length,
     /** Accepted by the exchange, per hour that anything was open. */
     ordersPerHour: playedMs === 0 ? 0 : (sum(cases.map(({ ruled }) => ruled.orders)) * HOUR_MS) / playedMs,
-    /** Orders that closed something in quiet markets, per 1,000 days of a position. */
+    /** Days of a position in quiet markets, and orders that closed something there per 1,000 of them. */
+    quietDays: positionDays,
     falseActions:
       positionDays === 0 ? null : (1_000 * sum(quiet.map(({ ruled }) => ruled.closings))) / positionDays,
   };

@@ -3,6 +3,8 @@ import { firstPrice, type PriceSeries } from '../../simulator/prices/price-file.
 import { cutTo } from '../price-files.ts';
 import type { TunePrices } from './tune-case.ts';
 
+const DAY_MS = 86_400_000;
+
 /** A stretch of one or more markets at the same time. */
 export interface PriceWindow {
   readonly id: string;
@@ -31,8 +33,10 @@ interface Move {
 }
 
 const CALM_PACE = 'calm candles';
+/** Calm is at most twice the standard deviation of a market that moves by 5 % a day: 2.9 % in two hours. */
+const CALM_MOVE_PER_DAY = 0.1;
 
-/** The stretches of a file in which the first market moved most, and those in which it moved least. */
+/** The stretches of a file in which the first market moved most, and the calm ones, in which it moved least. */
 export function windowsOf(
   id: string,
   markets: readonly PricedMarket[],
@@ -44,7 +48,9 @@ export function windowsOf(
       .toSorted((a, b) => a.fromMs - b.fromMs)
       .flatMap(({ fromMs }) => windowAt(id, markets, fromMs, lengthMs) ?? []);
   const wild = windows(moves.toSorted((a, b) => b.size - a.size));
-  const calm = windows(moves.toSorted((a, b) => a.size - b.size));
+  const calmMove = CALM_MOVE_PER_DAY * Math.sqrt(lengthMs / DAY_MS);
+  // The calmest stretch of a file that is a crash and nothing else is the crash.
+  const calm = windows(moves.filter(({ size }) => size <= calmMove).toSorted((a, b) => a.size - b.size));
   return { wild, calm: calm.map((window) => Object.assign(window, { pace: CALM_PACE })) };
 }
 
@@ -100,8 +106,6 @@ export interface WalkChoice {
   /** Each is another walk. */
   readonly number: number;
 }
-
-const DAY_MS = 86_400_000;
 
 /** A time without news by the simulator's own walk. */
 export function walkWindow(
