@@ -32,7 +32,7 @@ import { AccountQuantities } from '../../core/quantities/account.ts';
 import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import { positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
-import { unseenPositions } from '../../core/rules/subjects.ts';
+import { showsEvery, unseenPositions } from '../../core/rules/subjects.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
 import { askingOf, askPeople, type JudgeScene, judgeApprovals } from './ask-people.ts';
@@ -96,7 +96,7 @@ export function actOn(decisions: Decisions): Acted {
   const positions = isNew || hasBegun ? observation.positions : undefined;
   const known = positions && viewsWhenNeeded(decisions, acting);
   const views = known ?? [];
-  const complete = positions?.list.complete === true;
+  const complete = positions !== undefined && showsEvery(positions.list, decisions.evaluation.state);
   const routed = routeRequests(routes, {
     active: acting,
     conclusive,

@@ -31,21 +31,24 @@ export class Falls {
   readonly #accounts = new Map<string, Seen>();
 
   /** Takes in a read that was sent at `sentMs`, monotonic; `market`: it was of this one alone. */
-  note(accountId: string, { records, complete }: PositionList, sentMs: number, market?: string): void {
+  note(accountId: string, list: PositionList, sentMs: number, market?: string): void {
+    const { records, complete, notOpenYet = [] } = list;
     const seen = this.#accounts.get(accountId) ?? NOTHING_SEEN;
     // Replies may overtake one another: a read that was sent earlier says nothing new.
     const newestMs =
       market === undefined ? Math.max(...seen.readMs.values()) : this.lastReadMs(accountId, market);
     if (sentMs < newestMs) return;
     const now = new Map(records.map((record) => [record.positionId, record]));
+    // What is set aside, or listed with nulls, is there.
+    const mayBeHidden = (positionId: string): boolean =>
+      !complete || notOpenYet.some((opening) => opening.positionId === positionId);
     const isMeant = (record: PositionRecord): boolean => market === undefined || record.market === market;
     const falls: Fall[] = [];
     const kept = new Map(seen.records);
     for (const [positionId, before] of seen.records) {
       if (!isMeant(before)) continue;
       const after = now.get(positionId);
-      // A record that was set aside is no fall.
-      if (after === undefined && !complete) continue;
+      if (after === undefined && mayBeHidden(positionId)) continue;
       kept.delete(positionId);
       if (isSmaller(after, before)) {
         falls.push({ positionId, market: before.market, atMs: sentMs, from: before.amount });

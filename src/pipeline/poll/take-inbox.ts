@@ -80,7 +80,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
     }
     // Begun for what is known: an order by hand is for now.
     if (!scene.complete && order.positionId === undefined) {
-      note('records of the list were not valid: begun for the others');
+      note('the list did not show every position: begun for those that it shows');
     }
     if (meant.length === 0) note(NOTHING_MEANT);
     if (!withdrawn.has(order.id)) operatorOrders.push(...meant.map((view) => laneOrderOf(order, view)));

@@ -38,6 +38,8 @@ function open(ordinal: number, { wasRestored = false } = {}) {
     pass: (ms: number) => (nowMs += ms),
     read: (sizes: Readonly<Record<string, string>>, complete = true) =>
       falls.note('desk', list(sizes, complete), nowMs),
+    readWithNulls: (sizes: Readonly<Record<string, string>>, positionId: string) =>
+      falls.note('desk', { ...list(sizes), notOpenYet: [{ positionId, market: 'ETH_PERP' }] }, nowMs),
   };
 }
 
@@ -72,6 +74,15 @@ test('a position that falls moves the turn on, a record that was set aside does 
   pass(TURN_MS);
   expect(turns.isTurn(BTC)).toBe(false);
   read({ BTC_PERP: '1' });
+  expect(turns.isTurn(BTC)).toBe(true);
+});
+
+test('a position that is listed with nulls has not fallen', () => {
+  const { turns, pass, read, readWithNulls } = open(1);
+  read({ BTC_PERP: '1', ETH_PERP: '5' });
+  turns.isTurn(BTC);
+  pass(TURN_MS);
+  readWithNulls({ BTC_PERP: '1' }, 'of ETH_PERP');
   expect(turns.isTurn(BTC)).toBe(true);
 });
 

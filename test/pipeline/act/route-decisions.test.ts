@@ -262,3 +262,74 @@ test('the same exchange account under two keys: one of them acts, the other is h
   const next = routeDecisions({ ...decisions, stored, sharedWith: 'desk-0' });
   expect(next.events.filter(({ kind }) => kind === 'sharedAccount')).toEqual([]);
 });
+
+const CALM: Scene = {
+  lanes: [],
+  positions: [...MARKETS],
+  complete: true,
+  conclusive: true,
+  canAct: true,
+  active: undefined,
+  requests: undefined,
+  limits: undefined,
+  routes: undefined,
+  inbox: undefined,
+  accountLane: undefined,
+};
+
+/** Decisions of an account rule on all positions, of which a list shows these; both have been seen before. */
+function accountRuleOver(shown: readonly (typeof MARKETS)[number][], documents: AccountDocuments = {}) {
+  const [whole, decisions] = [built(CALM), built({ ...CALM, positions: [...shown] })];
+  const atMs = NOW_MS;
+  const { positions } = decisions.observation;
+  const hidden = whole.observation.positions?.list.records.filter(
+    ({ market }) => !shown.includes(market as never),
+  );
+  const { positions: known } = whole.evaluation.state;
+  return {
+    ...decisions,
+    stored: { ...decisions.stored, documents },
+    evaluation: {
+      ...decisions.evaluation,
+      active: [asked(half, { subjectKind: 'account', subject: 'account', atMs })],
+      state: { ...decisions.evaluation.state, positions: known },
+    },
+    hidden: hidden?.map(({ positionId, market }) => ({ positionId, market })),
+    observation: { ...decisions.observation, positions: positions && { ...positions, isNew: true } },
+  };
+}
+
+test.each([
+  { what: 'nulls for', isListed: true },
+  { what: 'nothing of', isListed: false },
+])(
+  'an account rule that fires on a list with $what a position: it is reduced once it is shown',
+  ({ isListed }) => {
+    const { hidden, ...decisions } = accountRuleOver(['BTC_PERP']);
+    const { positions } = decisions.observation;
+    const listed = positions && {
+      ...positions,
+      list: { ...positions.list, ...(isListed && { notOpenYet: hidden }) },
+    };
+    const first = routeDecisions({
+      ...decisions,
+      observation: { ...decisions.observation, positions: listed } as Observation,
+    });
+    expect(
+      [...first.lanes].filter(([, lane]) => (lane?.intents.length ?? 0) > 0).map(([market]) => market),
+    ).toEqual(['BTC_PERP']);
+    const { hidden: none, ...later } = accountRuleOver([...MARKETS], first.documents);
+    expect(none).toEqual([]);
+    const second = routeDecisions(later);
+    expect(second.lanes.get('ETH_PERP')?.intents).toHaveLength(1);
+    expect(second.documents.routes?.partial).toBeUndefined();
+  },
+);
+
+test('an account rule that fires on an empty list waits for the positions that were there', () => {
+  const { hidden: _, ...decisions } = accountRuleOver([]);
+  const first = routeDecisions(decisions as never);
+  expect(Object.keys(first.documents.routes?.waiting ?? {})).toHaveLength(1);
+  const { hidden: __, ...later } = accountRuleOver([...MARKETS], first.documents);
+  expect([...routeDecisions(later).lanes.keys()].toSorted()).toEqual(['BTC_PERP', 'ETH_PERP']);
+});
