@@ -609,7 +609,7 @@ export const CASES: readonly AlertCase[] = [
     severity: 'warning',
     summary: 'Stored state was lost or rolled back: rolledBack',
     description:
-      '1 accounts began a new store epoch within 15 minutes because Redis was restarted, replaced or restored. Each market in use is cancelled and read before anything is placed there; pauses and silences may be gone.',
+      '1 accounts began a new store epoch within 15 minutes because Redis was restarted, replaced or restored. In each market in use what was sent before is waited out, and the market read, before anything is placed there; pauses and silences may be gone.',
   },
   {
     alert: 'BreakwaterQueueStuck',
