@@ -284,22 +284,27 @@ function pausesOf({ daemons, events = [] }: WorldSpec) {
         .filter((other) => other.kind === 'unpause' && other.account === account && other.atMs > atMs)
         .map((other) => other.atMs),
     );
-    // Said while no daemon ran, it is not in what one that is started during a loss has on its disk either.
-    const isUnheard = daemons.length === 1 && isOff(atMs);
+    // Said while a daemon did not run, it is not on that one's disk either when it is started during a loss.
+    const unaware = daemons.filter(({ name }) => isOff(name, atMs));
     const unknown = losses.filter(
-      ({ fromMs, toMs: foundMs }) =>
-        foundMs > atMs && (fromMs < atMs + LEARNT_MS || (isUnheard && isOff(fromMs))),
+      (loss) =>
+        loss.toMs > atMs &&
+        (loss.fromMs < atMs + LEARNT_MS ||
+          unaware.some(({ name }) => isOff(name, loss.fromMs) && !isOff(name, loss.toMs))),
     );
     return [{ account, fromMs: Math.max(atMs, ...unknown.map((loss) => loss.toMs)), toMs }];
   });
 }
 
-/** Whether a daemon that is the only one is stopped or killed at a time, and since before it. */
-function isOffOf(events: readonly TimedEvent[]): (atMs: number) => boolean {
+/** Whether a daemon is stopped or killed at a time, and since before it. */
+function isOffOf(events: readonly TimedEvent[]): (daemon: string, atMs: number) => boolean {
   const turns = events
-    .filter(({ kind }) => kind === 'stop' || kind === 'kill' || kind === 'start')
+    .flatMap((event) =>
+      event.kind === 'stop' || event.kind === 'kill' || event.kind === 'start' ? [event] : [],
+    )
     .toSorted((a, b) => a.atMs - b.atMs);
-  return (atMs) => (turns.findLast((turn) => turn.atMs < atMs)?.kind ?? 'start') !== 'start';
+  return (daemon, atMs) =>
+    (turns.findLast((turn) => turn.daemon === daemon && turn.atMs < atMs)?.kind ?? 'start') !== 'start';
 }
 
 function edgeOfStore(event: TimedEvent): Edge {
