@@ -4,7 +4,7 @@ import type { WebSettings } from '../config/web.ts';
 import type { Control } from '../core/controls/controls.ts';
 import { processTroubles } from '../core/lines/process-troubles.ts';
 import type { ControlDraft, ControlSelector, OperatorControls } from '../core/ports/operator-controls.ts';
-import { account } from '../web/api/account-schema.ts';
+import { account, rowsReply } from '../web/api/account-schema.ts';
 import { acknowledgedReply, liftedReply, overview, pause, silence } from '../web/api/schemas.ts';
 import { type Desk, type DeskReason, idsOf, knownAccount } from './operations.ts';
 import { type PlaceConfig, problem } from './place-config.ts';
@@ -67,9 +67,10 @@ export async function openDaemonDesk(
   };
   // Tokens go to what at least says that it is alive.
   if (!(await isAlive(base))) return undefined;
+  const accountIds = idsOf(found) ?? (await ask('rows', rowsReply)).rows.map(({ accountId }) => accountId);
   return {
     accounts: config?.accounts.map(knownAccount),
-    accountIds: idsOf(found),
+    accountIds,
     ...(fault === undefined ? {} : { fault }),
     through: { base, why },
     controls: controlsOver(ask),
@@ -79,8 +80,7 @@ export async function openDaemonDesk(
     records: async () => [],
     troubles: async () => processTroubles(await ask('overview', overview)),
     quietHours: async () => (await ask('overview', overview)).quietHours,
-    // Where it is not known here, the daemon says so.
-    wasWatched: async (accountId) => idsOf(found)?.includes(accountId) ?? true,
+    wasWatched: async (accountId) => accountIds.includes(accountId),
     reachesAll: async () => (await ask('overview', overview)).reachesAll,
     obedience: async () => TAKEN,
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
@@ -94,7 +94,9 @@ const HOW_TO_END =
 
 /** undefined, here and below: what the config says of the web server is not known. */
 function tokenCure(web: WebSettings | undefined): string {
-  return web?.controlToken === undefined
+  if (web === undefined)
+    return 'It takes web.token for reading and web.controlToken for changes, from its config: name that with --config.';
+  return web.controlToken === undefined
     ? 'It takes web.token for reading and web.controlToken for changes, and the config has no web.controlToken.'
     : 'It takes web.token for reading, web.controlToken for changes.';
 }

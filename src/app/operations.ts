@@ -29,7 +29,7 @@ import { createRedisState, type State } from '../state/state.ts';
 import { connectRedisOnce } from './connect-redis-once.ts';
 import { readSigns } from './daemon-signs.ts';
 import { countHeld } from './held-notices.ts';
-import { type PlaceConfig, problem, readConfig, readPlaceConfig } from './place-config.ts';
+import { type PlaceConfig, problem, readConfig, readForUrl, readPlaceConfig } from './place-config.ts';
 import { QuietSource } from './quiet-source.ts';
 import { prefixOf, redisTarget } from './redis-target.ts';
 
@@ -185,28 +185,29 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   };
 }
 
-/** Of a broken file that names none, it is not known which there are. */
-export function idsOf({ accountIds, fault }: PlaceConfig): readonly string[] | undefined {
-  return accountIds.length === 0 && fault !== undefined ? undefined : accountIds;
+/** Of a file that is broken and names none, or is not there, it is not known which there are. */
+export function idsOf({ accountIds, config }: PlaceConfig): readonly string[] | undefined {
+  return accountIds.length === 0 && config === undefined ? undefined : accountIds;
 }
 
 /**
- * The same for looking and holding back alone; where Redis does not answer, or a broken config does not say where it is,
- * by a daemon that runs here.
+ * The same for looking and holding back alone; where Redis does not answer, or no config says where it is, by a daemon that
+ * runs here. One that is named needs no config, but for its tokens.
  */
 export async function openDesk(place: OperationsPlace): Promise<Desk> {
   try {
     return await openOperations(place);
   } catch (error) {
     const { code } = error as { readonly code?: unknown };
-    const isLost = code === 'redis-unreachable';
-    const isNamed = code === 'config-refused' && place.daemonUrl !== undefined;
-    if (place.config === undefined || !(isLost || isNamed)) throw error;
+    const { config, daemonUrl: url, env } = place;
+    const isLost = code === 'redis-unreachable' && (config ?? url) !== undefined;
+    if (!isLost && (code !== 'config-refused' || url === undefined)) throw error;
     const { noDeskCure, openDaemonDesk } = await import('./daemon-desk.ts');
-    const found = readPlaceConfig(place.config, place.env, false);
-    const desk = await openDaemonDesk(found, { url: place.daemonUrl, why: isLost ? 'redis-lost' : 'config' });
+    const isEnough = config === undefined || url !== undefined;
+    const found = isEnough ? readForUrl(config, env) : readPlaceConfig(config, env, false);
+    const desk = await openDaemonDesk(found, { url, why: isLost ? 'redis-lost' : 'config' });
     if (desk !== undefined) return desk;
-    throw problem(code, (error as Error).message, noDeskCure(found.web, place.daemonUrl));
+    throw problem(code, (error as Error).message, noDeskCure(found.web, url));
   }
 }
 

@@ -40,6 +40,18 @@ export function readPlaceConfig(file: string, env: Env, needsRedis: boolean): Pl
   return { ...handles, fault: faultWords(handles, firstError(file, result.problems)) };
 }
 
+/** The same for a daemon that is named: a file that is not there, or cannot be read, only lacks its tokens. */
+export function readForUrl(file: string | undefined, env: Env): PlaceConfig {
+  if (file === undefined) return NO_FILE;
+  try {
+    return readPlaceConfig(file, env, false);
+  } catch (error) {
+    return { ...NO_FILE, fault: `${(error as Error).message}.` };
+  }
+}
+
+const NO_FILE: PlaceConfig = { accountIds: [], secrets: [] };
+
 function faultWords({ operators }: ConfigHandles, problem: string): string {
   const key = operators === undefined ? ', not even operators.key' : '';
   const end = problem.endsWith('?') ? '' : '.';

@@ -201,7 +201,7 @@ function judgeAccess(access: Access, openLevel: RedisFinding['level']): Verdict 
     const words = `whether Redis asks for a password could not be found out (${access.unknown})`;
     return { level: openLevel === 'ok' ? 'ok' : 'warning', words };
   }
-  const words = 'Redis asks for no password: whoever connects can change what the daemon keeps there';
+  const words = 'Redis asks for no password, so whoever connects can change what the daemon keeps there';
   if (openLevel === 'ok') return { level: 'ok', words: `${words}; the config allows it` };
   const cure = 'give it one (docs/deployment.md), or say insecure: [redis] on a private network';
   return { level: openLevel, words, cure };

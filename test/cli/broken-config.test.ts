@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { drift, move, ours, polls } from '../daemon/scene.ts';
 import { eventually, troubles } from '../daemon/world.ts';
+import { runCommandLine } from '../support/cli.ts';
 import { freePort } from '../support/redis.ts';
 import { sliceOf } from '../support/slice.ts';
 import { expectOk, FAR, type OperatorWorld, openOperatorWorld } from './operator.ts';
@@ -112,4 +113,26 @@ test('where not even the address of Redis can be read it is said how else, and b
   const byBoth = await world.cli(['pause', ...BY, '--redis', world.redisUrl, '--redis-prefix', world.prefix]);
   expect([byBoth.exitCode, byBoth.stdout]).toEqual([EXIT.ok, expect.stringContaining('Paused')]);
   expect((await world.cli(['status', ...url])).stdout).toContain('paused by ann');
+});
+
+test('a daemon that was named was not asked where no config is at hand, and the cure was to name it', async () => {
+  const port = await freePort();
+  const world = await openBroken((text) => text, `{ port: ${port} }`);
+  const url = ['--url', `http://127.0.0.1:${port}`];
+  const { env } = world;
+  for (const place of [
+    ['--config', `${world.configFile}.gone`],
+    ['--redis', 'redis://127.0.0.1:1'],
+  ]) {
+    const asked = await runCommandLine(['status', ...place, ...url], { env });
+    expect([place, asked.exitCode, asked.stdout]).toEqual([place, EXIT.ok, expect.stringContaining('long')]);
+    expect(asked.stderr).toContain('is asked');
+    const refused = await runCommandLine(['pause', ...BY, ...place, ...url], { env });
+    expect([refused.exitCode, refused.stderr]).toEqual([EXIT.failed, expect.stringContaining('--config')]);
+  }
+  const nowhere = await runCommandLine(['status', '--redis', 'redis://127.0.0.1:1'], { env });
+  expect([nowhere.exitCode, nowhere.stderr]).toEqual([
+    EXIT.failed,
+    expect.stringContaining('cannot be used'),
+  ]);
 });

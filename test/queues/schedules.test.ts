@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
+import { createRedactor } from '../../src/core/redaction/redactor.ts';
 import { bucketsOf, schedulerId } from '../../src/queues/names.ts';
 import { pollJobSchema } from '../../src/queues/payloads.ts';
 import { examineRedis } from '../../src/queues/redis-sanity.ts';
@@ -206,5 +207,11 @@ test.runIf(hasRedisServer())(
     await redis.config('SET', 'appendonly', 'yes');
     await redis.config('SET', 'hz', '100');
     expect(await examineRedis(redis, 'ok')).toMatchObject({ errors: [], warnings: [] });
+    const open = await examineRedis(redis, 'warning');
+    const redactor = createRedactor();
+    expect(
+      open.warnings.map((words) => redactor.text(words)),
+      'in the log',
+    ).toEqual([expect.stringMatching(/^Redis asks for no password, so whoever connects/)]);
   },
 );
