@@ -66,10 +66,10 @@ function quietTable(rows: readonly TuneRow[]): OutcomeTable {
     const { falseActions = null, quietDays = 0 } = paces[key] ?? quiet[key] ?? {};
     return falseActions === null ? '' : `${falseActions.toFixed(1)} (${quietDays.toFixed(0)} d)`;
   };
-  const keys = sorted(rows.flatMap(({ paces }) => Object.keys(paces))).flatMap((pace) => [
-    pace,
-    ...sorted(rows.flatMap(({ quiet }) => Object.keys(quiet))).filter((key) => key.endsWith(`, ${pace}`)),
-  ]);
+  const booksAt = sorted(rows.flatMap(({ quiet }) => Object.keys(quiet)));
+  const keys = sorted(rows.flatMap(({ paces }) => Object.keys(paces))).flatMap((pace) =>
+    [pace].concat(booksAt.filter((key) => key.endsWith(`, ${pace}`))),
+  );
   return {
     columns: [...texts('MARKET'), ...figures(...rows.map(({ name }) => name))],
     rows: keys.map((key) => [key].concat(rows.map((row) => cell(row, key)))),

@@ -328,7 +328,7 @@ test.each([
 
 test('an account rule that fires on an empty list waits for the positions that were there', () => {
   const { hidden: _, ...decisions } = accountRuleOver([]);
-  const first = routeDecisions(decisions as never);
+  const first = routeDecisions(decisions);
   expect(Object.keys(first.documents.routes?.waiting ?? {})).toHaveLength(1);
   const { hidden: __, ...later } = accountRuleOver([...MARKETS], first.documents);
   expect([...routeDecisions(later).lanes.keys()].toSorted()).toEqual(['BTC_PERP', 'ETH_PERP']);
