@@ -11,7 +11,7 @@ import { searchFront } from '../../src/replay/tune/search.ts';
 import { PATH_MODELS } from '../../src/simulator/prices/price-path.ts';
 import { CANDLES } from '../calibration/files.ts';
 import { crashPrices, type Part } from './files.ts';
-import { booksNamed, COARSE_SPACE, SHIPPED, setPlan } from './plan.ts';
+import { booksNamed, COARSE_SPACE, SHIPPED, setPlan, WALKS } from './plan.ts';
 import { PAGE, PICTURE, pictureFile, recordLines, tableLines } from './render.ts';
 
 const HELP = `Measures sets of rules over standard books (2x to 20x; long, short, hedged, portfolio) and real crashes.
@@ -26,7 +26,8 @@ const HELP = `Measures sets of rules over standard books (2x to 20x; long, short
   --models NAMES   ways through a candle (default ${PATH_MODELS.join(',')})
   --wild N         stretches of each crash, those with the largest moves (default 3)
   --calm N         calm stretches of each crash (default 1)
-  --walks N        quiet stretches of 2 h by the simulator's walk, at each of 1, 2.5 and 5 % a day (default 60)
+  --walks N        quiet stretches of 2 h by the simulator's walk, at each volatility (default 60)
+  --daily LIST     volatilities of the walks, in percent a day (default ${WALKS.map((daily) => daily * 100).join(',')})
   --length TIME    of a stretch (default 2h)
   --latency TIME   each way (default 100ms)
   --depth FACTOR   multiplies the order books (default 1)
@@ -52,6 +53,7 @@ const { values } = parseArgs({
     wild: { type: 'string', default: '3' },
     calm: { type: 'string', default: '1' },
     walks: { type: 'string', default: '60' },
+    daily: { type: 'string', default: WALKS.map((daily) => daily * 100).join(',') },
     length: { type: 'string', default: '2h' },
     latency: { type: 'string', default: '100ms' },
     depth: { type: 'string', default: '1' },
@@ -79,7 +81,13 @@ function timeOf(option: 'length' | 'latency' | 'budget'): number {
   throw new OptionError(`--${option}: expected a duration such as 2h, got '${values[option]}'`);
 }
 
-function listOf(option: 'books' | 'models'): readonly string[] {
+function dailyAsked(): readonly number[] {
+  const asked = listOf('daily').map((text) => Number(text) / 100);
+  if (asked.every((daily) => daily > 0)) return asked;
+  throw new OptionError(`--daily: expected percents such as 1,2.5, got '${values.daily}'`);
+}
+
+function listOf(option: 'books' | 'models' | 'daily'): readonly string[] {
   return values[option]
     .split(',')
     .map((word) => word.trim())
@@ -113,6 +121,7 @@ function planAsked() {
     calm: countOf('calm'),
     lengthMs: timeOf('length'),
     walks: countOf('walks'),
+    dailyVolatilities: dailyAsked(),
     latency: timeOf('latency'),
     depth: values.depth,
     kept: SHIPPED,

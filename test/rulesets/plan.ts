@@ -17,7 +17,7 @@ const TERMS = {
 } as const;
 
 /** A day of the quietest, of usual, and of lively trading: standard deviation of the price by the day. */
-const WALKS = [0.01, 0.025, 0.05] as const;
+export const WALKS = [0.01, 0.025, 0.05] as const;
 const WALK_MS = 2 * 3_600_000;
 const WALK_STARTS = [
   { market: 'BTC_PERP', start: '60000' },
@@ -67,8 +67,9 @@ export interface SetChoice {
   readonly wild: number;
   readonly calm: number;
   readonly lengthMs: number;
-  /** Quiet stretches of two hours by the simulator's walk, for each of three volatilities. */
+  /** Quiet stretches of two hours by the simulator's walk, for each volatility. */
   readonly walks: number;
+  readonly dailyVolatilities: readonly number[];
   readonly latency: LatencySpec;
   readonly depth?: string;
   /** Sets that are there in every round, besides the anchors. */
@@ -87,7 +88,9 @@ export function setPlan(choice: SetChoice): TunePlan {
     ({ id, markets }) => windowsOf(id, markets, { lengthMs, count: choice.calm }).calm,
   );
   const walks = Array.from({ length: choice.walks }, (_, number) =>
-    WALKS.map((dailyVolatility) => walkWindow(WALK_STARTS, { dailyVolatility, durationMs: WALK_MS, number })),
+    choice.dailyVolatilities.map((dailyVolatility) =>
+      walkWindow(WALK_STARTS, { dailyVolatility, durationMs: WALK_MS, number }),
+    ),
   ).flat();
   const cases = tuneCases({
     wild,

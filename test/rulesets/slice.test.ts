@@ -28,6 +28,7 @@ test.skipIf(CRASHES.length === 0)(
       calm: 0,
       lengthMs: 2 * 3_600_000,
       walks: 0,
+      dailyVolatilities: [],
       latency: 100,
       depth: '1',
       kept: SHIPPED,
