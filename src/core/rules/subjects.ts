@@ -1,6 +1,5 @@
 import type { SubjectOf } from '../fields/field-cache.ts';
 import type { CreditLineSubject, PositionSubject } from '../fields/field-values.ts';
-import type { PositionList } from '../ports/exchange.ts';
 import type { AccountQuantities } from '../quantities/account.ts';
 import { known, type Quantity, type UnknownReason, unknown } from '../quantities/quantity.ts';
 import { type Motion, motionOf } from '../risk/forecast.ts';
@@ -91,11 +90,6 @@ export function unseenPositions(
 ): readonly PositionMemory[] {
   const seen = new Set(list.positions.map(({ positionId }) => positionId));
   return positions.filter(({ positionId }) => !seen.has(positionId));
-}
-
-/** Whether a list shows every position that is open, as far as is known. One that is listed with nulls is not shown. */
-export function showsEvery({ complete, records }: PositionList, memory: Pick<Memory, 'positions'>): boolean {
-  return complete && unseenPositions({ positions: records }, memory).length === 0;
 }
 
 function creditLineSubjects(account: AccountQuantities, memory: Memory): SubjectList<'creditLine'> {

@@ -26,13 +26,14 @@ import { observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { NO_ROUTES, type RouteInputs, routeRequests } from '../../core/lanes/route-requests.ts';
+import type { PositionList } from '../../core/ports/exchange.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { AccountCommit, AccountDocuments, StoredAccount } from '../../core/ports/state-store.ts';
 import { AccountQuantities } from '../../core/quantities/account.ts';
 import { unconfirmedZeros } from '../../core/rules/balances.ts';
 import { positionViews } from '../../core/rules/evaluate.ts';
 import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
-import { showsEvery, unseenPositions } from '../../core/rules/subjects.ts';
+import { unseenPositions } from '../../core/rules/subjects.ts';
 import type { Observation } from '../poll/observe-account.ts';
 import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
 import { askingOf, askPeople, type JudgeScene, judgeApprovals } from './ask-people.ts';
@@ -96,7 +97,8 @@ export function actOn(decisions: Decisions): Acted {
   const positions = isNew || hasBegun ? observation.positions : undefined;
   const known = positions && viewsWhenNeeded(decisions, acting);
   const views = known ?? [];
-  const complete = positions !== undefined && showsEvery(positions.list, decisions.evaluation.state);
+  const hidden = positions === undefined ? [] : hiddenBy(positions.list, decisions);
+  const complete = positions?.list.complete === true && hidden.length === 0;
   const routed = routeRequests(routes, {
     active: acting,
     conclusive,
@@ -107,9 +109,10 @@ export function actOn(decisions: Decisions): Acted {
     nowMs: moment.nowMs,
     plan: planner(decisions),
   });
+  const closedByUs = new Set(decisions.snapshot.closedByUs);
   const inbox = takeInbox(documents.inbox, {
     positions: isNew ? views : undefined,
-    complete,
+    complete: positions?.list.complete === true && hidden.every((positionId) => closedByUs.has(positionId)),
     markets: [...stored.lanes.keys()],
     nowMs: moment.nowMs,
     faultOf: account.orderFault,
@@ -162,6 +165,11 @@ export function actOn(decisions: Decisions): Acted {
     asked: questions?.asked ?? [],
     settled: judged?.settled ?? [],
   };
+}
+
+/** Positions that are open as far as is known and that a list does not show, or lists with nulls. */
+function hiddenBy({ records }: PositionList, { evaluation }: Decisions): readonly string[] {
+  return unseenPositions({ positions: records }, evaluation.state).map(({ positionId }) => positionId);
 }
 
 function changedApprovals(

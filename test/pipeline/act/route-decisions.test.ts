@@ -333,3 +333,15 @@ test('an account rule that fires on an empty list waits for the positions that w
   const { hidden: __, ...later } = accountRuleOver([...MARKETS], first.documents);
   expect([...routeDecisions(later).lanes.keys()].toSorted()).toEqual(['BTC_PERP', 'ETH_PERP']);
 });
+
+test.each([
+  { what: 'that nothing explains', isByOurs: false, waits: 1 },
+  { what: 'once orders of ours have closed all', isByOurs: true, waits: 0 },
+])('an order by hand and an empty list $what: $waits wait', ({ isByOurs, waits }) => {
+  const { hidden = [], ...decisions } = accountRuleOver([], { inbox: { version: 1, orders: [order] } });
+  const { snapshot } = decisions;
+  const closedByUs = isByOurs ? hidden.map(({ positionId }) => positionId) : [];
+  const calm = { ...decisions, evaluation: { ...decisions.evaluation, active: [] } };
+  const { documents } = routeDecisions({ ...calm, snapshot: { ...snapshot, closedByUs } });
+  expect((documents.inbox ?? { orders: [order] }).orders).toHaveLength(waits);
+});
