@@ -248,6 +248,40 @@ test('an export can be checked by itself; any changed, dropped or swapped line i
   expect(await readFile(out, 'utf8')).toBe(lines.map((line) => `${line}\n`).join(''));
 });
 
+test('`verify --file` ignored --head and --account: a head is looked for in the file', async () => {
+  const world = await openOperatorWorld();
+  await fill(world, 3);
+  const out = fileIn(world, 'export.txt');
+  const exported = json(await world.cli(['audit', 'export', ...LONG, '--from', '2', '--out', out, '--json']));
+  const hash = String(exported['headHash']);
+  const verify = (...args: string[]) => world.cli(['audit', 'verify', '--file', out, ...args]);
+  expectOk(await verify('--head', `4:${hash}`));
+  const another = await verify('--head', `4:${'0'.repeat(64)}`);
+  expect(another.exitCode).toBe(EXIT.failed);
+  expect(another.stdout).toMatch(/BROKEN at record 4 \(head\): it is not the one that was written down/);
+  for (const seq of [1, 5]) {
+    const outside = await verify('--head', `${seq}:${hash}`);
+    expect(outside.exitCode).toBe(EXIT.failed);
+    expect(outside.stdout).toContain('it was written down, and the file has 2 to 4 of its chain');
+  }
+  const two = await verify('--file', out, '--head', `4:${hash}`);
+  expect([two.exitCode, two.stderr]).toEqual([EXIT.usage, expect.stringContaining('--head is of one file')]);
+  const both = await verify(...LONG);
+  expect([both.exitCode, both.stderr]).toEqual([
+    EXIT.usage,
+    expect.stringContaining('--account is of stored chains, --file of exports'),
+  ]);
+});
+
+test('`export --from 5 --to 2` ended with 0 and "No records"', async () => {
+  const world = await openOperatorWorld();
+  const run = await world.cli(['audit', 'export', ...LONG, '--from', '5', '--to', '2']);
+  expect([run.exitCode, run.stderr]).toEqual([
+    EXIT.usage,
+    expect.stringContaining('--to: expected a record not before --from.'),
+  ]);
+});
+
 test('prune writes out what it takes away and leaves a checkpoint that the chain is whole with', async () => {
   const world = await openOperatorWorld();
   await fill(world, 9);

@@ -36,6 +36,8 @@ export function registerExport(audit: Command, io: CliIo): void {
     if (flags.out === undefined && flags.json === true) {
       throw new UsageError('the lines of an export are not JSON.', 'Add --out FILE, or leave out --json.');
     }
+    const { from = 1, to = from } = flags;
+    if (to < from) throw new UsageError('--to: expected a record not before --from.');
     await withOperations(io, flags, async (operations) => {
       await requireAccount(operations, flags.account);
       const file = flags.out === undefined ? undefined : new LineFile(flags.out);

@@ -35,7 +35,7 @@ export function registerVerify(audit: Command, io: CliIo): void {
     .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
     .option(
       '--head <seq:hash>',
-      'of one account: a head from the log (auditHead) or a daily digest, which has to be in its chain',
+      'of one account or file: a head from the log (auditHead) or a daily digest, which has to be in its chain',
       headOf,
     )
     .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty)
@@ -52,12 +52,20 @@ export function registerVerify(audit: Command, io: CliIo): void {
       'Breakwater may differ without anybody having changed them.\n',
   );
   command.action(async (flags: VerifyFlags) => {
-    if (flags.head !== undefined && flags.account?.length !== 1) {
-      throw new UsageError('--head is of one account.', 'Add --account ID.');
-    }
+    requireOneOfHead(flags);
     if (flags.file !== undefined) await verifyFiles(io, flags.file, flags);
     else await verifyChains(io, flags);
   });
+}
+
+/** @throws UsageError for what would say nothing of what is checked */
+function requireOneOfHead({ account, file, head }: VerifyFlags): void {
+  if (file !== undefined && account !== undefined) {
+    throw new UsageError('--account is of stored chains, --file of exports.', 'Leave out one of the two.');
+  }
+  if (head === undefined || (file ?? account)?.length === 1) return;
+  if (file === undefined) throw new UsageError('--head is of one account.', 'Add --account ID.');
+  throw new UsageError('--head is of one file.', 'Name the file that has this record alone.');
 }
 
 function headOf(text: string): ChainHead {
@@ -92,7 +100,7 @@ async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFla
   const { operatorTrustOf, recomputeFile, verifyAuditFile } = await import('../../app.ts');
   const trust = await operatorTrustOf(flags.config, io.env);
   for (const file of files) {
-    const verdict = await verifyAuditFile(linesOf(file), { trust });
+    const verdict = await verifyAuditFile(linesOf(file), { trust, head: flags.head });
     await report(io, flags, { of: file, verdict, recompute: (how) => recomputeFile(linesOf(file), how) });
   }
 }
