@@ -199,6 +199,10 @@ test('asks first: a no, and nobody there to answer, order nothing', async () => 
   const stopped = await world.cli(args, { tty: true, input: '\u0003' });
   expect(stopped.exitCode).toBe(EXIT.interrupted);
   expect(stopped.stderr).toMatch(/stopped by Ctrl-C: nothing was ordered/);
+  // Ctrl-D as well: it said "Aborted with Ctrl+D".
+  const ended = await world.cli(args, { tty: true, input: '\u0004' });
+  expect(ended.exitCode).toBe(EXIT.failed);
+  expect(ended.stderr).toMatch(/not confirmed: nothing was ordered/);
   expect(await inbox(world, 'long')).toEqual([]);
   const yes = await world.cli(args, { tty: true, input: 'y\n' });
   expectEnd(yes, EXIT.held);
