@@ -156,7 +156,11 @@ async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
       if (flags.json === true)
         printJson(io, { accountId: account, file: result.pruned === 0 ? null : out, ...result });
       else if (result.pruned === 0) printLine(io, 'There was nothing to prune.');
-      else printLine(io, `Pruned ${result.pruned} records, up to ${result.lastNumber}, into ${out}.`);
+      else
+        printLine(
+          io,
+          `Pruned ${result.pruned} records of all chains of ${account}, up to number ${result.lastNumber}, into ${out}.`,
+        );
     } finally {
       await file.close();
     }
