@@ -91,7 +91,7 @@ export async function confirm(io: CliIo, question: string, undone: string): Prom
     });
     // The end of the input (Ctrl-D) answers nothing, and `question` would wait for ever.
     const ended = once(prompt, 'close').then(() => '');
-    const asked = prompt.question(`${question} [y/N] `, { signal: io.signal });
+    const asked = prompt.question(`${question} [y/N] `, { signal: io.signal }).catch(noneAt(io.signal));
     const answer = await Promise.race([asked, ended, stopped]);
     if (/^y(es)?$/i.test(answer.trim())) return;
     io.signal.throwIfAborted();
@@ -99,4 +99,12 @@ export async function confirm(io: CliIo, question: string, undone: string): Prom
   } finally {
     prompt.close();
   }
+}
+
+/** Ctrl-D at a terminal is a key, which rejects the question as an abort does. */
+function noneAt(signal: AbortSignal): (error: Error) => string {
+  return (error) => {
+    if (error.name !== 'AbortError' || signal.aborted) throw error;
+    return '';
+  };
 }

@@ -47,10 +47,11 @@ export function registerReduce(program: Command, io: CliIo): void {
   });
   command.action(async (flags: Flags) => {
     if (flags.withdraw !== undefined) {
-      if (flags.position !== undefined || targetsOf(flags).length > 0) {
+      const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
+      if (NOT_WITHDRAWING.some(isGiven) || targetsOf(flags).length > 0) {
         throw new UsageError(
           '--withdraw takes an order back and orders nothing.',
-          'Leave out the other options.',
+          'Leave out --position, how far to reduce, --slippage, --within and --key.',
         );
       }
       await withdrawByHand(io, flags, flags.withdraw);
@@ -61,6 +62,9 @@ export function registerReduce(program: Command, io: CliIo): void {
     await orderByHand(io, flags, { positionId: position, target: targetOf(flags), flatten: false });
   });
 }
+
+/** Of an order that is made, besides how far it goes. */
+const NOT_WITHDRAWING: readonly string[] = ['position', 'slippage', 'within', 'key'];
 
 function refuseMarket(): never {
   throw new UsageError(

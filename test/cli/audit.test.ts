@@ -13,8 +13,9 @@ import type { DecimalString } from '../../src/core/quantities/decimal.ts';
 import { bucketKeys } from '../../src/state/account/keys.ts';
 import { polls } from '../daemon/scene.ts';
 import { eventually } from '../daemon/world.ts';
+import { lane } from '../state/support/place.ts';
 import { ctrlC } from '../support/cli.ts';
-import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld } from './operator.ts';
+import { expectOk, json, jsonLines, type OperatorWorld, openOperatorWorld, stored } from './operator.ts';
 
 const WHY = ['--reason', 'test', '--author', 'ann'];
 const LONG = ['--account', 'long'];
@@ -127,6 +128,12 @@ test('verify judges every decision once more, and says which record is not what 
     },
   });
   expect((await world.cli(['audit', 'verify', ...LONG, '--decisions', '0'])).exitCode).toBe(EXIT.ok);
+  // A number in its chain is none that `audit show` takes.
+  const doubtful = fileIn(world, 'forged.audit');
+  expectOk(await world.cli(['audit', 'export', ...LONG, '--out', doubtful]));
+  const ofFile = (await world.cli(['audit', 'verify', '--file', doubtful])).stdout;
+  expect(ofFile).toMatch(/record \d+ of its chain: its transitions are not what its inputs give$/m);
+  expect(ofFile).not.toContain('audit show');
   // Of a longer trail the last is always among those that are judged.
   const last = await world.cli(['audit', 'verify', ...LONG, '--decisions', '1']);
   expect(last.stdout).toContain(forgedIs);
@@ -213,7 +220,7 @@ test('verify passes whole chains, and names the first record that was changed', 
   expect(broken.exitCode).toBe(EXIT.failed);
   expect(json(broken)).toMatchObject({ of: 'long', kind: 'broken', seq: 4, why: 'gap' });
   expect((await world.cli(['audit', 'verify', ...LONG])).stdout).toMatch(
-    /^long: BROKEN at record 4 \(gap\): it is missing\n/,
+    /^long: BROKEN at record 4 of its chain \(gap\): it is missing\n/,
   );
 });
 
@@ -248,6 +255,42 @@ test('an export can be checked by itself; any changed, dropped or swapped line i
   expect(await readFile(out, 'utf8')).toBe(lines.map((line) => `${line}\n`).join(''));
 });
 
+test('`verify --file` ignored --head and --account: a head is looked for in the file', async () => {
+  const world = await openOperatorWorld();
+  await fill(world, 3);
+  const out = fileIn(world, 'export.txt');
+  const exported = json(await world.cli(['audit', 'export', ...LONG, '--from', '2', '--out', out, '--json']));
+  const hash = String(exported['headHash']);
+  const verify = (...args: string[]) => world.cli(['audit', 'verify', '--file', out, ...args]);
+  expectOk(await verify('--head', `4:${hash}`));
+  const another = await verify('--head', `4:${'0'.repeat(64)}`);
+  expect(another.exitCode).toBe(EXIT.failed);
+  expect(another.stdout).toMatch(
+    /BROKEN at record 4 of its chain \(head\): it is not the one that was written down/,
+  );
+  for (const seq of [1, 5]) {
+    const outside = await verify('--head', `${seq}:${hash}`);
+    expect(outside.exitCode).toBe(EXIT.failed);
+    expect(outside.stdout).toContain('it was written down, and the file has 2 to 4 of its chain');
+  }
+  const two = await verify('--file', out, '--head', `4:${hash}`);
+  expect([two.exitCode, two.stderr]).toEqual([EXIT.usage, expect.stringContaining('--head is of one file')]);
+  const both = await verify(...LONG);
+  expect([both.exitCode, both.stderr]).toEqual([
+    EXIT.usage,
+    expect.stringContaining('--account is of stored chains, --file of exports'),
+  ]);
+});
+
+test('`export --from 5 --to 2` ended with 0 and "No records"', async () => {
+  const world = await openOperatorWorld();
+  const run = await world.cli(['audit', 'export', ...LONG, '--from', '5', '--to', '2']);
+  expect([run.exitCode, run.stderr]).toEqual([
+    EXIT.usage,
+    expect.stringContaining('--to: expected a record not before --from.'),
+  ]);
+});
+
 test('prune writes out what it takes away and leaves a checkpoint that the chain is whole with', async () => {
   const world = await openOperatorWorld();
   await fill(world, 9);
@@ -271,7 +314,9 @@ test('prune writes out what it takes away and leaves a checkpoint that the chain
     .digest('hex');
   expect(digest).toBe(json(run)['exportSha256']);
   const verdict = await world.cli(['audit', 'verify', ...LONG]);
-  expect(verdict.stdout).toMatch(/^long: intact, records 7 to 11, pruned up to 6 by checkpoint, ends with/);
+  expect(verdict.stdout).toMatch(
+    /^long: intact, records 7 to 11 of its chain, pruned up to 6 by checkpoint, ends with/,
+  );
   expect((await world.cli(['audit', 'verify', '--file', out])).stdout).toMatch(/intact, records 1 to 6/);
   const nothing = await world.cli([
     ...args.map((arg) => (arg === out ? fileIn(world, 'none.txt') : arg)),
@@ -285,4 +330,43 @@ test('prune writes out what it takes away and leaves a checkpoint that the chain
   const failed = await world.cli(['audit', 'prune', ...LONG, '--keep', '1', '--out', out, ...WHY, '--yes']);
   expect(failed).toMatchObject({ exitCode: EXIT.failed });
   expect(await world.state.audit.tail('long', 100)).toHaveLength(5);
+});
+
+test('numbers of all records and those of one chain passed for each other', async () => {
+  const world = await openOperatorWorld();
+  const { state } = world;
+  await fill(world, 1);
+  const { account: base } = await stored(state, 'long');
+  const event = {
+    kind: 'doubt',
+    accountId: 'long',
+    market: 'BTC_PERP',
+    atMs: 1,
+    reason: 'test',
+    words: 'of a lane',
+    alarm: false,
+  } as const;
+  const lanes = new Map([['BTC_PERP', lane(base, 'BTC_PERP', 1)]]);
+  await state.store.commit([{ base, lanes, audit: [{ kind: 'action', event }] }]);
+  const prune = [
+    'audit',
+    'prune',
+    ...LONG,
+    '--keep',
+    '0',
+    '--out',
+    fileIn(world, 'all.txt'),
+    ...WHY,
+    '--yes',
+  ];
+  expect((await world.cli(prune)).stdout).toMatch(
+    /^Pruned 3 records of all chains of long, up to number 3, into /,
+  );
+  expect((await world.cli(['audit', 'tail', ...LONG])).stdout).toContain(
+    'checkpoint: everything up to 2 of its chain was taken away',
+  );
+  const verdict = await world.cli(['audit', 'verify', ...LONG]);
+  expect(verdict.stdout).toMatch(/intact, records 3 to \d of its chain, pruned up to 2 by checkpoint/);
+  // It was "BTC_PERP 0 to 1".
+  expect(verdict.stdout).toContain('chains of lanes: BTC_PERP none left, ends with 1');
 });

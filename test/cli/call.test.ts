@@ -270,8 +270,9 @@ rules:
       expect(await client.keys(`${redis.prefix.replace(':', '-')}a*nonce*`)).not.toEqual([]);
       client.disconnect();
       const unknown = await call(['positions', '--account', 'desk-2', '--config', file], { env });
+      // It ended with 1, and all other commands with 2.
       expect([unknown.exitCode, unknown.stderr]).toEqual([
-        EXIT.failed,
+        EXIT.usage,
         expect.stringMatching(/the config has no account "desk-2"\. Did you mean desk-1/),
       ]);
       const keyless = await call(['positions', ...args], { env: { DESK_KEY: apiKey } });

@@ -199,6 +199,10 @@ test('asks first: a no, and nobody there to answer, order nothing', async () => 
   const stopped = await world.cli(args, { tty: true, input: '\u0003' });
   expect(stopped.exitCode).toBe(EXIT.interrupted);
   expect(stopped.stderr).toMatch(/stopped by Ctrl-C: nothing was ordered/);
+  // Ctrl-D as well: it said "Aborted with Ctrl+D".
+  const ended = await world.cli(args, { tty: true, input: '\u0004' });
+  expect(ended.exitCode).toBe(EXIT.failed);
+  expect(ended.stderr).toMatch(/not confirmed: nothing was ordered/);
   expect(await inbox(world, 'long')).toEqual([]);
   const yes = await world.cli(args, { tty: true, input: 'y\n' });
   expectEnd(yes, EXIT.held);
@@ -222,6 +226,9 @@ test.each([
     /there is no account "nobody"/,
   ],
   [['reduce', '--account', 'long', '--withdraw', 'abc', '--by', '50%', ...BY], /takes an order back/],
+  [['reduce', '--account', 'long', '--withdraw', 'abc', '--key', 'k', ...BY], /Leave out .* --key\./],
+  [['reduce', '--account', 'long', '--withdraw', 'abc', '--slippage', '1%', ...BY], /takes an order back/],
+  [['reduce', '--account', 'long', '--withdraw', 'abc', '--within', '5m', ...BY], /takes an order back/],
   [['flatten', '--account', 'long', '--slippage', '60%', ...BY], /Expected a ratio/],
   [['flatten', ...BY], /--account/],
 ])('%j is refused and orders nothing', async (args, message) => {
@@ -363,6 +370,33 @@ test('an order that is withdrawn before it has begun never begins; one that has 
     () => troubles(world.events),
   );
   expect(sizeOf(world.simulator, 'long')).toBe(0.5);
+});
+
+test('`reduce --withdraw` said "Withdrawn" with 0 of an order that never was, and of one that was over', async () => {
+  const world = await openOperatorWorld();
+  const withdraw = (id: string) =>
+    world.cli(['reduce', '--account', 'long', '--withdraw', id, ...BY, '--yes']);
+  // Without a daemon nobody knows whether one has it: what is said is kept for it.
+  const noted = await withdraw('nothere');
+  expectEnd(noted, EXIT.held);
+  expect(noted.stdout).toMatch(
+    /^Noted: nothere cannot be seen here\. A daemon that has it withdraws it with the next poll .*no daemon runs/,
+  );
+  expect(await inbox(world, 'long')).toMatchObject([{ kind: 'withdraw', orderId: 'nothere' }]);
+  await world.start();
+  await polls(world, 'long');
+  const before = await submitted(world, 'long');
+  const never = await withdraw('abc');
+  expect([never.exitCode, never.stdout]).toEqual([EXIT.failed, '']);
+  expect(never.stderr).toMatch(/no such order is open: .* no order abc, .*No order by hand is open there\./);
+  const flatten = ['flatten', '--account', 'long', ...BY, '--yes', '--json'];
+  const { id } = json(await world.cli(flatten))['order'] as { id: string };
+  expect((await withdraw('abc')).stderr).toContain(`Open there: ${id}.`);
+  expect((await withdraw(id)).stdout).toBe(`Withdrawn: ${id}.\n`);
+  const over = await withdraw(id);
+  expect([over.exitCode, over.stdout]).toEqual([EXIT.failed, '']);
+  expect(over.stderr).toContain('or it is over; nothing was withdrawn. No order by hand is open there.');
+  expect(await submitted(world, 'long')).toBe(before + 2);
 });
 
 test('`flatten` said "Ordered" with 0 to a daemon that was started before operators.key and refused it', async () => {

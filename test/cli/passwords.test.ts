@@ -105,3 +105,21 @@ test('a variable and a file serve instead, and what is wrong with them is said w
     expect(run.stderr).not.toContain('sesame');
   }
 });
+
+test('a variable that is not set, and one or a file that is empty, were called "another text"', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-cli-'));
+  closeAfterTest(() => rm(folder, { recursive: true }));
+  const file = path.join(folder, 'redis-url');
+  await writeFile(file, '\n');
+  for (const [redis, words] of [
+    ['env:NOT_THERE', 'in the variable NOT_THERE, which is not set.'],
+    ['env:__proto__', 'in the variable __proto__, which is not set.'],
+    ['env:EMPTY', 'in the variable EMPTY, which is empty.'],
+    [`file:${file}`, 'in its file, which is empty.'],
+    ['env:OTHER', 'in the variable OTHER, got another text.'],
+  ] as const) {
+    const run = await runCommandLine(['status', '--redis', redis], { env: { EMPTY: ' ', OTHER: 'sesame' } });
+    expect([run.exitCode, run.stderr]).toEqual([EXIT.usage, expect.stringContaining(words)]);
+    expect(run.stderr).not.toContain('sesame');
+  }
+});

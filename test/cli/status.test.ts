@@ -139,6 +139,14 @@ test('an account whose stored state is of a newer program is named, and the exit
   expect(run.stdout).toMatch(/its state is left alone: /);
 });
 
+test('an account that is named twice was counted twice', async () => {
+  const world = await openOperatorWorld();
+  const twice = ['--account', 'long', '--account', 'long'];
+  const report = json(await world.cli(['status', ...twice, '--json']));
+  expect(report['accounts']).toMatchObject([{ accountId: 'long' }]);
+  expect((await world.cli(['report', ...twice])).stdout).toBe('long: Breakwater closed nothing.\n');
+});
+
 test('without a config the accounts have to be named', async () => {
   const world = await openOperatorWorld();
   const place = ['--redis', world.redisUrl, '--redis-prefix', world.prefix];

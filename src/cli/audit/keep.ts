@@ -36,6 +36,8 @@ export function registerExport(audit: Command, io: CliIo): void {
     if (flags.out === undefined && flags.json === true) {
       throw new UsageError('the lines of an export are not JSON.', 'Add --out FILE, or leave out --json.');
     }
+    const { from = 1, to = from } = flags;
+    if (to < from) throw new UsageError('--to: expected a record not before --from.');
     await withOperations(io, flags, async (operations) => {
       await requireAccount(operations, flags.account);
       const file = flags.out === undefined ? undefined : new LineFile(flags.out);
@@ -154,7 +156,11 @@ async function prune(io: CliIo, flags: PruneFlags): Promise<void> {
       if (flags.json === true)
         printJson(io, { accountId: account, file: result.pruned === 0 ? null : out, ...result });
       else if (result.pruned === 0) printLine(io, 'There was nothing to prune.');
-      else printLine(io, `Pruned ${result.pruned} records, up to ${result.lastNumber}, into ${out}.`);
+      else
+        printLine(
+          io,
+          `Pruned ${result.pruned} records of all chains of ${account}, up to number ${result.lastNumber}, into ${out}.`,
+        );
     } finally {
       await file.close();
     }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { FileVerdict, Recomputation } from '../../app.ts';
 import { type ChainHead, OPERATOR_CHAIN } from '../../core/audit/audit-record.ts';
-import type { ChainVerdict } from '../../core/ports/audit-reader.ts';
+import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withJson, withRemarks } from '../help.ts';
@@ -35,7 +35,7 @@ export function registerVerify(audit: Command, io: CliIo): void {
     .option('-a, --account <id>', 'only this chain (repeatable; default: all of the config)', collectNonEmpty)
     .option(
       '--head <seq:hash>',
-      'of one account: a head from the log (auditHead) or a daily digest, which has to be in its chain',
+      'of one account or file: a head from the log (auditHead) or a daily digest, which has to be in its chain',
       headOf,
     )
     .option('--file <path>', 'an export instead of a stored chain (repeatable)', collectNonEmpty)
@@ -52,12 +52,20 @@ export function registerVerify(audit: Command, io: CliIo): void {
       'Breakwater may differ without anybody having changed them.\n',
   );
   command.action(async (flags: VerifyFlags) => {
-    if (flags.head !== undefined && flags.account?.length !== 1) {
-      throw new UsageError('--head is of one account.', 'Add --account ID.');
-    }
+    requireOneOfHead(flags);
     if (flags.file !== undefined) await verifyFiles(io, flags.file, flags);
     else await verifyChains(io, flags);
   });
+}
+
+/** @throws UsageError for what would say nothing of what is checked */
+function requireOneOfHead({ account, file, head }: VerifyFlags): void {
+  if (file !== undefined && account !== undefined) {
+    throw new UsageError('--account is of stored chains, --file of exports.', 'Leave out one of the two.');
+  }
+  if (head === undefined || (file ?? account)?.length === 1) return;
+  if (file === undefined) throw new UsageError('--head is of one account.', 'Add --account ID.');
+  throw new UsageError('--head is of one file.', 'Name the file that has this record alone.');
 }
 
 function headOf(text: string): ChainHead {
@@ -82,6 +90,7 @@ async function verifyChains(io: CliIo, flags: VerifyFlags): Promise<void> {
       await report(io, flags, {
         of: id,
         verdict,
+        isExport: false,
         recompute: (options) => recomputeTrail(operations.audit, id, options),
       });
     }
@@ -92,8 +101,13 @@ async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFla
   const { operatorTrustOf, recomputeFile, verifyAuditFile } = await import('../../app.ts');
   const trust = await operatorTrustOf(flags.config, io.env);
   for (const file of files) {
-    const verdict = await verifyAuditFile(linesOf(file), { trust });
-    await report(io, flags, { of: file, verdict, recompute: (how) => recomputeFile(linesOf(file), how) });
+    const verdict = await verifyAuditFile(linesOf(file), { trust, head: flags.head });
+    await report(io, flags, {
+      of: file,
+      verdict,
+      isExport: true,
+      recompute: (how) => recomputeFile(linesOf(file), how),
+    });
   }
 }
 
@@ -101,6 +115,8 @@ async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFla
 interface Found {
   readonly of: string;
   readonly verdict: ChainVerdict | FileVerdict;
+  /** Its records have no numbers but those in their chains, so that `audit show` finds none by them. */
+  readonly isExport: boolean;
   /** Judges its decisions once more. */
   readonly recompute: (options: { most: number; signal: AbortSignal }) => Promise<Recomputation>;
 }
@@ -113,31 +129,35 @@ async function report(io: CliIo, { json, decisions: most }: VerifyFlags, found: 
   if (json === true) printJson(io, { of, ...verdict, recomputed });
   else if (verdict.kind === 'intact') {
     printLine(io, printable(`${of}: ${intactWords(verdict)}`));
-    if (recomputed !== undefined) printRecomputed(io, of, recomputed);
+    if (recomputed !== undefined) printRecomputed(io, found, recomputed);
   } else {
-    const chain = verdict.market === undefined ? '' : ` of the chain of ${verdict.market}`;
-    const { number, seq, why } = verdict;
-    const place =
-      number === undefined || number === seq
-        ? `${seq}${chain}`
-        : `${number} (${seq}${chain || ' of its chain'})`;
+    const { market, number, seq, why } = verdict;
+    const chain = market === undefined ? ' of its chain' : ` of the chain of ${market}`;
+    const place = number === undefined ? `${seq}${chain}` : `${number} (${seq}${chain})`;
     const what = why === 'unproven' ? 'NOT PROVEN, up to record' : 'BROKEN at record';
     const text = `${of}: ${what} ${place} (${why}): ${verdict.words}`;
     printLine(io, paint(io, 'stdout', 'red', printable(text)));
   }
 }
 
-function printRecomputed(io: CliIo, of: string, { decisions, computed, differing }: Recomputation): void {
+function printRecomputed(
+  io: CliIo,
+  { of, isExport }: Found,
+  { decisions, computed, differing }: Recomputation,
+): void {
   if (decisions === 0) return;
   const which = computed < decisions ? `${computed} of ${decisions} decisions` : `${decisions} decisions`;
   const were = differing.length === 0 ? 'as recorded' : `${differing.length} NOT AS RECORDED`;
   printLine(io, printable(`${of}: ${which} judged once more from their inputs: ${were}`));
+  const chain = isExport ? ' of its chain' : '';
   for (const { record, found } of differing.slice(0, MOST_SHOWN)) {
     const what =
       found.kind === 'impossible'
         ? `its inputs cannot be judged (${found.why})`
-        : `its ${PART_WORDS[found.part]} are not what its inputs give: look at audit show ${record} --inputs`;
-    printLine(io, paint(io, 'stdout', 'red', printable(`${of}: record ${record}: ${what}`)));
+        : `its ${PART_WORDS[found.part]} are not what its inputs give`;
+    const where = isExport || found.kind === 'impossible' ? '' : `: look at audit show ${record} --inputs`;
+    const text = `${of}: record ${record}${chain}: ${what}${where}`;
+    printLine(io, paint(io, 'stdout', 'red', printable(text)));
   }
 }
 
@@ -150,8 +170,12 @@ function intactWords(verdict: Extract<ChainVerdict | FileVerdict, { kind: 'intac
   const pruned =
     'prunedTo' in verdict && verdict.prunedTo > 0 ? `, pruned up to ${verdict.prunedTo} by checkpoint` : '';
   const follows = 'previousHash' in verdict ? `, follows ${verdict.previousHash}` : '';
-  const ofLanes = lanes.map((lane) => `${lane.market} ${lane.firstSeq} to ${lane.lastSeq}`).join(', ');
+  const ofLanes = lanes.map(laneWords).join(', ');
   const unsealed = 'isSealed' in verdict && !verdict.isSealed ? ', without the seal of operators.key' : '';
   const beside = lanes.length === 0 ? '' : `; chains of lanes: ${ofLanes}`;
-  return `intact, records ${firstSeq} to ${lastSeq}${pruned}${follows}, ends with ${headHash}${unsealed}${beside}`;
+  return `intact, records ${firstSeq} to ${lastSeq} of its chain${pruned}${follows}, ends with ${headHash}${unsealed}${beside}`;
+}
+
+function laneWords({ market, firstSeq, lastSeq }: LaneChain): string {
+  return firstSeq === 0 ? `${market} none left, ends with ${lastSeq}` : `${market} ${firstSeq} to ${lastSeq}`;
 }

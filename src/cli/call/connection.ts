@@ -101,6 +101,8 @@ export async function accessOf(io: CliIo, flags: ConnectionFlags): Promise<Confi
   try {
     return await accountAccess(config, account, io.env);
   } catch (error) {
+    const { code, message, cure } = error as Error & { readonly code?: unknown; readonly cure?: string };
+    if (code === 'account-unknown') throw new UsageError(`${message}.`, cure);
     throw explained(error);
   }
 }

@@ -48,8 +48,8 @@ export async function outcomeOf(operations: Operations, watched: Watched): Promi
   }
 }
 
-/** A daemon of an older version does not say that it runs. */
-function isPolled({ judgedAtMs }: AccountView): boolean {
+/** Within the last minute; a daemon of an older version does not say otherwise that it runs. */
+export function isPolled({ judgedAtMs }: AccountView): boolean {
   return judgedAtMs !== null && Date.now() - judgedAtMs < 60_000;
 }
 

@@ -14,12 +14,13 @@ import {
 import type { OperatorOrderDraft } from '../../core/ports/operator-controls.ts';
 import { StoreLostError } from '../../core/ports/state-store.ts';
 import { roughly } from '../../core/quantities/roughly.ts';
+import type { AccountView } from '../../core/view/account-view.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type CliIo, confirm, printJson, printLine, printNote, printWarning } from '../io.ts';
 import { fieldLines } from '../table.ts';
 import { requireNot } from './obeyed.ts';
-import { type HandOrderOutcome, outcomeOf } from './order-outcome.ts';
+import { type HandOrderOutcome, isPolled, outcomeOf } from './order-outcome.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
@@ -147,7 +148,7 @@ async function submitted(
     throw new CliError('store-lost', `${error.message}; nobody knows whether the order is in the inbox.`, {
       cause: error,
       exitCode: 3,
-      cure: `Say it again with --key ${key}: it is not done twice.`,
+      cure: `Say it again${meant.kind === 'withdraw' ? '' : ` with --key ${key}`}: it is not done twice.`,
     });
   });
   if (!wait) return { order, outcome: { kind: 'ordered' } };
@@ -199,7 +200,7 @@ function outcomeWords(outcome: Exclude<HandOrderOutcome, { kind: 'refused' }>, o
   }
 }
 
-/** Takes an earlier order back, begun or not. */
+/** Takes an earlier order back, begun or not. @throws CliError where it is known that no such order is open */
 export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: string): Promise<void> {
   if (!/^[a-z0-9]+$/i.test(orderId)) {
     throw new UsageError('--withdraw: expected the id that reduce or flatten printed.');
@@ -208,6 +209,11 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
   await withOperations(io, flags, async (operations) => {
     await requireAccount(operations, flags.account);
     const expected = await requireTaker(operations, flags.account, []);
+    const view = await operations.view(flags.account);
+    const open = openOrders(view);
+    const isSeen = open.includes(orderId);
+    if (!isSeen && expected.kind !== 'nobody' && isAllShown(view))
+      throw notOpen(flags.account, orderId, open);
     if (flags.yes !== true) {
       printNote(
         io,
@@ -220,21 +226,56 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
       key: `withdraw ${orderId}`,
       expected,
     });
-    reportWithdrawn(io, flags, { ...said, orderId });
+    reportWithdrawn(io, flags, { ...said, orderId, isSeen });
   });
+}
+
+/** Redis may be behind a daemon that goes on without it: what is in it is all there is once one has polled. */
+function isAllShown(view: AccountView): boolean {
+  return view.refused === null && isPolled(view);
+}
+
+const OF_OPERATOR = 'operator:';
+
+/** The ids of orders by hand that wait in the inbox or have begun and are not over. */
+function openOrders({ inbox, intents }: AccountView): readonly string[] {
+  const waiting = inbox.flatMap(({ kind, id }) => (kind === 'reduce' ? id : []));
+  const begun = intents.flatMap(({ ruleId, ended }) =>
+    ended || !ruleId.startsWith(OF_OPERATOR) ? [] : ruleId.slice(OF_OPERATOR.length),
+  );
+  return [...new Set([...waiting, ...begun])];
+}
+
+function notOpen(accountId: string, orderId: string, open: readonly string[]): CliError {
+  const words = `no such order is open: account ${accountId} has no order ${orderId}, or it is over; nothing was withdrawn.`;
+  const cure = open.length === 0 ? 'No order by hand is open there.' : `Open there: ${open.join(', ')}.`;
+  return new CliError('order-not-open', words, { cure });
+}
+
+interface Withdrawn extends Omit<Reported, 'key' | 'obstacles'> {
+  readonly orderId: string;
+  /** It was open when it was looked at. */
+  readonly isSeen: boolean;
 }
 
 function reportWithdrawn(
   io: CliIo,
   { account, json }: OrderFlags,
-  { order, orderId, outcome }: Omit<Reported, 'key' | 'obstacles'> & { readonly orderId: string },
+  { order, orderId, isSeen, outcome }: Withdrawn,
 ): void {
   if (outcome.kind === 'refused') throw refusedBy(outcome, orderId);
   if (outcome.kind === 'waiting') io.setExitCode(EXIT.held);
-  if (json === true) printJson(io, { accountId: account, order, outcome });
-  else if (outcome.kind === 'waiting') {
-    printLine(io, `To be withdrawn: ${orderId}, with the next poll of the account; ${outcome.why}.`);
-  } else if (outcome.kind === 'ordered') {
-    printLine(io, `To be withdrawn: ${orderId}, with the next poll of the account.`);
-  } else printLine(io, `Withdrawn: ${orderId}.`);
+  if (json === true) printJson(io, { accountId: account, order, isSeen, outcome });
+  else printLine(io, withdrawnWords(outcome, orderId, isSeen));
+}
+
+function withdrawnWords(outcome: HandOrderOutcome, orderId: string, isSeen: boolean): string {
+  const why = outcome.kind === 'waiting' ? `; ${outcome.why}` : '';
+  const isLater = outcome.kind === 'waiting' || outcome.kind === 'ordered';
+  if (!isSeen) {
+    const when = isLater ? 'with the next poll of the account' : 'now';
+    return `Noted: ${orderId} cannot be seen here. A daemon that has it withdraws it ${when}${why}.`;
+  }
+  if (!isLater) return `Withdrawn: ${orderId}.`;
+  return `To be withdrawn: ${orderId}, with the next poll of the account${why}.`;
 }

@@ -56,13 +56,16 @@ function daemonUrl(text: string): string {
  */
 export function redisAddress(written: string, env: CliIo['env']): string {
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
-  const url = kind === undefined ? written : kind === 'env' ? variable(env, name) : addressIn(name);
+  const found = kind === undefined ? written : kind === 'env' ? variable(env, name) : addressIn(name);
+  const url = found ?? '';
   const reading = readRedisAddress(url);
   if (reading.kind === 'none') {
     const where = kind === undefined ? '' : ` ${kind === 'env' ? `in the variable ${name}` : 'in its file'}`;
-    throw new UsageError(
-      `--redis: expected an address such as redis://127.0.0.1:6379/0${where}, got ${reading.got}.`,
-    );
+    const got =
+      url !== '' || where === ''
+        ? `got ${reading.got}`
+        : `which is ${found === undefined ? 'not set' : 'empty'}`;
+    throw new UsageError(`--redis: expected an address such as redis://127.0.0.1:6379/0${where}, ${got}.`);
   }
   if (kind === undefined && reading.address.password !== undefined) {
     throw new UsageError(
@@ -74,8 +77,8 @@ export function redisAddress(written: string, env: CliIo['env']): string {
 }
 
 /** `__proto__` is no variable. */
-function variable(env: CliIo['env'], name: string): string {
-  return Object.hasOwn(env, name) ? (env[name] ?? '').trim() : '';
+function variable(env: CliIo['env'], name: string): string | undefined {
+  return Object.hasOwn(env, name) ? env[name]?.trim() : undefined;
 }
 
 function addressIn(file: string): string {
@@ -177,14 +180,14 @@ export async function requireAccount(desk: Desk, accountId: string): Promise<voi
   throw new UsageError(`there is no account ${JSON.stringify(accountId)}.`, cure);
 }
 
-/** Those that are named, else all of the config. @throws UsageError */
+/** Those that are named, each once, else all of the config. @throws UsageError */
 export async function accountsOf(
   desk: Desk,
   named: readonly string[] | undefined,
 ): Promise<readonly string[]> {
   for (const id of named ?? []) await requireAccount(desk, id);
   const ids = named ?? desk.accountIds;
-  if (ids !== undefined) return ids;
+  if (ids !== undefined) return [...new Set(ids)];
   const cure = 'Add --account ID or --config FILE.';
   throw new UsageError('without a config nobody knows which accounts there are.', cure);
 }

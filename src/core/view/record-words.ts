@@ -39,7 +39,7 @@ export function contentWords(content: AuditContent): string {
     }
     case 'checkpoint': {
       const exported = content.exportSha256 === null ? 'not exported' : `export ${content.exportSha256}`;
-      return `checkpoint: everything up to ${content.lastSeq} was taken away (${exported}): ${content.reason}`;
+      return `checkpoint: everything up to ${content.lastSeq} of its chain was taken away (${exported}): ${content.reason}`;
     }
   }
 }

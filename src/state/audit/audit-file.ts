@@ -1,4 +1,9 @@
-import type { AuditRecord, DecisionInputs, StoredDecision } from '../../core/audit/audit-record.ts';
+import type {
+  AuditRecord,
+  ChainHead,
+  DecisionInputs,
+  StoredDecision,
+} from '../../core/audit/audit-record.ts';
 import type { ChainVerdict, LaneChain } from '../../core/ports/audit-reader.ts';
 import { type OperatorTrust, TRUSTING } from '../../core/ports/operator-trust.ts';
 import { parsedJson } from '../read-json.ts';
@@ -33,10 +38,17 @@ interface KeptRecords {
 
 const LINE = /^([0-9a-f]{64}) (.*)$/s;
 
+interface FileCheck {
+  readonly kept?: KeptRecords;
+  readonly trust?: OperatorTrust;
+  /** A head that was written down elsewhere, which has to be among the records of the account's own chain. */
+  readonly head?: ChainHead | undefined;
+}
+
 /** Checks an export (lines of `hash`, space, text): each hash, link and attachment; not what comes before and after. */
 export async function verifyAuditFile(
   lines: AsyncIterable<string> | Iterable<string>,
-  { kept, trust = TRUSTING }: { readonly kept?: KeptRecords; readonly trust?: OperatorTrust } = {},
+  { kept, trust = TRUSTING, head }: FileCheck = {},
 ): Promise<FileVerdict> {
   let verifier: TrailVerifier | undefined;
   let accountId = '';
@@ -57,7 +69,7 @@ export async function verifyAuditFile(
     }
     kept?.records.push(record);
     accountId ||= record.accountId;
-    verifier ??= new TrailVerifier(accountId, trust);
+    verifier ??= new TrailVerifier(accountId, trust, head);
     const wrong = verifier.add({ text, hash });
     if (wrong !== undefined) return wrong;
   }
@@ -65,6 +77,10 @@ export async function verifyAuditFile(
     if (!files.has(hash)) return broken(seq, 'attachment', `its attachment ${hash} is missing`);
   }
   const { own, lanes, isSealed } = verifier ?? new TrailVerifier(accountId);
+  if (head !== undefined && (head.seq < own.firstSeq || head.seq > own.lastSeq)) {
+    const what = own.lastSeq === 0 ? 'none' : `${own.firstSeq} to ${own.lastSeq}`;
+    return broken(head.seq, 'head', `it was written down, and the file has ${what} of its chain`);
+  }
   return { kind: 'intact', accountId, ...own, lanes, ...(isSealed !== undefined && { isSealed }) };
 }
 
