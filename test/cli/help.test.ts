@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { expect, test } from 'vitest';
 import { allCommands } from '../../src/cli/commands.ts';
 import { buildProgram } from '../../src/cli/program.ts';
@@ -11,12 +11,29 @@ function namesOf(command: Command, path: readonly string[] = []): readonly (read
   return [path, ...command.commands.flatMap((child) => namesOf(child, [...path, child.name()]))];
 }
 
-async function everyCommand(): Promise<readonly (readonly string[])[]> {
+async function realProgram(): Promise<Command> {
   const stream = new PassThrough();
   const isTty = { stdin: false, stdout: false, stderr: false };
   const { signal } = new AbortController();
   const io = { stdin: stream, stdout: stream, stderr: stream, isTty, env: {}, signal, setExitCode: ctrlC };
-  return namesOf(buildProgram(io, '1.2.3', await allCommands()));
+  return buildProgram(io, '1.2.3', await allCommands());
+}
+
+async function everyCommand(): Promise<readonly (readonly string[])[]> {
+  return namesOf(await realProgram());
+}
+
+function everyOption(command: Command): readonly (readonly [string, Option])[] {
+  const own = command.options.map((option) => [command.name(), option] as const);
+  return [...own, ...command.commands.flatMap(everyOption)];
+}
+
+/** As `(default: ...)` of the help has it. */
+function shownDefault({ defaultValue, defaultValueDescription }: Option): string {
+  return (
+    defaultValueDescription ??
+    (typeof defaultValue === 'string' ? defaultValue : JSON.stringify(defaultValue))
+  );
 }
 
 async function helpOf(path: readonly string[]): Promise<string> {
@@ -43,4 +60,17 @@ test('an example that takes several lines can be pasted into a shell', async () 
   expect(words.slice(0, 3)).toEqual(['flatten', '--account', 'desk-1']);
   expect(words).toContain('ETH_*');
   expect(words).toContain('event risk');
+});
+
+test('a default stood in the help in words that its option refused', async () => {
+  const options = everyOption(await realProgram()).filter(
+    ([, { parseArg, defaultValue }]) => parseArg !== undefined && defaultValue !== undefined,
+  );
+  expect(options.length).toBeGreaterThan(20);
+  for (const [command, option] of options) {
+    const shown = shownDefault(option);
+    const read = () => option.parseArg?.(shown, undefined);
+    expect(read, `${command} ${option.flags} (default: ${shown})`).not.toThrow();
+    expect([command, option.flags, read()]).toEqual([command, option.flags, option.defaultValue]);
+  }
 });
