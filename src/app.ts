@@ -38,6 +38,8 @@ export type { PositionSetName } from './config/rules/fitting-set.ts';
 export type { ProposedSet } from './config/rules/proposed-set.ts';
 export {
   durationHint,
+  isDurationTooLong,
+  LONGEST_DURATION,
   parseDuration,
   parsePercent,
   percentInWords,

@@ -74,3 +74,17 @@ test('a default stood in the help in words that its option refused', async () =>
     expect([command, option.flags, read()]).toEqual([command, option.flags, option.defaultValue]);
   }
 });
+
+test.each([
+  ['0s', 'Expected a duration above 0, such as 90s, 2h or 1d.'],
+  ['0', 'Expected a duration such as 90s, 2h or 1d.'],
+  ['99999d', 'Expected a duration of at most 3660d, such as 90s, 2h or 1d.'],
+  ['99999 days', 'Expected a duration such as 90s, 2h or 1d.'],
+  ['90', 'Expected a duration such as 90s, 2h or 1d. Did you mean 90s?'],
+  ['7200000', 'Expected a duration such as 90s, 2h or 1d. Did you mean 7200000ms?'],
+])('a duration was refused, and the same one proposed: %s', async (text, words) => {
+  const { stderr } = await runCommandLine(['pause', '--reason', 'x', '--for', text]);
+  expect(stderr).toBe(
+    `breakwater: option '--for <duration>' argument '${text}' is invalid. ${words} See: breakwater pause --help\n`,
+  );
+});
