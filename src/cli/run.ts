@@ -88,7 +88,9 @@ function describe(error: unknown, program: Command, args: readonly string[]): Pr
   }
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (typeof code === 'string' && error instanceof Error) {
-    return { exitCode: EXIT.failed, code, message: oneLine(error.message) };
+    const cure = 'cure' in error && typeof error.cure === 'string' ? oneLine(error.cure) : undefined;
+    const message = oneLine(error.message);
+    return { exitCode: EXIT.failed, code, message: cure === undefined ? message : ended(message), cure };
   }
   return describeDefect(error);
 }
@@ -109,8 +111,11 @@ function sentence(message: string): string {
     .join(' ')
     .trim()
     .replace(/^\((.*)\)$/s, '$1');
-  const end = /[.?!]$/.test(first) ? '' : '.';
-  return `${first}${end}${suggestion === '' ? '' : ` ${suggestion}`}`;
+  return `${ended(first)}${suggestion === '' ? '' : ` ${suggestion}`}`;
+}
+
+function ended(words: string): string {
+  return /[.?!]$/.test(words) ? words : `${words}.`;
 }
 
 function whereToLook(program: Command, args: readonly string[]): string {
