@@ -4,6 +4,7 @@ import { commandsFor, type RegisterCommand } from './commands.ts';
 import { CliError } from './errors.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { type CliIo, paint, printNote } from './io.ts';
+import { fullName, namedCommand, requireKnownCommand } from './named-command.ts';
 import { buildProgram } from './program.ts';
 import { stopReason } from './signals.ts';
 
@@ -30,6 +31,7 @@ export async function runCli(
   });
   const program = buildProgram(io, readVersion(), commands ?? (await commandsFor(args)));
   try {
+    requireKnownCommand(program, args);
     await program.parseAsync(args, { from: 'user' });
     return chosen ?? stopReason(io.signal)?.exitCode ?? EXIT.ok;
   } catch (error) {
@@ -79,7 +81,7 @@ function report(error: unknown, problem: Problem, args: readonly string[], io: C
 
 function describe(error: unknown, program: Command, args: readonly string[]): Problem {
   if (error instanceof CommanderError) {
-    const cure = whereToLook(program, args);
+    const cure = `See: ${fullName(namedCommand(program, args).command)} --help`;
     return { exitCode: EXIT.usage, code: 'usage', message: sentence(error.message), cure };
   }
   if (error instanceof CliError) {
@@ -116,11 +118,6 @@ function sentence(message: string): string {
 
 function ended(words: string): string {
   return /[.?!]$/.test(words) ? words : `${words}.`;
-}
-
-function whereToLook(program: Command, args: readonly string[]): string {
-  const command = program.commands.find((known) => args.includes(known.name()));
-  return `See: breakwater ${command === undefined ? '' : `${command.name()} `}--help`;
 }
 
 function oneLine(text: string): string {

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import type { Command, Option } from 'commander';
 import { expect, test } from 'vitest';
 import { allCommands } from '../../src/cli/commands.ts';
+import { EXIT } from '../../src/cli/exit-codes.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
 
@@ -88,3 +89,48 @@ test.each([
     `breakwater: option '--for <duration>' argument '${text}' is invalid. ${words} See: breakwater pause --help\n`,
   );
 });
+
+test.each([
+  [['audit', 'tail'], 'audit tail'],
+  [['notify', 'test', '--foo'], 'notify test'],
+  [['ack', '--foo'], 'acknowledge'],
+  [['--debug', 'audit', '--debug', 'tail', '--foo'], 'audit tail'],
+  [['pause', '--reason', 'audit', '--foo'], 'pause'],
+  [['audit', '--foo', 'tail'], 'audit'],
+])('%j pointed at the help of another command', async (args, name) => {
+  const { exitCode, stderr } = await runCommandLine(args);
+  expect(exitCode).toBe(EXIT.usage);
+  expect(stderr).toContain(` See: breakwater ${name} --help\n`);
+});
+
+test.each([
+  [['help', 'audit', 'tail'], 'audit tail'],
+  [['audit', 'help', 'tail'], 'audit tail'],
+  [['help', 'ack'], 'acknowledge|ack'],
+  [['help', 'notify'], 'notify'],
+])('%j printed the help of a parent', async (args, name) => {
+  const { exitCode, stdout, stderr } = await runCommandLine(args);
+  expect([exitCode, stderr]).toEqual([EXIT.ok, '']);
+  expect(stdout).toContain(`Usage: breakwater ${name} [options]`);
+});
+
+test('help without a command is that of the program', async () => {
+  const run = await runCommandLine(['help']);
+  expect(run).toEqual({ exitCode: EXIT.ok, stdout: await helpOf([]), stderr: '' });
+});
+
+test.each([
+  [['help', 'foo'], "unknown command 'foo'. See: breakwater --help"],
+  [['help', 'stauts'], "unknown command 'stauts'. Did you mean status? See: breakwater --help"],
+  [['help', 'audit', 'tial'], "unknown command 'tial'. Did you mean tail? See: breakwater audit --help"],
+  [['help', 'status', 'foo'], "unknown command 'foo'. See: breakwater status --help"],
+  [['foo', '--help'], "unknown command 'foo'. See: breakwater --help"],
+  [['--help', 'foo'], "unknown command 'foo'. See: breakwater --help"],
+  [['audit', 'replay', '--help'], "unknown command 'replay'. See: breakwater audit --help"],
+])(
+  '%j was answered with a help of something else, and that it is unknown was not said',
+  async (args, words) => {
+    const run = await runCommandLine(args);
+    expect(run).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `breakwater: ${words}\n` });
+  },
+);
