@@ -76,6 +76,11 @@ export const simulate = lazy(
   async () => (await import('./simulator/start-simulated-exchange.ts')).startSimulatedExchange,
 );
 
+/** What is wrong in a price file, with its place; `undefined` where it can be played. */
+export const priceFileFault = lazy(
+  async () => (await import('./simulator/prices/price-file.ts')).priceFileFault,
+);
+
 /** What `breakwater simulate --help` lists: names and one line each. */
 export const simulatorVocabulary = lazy(async () => (await import('./simulator/vocabulary.ts')).vocabulary);
 
