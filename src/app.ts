@@ -38,6 +38,8 @@ export type { PositionSetName } from './config/rules/fitting-set.ts';
 export type { ProposedSet } from './config/rules/proposed-set.ts';
 export {
   durationHint,
+  isDurationTooLong,
+  LONGEST_DURATION,
   parseDuration,
   parsePercent,
   percentInWords,
@@ -72,6 +74,11 @@ function lazy<A extends readonly unknown[], R>(
 /** Starts the simulated exchange. @throws an error with a `code` and a message that says what to change. */
 export const simulate = lazy(
   async () => (await import('./simulator/start-simulated-exchange.ts')).startSimulatedExchange,
+);
+
+/** What is wrong in a price file, with its place; `undefined` where it can be played. */
+export const priceFileFault = lazy(
+  async () => (await import('./simulator/prices/price-file.ts')).priceFileFault,
 );
 
 /** What `breakwater simulate --help` lists: names and one line each. */

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type ConfigChange, compareConfigs, isUnchanged } from '../config/compare-configs.ts';
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import { type LoadResult, loadConfig } from '../config/load-config.ts';
 import { nodeSurroundings } from '../config/node-files.ts';
-import type { Problem } from '../config/problem.ts';
+import { formatProblem, type Problem } from '../config/problem.ts';
 import type { Telemetry } from '../core/ports/telemetry.ts';
 import { examineConfig } from './examine-config.ts';
 
@@ -70,7 +71,7 @@ export class ConfigWatch {
     this.#seen = await markOf(file);
     const loaded = await this.#examined(file, env);
     if (loaded === undefined) return STOPPING;
-    if (loaded.kind === 'refused') return this.#refuse(loaded.problems.map(problemWords));
+    if (loaded.kind === 'refused') return this.#refuse(errorWords(loaded.problems));
     const change = compareConfigs(this.#config, loaded.config);
     const accounts = loaded.config.accounts.length;
     if (isUnchanged(change)) {
@@ -117,19 +118,25 @@ export async function markOf(file: string): Promise<string> {
   }
 }
 
-export function problemWords({ place, path, message }: Problem): string {
-  const where = `${place.file}:${place.line}:${place.column}`;
-  return path === '' ? `${where}: ${message}` : `${where}: ${path}: ${message}`;
+/** As `check` writes an error, also for a warning that is shown as one. */
+export function problemWords(found: Problem): string {
+  return formatProblem({ ...found, severity: 'error' });
+}
+
+function errorWords(problems: readonly Problem[]): readonly string[] {
+  return problems.filter(({ severity }) => severity === 'error').map(problemWords);
 }
 
 /** A config file that cannot be used at start. */
 export class ConfigUnusableError extends Error {
   readonly code = 'config-refused';
   readonly problems: readonly string[];
-  constructor(problems: readonly string[]) {
-    super(`the config cannot be used:\n${problems.join('\n')}`);
+  readonly cure: string;
+  constructor(problems: readonly string[], cure: string) {
+    super(`the config cannot be used: ${problems.join('; ')}`);
     this.name = 'ConfigUnusableError';
     this.problems = problems;
+    this.cure = cure;
   }
 }
 
@@ -139,7 +146,8 @@ export function loadOrThrow(
 ): Extract<LoadResult, { kind: 'loaded' }> {
   const loaded = loadConfig(file, nodeSurroundings(env));
   if (loaded.kind === 'loaded') return loaded;
-  throw new ConfigUnusableError(
-    loaded.problems.filter(({ severity }) => severity === 'error').map(problemWords),
-  );
+  const cure = existsSync(file)
+    ? `See: breakwater check ${file}`
+    : `Name another with --config, or make it: breakwater init --out ${file}`;
+  throw new ConfigUnusableError(errorWords(loaded.problems), cure);
 }

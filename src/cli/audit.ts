@@ -4,6 +4,7 @@ import { registerShow, registerTail } from './audit/look.ts';
 import { registerVerify } from './audit/verify.ts';
 import { withExamples } from './help.ts';
 import type { CliIo } from './io.ts';
+import { withHelpCommand } from './named-command.ts';
 
 /** `breakwater audit`: why the daemons did what they did, and proof that nobody changed it since. */
 export function registerAudit(program: Command, io: CliIo): void {
@@ -17,6 +18,7 @@ export function registerAudit(program: Command, io: CliIo): void {
   for (const register of [registerTail, registerShow, registerVerify, registerExport, registerPrune]) {
     register(audit, io);
   }
+  withHelpCommand(audit);
   withExamples(audit, {
     'what is happening': 'audit tail --account desk-1 --follow',
     'one decision with all it was computed from': 'audit show 1842 --account desk-1 --inputs',

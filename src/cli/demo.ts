@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Demo } from '../app.ts';
 import { outcomeLines } from '../demo/outcome.ts';
 import { type DemoFrame, renderFrame, SMALLEST } from '../demo/view.ts';
@@ -26,7 +26,11 @@ export function registerDemo(program: Command, io: CliIo): void {
         'go through a crash: the daemon protects one and only watches its twin. Nothing leaves this machine, and ' +
         'nothing is left over.',
     )
-    .option('--duration <time>', 'how long it takes, such as 90s or 2m', duration, 60_000);
+    .addOption(
+      new Option('--duration <time>', 'how long it takes, such as 90s or 2m')
+        .argParser(duration)
+        .default(60_000, '60s'),
+    );
   withJson(command);
   withRemarks(command, EXPLANATION);
   withExamples(command, {

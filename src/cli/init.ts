@@ -41,8 +41,8 @@ Channels: ${CHANNEL_TYPES.join(', ')}. What one needs is named as KEY=VALUE, sec
 A secret that is typed is not shown, and goes to a file of its own beside the config that only you can read. So do a new
 operators.key, which seals what you say to the daemon, and a token for its page; those that are there already are taken.
 
-Ends with 0 when the config was written, 1 when a file is there already, a secret is not at hand or the exchange refuses
-it, and 2 when something is missing or makes no sense. Then nothing is written.`;
+Ends with 0 when the config was written, 1 when a file is there already, a key or secret of the exchange is not at hand or
+the exchange refuses it, and 2 when something is missing or makes no sense. Then nothing is written.`;
 
 function addAccess(command: Command): void {
   const instead = 'Use --key-file and --secret-file, or --key-env and --secret-env.';

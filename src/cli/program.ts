@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { RegisterCommand } from './commands.ts';
 import { EXIT, EXIT_MEANING } from './exit-codes.ts';
 import { type CliIo, hasColours, paint, terminalSize } from './io.ts';
+import { withHelpCommand } from './named-command.ts';
 
 /** The whole command line, not yet run. Commander throws instead of exiting, and prints to `io` only. */
 export function buildProgram(io: CliIo, version: string, commands: readonly RegisterCommand[]): Command {
@@ -12,7 +13,6 @@ export function buildProgram(io: CliIo, version: string, commands: readonly Regi
     )
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'explain a command and show examples')
-    .helpCommand('help [command]', 'the same as --help')
     .option('--debug', 'print stack traces with errors (also: BREAKWATER_DEBUG=1)')
     .exitOverride()
     .configureOutput({
@@ -39,6 +39,7 @@ export function buildProgram(io: CliIo, version: string, commands: readonly Regi
       `\nExit codes:\n${exitCodeTable()}\n\ndocs/glossary.md explains the words: lane, episode, cover, intent.`,
     );
   for (const register of commands) register(program, io);
+  withHelpCommand(program);
   return program;
 }
 

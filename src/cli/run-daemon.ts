@@ -40,11 +40,10 @@ export function registerRun(program: Command, io: CliIo): void {
         'server, run it in a process of its own (the last example): what is done to it then slows nothing else down.',
     )
     .option('-c, --config <file>', 'config file', 'breakwater.yaml')
-    .option(
-      '--roles <roles>',
-      `what this process does, some of ${ROLES.join(',')}`,
-      someOf(ROLES, 'role'),
-      ROLES,
+    .addOption(
+      new Option('--roles <roles>', 'what this process does, all or some of these')
+        .argParser(someOf(ROLES, 'role'))
+        .default(ROLES, ROLES.join(',')),
     )
     .option('--instance <number>', 'which of several processes this is, 0 to 8, each its own', whole(0, 8), 0)
     .option('--strict-redis', 'refuse to start when the settings of Redis only give cause for a warning')

@@ -4,6 +4,7 @@ import { commandsFor, type RegisterCommand } from './commands.ts';
 import { CliError } from './errors.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 import { type CliIo, paint, printNote } from './io.ts';
+import { fullName, namedCommand, requireKnownCommand } from './named-command.ts';
 import { buildProgram } from './program.ts';
 import { stopReason } from './signals.ts';
 
@@ -30,6 +31,7 @@ export async function runCli(
   });
   const program = buildProgram(io, readVersion(), commands ?? (await commandsFor(args)));
   try {
+    requireKnownCommand(program, args);
     await program.parseAsync(args, { from: 'user' });
     return chosen ?? stopReason(io.signal)?.exitCode ?? EXIT.ok;
   } catch (error) {
@@ -79,7 +81,7 @@ function report(error: unknown, problem: Problem, args: readonly string[], io: C
 
 function describe(error: unknown, program: Command, args: readonly string[]): Problem {
   if (error instanceof CommanderError) {
-    const cure = whereToLook(program, args);
+    const cure = `See: ${fullName(namedCommand(program, args).command)} --help`;
     return { exitCode: EXIT.usage, code: 'usage', message: sentence(error.message), cure };
   }
   if (error instanceof CliError) {
@@ -88,7 +90,9 @@ function describe(error: unknown, program: Command, args: readonly string[]): Pr
   }
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (typeof code === 'string' && error instanceof Error) {
-    return { exitCode: EXIT.failed, code, message: oneLine(error.message) };
+    const cure = 'cure' in error && typeof error.cure === 'string' ? oneLine(error.cure) : undefined;
+    const message = oneLine(error.message);
+    return { exitCode: EXIT.failed, code, message: cure === undefined ? message : ended(message), cure };
   }
   return describeDefect(error);
 }
@@ -109,13 +113,11 @@ function sentence(message: string): string {
     .join(' ')
     .trim()
     .replace(/^\((.*)\)$/s, '$1');
-  const end = /[.?!]$/.test(first) ? '' : '.';
-  return `${first}${end}${suggestion === '' ? '' : ` ${suggestion}`}`;
+  return `${ended(first)}${suggestion === '' ? '' : ` ${suggestion}`}`;
 }
 
-function whereToLook(program: Command, args: readonly string[]): string {
-  const command = program.commands.find((known) => args.includes(known.name()));
-  return `See: breakwater ${command === undefined ? '' : `${command.name()} `}--help`;
+function ended(words: string): string {
+  return /[.?!]$/.test(words) ? words : `${words}.`;
 }
 
 function oneLine(text: string): string {

@@ -9,7 +9,7 @@ import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, paint, printJson, printLine } from './io.ts';
 import { collect, whole } from './option-values.ts';
-import { refuseToSimulate } from './simulator-errors.ts';
+import { refuseToSimulate, SEE_LIST } from './simulator-errors.ts';
 
 interface Flags {
   readonly port: number;
@@ -62,7 +62,7 @@ export function registerSimulate(program: Command, io: CliIo): void {
   });
   withRemarks(
     command,
-    '\nEnds with 0 when stopped by Ctrl-C or SIGTERM, 1 when a port is taken or a file cannot be read,\n' +
+    '\nEnds with 0 when stopped by Ctrl-C or SIGTERM, 1 when a port is taken or a file cannot be used,\n' +
       '2 when an option makes no sense.',
   );
   command.action(async (flags: Flags) => {
@@ -132,9 +132,13 @@ function addBehaviour(command: Command): void {
     .option('--list', 'print the scenarios, faults, conditions and readings, and end');
 }
 
+const SEE_HELP = 'See: breakwater simulate --help';
+
 async function run(io: CliIo, flags: Flags): Promise<void> {
   const { simulate } = await import('../app.ts');
-  const simulator = await simulate(await optionsOf(flags)).catch(refuseToSimulate);
+  const simulator = await simulate(await optionsOf(flags)).catch((error) =>
+    refuseToSimulate(error, SEE_HELP),
+  );
   try {
     if (flags.keysDir !== undefined) await writeKeys(flags.keysDir, simulator);
     if (flags.json === true) printJson(io, listeningEvent(simulator));
@@ -203,6 +207,14 @@ async function writeKeys(folder: string, { accounts, controlToken }: RunningSimu
 }
 
 async function readPrices(file: string): Promise<string> {
+  const csv = await priceText(file);
+  const { priceFileFault } = await import('../app.ts');
+  const fault = await priceFileFault(file, csv);
+  if (fault === undefined) return csv;
+  throw new CliError('input-refused', `${fault}.`, { cure: SEE_HELP });
+}
+
+async function priceText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
@@ -217,7 +229,7 @@ function readingsOf(flags: Flags): Record<string, unknown> {
   const readings: Record<string, unknown> = {};
   for (const text of flags.readings ?? []) {
     const equals = text.indexOf('=');
-    if (equals < 1) throw new UsageError(`--readings ${text}: expected name=value.`, 'See: simulate --list');
+    if (equals < 1) throw new UsageError(`--readings ${text}: expected name=value.`, SEE_LIST);
     const [name, value] = [text.slice(0, equals), text.slice(equals + 1)];
     readings[name] = name.endsWith('Ms') && /^\d+$/.test(value) ? Number(value) : value;
   }

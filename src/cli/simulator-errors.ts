@@ -1,14 +1,25 @@
 import { CliError, UsageError } from './errors.ts';
 
-/** Says of an error why nothing is simulated. A setting that makes no sense is a wrong command line; a port that is taken is not. */
-export function refuseToSimulate(error: unknown): never {
+export const SEE_LIST = 'See: breakwater simulate --list';
+
+/** What keeps a server from listening, and what to do; a port that is taken is no wrong command line. */
+const UNHEARD: Readonly<Record<string, { readonly code: string; readonly cure: string }>> = {
+  EADDRINUSE: { code: 'port-in-use', cure: 'Choose another port, or 0 for a free one.' },
+  EADDRNOTAVAIL: { code: 'address-refused', cure: 'Give --host an address of this machine.' },
+  EACCES: { code: 'address-refused', cure: 'Choose ports above 1023, or 0 for free ones.' },
+};
+
+/** Of what `simulate --list` explains. */
+const LISTED = /^(?:no )?(?:scenario|fault|condition)\b/;
+
+/** Says of an error why nothing is simulated. A setting that makes no sense is a wrong command line. */
+export function refuseToSimulate(error: unknown, otherwise?: string): never {
   if (!(error instanceof Error) || !('code' in error)) throw error;
-  if (error.name === 'SimulatorError') throw new UsageError(`${error.message}.`, 'See: simulate --list');
-  if (error.code === 'EADDRINUSE') {
-    throw new CliError('port-in-use', `${error.message}.`, {
-      cause: error,
-      cure: 'Choose another port, or 0 for a free one.',
-    });
+  if (error.name === 'SimulatorError') {
+    const isListed = error.code === 'invalid-reading' || LISTED.test(error.message);
+    throw new UsageError(`${error.message}.`, isListed ? SEE_LIST : otherwise);
   }
-  throw error;
+  const unheard = UNHEARD[String(error.code)];
+  if (unheard === undefined) throw error;
+  throw new CliError(unheard.code, `${error.message}.`, { cause: error, cure: unheard.cure });
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, printJson, printLine, printNote } from './io.ts';
 import { configName, someOf } from './option-values.ts';
@@ -21,7 +21,11 @@ export function registerToken(program: Command, io: CliIo): void {
         'shown once and stored nowhere: give it to the person or program, and make another one if it is lost.',
     )
     .argument('<name>', 'the person or program; what the audit trail says who it was', configName)
-    .option('--scopes <scopes>', `what they may do, some of ${SCOPES.join(',')}`, readScopes, ['read']);
+    .addOption(
+      new Option('--scopes <scopes>', `what they may do, some of ${SCOPES.join(',')}`)
+        .argParser(readScopes)
+        .default(['read'], 'read'),
+    );
   withJson(command);
   withExamples(command, {
     'for somebody who looks': 'token ann',

@@ -47,10 +47,10 @@ export function readPriceFiles(
   const markets = whole.flatMap(({ market, file, series, has }) => {
     const cut = cutTo(series, fromMs, toMs);
     if (cut !== undefined) return [{ market, file, series: cut, first: formatDecimal(firstPrice(cut)) }];
-    const wanted = `${moment(fromMs)} to ${moment(Math.max(fromMs, toMs))}`;
-    problems.push(
-      `${file}: expected prices from ${wanted}, found some from ${moment(has.fromMs)} to ${moment(has.toMs)}`,
-    );
+    const wanted = wantedWords(has, { fromMs, toMs });
+    if (wanted !== undefined) {
+      problems.push(`${file}: expected prices ${wanted}, found some ${rangeWords(has)}`);
+    }
     return [];
   });
   if (problems.length > 0) return { kind: 'refused', problems };
@@ -59,7 +59,23 @@ export function readPriceFiles(
   return { kind: 'read', markets, fromMs: startMs, toMs, notes };
 }
 
-function spanOf(series: PriceSeries): { readonly fromMs: number; readonly toMs: number } {
+interface Range {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Of a range that is empty, the end that the file misses; `undefined` where others alone make it empty. */
+function wantedWords(has: Range, wanted: Range): string | undefined {
+  if (wanted.fromMs < wanted.toMs) return rangeWords(wanted);
+  if (has.toMs <= wanted.fromMs) return `from ${moment(wanted.fromMs)} on`;
+  return has.fromMs >= wanted.toMs ? `before ${moment(wanted.toMs)}` : undefined;
+}
+
+function rangeWords({ fromMs, toMs }: Range): string {
+  return `from ${moment(fromMs)} to ${moment(toMs)}`;
+}
+
+function spanOf(series: PriceSeries): Range {
   const rows = series.kind === 'candles' ? series.candles : series.trades;
   const lastsMs = series.kind === 'candles' ? series.candleMs : 1;
   return { fromMs: rows[0]?.timestampMs ?? 0, toMs: (rows.at(-1)?.timestampMs ?? 0) + lastsMs };

@@ -10,6 +10,8 @@ export interface HealthOptions {
   readonly host: string;
   /** 0: a free one. */
   readonly port: number;
+  /** Where the port is not that of the config: the option that said it. */
+  readonly portOption?: string | undefined;
   readonly readiness: () => Promise<Readiness>;
   readonly onError: (error: unknown) => void;
 }
@@ -46,14 +48,14 @@ export async function readinessInTime({
  * @throws WebServerError
  */
 export async function startHealthServer(options: HealthOptions): Promise<HealthServer> {
-  const { host, port } = options;
+  const { host, port, portOption } = options;
   const server = createServer(
     { ...LIMITS, connectionsCheckingInterval: CHECKED_EVERY_MS },
     (request, response) => void answer(options, request, response),
   );
   boundConnections(server);
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(listenError(error, 'web.health', { host, port })));
+    server.once('error', (error) => reject(listenError(error, 'web.health', { host, port, portOption })));
     server.listen(port, host, resolve);
   });
   const bound = (server.address() as AddressInfo).port;

@@ -9,19 +9,22 @@ export class WebServerError extends Error {
   }
 }
 
+interface Address {
+  readonly host: string;
+  readonly port: number;
+  /** The option that said the port before the config could, such as `--port`. */
+  readonly portOption?: string | undefined;
+}
+
 /** `key`: the section of the config with this address, such as `web`. */
-export function listenError(
-  error: unknown,
-  key: string,
-  { host, port }: { readonly host: string; readonly port: number },
-): unknown {
+export function listenError(error: unknown, key: string, { host, port, portOption }: Address): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EADDRINUSE') {
-    const message = `port ${port} of ${host} is in use: set another ${key}.port, or stop what uses it`;
+    const message = `port ${port} of ${host} is in use: ${portOption === undefined ? `set another ${key}.port` : `choose another ${portOption}`}, or stop what uses it`;
     return new WebServerError('WEB_ADDRESS_IN_USE', message, { cause: error });
   }
   if (code === 'EADDRNOTAVAIL' || code === 'EACCES' || code === 'ENOTFOUND') {
-    const message = `this machine cannot listen on ${host}:${port} (${code}): change ${key}.host or ${key}.port`;
+    const message = `this machine cannot listen on ${host}:${port} (${code}): change ${key}.host or ${portOption ?? `${key}.port`}`;
     return new WebServerError('WEB_ADDRESS_REFUSED', message, { cause: error });
   }
   return error;

@@ -41,6 +41,8 @@ export interface WebOptions {
   readonly host: string;
   /** 0: a free one. */
   readonly port: number;
+  /** Where the port is not that of the config: the option that said it. */
+  readonly portOption?: string | undefined;
   /** Further names that `Host` may have. */
   readonly names?: readonly string[];
   /** Where people reach it, when something stands in front of it that rewrites `Host`. */
@@ -110,7 +112,7 @@ const CLOSE_TIMEOUT_MS = 2000;
  * @throws WebServerError
  */
 export async function startWebServer(options: WebOptions): Promise<WebServer> {
-  const { host, port } = options;
+  const { host, port, portOption } = options;
   const control = accessOf(options);
   if (control.isReadOpen && !isLoopback(host)) {
     const message = `web.host ${host} can be reached from other machines: set web.token, or listen on 127.0.0.1`;
@@ -127,7 +129,7 @@ export async function startWebServer(options: WebOptions): Promise<WebServer> {
     await app.listen({ host, port });
   } catch (error) {
     await app.close();
-    throw listenError(error, 'web', { host, port });
+    throw listenError(error, 'web', { host, port, portOption });
   }
   const bound = boundPort(app.server.address());
   return {

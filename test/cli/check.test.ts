@@ -150,3 +150,31 @@ describe('breakwater check', () => {
     });
   });
 });
+
+describe('breakwater run', () => {
+  test('a broken config was one run-on line without a cure, with other places than check', async () => {
+    const name = file(GOOD.replace('for: 3s', 'for: 3').replace('below: 5%', 'below: 5'));
+    const env = { K: 'k' };
+    const [run, check] = [
+      await runCommandLine(['run', '--config', name], { env }),
+      await runCommandLine(['check', name], { env }),
+    ];
+    const problems = check.stdout.split('\n').slice(0, 2);
+    expect(run.stderr).toBe(
+      `breakwater: the config cannot be used: ${problems.join('; ')} See: breakwater check ${name}\n`,
+    );
+    expect(run.exitCode).toBe(1);
+  });
+
+  test('without a config nobody was told how to get one', async () => {
+    const name = path.join(folder, 'nowhere.yaml');
+    const run = await runCommandLine(['run', '--config', name, '--json']);
+    expect(JSON.parse(run.stderr)).toEqual({
+      error: {
+        code: 'config-refused',
+        message: `the config cannot be used: ${name}:1:1: expected a config file here, got no such file.`,
+        cure: `Name another with --config, or make it: breakwater init --out ${name}`,
+      },
+    });
+  });
+});

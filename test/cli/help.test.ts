@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { PassThrough } from 'node:stream';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { expect, test } from 'vitest';
 import { allCommands } from '../../src/cli/commands.ts';
+import { EXIT } from '../../src/cli/exit-codes.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
 
@@ -11,12 +12,29 @@ function namesOf(command: Command, path: readonly string[] = []): readonly (read
   return [path, ...command.commands.flatMap((child) => namesOf(child, [...path, child.name()]))];
 }
 
-async function everyCommand(): Promise<readonly (readonly string[])[]> {
+async function realProgram(): Promise<Command> {
   const stream = new PassThrough();
   const isTty = { stdin: false, stdout: false, stderr: false };
   const { signal } = new AbortController();
   const io = { stdin: stream, stdout: stream, stderr: stream, isTty, env: {}, signal, setExitCode: ctrlC };
-  return namesOf(buildProgram(io, '1.2.3', await allCommands()));
+  return buildProgram(io, '1.2.3', await allCommands());
+}
+
+async function everyCommand(): Promise<readonly (readonly string[])[]> {
+  return namesOf(await realProgram());
+}
+
+function everyOption(command: Command): readonly (readonly [string, Option])[] {
+  const own = command.options.map((option) => [command.name(), option] as const);
+  return [...own, ...command.commands.flatMap(everyOption)];
+}
+
+/** As `(default: ...)` of the help has it. */
+function shownDefault({ defaultValue, defaultValueDescription }: Option): string {
+  return (
+    defaultValueDescription ??
+    (typeof defaultValue === 'string' ? defaultValue : JSON.stringify(defaultValue))
+  );
 }
 
 async function helpOf(path: readonly string[]): Promise<string> {
@@ -44,3 +62,75 @@ test('an example that takes several lines can be pasted into a shell', async () 
   expect(words).toContain('ETH_*');
   expect(words).toContain('event risk');
 });
+
+test('a default stood in the help in words that its option refused', async () => {
+  const options = everyOption(await realProgram()).filter(
+    ([, { parseArg, defaultValue }]) => parseArg !== undefined && defaultValue !== undefined,
+  );
+  expect(options.length).toBeGreaterThan(20);
+  for (const [command, option] of options) {
+    const shown = shownDefault(option);
+    const read = () => option.parseArg?.(shown, undefined);
+    expect(read, `${command} ${option.flags} (default: ${shown})`).not.toThrow();
+    expect([command, option.flags, read()]).toEqual([command, option.flags, option.defaultValue]);
+  }
+});
+
+test.each([
+  ['0s', 'Expected a duration above 0, such as 90s, 2h or 1d.'],
+  ['0', 'Expected a duration such as 90s, 2h or 1d.'],
+  ['99999d', 'Expected a duration of at most 3660d, such as 90s, 2h or 1d.'],
+  ['99999 days', 'Expected a duration such as 90s, 2h or 1d.'],
+  ['90', 'Expected a duration such as 90s, 2h or 1d. Did you mean 90s?'],
+  ['7200000', 'Expected a duration such as 90s, 2h or 1d. Did you mean 7200000ms?'],
+])('a duration was refused, and the same one proposed: %s', async (text, words) => {
+  const { stderr } = await runCommandLine(['pause', '--reason', 'x', '--for', text]);
+  expect(stderr).toBe(
+    `breakwater: option '--for <duration>' argument '${text}' is invalid. ${words} See: breakwater pause --help\n`,
+  );
+});
+
+test.each([
+  [['audit', 'tail'], 'audit tail'],
+  [['notify', 'test', '--foo'], 'notify test'],
+  [['ack', '--foo'], 'acknowledge'],
+  [['--debug', 'audit', '--debug', 'tail', '--foo'], 'audit tail'],
+  [['pause', '--reason', 'audit', '--foo'], 'pause'],
+  [['audit', '--foo', 'tail'], 'audit'],
+])('%j pointed at the help of another command', async (args, name) => {
+  const { exitCode, stderr } = await runCommandLine(args);
+  expect(exitCode).toBe(EXIT.usage);
+  expect(stderr).toContain(` See: breakwater ${name} --help\n`);
+});
+
+test.each([
+  [['help', 'audit', 'tail'], 'audit tail'],
+  [['audit', 'help', 'tail'], 'audit tail'],
+  [['help', 'ack'], 'acknowledge|ack'],
+  [['help', 'notify'], 'notify'],
+])('%j printed the help of a parent', async (args, name) => {
+  const { exitCode, stdout, stderr } = await runCommandLine(args);
+  expect([exitCode, stderr]).toEqual([EXIT.ok, '']);
+  expect(stdout).toContain(`Usage: breakwater ${name} [options]`);
+});
+
+test('help without a command is that of the program', async () => {
+  const run = await runCommandLine(['help']);
+  expect(run).toEqual({ exitCode: EXIT.ok, stdout: await helpOf([]), stderr: '' });
+});
+
+test.each([
+  [['help', 'foo'], "unknown command 'foo'. See: breakwater --help"],
+  [['help', 'stauts'], "unknown command 'stauts'. Did you mean status? See: breakwater --help"],
+  [['help', 'audit', 'tial'], "unknown command 'tial'. Did you mean tail? See: breakwater audit --help"],
+  [['help', 'status', 'foo'], "unknown command 'foo'. See: breakwater status --help"],
+  [['foo', '--help'], "unknown command 'foo'. See: breakwater --help"],
+  [['--help', 'foo'], "unknown command 'foo'. See: breakwater --help"],
+  [['audit', 'replay', '--help'], "unknown command 'replay'. See: breakwater audit --help"],
+])(
+  '%j was answered with a help of something else, and that it is unknown was not said',
+  async (args, words) => {
+    const run = await runCommandLine(args);
+    expect(run).toEqual({ exitCode: EXIT.usage, stdout: '', stderr: `breakwater: ${words}\n` });
+  },
+);

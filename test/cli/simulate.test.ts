@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,6 +8,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { runCli } from '../../src/cli/run.ts';
+import { refuseToSimulate } from '../../src/cli/simulator-errors.ts';
 import { ctrlC, runCommandLine } from '../support/cli.ts';
 
 interface Listening {
@@ -209,6 +210,53 @@ describe('breakwater simulate', () => {
     const ended = await runCommandLine(['simulate', ...args]);
     expect([ended.exitCode, ended.stdout]).toEqual([exitCode, '']);
     expect(ended.stderr).toMatch(message);
+  });
+
+  test('a price file with a mistake was called "prices", and the cure was the list of faults', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-prices-'));
+    const file = path.join(folder, 'btc.csv');
+    try {
+      await writeFile(file, '0,1,1,1,1,1\n0,1,1,1,1,1\n');
+      const { exitCode, stderr } = await runCommandLine(['simulate', '--prices', file]);
+      expect(exitCode).toBe(EXIT.failed);
+      expect(stderr).toBe(
+        `breakwater: ${file}:2: expected a timestamp_ms after the one before (0), found the same time again. See: breakwater simulate --help\n`,
+      );
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test.each([
+    [['--market', 'NOPE'], '--help'],
+    [['--depth', '0'], '--help'],
+    [['--readings', 'shortAmount'], '--list'],
+    [['--readings', 'shortAmount=x'], '--list'],
+    [['--scenario', 'x'], '--list'],
+    [['--faults', 'x'], '--list'],
+    [['--faults', 'lostReply,probability=2'], '--list'],
+    [['--conditions', 'depth,market=BTC_PERP,factor=-1'], '--list'],
+  ])('every mistake had the same cure: %j', async (args, option) => {
+    const { stderr } = await runCommandLine(['simulate', ...args]);
+    expect(stderr).toContain(` See: breakwater simulate ${option}\n`);
+  });
+
+  test('an address of another machine was refused without a cure', async () => {
+    const ended = await runCommandLine(['simulate', '--host', '203.0.113.1']);
+    expect(ended.exitCode).toBe(EXIT.failed);
+    expect(ended.stderr).toMatch(/203\.0\.113\.1.* Give --host an address of this machine\.\n$/);
+  });
+
+  test('a port that only root may take was refused without a cure', () => {
+    const refused = Object.assign(new Error('listen EACCES: permission denied 127.0.0.1:80'), {
+      code: 'EACCES',
+    });
+    expect(() => refuseToSimulate(refused)).toThrow(
+      expect.objectContaining({
+        code: 'address-refused',
+        cure: 'Choose ports above 1023, or 0 for free ones.',
+      }),
+    );
   });
 
   test('a port that is taken ends with 1 and a cure', async () => {

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { ConfigWatch } from '../../src/app/config-watch.ts';
 import { examineConfig, LONG_CONFIG_CHARACTERS } from '../../src/app/examine-config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { nodeSurroundings } from '../../src/config/node-files.ts';
@@ -66,4 +67,23 @@ test('a daemon that stops does not wait for a config that is examined', async ()
   const examining = examined(accounts(250), over.signal);
   setTimeout(() => over.abort(new Error('stopping')), 50);
   await expect(examining).rejects.toThrow('stopping');
+});
+
+test('a refused reload gave mere warnings as its reason', async () => {
+  const emit = vi.fn();
+  const unused =
+    'rules: [{ id: idle, on: position, when: { liquidationDistance: { below: 5% } }, for: 3s }]\n';
+  await writeFile(file, accounts(1));
+  const first = loadConfig(file, nodeSurroundings(ENV));
+  if (first.kind !== 'loaded') throw new Error('the first config is refused');
+  const adopt = async () => undefined;
+  const watch = new ConfigWatch({ file, env: ENV, telemetry: { emit }, mark: '', adopt }, first.config);
+  await writeFile(file, `${accounts(1)}${unused}mode: enforse\n`);
+  const examinedHere = loadConfig(file, nodeSurroundings(ENV));
+  expect(examinedHere.kind === 'refused' && examinedHere.problems.map(({ severity }) => severity)).toContain(
+    'warning',
+  );
+  const problems = [expect.stringMatching(/breakwater\.yaml:\d+:\d+ mode: expected one of/) as string];
+  expect(await watch.reload()).toEqual({ kind: 'refused', problems });
+  expect(emit.mock.calls).toEqual([[{ kind: 'configRefused', problems }]]);
 });

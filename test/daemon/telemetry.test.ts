@@ -216,11 +216,26 @@ test('a start on a port in use says what to change, and has done nothing', async
   const { simulator, world } = await openNear({ web: `{ port: ${port} }` });
   await expect(world.start()).rejects.toMatchObject({
     code: 'WEB_ADDRESS_IN_USE',
-    message: expect.stringContaining(`port ${port} of 127.0.0.1 is in use`) as string,
+    message: `port ${port} of 127.0.0.1 is in use: set another web.port, or stop what uses it`,
   });
   expect(simulator.exchange.log.total).toBe(0);
   const elsewhere = await world.start({ webPort: 0 });
   expect((await get(elsewhere.webUrl(), '/healthz')).status).toBe(200);
+});
+
+test('a taken --port or --health-port was told to set the key of the config that it overrides', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => taken.once('listening', resolve));
+  closeAfterTest(() => new Promise((resolve) => taken.close(() => resolve())));
+  const { port } = taken.address() as { port: number };
+  const { world } = await openNear();
+  const inUse = `port ${port} of 127.0.0.1 is in use`;
+  await expect(world.start({ webPort: port })).rejects.toThrow(
+    `${inUse}: choose another --port, or stop what uses it`,
+  );
+  await expect(world.start({ webPort: 0, healthPort: port })).rejects.toThrow(
+    `${inUse}: choose another --health-port, or stop what uses it`,
+  );
 });
 
 test('a reload moves the web server, changes who may read, and keeps it as it was when it cannot', async () => {

@@ -91,7 +91,7 @@ async function judgeAuditFiles(
     const read = await decisionsOfAuditFile(lines);
     if (read.kind === 'broken') {
       throw new ReplayInputError([
-        `${file}: expected an export of audit records, got record ${read.seq} with ${read.words}`,
+        `${file}: record ${read.seq}: expected one of an audit export, but ${read.words}`,
       ]);
     }
     const account = config.accounts.find(({ id }) => id === read.accountId);

@@ -38,6 +38,7 @@ export class HealthListener {
     const { telemetry } = this.#base;
     const server = await startHealthServer({
       ...place,
+      portOption: this.#port === undefined ? undefined : '--health-port',
       readiness: this.#readiness,
       onError: (error) => telemetry.emit({ kind: 'webError', error }),
     });

@@ -74,10 +74,11 @@ export class WebListener {
 
 async function listen(
   { health: _health, ...settings }: WebSettings,
-  { content, onListening }: WebListenerOptions,
+  { content, onListening, port: askedFor }: WebListenerOptions,
   port: number,
 ): Promise<WebServer> {
-  const server = await startWebServer({ ...content, ...revealed(settings), port });
+  const portOption = askedFor === undefined ? undefined : '--port';
+  const server = await startWebServer({ ...content, ...revealed(settings), port, portOption });
   onListening(server.url);
   return server;
 }

@@ -20,7 +20,9 @@ export function report(io: CliIo, { json }: InitFlags, decisions: InitDecisions,
     const lines = seen === undefined ? [] : accountLines(io, account, seen, markets);
     for (const line of [...lines, ...setLines(io, decisions)]) printLine(io, line);
   }
-  for (const warning of warnings) printNote(io, paint(io, 'stderr', 'yellow', warning));
+  for (const warning of [...warnings, ...missingSecrets(written)]) {
+    printNote(io, paint(io, 'stderr', 'yellow', warning));
+  }
   printLine(io, `Wrote ${written.files.join(', ')}. The config observes, and sends nothing to the exchange.`);
   printLine(io, '');
   printLine(io, paint(io, 'stdout', 'bold', 'Next'));
@@ -35,6 +37,11 @@ function setLines(io: CliIo, { ruleSet, leverage }: InitDecisions): readonly str
     ...wrapped(io, `${ruleSet.summary} ${measuredWords(ruleSet)}`),
     '',
   ];
+}
+
+/** As `check` says them; with `--json` they are among its problems. */
+function missingSecrets({ check }: Written): readonly string[] {
+  return check.problems.filter(({ code }) => code === 'secret-missing').map(({ text }) => text);
 }
 
 /** In whole sentences. */

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import { durationHint, parseDuration, parsePercent } from '../../app.ts';
+import { durationHint, isDurationTooLong, LONGEST_DURATION, parseDuration, parsePercent } from '../../app.ts';
 import { parseDecimal, toNumber, ZERO } from '../../core/quantities/decimal.ts';
 import type { CliIo } from '../io.ts';
 import { collect } from '../option-values.ts';
@@ -11,8 +11,14 @@ export function durationMs(text: string): number {
   const value = parseDuration(text);
   if (value !== undefined && value > 0) return value;
   const meant = durationHint(text);
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  throw new InvalidArgumentError(`Expected a duration such as 90s, 2h or 1d.${hint}`);
+  const hint = meant === undefined || parseDuration(meant) === 0 ? '' : ` Did you mean ${meant}?`;
+  const bounds = durationBounds(text, value);
+  throw new InvalidArgumentError(`Expected a duration${bounds} such as 90s, 2h or 1d.${hint}`);
+}
+
+function durationBounds(text: string, value: number | undefined): string {
+  if (value === 0) return ' above 0,';
+  return isDurationTooLong(text) ? ` of at most ${LONGEST_DURATION},` : '';
 }
 
 /** A fraction, written `5%` or `0.05`. */

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type * as appModule from '../../app.ts';
 import type { ReplayOptions, ReplayRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
@@ -78,11 +78,11 @@ export function registerReplay(program: Command, io: CliIo): void {
 
 function addConditions(command: Command): void {
   command
-    .option('--paths <models>', 'ways through a candle: adverse,favourable,bridge', paths, [
-      'adverse',
-      'favourable',
-      'bridge',
-    ])
+    .addOption(
+      new Option('--paths <models>', 'ways through a candle, all or some of these')
+        .argParser(paths)
+        .default(MODELS, MODELS.join(',')),
+    )
     .option(
       '--latency <time>',
       'of requests, each way: 100ms, 50ms..300ms, or median=100ms,sigma=0.8,max=3s',
@@ -195,9 +195,9 @@ function reading([name, value]: readonly [string, string]): readonly [string, un
 
 function paths(text: string): ReplayOptions['paths'] {
   const models = text.split(',').map((model) => model.trim());
-  const known = models.filter((model): model is ReplayOptions['paths'][number] => MODELS.has(model));
+  const known = models.flatMap((model) => MODELS.filter((one) => one === model));
   if (known.length === models.length && new Set(models).size === models.length) return known;
-  throw new InvalidArgumentError(`Expected some of ${[...MODELS].join(', ')}, separated by commas.`);
+  throw new InvalidArgumentError(`Expected some of ${MODELS.join(', ')}, separated by commas.`);
 }
 
-const MODELS: ReadonlySet<string> = new Set(['adverse', 'favourable', 'bridge']);
+const MODELS: ReplayOptions['paths'] = ['adverse', 'favourable', 'bridge'];

@@ -25,7 +25,7 @@ export async function judgeHistory(
   if (idle.length > 0) {
     throw new UsageError(
       `--history judges what was recorded, and plays no prices: ${idle.join(', ')} would do nothing.`,
-      `Leave out ${idle.length === 1 ? 'it' : 'them'}, or --history.`,
+      `Leave ${idle.length === 1 ? 'it' : 'them'} out, or leave out --history.`,
     );
   }
   const record = await judged(io, flags).catch(refuseToPlay);

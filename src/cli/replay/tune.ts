@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { TuneOptions, TuneRecord } from '../../app.ts';
 import { UsageError } from '../errors.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -46,9 +46,17 @@ export function registerTune(program: Command, io: CliIo): void {
     .option('--live', 'read what accounts hold now from the exchange; --positions wins')
     .option('--ladders', 'try ladders of standing stops, too')
     .option('--windows <count>', 'so many of the wildest stretches, and of calm ones', whole(1, 50), 4)
-    .option('--window <duration>', 'length of a stretch', durationMs, DEFAULT_WINDOW_MS)
+    .addOption(
+      new Option('--window <duration>', 'length of a stretch')
+        .argParser(durationMs)
+        .default(DEFAULT_WINDOW_MS, '2h'),
+    )
     .option('--walks <count>', 'quiet stretches made at each of 1, 2.5 and 5 % a day', whole(0, 500), 20)
-    .option('--budget <duration>', 'ends with what was finished by then', durationMs, DEFAULT_BUDGET_MS)
+    .addOption(
+      new Option('--budget <duration>', 'ends with what was finished by then')
+        .argParser(durationMs)
+        .default(DEFAULT_BUDGET_MS, '10m'),
+    )
     .option(
       '--threads <count>',
       'plays so many at once',

@@ -12,8 +12,21 @@ const DURATION = new RegExp(DURATION_PATTERN);
 const LONGEST_MS = 10 * 366 * UNIT_MS.d;
 const LONGEST_TEXT = 60;
 
+/** The longest duration that `parseDuration` takes: ten years, as it is written. */
+export const LONGEST_DURATION = `${LONGEST_MS / UNIT_MS.d}d`;
+
 /** Whole milliseconds of a written duration; `undefined` when it is none, not whole, or above ten years. */
 export function parseDuration(text: string): number | undefined {
+  const ms = writtenMs(text);
+  return ms !== undefined && Number.isSafeInteger(ms) && ms <= LONGEST_MS ? ms : undefined;
+}
+
+/** Written as a duration is, but above ten years. */
+export function isDurationTooLong(text: string): boolean {
+  return (writtenMs(text) ?? 0) > LONGEST_MS;
+}
+
+function writtenMs(text: string): number | undefined {
   const compact = text.trim().replaceAll(/(\d)\s+(?=[a-z])|([a-z])\s+(?=\d)/g, '$1$2');
   if (compact.length > LONGEST_TEXT || !DURATION.test(compact)) return undefined;
   let total = decimal('0');
@@ -22,25 +35,34 @@ export function parseDuration(text: string): number | undefined {
     if (number === undefined || !isUnit(unit)) return undefined;
     total = total.plus(number.times(decimal(String(UNIT_MS[unit]))));
   }
-  const ms = toNumber(total);
-  return Number.isSafeInteger(ms) && ms <= LONGEST_MS ? ms : undefined;
+  return toNumber(total);
 }
 
 function isUnit(text: string): text is Unit {
   return (UNITS as readonly string[]).includes(text);
 }
 
-/** A hint for something that looks like a duration in other words: `10 seconds`, `5min`, `10`. */
+/**
+ * A hint for something that looks like a duration in other words: `10 seconds`, `5min`, `10`. It can be written as it is;
+ * a bare number above a day of seconds is one of milliseconds.
+ */
 export function durationHint(text: string): string | undefined {
   // A hint is part of a message.
   if (text.length > LONGEST_TEXT) return undefined;
   const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zµ]*)\.?\s*$/i.exec(text);
   if (match === null) return undefined;
   const [, amount = '', word = ''] = match;
-  if (word === '') return `${amount}s`;
-  const lower = word.toLowerCase();
-  const unit = WORDS_FOR_UNITS.find(([, words]) => words.includes(lower))?.[0];
-  return unit === undefined ? undefined : `${amount}${unit}`;
+  const unit = word === '' ? unitOfBare(Number(amount)) : unitNamed(word.toLowerCase());
+  const hint = `${amount}${unit ?? ''}`;
+  return parseDuration(hint) === undefined ? undefined : hint;
+}
+
+function unitOfBare(amount: number): Unit {
+  return amount * UNIT_MS.s > UNIT_MS.d ? 'ms' : 's';
+}
+
+function unitNamed(word: string): Unit | undefined {
+  return WORDS_FOR_UNITS.find(([, words]) => words.includes(word))?.[0];
 }
 
 const WORDS_FOR_UNITS: readonly (readonly [Unit, readonly string[]])[] = [

@@ -60,6 +60,12 @@ export function priceFaultText(file: string, { line, expected, found }: PriceFau
   return `${file}:${line}: expected ${expected}, found ${found}`;
 }
 
+/** The same of a whole text; `undefined` where nothing is wrong. */
+export function priceFileFault(file: string, text: string): string | undefined {
+  const parsed = parsePrices(text);
+  return parsed.ok ? undefined : priceFaultText(file, parsed.fault);
+}
+
 const HEADERS = {
   candles: ['timestamp_ms', 'open', 'high', 'low', 'close', 'volume'],
   trades: ['timestamp_ms', 'price', 'amount'],

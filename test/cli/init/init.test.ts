@@ -213,6 +213,13 @@ describe('breakwater init, for a script', () => {
   });
 });
 
+test('nobody was told that the secret of a channel is not at hand', async () => {
+  const args = ['init', ...(await optionsFor(0)), '--channel', 'slack,url=env:NOPE'];
+  const { exitCode, stderr } = await runCommandLine(args);
+  expect(exitCode).toBe(EXIT.ok);
+  expect(stderr).toMatch(/breakwater\.yaml:\d+:\d+ \S+: warning: .*environment variable NOPE/);
+});
+
 describe('what init offers is what the config knows', () => {
   test('rule sets', () => {
     expect(RULE_SETS).toEqual(POSITION_SETS);

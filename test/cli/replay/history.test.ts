@@ -232,10 +232,14 @@ describe('an audit export', () => {
     [
       'changed',
       (text) => text.replace('2026', '2027').replace('desk-1', 'desk-2'),
-      /expected an export of audit records, got record \d+ with/,
+      /changed\.audit: record \d+: expected one of an audit export, but its text does not have the hash/,
     ],
     ['empty', () => '', /expected records of an account of the config \(desk-1\), found no records/],
-    ['no export', () => 'a: 1\n', /expected an export of audit records, got record 1 with/],
+    [
+      'no export',
+      () => 'a: 1\n',
+      /record 1: expected one of an audit export, but its line is not a hash, a space and a text/,
+    ],
   ])('one that is %s is refused', async (name, change, words) => {
     const file = at(`${name}.audit`);
     await writeFile(file, change(await readFile(at('desk-1.audit'), 'utf8')));
@@ -247,5 +251,8 @@ describe('an audit export', () => {
 test('options of playing make no sense with it', async () => {
   const { exitCode, stderr } = await judge('redis', '--prices', 'BTC_PERP=btc.csv', '--seed', '2');
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--prices, --seed would do nothing')]);
+  expect(stderr).toContain(' Leave them out, or leave out --history.\n');
+  const one = await judge('redis', '--seed', '2');
+  expect(one.stderr).toContain(': --seed would do nothing. Leave it out, or leave out --history.\n');
   expect((await judge('redis://127.0.0.1:1')).stderr).toContain('the Redis server cannot be used');
 });

@@ -133,7 +133,9 @@ describe('breakwater replay', () => {
     expect(stdout).toContain('2025-10-10T20:32:00.000Z to 2025-10-10T20:34:00.000Z');
     const { stderr, exitCode } = await replay([...given(), '--from', '2025-10-12']);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain(`${at('btc.csv')}: expected prices from 2025-10-12 00:00 UTC to`);
+    expect(stderr).toContain(
+      `${at('btc.csv')}: expected prices from 2025-10-12 00:00 UTC on, found some from`,
+    );
   });
 
   test('on a terminal it shows progress on standard error, and takes it away', async () => {
