@@ -97,22 +97,20 @@ export function actOn(decisions: Decisions): Acted {
   const positions = isNew || hasBegun ? observation.positions : undefined;
   const known = positions && viewsWhenNeeded(decisions, acting);
   const views = known ?? [];
-  const hidden = positions === undefined ? [] : hiddenBy(positions.list, decisions);
-  const complete = positions?.list.complete === true && hidden.length === 0;
+  const shown = shownBy(positions?.list, decisions);
   const routed = routeRequests(routes, {
     active: acting,
     conclusive,
     positions: views,
-    complete,
+    complete: shown.all,
     accountId: account.id,
     intentTtlMs: settings.intentTtlMs,
     nowMs: moment.nowMs,
     plan: planner(decisions),
   });
-  const closedByUs = new Set(decisions.snapshot.closedByUs);
   const inbox = takeInbox(documents.inbox, {
     positions: isNew ? views : undefined,
-    complete: positions?.list.complete === true && hidden.every((positionId) => closedByUs.has(positionId)),
+    complete: shown.allButOurs,
     markets: [...stored.lanes.keys()],
     nowMs: moment.nowMs,
     faultOf: account.orderFault,
@@ -167,9 +165,14 @@ export function actOn(decisions: Decisions): Acted {
   };
 }
 
-/** Positions that are open as far as is known and that a list does not show, or lists with nulls. */
-function hiddenBy({ records }: PositionList, { evaluation }: Decisions): readonly string[] {
-  return unseenPositions({ positions: records }, evaluation.state).map(({ positionId }) => positionId);
+/** Whether a list shows all positions that are open as far as is known, and all but those that orders of ours have closed. */
+function shownBy(list: PositionList | undefined, { evaluation, snapshot }: Decisions) {
+  if (list?.complete !== true) return { all: false, allButOurs: false };
+  // One that is listed with nulls has no record.
+  const hidden = unseenPositions({ positions: list.records }, evaluation.state);
+  const isOurs = ({ positionId }: { readonly positionId: string }): boolean =>
+    snapshot.closedByUs?.includes(positionId) === true;
+  return { all: hidden.length === 0, allButOurs: hidden.every(isOurs) };
 }
 
 function changedApprovals(
