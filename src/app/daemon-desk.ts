@@ -67,7 +67,7 @@ export async function openDaemonDesk(
   };
   // Tokens go to what at least says that it is alive.
   if (!(await isAlive(base))) return undefined;
-  const accountIds = idsOf(found) ?? (await ask('rows', rowsReply)).rows.map(({ accountId }) => accountId);
+  const accountIds = idsOf(found) ?? (await idsOfDaemon(ask));
   return {
     accounts: config?.accounts.map(knownAccount),
     accountIds,
@@ -80,12 +80,18 @@ export async function openDaemonDesk(
     records: async () => [],
     troubles: async () => processTroubles(await ask('overview', overview)),
     quietHours: async () => (await ask('overview', overview)).quietHours,
-    wasWatched: async (accountId) => accountIds.includes(accountId),
+    wasWatched: async (accountId) => accountIds?.includes(accountId) ?? true,
     reachesAll: async () => (await ask('overview', overview)).reachesAll,
     obedience: async () => TAKEN,
     view: async (accountId) => await ask(`accounts/${encodeURIComponent(accountId)}`, account),
     close: async () => undefined,
   };
+}
+
+/** Undefined: it does not say. That must not stand between a person and a pause, which says itself why it is refused. */
+async function idsOfDaemon(ask: Ask): Promise<readonly string[] | undefined> {
+  const said = await ask('rows', rowsReply).catch(() => undefined);
+  return said?.rows.map(({ accountId }) => accountId);
 }
 
 /** What holds a daemon back that cannot be asked. */

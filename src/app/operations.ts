@@ -185,7 +185,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   };
 }
 
-/** Of a file that is broken and names none, or is not there, it is not known which there are. */
+/** Undefined: there is no config, or only a broken one that names none. */
 export function idsOf({ accountIds, config }: PlaceConfig): readonly string[] | undefined {
   return accountIds.length === 0 && config === undefined ? undefined : accountIds;
 }

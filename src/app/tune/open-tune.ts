@@ -18,8 +18,9 @@ export interface TuneOptions {
   readonly holdings: Holdings;
   readonly paths: readonly PathModel[];
   readonly space: CandidateSpace;
-  /** Of a stretch of prices; so many of the wildest and of calm ones are played. */
+  /** Length of a stretch of prices. */
   readonly windowMs: number;
+  /** At most so many wild stretches are played, and so many calm ones. */
   readonly windows: number;
   /** Quiet stretches by the simulator's walk, for each of three volatilities. */
   readonly walks: number;
