@@ -7,6 +7,7 @@ import {
   type Decimal,
   decimalFromNumber,
   maxDecimal,
+  minDecimal,
   roundToStep,
   toDecimal,
   ZERO,
@@ -49,7 +50,8 @@ export interface ReduceNeed {
 const REPLACE_SHARE = 0.1;
 
 export function fillNeed(asked: ReduceNeed, scene: SetScene, plan: SetPlan): void {
-  const mostBase = mostBesideTakers(asked, scene);
+  const roomBase = roomBesideTakers(asked, scene);
+  const mostBase = roomBase && outstandingBase(asked.own).plus(roomBase);
   const isCut = mostBase !== undefined && asked.amount.gt(mostBase);
   const need = isCut ? { ...asked, amount: mostBase } : asked;
   const { own, amount } = need;
@@ -111,11 +113,11 @@ export function fillInFavour(need: ReduceNeed, scene: SetScene, plan: SetPlan): 
 }
 
 /** What the exchange has room for beside orders of ours that nothing can take away now; undefined: it is not known. */
-function mostBesideTakers({ position, own }: ReduceNeed, scene: SetScene): Decimal | undefined {
+function roomBesideTakers({ position }: ReduceNeed, scene: SetScene): Decimal | undefined {
   const takers = roomTakers(position, scene);
   if (takers.length === 0 || takers.some((order) => canRemove(order, scene))) return undefined;
   const roomBase = toDecimal(position.sizeBase).minus(outstandingBase(takers));
-  return roomBase.gte(leastAmount(scene.market)) ? outstandingBase(own).plus(roomBase) : undefined;
+  return roomBase.gte(leastAmount(scene.market)) ? roomBase : undefined;
 }
 
 /** A stop that stands closes the whole position as well, a little later: it is not taken down to do so a little earlier. */
@@ -165,7 +167,8 @@ function addBeside(need: SizedNeed, slippage: number, scene: SetScene, plan: Set
   const outstanding = outstandingBase(counted);
   const missing = maxDecimal(amount.minus(outstanding), ZERO);
   const stale = staleReason(need, own.slice(-1), slippage, scene);
-  const addition = isTrimmed && stale !== undefined ? amount : missing;
+  const wished = isTrimmed && stale !== undefined ? amount : missing;
+  const addition = minDecimal(wished, roomBesideTakers(need, scene) ?? wished);
   const isHalfPlaced = counted.length > 0 && counted.every(({ part }) => part === 'near');
   const least = isHalfPlaced ? leastAmount(scene.market) : worthReplacing(outstanding, scene);
   if (addition.gte(least)) {

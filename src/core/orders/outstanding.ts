@@ -260,7 +260,12 @@ export function isRemovable(order: OwnOrder, settings: AccountSettings, nowMs: n
 /** Whether cancels remove such an order, once it is there. */
 function isWithinReach(order: OwnOrder, settings: AccountSettings): boolean {
   if (settings.cancel === 'never') return false;
-  return settings.cancelCoversStops || order.activatedMs !== null;
+  return settings.cancelCoversStops || activatedSince(order) !== null;
+}
+
+/** Since when an order was certainly activated. Not one that lies on the wrong side: it waits for the market to come back. */
+function activatedSince({ activatedMs, inverted }: OwnOrder): number | null {
+  return inverted === true ? null : activatedMs;
 }
 
 interface SentCancelTypes {
@@ -283,7 +288,8 @@ export function afterCancel(
     if (mayArriveAfter(order, cancelSentMs, settings))
       return [{ ...order, status: 'unsure', behindCancel: true }];
     if (settings.cancelCoversStops) return [];
-    return order.activatedMs === null || order.activatedMs > cancelSentMs ? [order] : [];
+    const activatedMs = activatedSince(order);
+    return activatedMs === null || activatedMs > cancelSentMs ? [order] : [];
   });
 }
 

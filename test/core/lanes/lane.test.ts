@@ -763,11 +763,21 @@ describe('outstanding', () => {
     driver.ask();
     expect(driver.next().kind).toBe('idle');
     expect(driver.reasons('standingOrder')).toEqual(['resolved']);
-    // Above and then below the activation at 998.9, each by more than step and basis allowance.
-    driver.read(at({ mark: '1000.1' })).read(at({ mark: '997' }));
+    // Above and then below the activation at 998.9, each by more than step and basis allowance; also past the limit.
+    driver.read(at({ mark: '1000.1' })).read(at({ mark: '993' }));
     expect(driver.state.orders[0]?.activatedMs).not.toBeNull();
     driver.cancel();
     expect(driver.state.orders).toEqual([]);
+  });
+
+  test('there, one on the wrong side was taken for activated, and forgotten after a cancel', () => {
+    const driver = new Driver({ cancelCoversStops: false }).read(at({})).ask(action(half));
+    driver.place();
+    // Within its limit an order that was activated would have filled.
+    driver.read(at({ mark: '1000.1' })).read(at({ mark: '997' }));
+    expect(driver.state.orders).toMatchObject([{ inverted: true }]);
+    expect(driver.place().request.amount).toBe('0.5');
+    expect(driver.state.orders.map(({ inverted }) => inverted === true)).toEqual([true, false]);
   });
 
   test('there, a cover of which nobody knows is sent again under its own id; a duplicate means it is there', () => {

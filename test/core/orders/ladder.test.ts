@@ -64,6 +64,7 @@ function ladderOf(position: ReadPosition, rungs = RUNGS, most?: string): Desired
   const bounds = {
     isCalm: true,
     isNew: true,
+    isOne: false,
     most: most === undefined ? undefined : toDecimal(most as DecimalString),
   };
   const ladder = desiredLadder(position, bounds, sceneOf(position, coverOf(rungs)));
@@ -100,7 +101,7 @@ test('a ladder never takes more than the position, never stands on the wrong sid
         const size = thousandths / 1_000;
         const sizeBase = String(size) as DecimalString;
         const position = positionOf({ direction, sizeBase, liquidationPrice: liquidation as DecimalString });
-        const bounds = { isCalm: true, isNew: true, most: undefined };
+        const bounds = { isCalm: true, isNew: true, most: undefined, isOne: false };
         const ladder = desiredLadder(position, bounds, sceneOf(position, coverOf(rungs)));
         if (ladder === undefined || 'blocked' in ladder) return;
         const sum = amountsOf(ladder).reduce((total, amount) => total + amount, 0);

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { openWorld, type World } from '../../src/world/open-world.ts';
+import type { WorldSpec } from '../../src/world/spec.ts';
+
+const CONFIG = `mode: enforce
+exchange: { baseUrls: ["https://one.example"], cancelCoversStops: false }
+markets: { BTC_PERP: { amountStep: "0.001", priceStep: "0.1", minAmount: "0.001", maintenanceMargin: 3% } }
+accounts: [{ id: desk-1, apiKey: { env: KEY }, apiSecret: { env: SECRET }, rules: [near] }]
+rules:
+  - id: near
+    on: position
+    when: { liquidationDistance: { below: 6%, clearAbove: 30% } }
+    do: [{ reduce: { to: 20%, slippage: 2% } }]
+`;
+
+const START = 60_000;
+const CALM_MS = 20_000;
+
+/**
+ * The mark is 1 % above the last price, so the first order becomes the opposite trigger. No cancel takes it away, and what
+ * is placed beside it has to fit.
+ */
+function fall(): WorldSpec {
+  return {
+    seed: 5,
+    durationMs: CALM_MS + 60_000,
+    exchange: {
+      accounts: [
+        {
+          id: 'desk-1',
+          collateral: { USDT: '2100' },
+          leverage: 20,
+          positions: [{ market: 'BTC_PERP', side: 'long', amount: '0.5' }],
+        },
+      ],
+      markets: { BTC_PERP: { basis: String(START * 0.01) } },
+      readings: { cancelCoversStops: 'no', wrongSideActivation: 'opposite', reduceOnlyRoom: 'refused' },
+    },
+    prices: [
+      {
+        market: 'BTC_USDT',
+        points: [
+          [0, String(START)],
+          [CALM_MS, String(START)],
+          [CALM_MS + 50_000, String(START * 0.94)],
+        ],
+        tickMs: 100,
+      },
+    ],
+    daemons: [{ name: 'north', config: CONFIG }],
+  };
+}
+
+type Kind = 'order_placed' | 'order_rejected' | 'fill';
+
+function amountsOf({ exchange }: World, kind: Kind): readonly number[] {
+  return exchange.model.ledger({ kinds: [kind], accountId: 'desk-1' }).map(({ amount }) => Number(amount));
+}
+
+test('an order on the wrong side was forgotten after a cancel that does not reach it, and what came after it was refused, a dozen times a second', async () => {
+  const world = openWorld(fall());
+  await world.run();
+  expect(amountsOf(world, 'order_placed')).toEqual([0.4, 0.1]);
+  expect(amountsOf(world, 'fill')).toEqual([0.1]);
+  expect(amountsOf(world, 'order_rejected').length).toBeLessThan(20);
+});
