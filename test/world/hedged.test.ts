@@ -20,6 +20,10 @@ rules:
     on: position
     when: { liquidationDistance: { below: 4%, clearAbove: 6% } }
     do: [{ reduce: { to: 0%, slippage: 2% } }]
+  - id: ladder
+    on: position
+    when: { liquidationDistance: { below: 20% } }
+    do: [{ protect: { ladder: [{ at: 50%, close: 50% }, { at: 85%, close: rest }], slippage: 5% } }]
 `;
 
 interface Hedge {
@@ -106,6 +110,16 @@ test('a hedged side with a margin of its own was reduced to the net exposure onl
   await alone.run();
   expect(outcomeOf(alone).liquidations).toBeGreaterThan(0);
   const world = openWorld(sceneOf({ ...scene, rules: 'close' }));
+  await world.run();
+  expect(outcomeOf(world)).toEqual({ liquidations: 0, short: 0.167 });
+});
+
+test('a ladder on a hedged side with a margin of its own closed half of it, and left a rest that could not be closed', async () => {
+  const scene = { marginModel: 'isolated', short: SMALL_SHORT, collateral: MARGINS } as const;
+  const world = openWorld(sceneOf({ ...scene, rules: 'ladder' }));
+  await world.run(CALM_MS);
+  const stops = world.exchange.model.ledger({ kinds: ['order_placed'], accountId: 'desk-1' });
+  expect(stops.map(({ side, amount }) => [side, Number(amount)])).toEqual([['sell', 0.5]]);
   await world.run();
   expect(outcomeOf(world)).toEqual({ liquidations: 0, short: 0.167 });
 });

@@ -53,6 +53,8 @@ export interface LadderBounds {
   /** None of our stops stands. */
   readonly isNew: boolean;
   readonly most: Decimal | undefined;
+  /** The other side of the market would hold back the rest of a part: one stop takes all, where the last one would lie. */
+  readonly isOne: boolean;
 }
 
 /** What is left of the position when the rung of an order, or a whole stop, has triggered: base currency. */
@@ -110,7 +112,8 @@ export function desiredLadder(
   const size = ladderSize(position, cover.anchor, spent, bounds);
   const anchor = { ...reckoned, sizeBase: formatDecimal(size) };
   const slippage = Math.max(...asked.map((other) => other.slippage));
-  const shaped = shapeRungs(rungsOf(asked), position, { anchor, liquidationPrice, slippage }, scene.market);
+  const rungs = bounds.isOne ? rungsOf(asked).slice(-1) : rungsOf(asked);
+  const shaped = shapeRungs(rungs, position, { anchor, liquidationPrice, slippage }, scene.market);
   if (typeof shaped === 'string') return { key: cover.key, blocked: shaped };
   const above = spent === undefined ? size : leftAfter(spent, position);
   return {

@@ -276,7 +276,7 @@ function differLadder(
   scene: SetScene,
   plan: SetPlan,
 ): void {
-  const { state } = scene;
+  const { state, read, settings } = scene;
   const open = state.intents.filter(
     (intent) => isOpen(intent) && intent.source === 'cover' && intent.positionId === position.positionId,
   );
@@ -284,7 +284,8 @@ function differLadder(
   const own = coverOrders(state, position).filter((order) => !hasTriggered(order, open, scene));
   const calm = isCalm(position, own, scene);
   const most = budget && maxDecimal(halfOf(budget).minus(reducing), ZERO);
-  const ladder = desiredLadder(position, { isCalm: calm, isNew: own.length === 0, most }, scene);
+  const isOne = budget === undefined && settings.hedge === 'net' && isHedged(withHeld(read, state));
+  const ladder = desiredLadder(position, { isCalm: calm, isNew: own.length === 0, most, isOne }, scene);
   if (ladder === undefined) return;
   if ('blocked' in ladder) {
     plan.blocked.push({ key: ladder.key, why: ladder.blocked });
