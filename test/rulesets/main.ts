@@ -68,6 +68,7 @@ const { values } = parseArgs({
 });
 
 class OptionError extends Error {}
+class CandlesError extends Error {}
 
 function countOf(option: 'wild' | 'calm' | 'walks' | 'threads' | 'seed'): number {
   const count = Number(values[option]);
@@ -113,12 +114,18 @@ function planAsked() {
     throw new OptionError(`--models: expected some of ${PATH_MODELS.join(', ')}, got '${values.models}'`);
   if (!(Number(values.depth) > 0))
     throw new OptionError(`--depth: expected a number above 0, got '${values.depth}'`);
+  const crashes = crashPrices(values.part satisfies Part);
+  const [wild, calm] = [countOf('wild'), countOf('calm')];
+  if (crashes.length === 0 && wild + calm > 0)
+    throw new CandlesError(
+      `No candles in ${CANDLES}: BREAKWATER_CANDLES names another folder; --wild 0 --calm 0 does without.`,
+    );
   return setPlan({
-    crashes: crashPrices(values.part satisfies Part),
+    crashes,
     books,
     models,
-    wild: countOf('wild'),
-    calm: countOf('calm'),
+    wild,
+    calm,
     lengthMs: timeOf('length'),
     walks: countOf('walks'),
     dailyVolatilities: dailyAsked(),
@@ -132,13 +139,7 @@ function planAsked() {
 
 async function main(): Promise<void> {
   const plan = planAsked();
-  if (plan.cases.length === 0) {
-    process.stderr.write(
-      `No cases: are there candles in ${CANDLES}? BREAKWATER_CANDLES names another folder.\n`,
-    );
-    process.exitCode = 1;
-    return;
-  }
+  if (plan.cases.length === 0) throw new OptionError('No cases: --wild, --calm and --walks leave none');
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   process.once('SIGTERM', () => stop.abort());
@@ -171,8 +172,8 @@ async function main(): Promise<void> {
 if (values.help) process.stdout.write(HELP);
 else {
   await main().catch((error: unknown) => {
-    if (!(error instanceof OptionError)) throw error;
+    if (!(error instanceof OptionError || error instanceof CandlesError)) throw error;
     process.stderr.write(`${error.message}\n`);
-    process.exitCode = 2;
+    process.exitCode = error instanceof OptionError ? 2 : 1;
   });
 }
