@@ -194,10 +194,10 @@ export class AccountQuantities {
     if (this.positions.length === 0 && !this.isEveryPositionSeen) return unknown('listIncomplete');
     const pool = jointPool(this.positions, this.settings);
     if (pool.kind !== 'value' || pool.value.kind === 'apart') return pool;
-    const markets = new Set(this.positions.map(({ market }) => market));
     const harmful: Direction = pool.value.pull < 0 ? 'short' : 'long';
     const mayHedge = this.#unseen.some(
-      ({ market, direction }) => !(market !== undefined && markets.has(market)) && direction !== harmful,
+      (unseen) =>
+        unseen.direction !== harmful && !this.positions.some(({ market }) => market === unseen.market),
     );
     return mayHedge ? unknown('listIncomplete') : pool;
   }

@@ -173,17 +173,18 @@ function liquidationSide(
   { market, legs, markPrice, slopeBase }: Omit<MarketSide, 'liquidation'>,
   { holdings, marketSettings }: PoolSettings,
 ): LiquidationSide | undefined {
-  const [nearest] = prices.toSorted((a, b) => Math.abs(a - markPrice) - Math.abs(b - markPrice));
-  if (nearest === undefined) return undefined;
-  const distance = Math.abs(markPrice - nearest) / markPrice;
+  if (prices.length === 0) return undefined;
+  const wayTo = (price: number): number => Math.abs(price - markPrice);
+  const nearest = prices.reduce((best, price) => (wayTo(price) < wayTo(best) ? price : best));
+  const distance = wayTo(nearest) / markPrice;
   const reach = Math.max(distance, LEAST_DISTANCE);
   // A coin that is held as collateral as well makes its market heavier.
   const held = holdings?.[stockOf(market)] ?? 0;
   const weight = Math.abs(slopeBase * markPrice + held);
   const step = marketSettings(market)?.priceStep;
-  const markError = Math.max(
+  const markError = legs.reduce(
+    (most, leg) => (leg.markError.kind === 'value' ? Math.max(most, leg.markError.value) : most),
     0,
-    ...legs.map((leg) => (leg.markError.kind === 'value' ? leg.markError.value : 0)),
   );
   const priceError = (step === undefined ? 0 : toNumber(step)) + markError;
   return {

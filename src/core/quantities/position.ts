@@ -23,6 +23,12 @@ export class PositionQuantities {
   readonly record: PositionRecord;
   /** `|amount|`, base currency. */
   readonly size: number;
+  /** As reported: average entry price, money per base unit. */
+  readonly basePrice: Quantity<number>;
+  /** As reported, money currency. */
+  readonly unrealizedPnl: Quantity<number>;
+  /** As reported; `none` when the exchange says that there is none (null), unknown when it says nothing. */
+  readonly liquidationPrice: Quantity<number>;
   readonly #amount: number;
   readonly #settings: PositionReading;
   #markError: Quantity<number> | undefined;
@@ -34,6 +40,9 @@ export class PositionQuantities {
     this.record = record;
     this.#amount = toNumber(record.amount);
     this.size = Math.abs(this.#amount);
+    this.basePrice = reported(record.basePrice);
+    this.unrealizedPnl = reported(record.unrealizedPnl);
+    this.liquidationPrice = record.liquidationPrice === null ? NONE : reported(record.liquidationPrice);
     this.#settings = settings;
   }
 
@@ -43,16 +52,6 @@ export class PositionQuantities {
 
   get positionId(): string {
     return this.record.positionId;
-  }
-
-  /** As reported: average entry price, money per base unit. */
-  get basePrice(): Quantity<number> {
-    return reported(this.record.basePrice);
-  }
-
-  /** As reported, money currency. */
-  get unrealizedPnl(): Quantity<number> {
-    return reported(this.record.unrealizedPnl);
   }
 
   /** Floating profit and loss as a fraction; reported in percent. */
@@ -106,12 +105,6 @@ export class PositionQuantities {
     const isFineEnough = step === undefined || writtenDecimalPlaces(basePrice) > writtenDecimalPlaces(step);
     const baseError = isFineEnough ? lastDigit : Math.min(lastDigit, toNumber(step));
     return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
-  }
-
-  /** As reported; `none` when the exchange says that there is none (null), unknown when it says nothing. */
-  get liquidationPrice(): Quantity<number> {
-    const price = this.record.liquidationPrice;
-    return price === null ? NONE : reported(price);
   }
 
   /**

@@ -239,15 +239,15 @@ export function jointLevels(
 
 /** Of several markets that move together: the wildest of them, and the fastest way towards harm. */
 export function jointMotion(motions: readonly Quantity<Motion>[], dir: 1 | -1): Quantity<Motion> {
+  const paces = motions.flatMap((motion) => (motion.kind === 'value' ? pacesOf(motion.value) : []));
+  if (paces.length === 0) return unknown('tooFewSamples');
   let variancePerMs = 0;
   let driftPerMs = 0;
-  let why: Quantity<Motion> = unknown('tooFewSamples');
-  for (const pace of motions.flatMap((motion) => (motion.kind === 'value' ? pacesOf(motion.value) : []))) {
+  for (const pace of paces) {
     variancePerMs = Math.max(variancePerMs, pace.variancePerMs);
     driftPerMs = dir > 0 ? Math.min(driftPerMs, pace.driftPerMs) : Math.max(driftPerMs, pace.driftPerMs);
-    why = known({ variancePerMs, driftPerMs });
   }
-  return why;
+  return known({ variancePerMs, driftPerMs });
 }
 
 /** LTVs at which a credit line reaches a threshold, its margin call or liquidation; `undefined` where unknown or 0. */

@@ -219,7 +219,8 @@ export function probabilityWithin(
 
 /** Later than this is never. */
 const LONGEST_MS = 1e13;
-const MEDIAN_STEPS = 64;
+/** After so many halvings of the logarithm no number is left between the bounds. */
+const MEDIAN_STEPS = 60;
 
 /** Time after which it has been reached in half of all cases, milliseconds; 0 at or past it, `none` where never. */
 export function medianWithin({ logDistance, motion, dangerous }: Crossing): Quantity<number> {

@@ -18,9 +18,9 @@ export function rememberBalances(
   const reading = account.fresh(account.snapshot.sources.mainBalance);
   if (reading.kind !== 'value') return before;
   const known = before?.assets ?? [];
-  const held = Object.entries(reading.value).flatMap(([asset, amount]) =>
-    toNumber(amount) === 0 ? [] : [asset],
-  );
+  const held = Object.entries(reading.value)
+    .filter(([, amount]) => toNumber(amount) !== 0)
+    .map(([asset]) => asset);
   const gone = known.filter(({ asset }) => !held.includes(asset));
   const isSame = gone.length === 0 && known.length === held.length && known.every(({ unseen }) => !unseen);
   if (isSame) return before;

@@ -137,10 +137,9 @@ function rememberCreditLines(
     next.push({ subject, gap, ...(forecast !== undefined && { forecast }) });
   }
   const shown = account.creditLines.map(({ record }) => record);
-  const seen = new Set(shown.map(creditLineKey));
   for (const before of memory.creditLines) {
     const { subject, unseen } = before;
-    if (seen.has(subject)) continue;
+    if (shown.some((record) => creditLineKey(record) === subject)) continue;
     const missed = { ...before, gap: true };
     if (!reading.value.complete) next.push(missed);
     else if (!hasFollowed(subject, shown, memory)) {
@@ -256,23 +255,21 @@ function stepCover(
   timerMs: number,
 ): PositionMemory {
   const { positionId, market } = position.record;
-  const { direction } = position;
-  const where = {
-    market,
-    side: sideOf(position.record),
-    ...(direction.kind === 'value' ? { direction: direction.value } : {}),
-  };
-  const unprotectedMs = before?.unprotectedMs ?? 0;
+  const side = sideOf(position.record);
+  const direction = position.direction.kind === 'value' ? position.direction.value : undefined;
   const cover = account.coverOf(position);
+  const isCovered = cover.kind === 'value' && cover.value === 'ok';
+  const isSame =
+    isCovered &&
+    before?.cover === 'covered' &&
+    before.unseen === undefined &&
+    before.side === side &&
+    before.direction === direction;
+  if (isSame) return before;
+  const where = { market, side, ...(direction !== undefined && { direction }) };
+  if (isCovered) return { positionId, unprotectedMs: 0, cover: 'covered', ...where };
+  const unprotectedMs = before?.unprotectedMs ?? 0;
   if (cover.kind !== 'value') return { positionId, unprotectedMs, cover: 'unknown', ...where };
-  if (cover.value === 'ok') {
-    const isSame =
-      before?.cover === 'covered' &&
-      before.unseen === undefined &&
-      before.side === where.side &&
-      before.direction === where.direction;
-    return isSame ? before : { positionId, unprotectedMs: 0, cover: 'covered', ...where };
-  }
   const creditMs = before?.cover === 'open' ? timerMs : 0;
   return { positionId, unprotectedMs: unprotectedMs + creditMs, cover: 'open', ...where };
 }

@@ -77,9 +77,11 @@ function positionSubjects(
     return { key: positionKey(positionId), of, filterable: position, frozen };
   });
   const incomplete = incompleteness(list);
-  const unseen = new Set(unseenPositions(account, memory).map(({ positionId }) => positionKey(positionId)));
-  const whyAbsent = (key: SubjectKey): UnknownReason | undefined =>
-    incomplete ?? (unseen.has(key) ? 'presumedClosed' : undefined);
+  let unseen: ReadonlySet<SubjectKey> | undefined;
+  const whyAbsent = (key: SubjectKey): UnknownReason | undefined => {
+    unseen ??= new Set(unseenPositions(account, memory).map(({ positionId }) => positionKey(positionId)));
+    return incomplete ?? (unseen.has(key) ? 'presumedClosed' : undefined);
+  };
   return { subjects: unique(subjects), whyAbsent };
 }
 
@@ -107,9 +109,9 @@ function creditLineSubjects(account: AccountQuantities, memory: Memory): Subject
     return { key, of, filterable: { asset: creditLine.record.asset }, frozen };
   });
   const incomplete = incompleteness(list);
-  const unseen = new Set(memory.creditLines.map(({ subject }) => subject));
+  const isUnseen = (key: SubjectKey): boolean => memory.creditLines.some(({ subject }) => subject === key);
   const whyAbsent = (key: SubjectKey): UnknownReason | undefined =>
-    incomplete ?? (unseen.has(key) ? 'presumedClosed' : undefined);
+    incomplete ?? (isUnseen(key) ? 'presumedClosed' : undefined);
   return { subjects: unique(subjects), whyAbsent };
 }
 
