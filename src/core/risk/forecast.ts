@@ -217,26 +217,43 @@ export function probabilityWithin(
   return known(passageProbability(logDistance, outlookOf(motion, dangerous, Math.max(0, horizonMs))));
 }
 
-/** Later than this is never. */
-const LONGEST_MS = 1e13;
-/** After so many halvings of the logarithm no number is left between the bounds. */
-const MEDIAN_STEPS = 60;
+/** Sooner than this is now, later than that is never. */
+const [SHORTEST_MS, LONGEST_MS] = [1e-3, 1e13];
 
 /** Time after which it has been reached in half of all cases, milliseconds; 0 at or past it, `none` where never. */
 export function medianWithin({ logDistance, motion, dangerous }: Crossing): Quantity<number> {
-  const isLikely = (horizonMs: number): boolean =>
-    passageProbability(logDistance, outlookOf(motion, dangerous, horizonMs)) > 0.5;
+  const pastHalf = (logMs: number): number =>
+    passageProbability(logDistance, outlookOf(motion, dangerous, Math.exp(logMs))) - 0.5;
   if (logDistance <= 0) return known(0);
   const { reachMs } = motion;
-  if (!isLikely(reachMs ?? LONGEST_MS)) return reachMs === undefined ? NONE : unknown('tooFewSamples');
-  let low = 1e-3;
-  let high = reachMs ?? LONGEST_MS;
-  for (let step = 0; step < MEDIAN_STEPS; step++) {
-    const middle = Math.sqrt(low * high);
-    if (isLikely(middle)) high = middle;
-    else low = middle;
+  const longest = Math.log(reachMs ?? LONGEST_MS);
+  if (pastHalf(longest) <= 0) return reachMs === undefined ? NONE : unknown('tooFewSamples');
+  return known(Math.exp(zeroOf(pastHalf, Math.log(SHORTEST_MS), longest)));
+}
+
+/** Reached after some 15 steps, and after some 50 where the function jumps. */
+const MOST_STEPS = 100;
+const EXACT = 1e-15;
+
+/** Where a rising function passes zero, by false position; an end that stays is made to count for half (Illinois). */
+function zeroOf(rising: (x: number) => number, from: number, to: number): number {
+  let [low, high, below, above] = [from, to, rising(from), rising(to)];
+  if (below >= 0) return low;
+  let middle = high;
+  for (let step = 0, moved = 0; step < MOST_STEPS; step++) {
+    const next = (low * above - high * below) / (above - below);
+    if (next <= low || next >= high || Math.abs(next - middle) < EXACT) return next;
+    middle = next;
+    const value = rising(middle);
+    if (value > 0) {
+      if (moved > 0) below /= 2;
+      [high, above, moved] = [middle, value, 1];
+    } else {
+      if (moved < 0) above /= 2;
+      [low, below, moved] = [middle, value, -1];
+    }
   }
-  return known(high);
+  return middle;
 }
 
 /**
