@@ -44,7 +44,7 @@ export {
   parsePercent,
   percentInWords,
 } from './config/shape/units.ts';
-export { suggest } from './config/suggest.ts';
+export { meantOr, suggest } from './config/suggest.ts';
 export type { Demo, DemoOptions } from './demo/open-demo.ts';
 export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';

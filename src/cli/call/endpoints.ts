@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ENDPOINTS, type exchangeRequests, suggest } from '../../app.ts';
+import { ENDPOINTS, type exchangeRequests, meantOr } from '../../app.ts';
 import type { CallOptions, CommandOutcome, FullExchange, ReadOutcome } from '../../core/ports/exchange.ts';
 import { UsageError } from '../errors.ts';
 import { printable } from '../table.ts';
@@ -235,7 +235,7 @@ export function findEndpoint(written: string): CallEndpoint {
   const found = CALL_ENDPOINTS.find(({ name, id, path }) => [name, id].includes(written) || path === inFull);
   if (found !== undefined) return found;
   const names = CALL_ENDPOINTS.map(({ name }) => name);
-  const meant = suggest(written, [...names, ...CALL_ENDPOINTS.map(({ path }) => path)]);
-  const cure = meant === undefined ? `There are ${names.join(', ')}.` : `Did you mean ${meant}?`;
+  const paths = CALL_ENDPOINTS.map(({ path }) => path);
+  const cure = meantOr(written, [...names, ...paths], `There are ${names.join(', ')}.`);
   throw new UsageError(`no endpoint ${JSON.stringify(written.slice(0, 100))}.`, cure);
 }
