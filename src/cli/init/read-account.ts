@@ -1,7 +1,7 @@
 import type { ExchangeConnectionOptions } from '../../app.ts';
 import type { ExchangeError, FullExchange } from '../../core/ports/exchange.ts';
 import { CliError } from '../errors.ts';
-import { errorWords, exchangeCures } from '../exchange-errors.ts';
+import { errorWords, exchangeCures, faultWords } from '../exchange-errors.ts';
 import type { CliIo } from '../io.ts';
 import { printable } from '../table.ts';
 
@@ -37,10 +37,7 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange) {
   signal.throwIfAborted();
   const { records, setAside } = positions.value;
   const notes = [
-    ...setAside.map(
-      ({ path, expected, got }) =>
-        `A position is not as documented: ${path}: expected ${expected}, got ${got}.`,
-    ),
+    ...setAside.map((fault) => `A position is not as documented: ${faultWords(fault)}.`),
     ...(orders.kind === 'ok' ? [] : [`Orders could not be read: ${errorWords(orders.error)}.`]),
     ...(loans.kind === 'ok' ? [] : [`Credit lines could not be read: ${errorWords(loans.error)}.`]),
   ];
