@@ -10,7 +10,6 @@ export type AccountAnswers = Awaited<ReturnType<typeof readAccount>>;
 
 /** Enough to see the digits of amounts and prices, in one request. */
 const ORDERS = 100;
-const TIMEOUTS = { attemptMs: 5_000, callMs: 15_000 };
 
 /** Reads only. Without the positions there is nothing to go by: @throws CliError */
 export async function readAccount(
@@ -18,7 +17,7 @@ export async function readAccount(
   access: Pick<ExchangeConnectionOptions, 'baseUrls' | 'credentials' | 'nonceMode'>,
 ) {
   const { connectExchange } = await import('../../app.ts');
-  const connection = await connectExchange({ ...access, dialect: 'spec', timeouts: TIMEOUTS });
+  const connection = await connectExchange({ ...access, dialect: 'spec' });
   try {
     return await readThrough(io, connection.exchange);
   } finally {

@@ -163,6 +163,7 @@ export function explained(error: unknown): unknown {
   const own = 'cure' in error && typeof error.cure === 'string' ? error.cure : undefined;
   const cure = own ?? CURES[code];
   if (cure === undefined) return error;
+  if (code === 'account-unknown') return new UsageError(`${message}.`, cure);
   return new CliError(code.toLowerCase().replaceAll('_', '-'), `${message}.`, { cause: error, cure });
 }
 
