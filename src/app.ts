@@ -8,7 +8,6 @@ import type { RedisSettings } from './config/redis.ts';
 import type { PositionSetName } from './config/rules/fitting-set.ts';
 import type { ProposedSet } from './config/rules/proposed-set.ts';
 import type { FullExchange } from './core/ports/exchange.ts';
-import type { ExchangeObserver } from './exchange/call/observer.ts';
 import type { ExchangeClientOptions } from './exchange/client.ts';
 import type { HistoryRecord } from './replay/history/judge-history.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
@@ -44,7 +43,7 @@ export {
   parsePercent,
   percentInWords,
 } from './config/shape/units.ts';
-export { suggest } from './config/suggest.ts';
+export { meantOr, suggest } from './config/suggest.ts';
 export type { Demo, DemoOptions } from './demo/open-demo.ts';
 export type { DoctorCheck, DoctorReport } from './doctor/doctor-report.ts';
 export type { DoctorOptions } from './doctor/examine-setup.ts';
@@ -304,21 +303,18 @@ export async function exchangeRequests() {
   return PREPARE;
 }
 
-export interface ExchangeConnectionOptions {
-  /** The preferred address first. */
-  readonly baseUrls: readonly string[];
+/** As an account of a config has it; what is absent is as for anybody. */
+export interface ExchangeConnectionOptions
+  extends Pick<ConfiguredAccess, 'baseUrls' | 'dialect' | 'nonceMode'>,
+    Partial<Pick<ConfiguredAccess, 'ca' | 'cardProviders' | 'limiter' | 'nonceStart' | 'proxy'>>,
+    Pick<ExchangeClientOptions, 'observer' | 'timeouts'> {
   /** Absent for what needs none: the public ping. */
-  readonly credentials?: ExchangeClientOptions['credentials'];
-  readonly nonceMode: ExchangeClientOptions['nonce']['mode'];
-  readonly dialect: NonNullable<ExchangeClientOptions['dialect']>;
-  /** Milliseconds; see ExchangeClientOptions. */
-  readonly timeouts: { readonly attemptMs: number; readonly callMs: number };
+  readonly credentials?: ConfiguredAccess['credentials'] | undefined;
   /** Nonces and request budgets shared with the other processes that use this Redis and prefix; else in memory. */
-  readonly shared?: { readonly redisUrl: string; readonly prefix: string } | RedisSettings;
-  /** As an account of a config has it; absent: as for anybody. */
-  readonly way?: Pick<ConfiguredAccess, 'ca' | 'limiter' | 'nonceStart' | 'proxy'>;
-  readonly observer?: ExchangeObserver;
+  readonly redis?: SharedStores | undefined;
 }
+
+type SharedStores = { readonly redisUrl: string; readonly prefix: string } | RedisSettings;
 
 export interface ExchangeConnection {
   readonly exchange: FullExchange;
@@ -330,6 +326,7 @@ export interface ExchangeConnection {
  * not. Only in `window` mode, where nonces are plain milliseconds, it takes the shared store to keep them apart.
  */
 const SINGLE_CALLS = { ordinal: 49, ordinals: 50 };
+const NO_KEY = { apiKey: 'none', apiSecret: 'none' };
 
 /** How an account of a config reaches the exchange. @throws an Error with a `code` and a `cure` */
 export const accountAccess = lazy(async () => (await import('./app/account-access.ts')).accountAccess);
@@ -340,20 +337,15 @@ export const accountAccess = lazy(async () => (await import('./app/account-acces
  */
 export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {
   const { createExchangeClient } = await import('./exchange/client.ts');
-  const stores = await connectStores(options.shared);
-  const { nonceStart: start = 0, limiter, ca, proxy } = options.way ?? {};
+  const { redis, credentials = NO_KEY, nonceMode: mode, nonceStart: start = 0, limiter, ...same } = options;
+  const stores = await connectStores(redis);
   try {
     const client = createExchangeClient({
-      baseUrls: options.baseUrls,
-      credentials: options.credentials ?? { apiKey: 'none', apiSecret: 'none' },
-      nonce: { mode: options.nonceMode, store: stores.nonces, start, ...SINGLE_CALLS },
+      ...same,
+      credentials,
+      nonce: { mode, store: stores.nonces, start, ...SINGLE_CALLS },
       limiter: { store: stores.limits, fallback: stores.fallback, ...limiter },
-      ...(ca === undefined ? {} : { ca }),
-      ...(proxy === undefined ? {} : { proxy }),
       version: readVersion(),
-      dialect: options.dialect,
-      timeouts: options.timeouts,
-      ...(options.observer === undefined ? {} : { observer: options.observer }),
     });
     const close = async () => {
       await client.close();
@@ -366,7 +358,7 @@ export async function connectExchange(options: ExchangeConnectionOptions): Promi
   }
 }
 
-async function connectStores(shared: ExchangeConnectionOptions['shared']) {
+async function connectStores(shared: SharedStores | undefined) {
   const { systemClock } = await import('./exchange/system-clock.ts');
   const { createMemoryRateLimitStore } = await import('./state/limits/limiter-memory.ts');
   const fallback = createMemoryRateLimitStore(systemClock);

@@ -1,6 +1,6 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { RedisSettings } from '../config/redis.ts';
-import { suggest } from '../config/suggest.ts';
+import { meantOr } from '../config/suggest.ts';
 import type { ExchangeClientOptions } from '../exchange/client.ts';
 import { cardProvidersOf, clientAccess, limitsFor } from './configured-accounts.ts';
 import { problem, readConfig } from './place-config.ts';
@@ -47,7 +47,6 @@ export function accountAccess(
 
 function unknownAccount({ accounts }: CompiledConfig, accountId: string): Error {
   const ids = accounts.map(({ id }) => id);
-  const meant = suggest(accountId, ids);
-  const cure = meant === undefined ? `Accounts: ${ids.join(', ')}.` : `Did you mean ${meant}?`;
+  const cure = meantOr(accountId, ids, `Accounts: ${ids.join(', ')}.`);
   return problem('account-unknown', `the config has no account ${JSON.stringify(accountId)}`, cure);
 }

@@ -1,16 +1,14 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { exchangeRequests, type Prepared, type RequestSettings } from '../app.ts';
-import type { CommandOutcome, ReadOutcome } from '../core/ports/exchange.ts';
-import { accessOf, type ConnectionFlags, connect, customerOf, ENVIRONMENT } from './call/connection.ts';
-import { CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './call/endpoints.ts';
+import { accessOf, type ConnectionFlags, connect, withConnection } from './call/connection.ts';
+import { type AnyOutcome, CALL_ENDPOINTS, type CallEndpoint, findEndpoint } from './call/endpoints.ts';
 import { readParameters, type Values } from './call/parameters.ts';
 import { CliError, UsageError } from './errors.ts';
 import { errorWords, exchangeCures } from './exchange-errors.ts';
 import { EXIT } from './exit-codes.ts';
 import { withExamples, withJson, withRemarks } from './help.ts';
 import { type CliIo, confirm, paint, printJson, printLine, printNote, printWarning } from './io.ts';
-import { DEFAULT_CONFIG } from './operate/place.ts';
-import { collect, refusedSecret, whole } from './option-values.ts';
+import { collect, readText } from './option-values.ts';
 import { columnsOf, fieldLines, tableLines } from './table.ts';
 
 interface Flags extends ConnectionFlags {
@@ -34,9 +32,13 @@ export function registerCall(program: Command, io: CliIo): void {
         'what could open exposure needs --allow-exposure besides: an order without reduceOnly=true, and any ' +
         'change of the hedge mode, which changes what later orders do.',
     )
-    .argument('[endpoint]', 'its name, or its path in the API');
-  addOptions(command);
-  withJson(command);
+    .argument('[endpoint]', 'its name, or its path in the API')
+    .option('-p, --param <name=value>', 'a parameter (repeatable; see --list)', collect)
+    .option('--customer-file <file>', 'customer data for a fiat deposit link, as JSON')
+    .option('--yes', 'do not ask before changing something')
+    .option('--allow-exposure', 'allow what could open exposure')
+    .option('--list', 'print the endpoints with their parameters, and end');
+  withJson(withConnection(command));
   withExamples(command, {
     'open positions in one market': 'call positions --param market=BTC_PERP',
     'as an account of the config': 'call positions --account desk-1',
@@ -61,82 +63,47 @@ export function registerCall(program: Command, io: CliIo): void {
   });
 }
 
-function addOptions(command: Command): void {
-  const { baseUrls, apiKey, apiSecret, redisUrl } = ENVIRONMENT;
-  const instead = `Set ${apiKey} and ${apiSecret}, or use --api-key-file and --api-secret-file.`;
-  const oneOf = (flags: string, text: string, choices: readonly [string, ...string[]]) =>
-    new Option(flags, text).choices(choices).default(choices[0]);
-  const redis = `nonces and limits shared with daemons (${redisUrl}); with a password: env:NAME or file:PATH`;
-  command
-    .option('-p, --param <name=value>', 'a parameter (repeatable; see --list)', collect)
-    .option('--customer-file <file>', 'customer data for a fiat deposit link, as JSON')
-    .option('--yes', 'do not ask before changing something')
-    .option('--allow-exposure', 'allow what could open exposure')
-    .option('--list', 'print the endpoints with their parameters, and end')
-    .addOption(
-      new Option(
-        '-a, --account <id>',
-        'an account of the config: its key, addresses, dialect, nonces and Redis',
-      ).conflicts(OF_CONFIG),
-    )
-    .option('-c, --config <file>', `where it is (default: ${DEFAULT_CONFIG})`)
-    .option('--base-url <url>', `the exchange (repeatable: first healthy one; ${baseUrls})`, collect)
-    .option('--api-key-file <file>', `file with the API key (else ${apiKey})`)
-    .option('--api-secret-file <file>', `file with the API secret (else ${apiSecret})`)
-    .addOption(refusedSecret('--api-key [value]', instead))
-    .addOption(refusedSecret('--api-secret [value]', instead))
-    .addOption(oneOf('--nonce <mode>', 'nonce mode of the key', ['unique', 'increasing', 'window']))
-    .addOption(oneOf('--dialect <name>', 'spelling of request fields', ['spec', 'camel']))
-    .option('--timeout-ms <ms>', 'bound on the whole call', whole(1, 600_000), 15_000)
-    .option('--redis <url>', redis)
-    .option('--redis-prefix <text>', 'in front of the keys there', 'breakwater');
-}
-
-/** What an account of the config has of its own. */
-const OF_CONFIG = ['apiKeyFile', 'apiSecretFile', 'baseUrl', 'dialect', 'nonce', 'redis', 'redisPrefix'];
-
 async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<void> {
   const { id, name, changes, exposure, caution, send } = endpoint;
-  const { allowExposure, yes, json } = flags;
   const access = await accessOf(io, flags);
-  const {
-    dialect,
-    nonceMode: nonce,
-    cardProviders,
-  } = access ?? { ...flags, nonceMode: flags.nonce, cardProviders: [] };
   const request = await requestOf(endpoint, flags);
   // The body but for nonce and path, checked by the client's own rules.
   const prepare = (await exchangeRequests()) as object as Readonly<Record<string, Prepare>>;
-  const prepared = prepare[id]?.(request, { dialect, cardProviders });
-  if (prepared?.ok === false)
-    throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
-  const body = prepared?.params ?? {};
-  const risk = exposure?.(body);
-  if (risk !== undefined && allowExposure !== true) {
+  const prepared = prepare[id]?.(request, access) ?? { ok: true, params: {} };
+  if (!prepared.ok) throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
+  const risk = exposure?.(prepared.params);
+  if (risk !== undefined && flags.allowExposure !== true) {
     throw new UsageError(`${name}: not sent: ${risk}.`, 'If you want that, add --allow-exposure.');
   }
-  const connection = await connect(io, endpoint, { ...flags, dialect, nonce }, access);
+  const connection = await connect(io, endpoint, flags, access);
   try {
     if (changes !== undefined) {
       printNote(io, `${endpoint.method} ${connection.baseUrls.join(' or ')}${endpoint.path}`);
-      showBody(io, body, nonce === 'window' ? 'request, nonce, nonceWindow' : 'request, nonce');
+      showBody(io, prepared.params, access.nonceMode === 'window' ? 'nonce, nonceWindow' : 'nonce');
       printWarning(io, caution?.(request) ?? `Beware: ${risk}.`);
-      if (yes !== true) await confirm(io, 'Send it?', 'nothing was sent');
+      if (flags.yes !== true) await confirm(io, 'Send it?', 'nothing was sent');
     }
     const outcome = await send(connection.exchange, request, { signal: io.signal });
-    report(io, endpoint, outcome, { request, json });
+    report(io, endpoint, outcome, { request, json: flags.json });
   } finally {
     await connection.close();
   }
 }
 
+/** Customer data (specification 4.1) are checked by the client. No error quotes them, as that of the parser would. */
 async function requestOf(endpoint: CallEndpoint, { param = [], customerFile }: Flags): Promise<Values> {
   const { name, parameters, takesCustomer, defaults } = endpoint;
   const given = readParameters(name, parameters, param);
   const request = { ...defaults?.(given), ...given };
   if (customerFile === undefined) return request;
-  if (takesCustomer === true) return { ...request, customer: await customerOf(customerFile) };
-  throw new UsageError(`${name}: takes no customer data.`, 'Leave out --customer-file.');
+  if (takesCustomer !== true)
+    throw new UsageError(`${name}: takes no customer data.`, 'Leave out --customer-file.');
+  const written = await readText('--customer-file', customerFile);
+  try {
+    return { ...request, customer: JSON.parse(written) };
+  } catch {
+    throw new UsageError('--customer-file: the file is not JSON.');
+  }
 }
 
 /** Shows what will be sent; each sending adds more. */
@@ -146,7 +113,7 @@ function showBody(io: CliIo, body: Values, added: string): void {
     ([name, value]) => [`  ${name}`, name === 'customer' ? hidden : JSON.stringify(value)] as const,
   );
   for (const line of fieldLines(io, 'stderr', fields)) printNote(io, line);
-  printNote(io, paint(io, 'stderr', 'dim', `  and ${added} and the signature`));
+  printNote(io, paint(io, 'stderr', 'dim', `  and request, ${added} and the signature`));
 }
 
 const PREFIX = { failed: '', rejected: 'rejected: ', unknown: 'it is NOT KNOWN whether it took effect: ' };
@@ -158,7 +125,7 @@ const PREFIX = { failed: '', rejected: 'rejected: ', unknown: 'it is NOT KNOWN w
 function report(
   io: CliIo,
   { name, view, afterUnknown }: CallEndpoint,
-  outcome: ReadOutcome<unknown> | CommandOutcome<unknown>,
+  outcome: AnyOutcome<unknown>,
   { request, json }: { readonly request: Values; readonly json: boolean | undefined },
 ): void {
   const { kind } = outcome;
@@ -171,10 +138,10 @@ function report(
     return;
   }
   const { error } = outcome;
-  const isHarmless = kind === 'failed' || error.effect === 'none';
-  if (error.name === 'aborted' && io.signal.aborted && isHarmless) throw io.signal.reason;
-  const advice = kind === 'unknown' ? afterUnknown?.(request) : CURES[error.name];
-  const exitCode = kind === 'unknown' ? EXIT.unknownOutcome : EXIT.failed;
+  const isUnknown = kind === 'unknown';
+  if (error.name === 'aborted' && io.signal.aborted && !isUnknown) throw io.signal.reason;
+  const advice = isUnknown ? afterUnknown?.(request) : CURES[error.name];
+  const exitCode = isUnknown ? EXIT.unknownOutcome : EXIT.failed;
   if (json !== true) {
     const message = `${name}: ${PREFIX[kind]}${errorWords(error)}.`;
     throw new CliError(error.name, message, { exitCode, cure: advice });
@@ -195,9 +162,9 @@ const CURES: Readonly<Record<string, string>> = {
 const COLUMNS = columnsOf('parameter', 'type', 'needed', 'meaning');
 
 /** What `call --list` prints: each endpoint with its path, what it changes, and its parameters. */
-function listEndpoints(io: CliIo, name: string | undefined, flags: { readonly json?: boolean }): void {
+function listEndpoints(io: CliIo, name: string | undefined, { json }: Flags): void {
   const endpoints = name === undefined ? CALL_ENDPOINTS : [findEndpoint(name)];
-  if (flags.json !== true)
+  if (json !== true)
     return printLine(io, endpoints.map((endpoint) => linesOf(io, endpoint).join('\n')).join('\n\n'));
   for (const { name, method, path, section, summary, changes = null, exposure, parameters } of endpoints) {
     const canOpenExposure = exposure !== undefined;

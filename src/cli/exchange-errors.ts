@@ -1,4 +1,4 @@
-import type { ExchangeError } from '../core/ports/exchange.ts';
+import type { ExchangeError, SetAsideRecord } from '../core/ports/exchange.ts';
 import { printable } from './table.ts';
 
 /** The error's message, fields, name, status and code in one line. */
@@ -10,6 +10,11 @@ export function errorWords(error: ExchangeError): string {
   const number = code === undefined ? '' : `, code ${code}`;
   const wait = retryAfterMs === undefined ? '' : `, retry after ${Math.ceil(retryAfterMs / 1000)} s`;
   return printable(`${said} (${name}${status}${number}${wait})`);
+}
+
+/** Where a reply is not as documented, and how. */
+export function faultWords({ path, expected, got }: SetAsideRecord): string {
+  return printable(`${path}: expected ${expected}, got ${got}`);
 }
 
 /** What to do about errors that are not the request's fault, by name. `flag`: names the address of the exchange. */

@@ -4,7 +4,7 @@ import { CHANNEL_TYPES } from './init/choose-channel.ts';
 import { type InitFlags, LEVERAGE_IN_WORDS, RULE_SETS, readLeverage } from './init/flags.ts';
 import type { CliIo } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
-import { collect, configName, refusedSecret } from './option-values.ts';
+import { collect, configName, nonceOption, refusedSecret } from './option-values.ts';
 
 /** `breakwater init`: a first config, in observe mode, from what the account shows. */
 export function registerInit(program: Command, io: CliIo): void {
@@ -58,11 +58,7 @@ function addAccess(command: Command): void {
     .addOption(refusedSecret('--secret [value]', instead))
     .addOption(refusedSecret('--api-key [value]', instead))
     .addOption(refusedSecret('--api-secret [value]', instead))
-    .addOption(
-      new Option('--nonce <mode>', 'nonce mode of the key')
-        .choices(['unique', 'increasing', 'window'])
-        .default('unique'),
-    )
+    .addOption(nonceOption())
     .option('--offline', 'do not ask the exchange: no markets, no check of the keys');
 }
 

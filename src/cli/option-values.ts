@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError, Option } from 'commander';
+import { isWebAddress } from '../app.ts';
 import { CliError, UsageError } from './errors.ts';
 
 /** Readers of option values, for several commands. */
@@ -36,6 +37,20 @@ export function refusedSecret(flags: string, cure: string): Option {
     );
   };
   return new Option(flags).hideHelp().preset('').argParser(refuse);
+}
+
+/** How the exchange wants the nonces of a key. */
+export function nonceOption(): Option {
+  const modes = ['unique', 'increasing', 'window'];
+  return new Option('--nonce <mode>', 'nonce mode of the key').choices(modes).default('unique');
+}
+
+export const WEB_ADDRESS = 'an http or https address without user, query or fragment';
+
+/** Without slashes at its end. The error leaves the text out, which may hold a password. @throws UsageError */
+export function webAddress(flag: string, text: string): string {
+  if (isWebAddress(text)) return text.replace(/(?<!\/)\/+$/, '');
+  throw new UsageError(`${flag}: expected ${WEB_ADDRESS}.`);
 }
 
 /** As names are in the config. */

@@ -131,9 +131,8 @@ async function requireRule({ accounts }: Desk, ruleId: string, accountId: string
   ];
   // An account that is stored and not in the config any more has no rules that could be known here.
   if (concerned.length === 0 || ids.includes(ruleId)) return;
-  const { suggest } = await import('../app.ts');
-  const meant = suggest(ruleId, ids);
+  const { meantOr } = await import('../app.ts');
   const whose = accountId === undefined ? 'no account has' : `account ${accountId} does not have`;
-  const cure = meant === undefined ? `Rules: ${ids.join(', ') || 'none'}.` : `Did you mean ${meant}?`;
+  const cure = meantOr(ruleId, ids, `Rules: ${ids.join(', ') || 'none'}.`);
   throw new UsageError(`${whose} a rule ${JSON.stringify(ruleId)}.`, cure);
 }

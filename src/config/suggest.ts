@@ -19,6 +19,12 @@ export function suggest<T extends string>(written: string, candidates: Iterable<
   return best !== undefined && bestDistance <= mostWrong(given, best) ? best : undefined;
 }
 
+/** Asks for what was probably meant; `otherwise` says what there is. */
+export function meantOr(written: string, candidates: Iterable<string>, otherwise: string): string {
+  const meant = suggest(written, candidates);
+  return meant === undefined ? otherwise : `Did you mean ${meant}?`;
+}
+
 function mostWrong(given: string, candidate: string): number {
   return Math.max(1, Math.floor(Math.max(given.length, candidate.length) / 3));
 }

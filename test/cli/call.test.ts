@@ -255,7 +255,8 @@ rules:
   - { id: far, on: position, when: { liquidationDistance: { below: 1% } }, do: [{ notify: { channels: [log] } }] }
 `;
       await writeFile(file, configOf(`${redis.prefix.replace(':', '-')}a`));
-      const env = { DESK_KEY: apiKey, DESK_SECRET: apiSecret };
+      // What the environment says of Redis is not even read.
+      const env = { DESK_KEY: apiKey, DESK_SECRET: apiSecret, BREAKWATER_REDIS_URL: 'nowhere' };
       const args = ['--account', 'desk-1', '--config', file];
       const run = await call(['positions', ...args], { env });
       expect([run.stderr, run.exitCode]).toEqual(['', EXIT.ok]);
@@ -338,6 +339,11 @@ describe('endpoints are found', () => {
 
 describe('parameters', () => {
   it.each([
+    [
+      'bad, in the order of the listing',
+      ['stop-limit', '-p', 'amount=x', '-p', 'side=y'],
+      'side must be one of buy, sell; amount must',
+    ],
     ['misspelt', ['stop-limit', '-p', 'makret=BTC_PERP'], 'no parameter "makret" (did you mean market?)'],
     ['unlike any', ['positions', '-p', 'zzzzzzzz=1'], 'no parameter "zzzzzzzz"; there are market'],
     ['where none are', ['balance', '-p', 'x=1'], 'no parameter "x"; balance takes none'],
@@ -675,6 +681,21 @@ describe('settings', () => {
     const missing = await call(['balance', '--api-key-file', path.join(folder, 'none')]);
     expect(missing.exitCode).toBe(EXIT.failed);
     expect(missing.stderr).toContain('cannot read the file of --api-key-file (ENOENT)');
+  });
+
+  it('names all addresses in front of an order, without the slashes at their ends', async () => {
+    const urls = simulator.baseUrls.flatMap((url) => ['--base-url', `${url}//`]);
+    const { stderr } = await call([...stop(), ...urls, '--yes']);
+    const post = `POST ${simulator.baseUrls.join(' or ')}/api/v4/order/collateral/stop-limit`;
+    expect(stderr.split('\n')).toContain(post);
+  });
+
+  it('a BREAKWATER_REDIS_URL that is no address is refused by its name, without its text', async () => {
+    const env = { ...environment(), BREAKWATER_REDIS_URL: 'sesame' };
+    const { exitCode, stderr } = await call(['balance'], { env });
+    expect(exitCode).toBe(EXIT.usage);
+    expect(stderr).toContain('in the variable BREAKWATER_REDIS_URL');
+    expect(stderr).not.toContain('sesame');
   });
 
   it('several addresses in the environment are separated by commas or spaces', async () => {

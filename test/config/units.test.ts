@@ -7,7 +7,7 @@ import {
   parsePercent,
   percentInWords,
 } from '../../src/config/shape/units.ts';
-import { editDistance, suggest } from '../../src/config/suggest.ts';
+import { editDistance, meantOr, suggest } from '../../src/config/suggest.ts';
 
 describe('durations', () => {
   test.each([
@@ -85,7 +85,10 @@ describe('suggestions', () => {
     ['xyz', undefined],
     ['', undefined],
   ])('%s', (written, meant) => {
-    expect(suggest(written, ['liquidationDistance', 'cooldown', 'keepFiringFor'])).toBe(meant);
+    const known = ['liquidationDistance', 'cooldown', 'keepFiringFor'];
+    expect(suggest(written, known)).toBe(meant);
+    const words = meant === undefined ? 'There are three.' : `Did you mean ${meant}?`;
+    expect(meantOr(written, known, 'There are three.')).toBe(words);
   });
 
   test('the distance is a metric up to swaps: symmetric, zero for equals only, one for one change', () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ENDPOINTS, type exchangeRequests, suggest } from '../../app.ts';
+import { ENDPOINTS, type exchangeRequests, meantOr } from '../../app.ts';
 import type { CallOptions, CommandOutcome, FullExchange, ReadOutcome } from '../../core/ports/exchange.ts';
 import { UsageError } from '../errors.ts';
 import { printable } from '../table.ts';
@@ -12,7 +12,7 @@ type RequestOf<Id> = Id extends keyof Requests ? Parameters<Requests[Id]>[0] : o
 type Method<Id> = Id extends 'hedgeMode' ? 'setHedgeMode' : Id extends 'fiatDeposit' ? 'fiatDepositLink' : Id;
 type Call<Id> = Method<Id> extends keyof FullExchange ? FullExchange[Method<Id>] : never;
 type ReplyOf<Id> = Extract<Awaited<ReturnType<Call<Id>>>, { readonly value: unknown }>['value'];
-type Outcome<T> = ReadOutcome<T> | CommandOutcome<T>;
+export type AnyOutcome<T> = ReadOutcome<T> | CommandOutcome<T>;
 
 /** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
 interface Endpoint<Q, T> {
@@ -31,7 +31,7 @@ interface Endpoint<Q, T> {
   readonly caution?: (request: Q) => string;
   /** What to do when nobody knows whether it took effect. */
   readonly afterUnknown?: (request: Q) => string;
-  readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Promise<Outcome<T>>;
+  readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Promise<AnyOutcome<T>>;
   readonly view: (value: T) => Shown;
 }
 
@@ -235,7 +235,7 @@ export function findEndpoint(written: string): CallEndpoint {
   const found = CALL_ENDPOINTS.find(({ name, id, path }) => [name, id].includes(written) || path === inFull);
   if (found !== undefined) return found;
   const names = CALL_ENDPOINTS.map(({ name }) => name);
-  const meant = suggest(written, [...names, ...CALL_ENDPOINTS.map(({ path }) => path)]);
-  const cure = meant === undefined ? `There are ${names.join(', ')}.` : `Did you mean ${meant}?`;
+  const paths = CALL_ENDPOINTS.map(({ path }) => path);
+  const cure = meantOr(written, [...names, ...paths], `There are ${names.join(', ')}.`);
   throw new UsageError(`no endpoint ${JSON.stringify(written.slice(0, 100))}.`, cure);
 }

@@ -1,7 +1,8 @@
 import type { Enumerated, RecordList } from '../../core/ports/exchange.ts';
+import { faultWords } from '../exchange-errors.ts';
 import type { CliIo } from '../io.ts';
 import { timeOf } from '../operate/values.ts';
-import { columnsOf, fieldLines, printable, tableLines } from '../table.ts';
+import { columnsOf, fieldLines, tableLines } from '../table.ts';
 
 /** A reply, ready to be shown: `json` is merged into the line of `--json`; people read `lines`, then `notes`. */
 export interface Shown {
@@ -55,10 +56,7 @@ export function listView<R extends object, S extends string>(
   names: Columns<R, S>,
 ) {
   const { records, setAside, furtherSetAside = 0, complete, cut } = list;
-  const notes = setAside.map(
-    ({ path, expected, got }) =>
-      `Set aside, as it is not as documented: ${printable(path)}: expected ${expected}, got ${got}.`,
-  );
+  const notes = setAside.map((fault) => `Set aside, as it is not as documented: ${faultWords(fault)}.`);
   if (furtherSetAside > 0) notes.push(`Set aside as well: ${furtherSetAside} more.`);
   if (cut === 'period') notes.push('The exchange shows no older ones.');
   const more = cut === 'limit' ? ' More: --param maxRecords=N or --param since=DATE.' : '';

@@ -3,7 +3,7 @@ import { concealer } from '../../core/redaction/conceal.ts';
 import { UsageError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 import { redisAddress } from '../operate/place.ts';
-import { isConfigName } from '../option-values.ts';
+import { isConfigName, WEB_ADDRESS, webAddress } from '../option-values.ts';
 import type { SecretSource, WrittenReference } from './decisions.ts';
 import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
@@ -75,18 +75,12 @@ function requireComplete(flags: InitFlags): void {
   );
 }
 
-const URL_EXPECTED = 'an http or https address without user, query or fragment';
-
-/** Said without the text, which may hold a password. @throws UsageError */
-function readUrl(text: string): string {
-  if (isWebAddress(text)) return text.replace(/(?<!\/)\/+$/, '');
-  throw new UsageError(`--exchange: expected ${URL_EXPECTED}.`);
-}
+const readUrl = (text: string) => webAddress('--exchange', text);
 
 async function askUrl(prompter: Prompter | undefined): Promise<string> {
   return await asking(prompter).ask({
     text: 'Address of the exchange',
-    expected: URL_EXPECTED,
+    expected: WEB_ADDRESS,
     read: (text) => (isWebAddress(text) ? readUrl(text) : undefined),
   });
 }

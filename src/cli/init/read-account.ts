@@ -1,7 +1,7 @@
 import type { ExchangeConnectionOptions } from '../../app.ts';
 import type { ExchangeError, FullExchange } from '../../core/ports/exchange.ts';
 import { CliError } from '../errors.ts';
-import { errorWords, exchangeCures } from '../exchange-errors.ts';
+import { errorWords, exchangeCures, faultWords } from '../exchange-errors.ts';
 import type { CliIo } from '../io.ts';
 import { printable } from '../table.ts';
 
@@ -10,7 +10,6 @@ export type AccountAnswers = Awaited<ReturnType<typeof readAccount>>;
 
 /** Enough to see the digits of amounts and prices, in one request. */
 const ORDERS = 100;
-const TIMEOUTS = { attemptMs: 5_000, callMs: 15_000 };
 
 /** Reads only. Without the positions there is nothing to go by: @throws CliError */
 export async function readAccount(
@@ -18,7 +17,7 @@ export async function readAccount(
   access: Pick<ExchangeConnectionOptions, 'baseUrls' | 'credentials' | 'nonceMode'>,
 ) {
   const { connectExchange } = await import('../../app.ts');
-  const connection = await connectExchange({ ...access, dialect: 'spec', timeouts: TIMEOUTS });
+  const connection = await connectExchange({ ...access, dialect: 'spec' });
   try {
     return await readThrough(io, connection.exchange);
   } finally {
@@ -37,10 +36,7 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange) {
   signal.throwIfAborted();
   const { records, setAside } = positions.value;
   const notes = [
-    ...setAside.map(
-      ({ path, expected, got }) =>
-        `A position is not as documented: ${path}: expected ${expected}, got ${got}.`,
-    ),
+    ...setAside.map((fault) => `A position is not as documented: ${faultWords(fault)}.`),
     ...(orders.kind === 'ok' ? [] : [`Orders could not be read: ${errorWords(orders.error)}.`]),
     ...(loans.kind === 'ok' ? [] : [`Credit lines could not be read: ${errorWords(loans.error)}.`]),
   ];

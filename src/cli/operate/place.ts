@@ -163,6 +163,7 @@ export function explained(error: unknown): unknown {
   const own = 'cure' in error && typeof error.cure === 'string' ? error.cure : undefined;
   const cure = own ?? CURES[code];
   if (cure === undefined) return error;
+  if (code === 'account-unknown') return new UsageError(`${message}.`, cure);
   return new CliError(code.toLowerCase().replaceAll('_', '-'), `${message}.`, { cause: error, cure });
 }
 
@@ -174,9 +175,8 @@ export async function requireAccount(desk: Desk, accountId: string): Promise<voi
   if (ids === undefined) {
     throw new UsageError(`no account ${JSON.stringify(accountId)} was ever watched with this Redis.`);
   }
-  const { suggest } = await import('../../app.ts');
-  const meant = suggest(accountId, ids);
-  const cure = meant === undefined ? `Accounts: ${ids.join(', ')}.` : `Did you mean ${meant}?`;
+  const { meantOr } = await import('../../app.ts');
+  const cure = meantOr(accountId, ids, `Accounts: ${ids.join(', ')}.`);
   throw new UsageError(`there is no account ${JSON.stringify(accountId)}.`, cure);
 }
 
