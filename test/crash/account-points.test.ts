@@ -11,4 +11,4 @@ const CASES: readonly KillCase[] = [
   { point: 'account.releasing', pass: 1, scope: 'account' },
 ];
 
-killAndRestart(sliceOf(CASES, 5, 'points of an action on the account'));
+killAndRestart(sliceOf(CASES, 6, 'points of an action on the account'));

@@ -24,5 +24,5 @@ const OTHERS: readonly KillCase[] = [
 
 killAndRestart([
   ...sliceOf(AT_THE_REQUEST, 2, 'points around a request'),
-  ...sliceOf(OTHERS, 6, 'other points of a step in a market'),
+  ...sliceOf(OTHERS, 11, 'other points of a step in a market'),
 ]);

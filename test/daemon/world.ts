@@ -7,7 +7,7 @@ import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { startPrivateRedis } from '../support/redis.ts';
+import { shareRedis } from '../support/redis.ts';
 import { type ConfigParts, configText, environment, type RedisPart } from './config.ts';
 
 export { eventually } from '../pipeline/world.ts';
@@ -27,7 +27,7 @@ export interface DaemonWorld {
 }
 
 export interface DaemonWorldOptions {
-  /** Another server than a private one. */
+  /** Another server than the one of the test file. */
   readonly redis?: RedisPart;
 }
 
@@ -36,8 +36,7 @@ export async function openDaemonWorld(
   parts: ConfigParts,
   options: DaemonWorldOptions = {},
 ): Promise<DaemonWorld> {
-  const redis =
-    options.redis === undefined ? await startPrivateRedis() : { ...options.redis, stop: async () => {} };
+  const redis = options.redis === undefined ? await shareRedis() : { ...options.redis, stop: async () => {} };
   closeAfterTest(() => redis.stop());
   const folder = await mkdtemp(path.join(tmpdir(), 'breakwater-daemon-'));
   closeAfterTest(() => rm(folder, { recursive: true, force: true }));

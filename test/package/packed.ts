@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { inTurn } from '../support/slice.ts';
 
 /** Each builds the whole project at least once. */
-export const builds = inTurn(['image', 'release', 'package'], 2, 'things that are built');
+export const builds = inTurn(['image', 'release', 'package'], 3, 'things that are built');
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 

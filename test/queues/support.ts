@@ -3,7 +3,7 @@ import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import { openQueues, type Queues } from '../../src/queues/producers.ts';
 import type { WorkerSettings } from '../../src/queues/worker.ts';
 import { closeAfterTest } from '../contract/support/world.ts';
-import { startPrivateRedis, targetOf } from '../support/redis.ts';
+import { shareRedis, targetOf } from '../support/redis.ts';
 
 /** The queues on a Redis of the test's own. */
 export interface QueueWorld {
@@ -14,7 +14,7 @@ export interface QueueWorld {
 }
 
 export async function openQueueWorld(): Promise<QueueWorld> {
-  const server = await startPrivateRedis();
+  const server = await shareRedis();
   closeAfterTest(() => server.stop());
   const prefix = server.prefix.replace(/:$/, '');
   const redis = new Redis(server.url);

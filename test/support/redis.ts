@@ -3,8 +3,8 @@ import { redisTarget } from '../../src/app/redis-target.ts';
 import { Secret } from '../../src/config/secret.ts';
 import type { RedisTarget } from '../../src/queues/connection.ts';
 import { type PrivateRedis, startPrivateRedis as start } from '../../src/redis-server/private-redis.ts';
-
 import { serverProgram } from '../../src/redis-server/redis-server.ts';
+import { closeAfterFile } from './after-test.ts';
 
 export type { PrivateRedis } from '../../src/redis-server/private-redis.ts';
 export { freePort } from '../../src/redis-server/redis-server.ts';
@@ -13,6 +13,25 @@ export { type RedisServer, type RedisServerOptions, startRedisServer } from './r
 /** A place in some Redis that is this test's alone, as REDIS_URL, REDIS_SERVER or the PATH offer it. */
 export async function startPrivateRedis(): Promise<PrivateRedis> {
   return await start({ env: process.env, name: 'test' });
+}
+
+let ofFile: Promise<PrivateRedis> | undefined;
+
+/** A place as above, in one server for all tests of a file: the first that asks starts it. */
+export async function shareRedis(): Promise<PrivateRedis> {
+  ofFile ??= startForFile();
+  const { url } = await ofFile;
+  return await start({ env: { ...process.env, REDIS_URL: url }, name: 'test' });
+}
+
+async function startForFile(): Promise<PrivateRedis> {
+  // Files share the module.
+  closeAfterFile(async () => {
+    const server = ofFile;
+    ofFile = undefined;
+    await (await server)?.stop();
+  });
+  return await startPrivateRedis();
 }
 
 /** How the connections of the project reach a server. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, inject } from 'vitest';
-import { closeWhatIsOpen } from './after-test.ts';
+import { closeWhatIsOpen, closeWhatIsShared } from './after-test.ts';
 import { type Footprint, leftOver, takeFootprint } from './leaks.ts';
 import { followTimers, stopFollowing } from './timers.ts';
 
@@ -29,6 +29,7 @@ beforeAll(() => {
 afterEach(closeWhatIsOpen);
 
 afterAll(async () => {
+  await closeWhatIsShared();
   const found = await leftOver(before, mark);
   stopFollowing();
   if (found.length > 0) throw new Error(`This test file leaves behind:\n  ${found.join('\n  ')}`);
