@@ -1,8 +1,8 @@
 import type { CreditLineRecord, PositionRecord } from '../../core/ports/exchange.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
-import { formatDecimal, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
+import { toNumber } from '../../core/quantities/decimal.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
-import type { Quantity } from '../../core/quantities/quantity.ts';
+import { valueOf } from '../../core/quantities/quantity.ts';
 
 /** A position as `init` shows it: what the exchange did not say, or what contradicts itself, is null. */
 export type HeldPosition = ReturnType<typeof heldPositions>[number];
@@ -18,18 +18,14 @@ export function heldPositions(records: readonly PositionRecord[]) {
     const quantities = new PositionQuantities(record, READING);
     return {
       market: record.market,
-      direction: orNull(quantities.direction),
-      amount: formatDecimal(toDecimal(record.amount).abs()),
-      markPrice: orNull(quantities.markPrice),
-      liquidationPrice: orNull(quantities.liquidationPrice),
+      direction: valueOf(quantities.direction),
+      amount: quantities.exactSize,
+      markPrice: valueOf(quantities.markPrice),
+      liquidationPrice: valueOf(quantities.liquidationPrice),
       /** Fraction of the mark price. */
-      liquidationDistance: orNull(quantities.liquidationDistance),
+      liquidationDistance: valueOf(quantities.liquidationDistance),
     };
   });
-}
-
-function orNull<T>(quantity: Quantity<T>): T | null {
-  return quantity.kind === 'value' ? quantity.value : null;
 }
 
 export function heldCreditLines(records: readonly CreditLineRecord[]) {
@@ -38,8 +34,8 @@ export function heldCreditLines(records: readonly CreditLineRecord[]) {
     return {
       asset: record.asset,
       amount: record.amount,
-      currentLtv: orNull(quantities.ltv('currentLtv')),
-      marginCallLtv: orNull(quantities.ltv('marginCallLtv')),
+      currentLtv: valueOf(quantities.ltv('currentLtv')),
+      marginCallLtv: valueOf(quantities.ltv('marginCallLtv')),
     };
   });
 }

@@ -1,7 +1,7 @@
 import type { DecisionInputs } from '../audit/audit-record.ts';
 import type { HistoryMoment, HistorySample } from '../ports/history-reader.ts';
 import { AccountQuantities } from '../quantities/account.ts';
-import type { Quantity } from '../quantities/quantity.ts';
+import { valueOf } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
 import { unconfirmedZeros } from '../rules/balances.ts';
 import { creditLineKey } from '../rules/memory.ts';
@@ -88,10 +88,6 @@ export function sightingsInDecision(
       ? []
       : [{ subject: ALL_MARKETS, of: 'allMarkets', name: '', atMs, distance: joint, called: null }];
   return [...positions, ...creditLines, ...together];
-}
-
-function valueOf<T>(quantity: Quantity<T>): T | null {
-  return quantity.kind === 'value' ? quantity.value : null;
 }
 
 const CALLS = { liquidation: 0, marginCall: 1 } as const;

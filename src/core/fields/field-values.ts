@@ -19,6 +19,7 @@ import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from '.
 /** Also a lower bound, for counts in incomplete lists, and an upper bound, for the least of several. */
 export type FieldQuantity = Quantity<FieldValue> | AtLeast | AtMost;
 
+/** What a rule judges of a position: what follows from its record, and what is known beside it. */
 export interface PositionSubject {
   readonly position: PositionQuantities;
   readonly account: AccountQuantities;

@@ -130,7 +130,7 @@ function judgeAbsence(state: LaneState, positionId: string, scene: AbsenceScene)
   const closers = closersOf(state, positionId, settings);
   const isByOurs = closers.length > 0;
   // What the exchange hides in a crash it hides in an empty list: only one that shows others says what is gone.
-  if (before.phase === 'explained' || (isByOurs && observation.positions.length > 0)) {
+  if (before.phase === 'explained' || (isByOurs && observation.byMarket.size > 0)) {
     const isCertain = before.phase === 'explained' && showsOthers(observation);
     if (isCertain) tell(state, next, 'closedByOurs', audit);
     else if (before.phase !== 'explained' && leavesOrders(state, positionId)) {
@@ -149,8 +149,8 @@ function leavesOrders({ orders }: LaneState, positionId: string): boolean {
   return orders.filter((order) => order.positionId === positionId && !order.presumedFilled).length > 1;
 }
 
-function showsOthers({ ofMarket, positions }: ReadObservation): boolean {
-  return ofMarket !== true && positions.length > 0;
+function showsOthers({ ofMarket, byMarket }: ReadObservation): boolean {
+  return ofMarket !== true && byMarket.size > 0;
 }
 
 /** Another position on its side of the market, which was not there beside it. */

@@ -50,7 +50,7 @@ export function observeRead(
 ): LaneChange {
   return changeLane(state, settings, nowMs, (scene) => {
     const { audit } = scene;
-    const read = marketRead(observation, state.market, settings);
+    const read = marketRead(observation, state.market);
     const seen = withMarks(state, read, observation);
     const known = isAfterOutage(state.latestRead, read, settings)
       ? suspectStops(seen, 'outage', audit)

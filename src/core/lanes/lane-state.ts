@@ -9,10 +9,10 @@ import type {
 } from '../audit/audit-event.ts';
 import type { PendingCost } from '../costs/action-cost.ts';
 import type { FiringBasis, JointLimit, KnownMargin } from '../intents/targets.ts';
-import type { CancelAllRequest, OrderType, ReduceOnlyStopRequest } from '../ports/exchange.ts';
+import type { CancelAllRequest, OrderType, PositionSide, ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, ReduceTarget, Rung, Severity } from '../rules/rule.ts';
-import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
+import type { Direction, LiquidationStateValue } from '../rules/subject.ts';
 import type { OwnOrder } from './own-order.ts';
 
 /** Raised when stored lanes of an older form cannot be read any more. */
@@ -196,7 +196,7 @@ export interface Intent extends PositionAction {
 }
 
 export interface IntentBasis extends FiringBasis {
-  readonly positionSide: ReadPosition['positionSide'];
+  readonly positionSide: PositionSide;
   readonly openDate: number | null;
   readonly direction: Direction | null;
   /** Beyond this the position has grown and the intent expires; renewed, it follows the size. */
@@ -254,26 +254,36 @@ export interface MarketRead {
   readonly positions: readonly ReadPosition[];
 }
 
-/** A `PositionView` as plain data. `null` stands for unknown; `liquidationPrice: 'none'` for the API's null. */
+/**
+ * A position as lanes act on it and store it: plain data, amounts and prices as decimal texts. `null` is unknown,
+ * `liquidationPrice: 'none'` the API's null.
+ */
 export interface ReadPosition {
   readonly positionId: string;
-  readonly positionSide: PositionView['positionSide'];
+  /** As reported; an order of ours in hedge mode names the side it reduces. */
+  readonly positionSide: PositionSide;
+  /** Unix seconds, as reported; another one under the same id is another position. */
   readonly openDate: number | null;
   readonly direction: Direction | null;
+  /** Absolute size in the stock currency. */
   readonly sizeBase: DecimalString;
   /** Before other processes, which cannot be seen, reduced it a moment ago. Absent: none did, as far as is known. */
   readonly sizeBeforeBase?: DecimalString;
   readonly markPrice: DecimalString | null;
+  /** Bound on the error of `markPrice`, same unit. */
   readonly markError: number;
   readonly liquidationPrice: DecimalString | 'none' | null;
   readonly distance: number | 'none' | null;
   readonly liquidationState: LiquidationStateValue | null;
+  /** Negative distance while the exchange does not liquidate: alert, no sizing. */
   readonly disagreement: boolean;
   /** Average entry price, and what partial closes have realized; absent: not said. */
   readonly basePrice?: DecimalString;
   readonly realizedPnl?: DecimalString;
-  readonly margin?: PositionView['margin'];
-  readonly jointLiquidationPrice?: PositionView['jointLiquidationPrice'];
+  /** What stands behind it: its own margin (isolated), or what it shares with others; absent: not known. */
+  readonly margin?: KnownMargin['margin'];
+  /** Where its pool is used up if all markets move together; absent: no nearer than its own, or not known. */
+  readonly jointLiquidationPrice?: DecimalString;
   /** Chance of liquidation before a fence that starts now has passed; unknown is null. */
   readonly fenceRisk: number | null;
 }

@@ -1,8 +1,21 @@
 import { fenceDurationMs } from '../orders/fence.ts';
-import { type DecimalString, toDecimal, toNumber, ZERO } from '../quantities/decimal.ts';
-import type { Quantity } from '../quantities/quantity.ts';
+import {
+  type DecimalString,
+  decimalFromNumber,
+  formatDecimal,
+  toDecimal,
+  toNumber,
+  ZERO,
+} from '../quantities/decimal.ts';
+import { jointLiquidationPrice, jointPool, marginBehind } from '../quantities/joint-pool.ts';
+import { PositionQuantities } from '../quantities/position.ts';
+import { type Quantity, valueOf } from '../quantities/quantity.ts';
 import type { AccountSettings } from '../quantities/settings.ts';
-import type { PositionView } from '../rules/subject.ts';
+import type { Snapshot } from '../quantities/snapshot.ts';
+import { type Motion, probabilityWithin } from '../risk/forecast.ts';
+import type { AccountState } from '../rules/account-state.ts';
+import type { CompiledRules } from '../rules/compiled-rules.ts';
+import { marketForecasts, motionIn } from '../rules/subjects.ts';
 import type { LaneState, MarketRead, MarkSample, ReadPosition } from './lane-state.ts';
 
 export interface ReadObservation {
@@ -14,7 +27,8 @@ export interface ReadObservation {
   readonly ofMarket?: boolean;
   /** Ids of positions that are listed with nulls: not to be judged, and not absent either. Absent: none. */
   readonly notOpenYet?: readonly string[];
-  readonly positions: readonly PositionView[];
+  /** Also those with a size of zero. */
+  readonly byMarket: ReadonlyMap<string, readonly ReadPosition[]>;
   /**
    * Sizes before other processes reduced positions a moment ago, by position, where processes act without seeing one
    * another. Absent: they do not.
@@ -24,20 +38,89 @@ export interface ReadObservation {
   readonly earlierMarks?: (market: string, isMissing: (sentAtMs: number) => boolean) => readonly MarkSample[];
 }
 
-/** The open positions of one market as plain data; a size of zero is a closed one. */
-export function marketRead(
-  observation: ReadObservation,
-  market: string,
-  settings: AccountSettings,
-): MarketRead {
+/** The positions of the snapshot as lanes take them, with the forecasts of an evaluated state. */
+export function readPositions(
+  snapshot: Snapshot,
+  evaluated: AccountState,
+  { settings }: CompiledRules,
+): ReadObservation['byMarket'] {
+  const reading = snapshot.sources.positions;
+  const records = reading?.kind === 'read' ? reading.value.records : [];
+  const forecasts = marketForecasts(evaluated);
+  const positions = records.map((record) => new PositionQuantities(record, settings));
+  const pool = jointPool(positions, settings);
   const horizonMs = fenceDurationMs(settings);
+  const byMarket = new Map<string, ReadPosition[]>();
+  for (const position of positions) {
+    const { market } = position;
+    const taken = readPosition(position, {
+      margin: marginBehind(position, pool, settings),
+      jointPrice: jointLiquidationPrice(position, pool),
+      motion: motionIn(forecasts, market),
+      horizonMs,
+    });
+    const others = byMarket.get(market);
+    if (others === undefined) byMarket.set(market, [taken]);
+    else others.push(taken);
+  }
+  return byMarket;
+}
+
+interface ReadScene {
+  /** What the account's other positions mean for this one. */
+  readonly margin: ReadPosition['margin'] | undefined;
+  readonly jointPrice: number | undefined;
+  readonly motion: Quantity<Motion>;
+  readonly horizonMs: number;
+}
+
+export function readPosition(
+  position: PositionQuantities,
+  { margin, jointPrice, motion, horizonMs }: ReadScene,
+): ReadPosition {
+  const { positionId, positionSide, openDate, basePrice, pnl } = position.record;
+  const crossing = position.crossing(motion);
+  return {
+    positionId,
+    positionSide: positionSide?.known === true ? positionSide.value : 'BOTH',
+    openDate: openDate ?? null,
+    direction: valueOf(position.direction),
+    sizeBase: position.exactSize,
+    markPrice: valueOf(position.exactMarkPrice),
+    markError: valueOf(position.markError) ?? 0,
+    liquidationPrice: valueOrNone(position.exactLiquidationPrice),
+    distance: valueOrNone(position.liquidationDistance),
+    liquidationState: valueOf(position.liquidationState),
+    disagreement: valueOf(position.disagreement) ?? false,
+    ...(basePrice !== undefined && { basePrice }),
+    ...(pnl !== undefined && { realizedPnl: pnl }),
+    ...(margin !== undefined && { margin }),
+    ...(jointPrice !== undefined && { jointLiquidationPrice: decimalPrice(jointPrice) }),
+    fenceRisk: crossing.kind === 'value' ? valueOf(probabilityWithin(crossing.value, horizonMs)) : null,
+  };
+}
+
+function valueOrNone<T>(quantity: Quantity<T>): T | 'none' | null {
+  return quantity.kind === 'none' ? 'none' : valueOf(quantity);
+}
+
+/** As many digits as any price has. */
+const PRICE_DIGITS = 10;
+
+function decimalPrice(price: number): DecimalString {
+  return formatDecimal(decimalFromNumber(Number(price.toPrecision(PRICE_DIGITS))));
+}
+
+/** The open positions of one market; a size of zero is a closed one. */
+export function marketRead(observation: ReadObservation, market: string): MarketRead {
+  const positions = observation.byMarket.get(market) ?? [];
   return {
     sentAtMs: observation.sentAtMs,
     receivedAtMs: observation.receivedAtMs,
     ...(observation.complete ? {} : { partial: observation.ofMarket === true ? 'market' : 'list' }),
-    positions: observation.positions
-      .filter((position) => position.market === market && !toDecimal(position.sizeBase).eq(ZERO))
-      .map((position) => withSizeBefore(readPosition(position, horizonMs), observation)),
+    positions: positions
+      .filter(({ sizeBase }) => !toDecimal(sizeBase).eq(ZERO))
+      .map((position) => withSizeBefore(position, observation)),
   };
 }
 
@@ -60,34 +143,6 @@ export function mayPrice(
 function withSizeBefore(position: ReadPosition, { sizesBefore }: ReadObservation): ReadPosition {
   const sizeBeforeBase = sizesBefore?.get(position.positionId);
   return sizeBeforeBase === undefined ? position : { ...position, sizeBeforeBase };
-}
-
-function readPosition(view: PositionView, horizonMs: number): ReadPosition {
-  const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
-  return {
-    positionId: view.positionId,
-    positionSide: view.positionSide,
-    openDate: view.openDate ?? null,
-    direction: valueOf(view.direction),
-    sizeBase: view.sizeBase,
-    markPrice: view.markError.kind === 'value' ? valueOf(view.markPrice) : null,
-    markError: valueOf(view.markError) ?? 0,
-    liquidationPrice,
-    distance: view.liquidationDistance.kind === 'none' ? 'none' : valueOf(view.liquidationDistance),
-    liquidationState: view.liquidationState ?? null,
-    disagreement: view.disagreement,
-    ...(view.basePrice === undefined ? {} : { basePrice: view.basePrice }),
-    ...(view.realizedPnl === undefined ? {} : { realizedPnl: view.realizedPnl }),
-    ...(view.margin === undefined ? {} : { margin: view.margin }),
-    ...(view.jointLiquidationPrice === undefined
-      ? {}
-      : { jointLiquidationPrice: view.jointLiquidationPrice }),
-    fenceRisk: valueOf(view.liquidationProbability(horizonMs)),
-  };
-}
-
-function valueOf<T>(quantity: Quantity<T>): T | null {
-  return quantity.kind === 'value' ? quantity.value : null;
 }
 
 /** Not one rebuilt or turned around under its id. What the exchange leaves out on either side tells nothing. */

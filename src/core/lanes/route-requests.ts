@@ -3,9 +3,10 @@ import { figure } from '../fields/field-words.ts';
 import { type AccountTarget, isAccountTarget, type Sizes } from '../intents/account-plan.ts';
 import { episodeKeyOf } from '../intents/gate.ts';
 import { actionKey, type LaneRequest } from '../intents/intent.ts';
+import type { PositionRecord } from '../ports/exchange.ts';
 import type { DecimalString } from '../quantities/decimal.ts';
 import { compileGlobs } from '../rules/filter.ts';
-import type { ActionRequest, PositionView } from '../rules/subject.ts';
+import type { ActionRequest } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 
 /** Which positions each action concerns, fixed when it was first seen. Plain JSON. */
@@ -25,6 +26,7 @@ export interface Waiting {
   readonly failed: boolean;
 }
 
+/** Which position an action concerns, and what is planned for it; what it is, a read says. */
 export interface PositionRef {
   readonly positionId: string;
   readonly market: string;
@@ -40,7 +42,7 @@ export interface RouteInputs {
   readonly active: readonly ActionRequest[];
   /** Whether an action absent from `active` has ended. */
   readonly conclusive: boolean;
-  readonly positions: readonly PositionView[];
+  readonly positions: readonly PositionRecord[];
   readonly complete: boolean;
   readonly accountId: string;
   /** After waiting for so long an episode has failed. */
@@ -171,13 +173,13 @@ function routeOf(
 
 function concerned(request: ActionRequest, inputs: RouteInputs): readonly PositionRef[] | undefined {
   if (request.subjectKind === 'position') {
-    const own = inputs.positions.filter((view) => positionKey(view.positionId) === request.subject);
+    const own = inputs.positions.filter((record) => positionKey(record.positionId) === request.subject);
     return own.length === 0 ? undefined : own.map(refOf);
   }
   const { action } = request;
   const isOnPositions = action.kind === 'reduce' || action.kind === 'protect';
   const matches = compileGlobs((isOnPositions ? action.positions : undefined) ?? ['*']);
-  const refs = inputs.positions.filter((view) => matches(view.market)).map(refOf);
+  const refs = inputs.positions.filter((record) => matches(record.market)).map(refOf);
   return refs.length === 0 && !inputs.complete ? undefined : refs;
 }
 
@@ -197,7 +199,7 @@ function planned(
     const { positionId, market } = ref;
     const plannedBase = sizes.get(positionId);
     if (plannedBase === undefined) return ref;
-    const openDate = positions.find((view) => view.positionId === positionId)?.openDate ?? ref.openDate;
+    const openDate = positions.find((record) => record.positionId === positionId)?.openDate ?? ref.openDate;
     return openDate === undefined
       ? { positionId, market, plannedBase }
       : { positionId, market, plannedBase, openDate };
@@ -205,9 +207,9 @@ function planned(
 }
 
 /** What was planned for a position does not count for one that was rebuilt under its id. */
-function forgetOther(ref: PositionRef, positions: readonly PositionView[]): PositionRef {
+function forgetOther(ref: PositionRef, positions: readonly PositionRecord[]): PositionRef {
   const { positionId, market, openDate } = ref;
-  const now = positions.find((view) => view.positionId === positionId)?.openDate;
+  const now = positions.find((record) => record.positionId === positionId)?.openDate;
   const isOther = openDate !== undefined && now !== undefined && openDate !== now;
   return isOther ? { positionId, market } : ref;
 }
@@ -218,7 +220,7 @@ function asNamedNow(ref: PositionRef, { positions }: RouteInputs): PositionRef {
   return now === undefined || now.market === ref.market ? ref : { ...ref, market: now.market };
 }
 
-function refOf({ positionId, market }: PositionView): PositionRef {
+function refOf({ positionId, market }: PositionRecord): PositionRef {
   return { positionId, market };
 }
 

@@ -18,7 +18,7 @@ export type OrderType = 'spot' | 'margin' | 'futures';
 export type OrderStatus = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
 export type TransferMethod = 'deposit' | 'withdrawal';
 
-/** Specification 2.4. Optional fields are ones the exchange left out: unknown, never zero. */
+/** A position as the exchange sent it (specification 2.4). Optional fields are ones the exchange left out: unknown, never zero. */
 export interface PositionRecord {
   readonly positionId: string;
   readonly market: string;

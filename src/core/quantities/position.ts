@@ -1,10 +1,9 @@
 import type { PositionRecord } from '../ports/exchange.ts';
-import { type Crossing, crossingOf, type Motion, probabilityWithin, REACHED } from '../risk/forecast.ts';
-import type { Direction, LiquidationStateValue, PositionView } from '../rules/subject.ts';
+import { type Crossing, crossingOf, type Motion, REACHED } from '../risk/forecast.ts';
+import type { Direction, LiquidationStateValue } from '../rules/subject.ts';
 import {
   type DecimalString,
   decimal,
-  decimalFromNumber,
   divide,
   formatDecimal,
   toDecimal,
@@ -18,7 +17,10 @@ import { reported } from './units.ts';
 /** The settings that say how a record is to be read. */
 export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
 
-/** One position record (specification 2.4), each figure computed once; `positionView` has the decimals for orders. */
+/**
+ * What follows from one position record (specification 2.4), each figure computed when it is first asked for. Numbers are
+ * for comparing; what is `exact` is for orders and for people.
+ */
 export class PositionQuantities {
   readonly record: PositionRecord;
   /** `|amount|`, base currency. */
@@ -54,6 +56,11 @@ export class PositionQuantities {
     return this.record.positionId;
   }
 
+  /** `size`, as it was written. */
+  get exactSize(): DecimalString {
+    return formatDecimal(toDecimal(this.record.amount).abs());
+  }
+
   /** Floating profit and loss as a fraction; reported in percent. */
   get pnlPercent(): Quantity<number> {
     const percent = reported(this.record.pnlPercent);
@@ -87,6 +94,18 @@ export class PositionQuantities {
     return mark > 0 ? known(mark) : unknown('notPositive');
   }
 
+  /** The same with decimals. */
+  get exactMarkPrice(): Quantity<DecimalString> {
+    const { markPrice, direction } = this;
+    const { basePrice, unrealizedPnl, amount } = this.record;
+    if (markPrice.kind !== 'value') return markPrice;
+    if (basePrice === undefined || unrealizedPnl === undefined) return unknown('fieldMissing');
+    const places = Math.max(0, writtenDecimalPlaces(basePrice)) + MARK_EXTRA_PLACES;
+    const change = divide(toDecimal(unrealizedPnl), toDecimal(amount).abs(), places, 'halfUp');
+    const base = toDecimal(basePrice);
+    return known(formatDecimal(signOf(direction) > 0 ? base.plus(change) : base.minus(change)));
+  }
+
   /**
    * Bound on the error of `markPrice`: half a unit of the last digit of unrealizedPnl by the size, and of basePrice,
    * the latter at most half a price step: digits fewer than a step's are stripped zeros, not a rounding.
@@ -105,6 +124,13 @@ export class PositionQuantities {
     const isFineEnough = step === undefined || writtenDecimalPlaces(basePrice) > writtenDecimalPlaces(step);
     const baseError = isFineEnough ? lastDigit : Math.min(lastDigit, toNumber(step));
     return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
+  }
+
+  /** `liquidationPrice`, as it was written. */
+  get exactLiquidationPrice(): Quantity<DecimalString> {
+    const price = this.record.liquidationPrice;
+    if (price === null) return NONE;
+    return price === undefined ? unknown('fieldMissing') : known(price);
   }
 
   /**
@@ -226,73 +252,6 @@ function unitOfLastDigit(text: DecimalString): number {
 
 /** Digits kept beyond those of basePrice when a mark price is written out. */
 const MARK_EXTRA_PLACES = 8;
-
-function decimalMark(record: PositionRecord, direction: Direction): DecimalString | undefined {
-  const { basePrice, unrealizedPnl, amount } = record;
-  if (basePrice === undefined || unrealizedPnl === undefined) return undefined;
-  const places = Math.max(0, writtenDecimalPlaces(basePrice)) + MARK_EXTRA_PLACES;
-  const change = divide(toDecimal(unrealizedPnl), toDecimal(amount).abs(), places, 'halfUp');
-  const base = toDecimal(basePrice);
-  return formatDecimal(direction === 'long' ? base.plus(change) : base.minus(change));
-}
-
-/** What the account's other positions mean for one. */
-interface PoolShare {
-  readonly margin?: PositionView['margin'] | undefined;
-  readonly jointLiquidationPrice?: number | undefined;
-}
-
-/** The position as targets and order sets see it: decimals, from one complete read. */
-export function positionView(
-  quantities: PositionQuantities,
-  motion: Quantity<Motion>,
-  { margin, jointLiquidationPrice }: PoolShare = {},
-): PositionView {
-  const { record, direction, markPrice } = quantities;
-  const state = quantities.liquidationState;
-  const disagreement = quantities.disagreement;
-  const mark =
-    direction.kind === 'value' && markPrice.kind === 'value'
-      ? decimalMark(record, direction.value)
-      : undefined;
-  const crossing = quantities.crossing(motion);
-  return {
-    positionId: record.positionId,
-    market: record.market,
-    ...(record.openDate !== undefined && { openDate: record.openDate }),
-    positionSide: record.positionSide?.known === true ? record.positionSide.value : 'BOTH',
-    direction,
-    sizeBase: formatDecimal(toDecimal(record.amount).abs()),
-    markPrice:
-      markPrice.kind === 'value' && mark !== undefined ? known(mark) : (markPrice as Quantity<never>),
-    markError: quantities.markError,
-    liquidationPrice: decimalLiquidationPrice(record),
-    liquidationDistance: quantities.liquidationDistance,
-    liquidationState: state.kind === 'value' ? state.value : undefined,
-    disagreement: disagreement.kind === 'value' && disagreement.value,
-    ...(record.basePrice !== undefined && { basePrice: record.basePrice }),
-    ...(record.pnl !== undefined && { realizedPnl: record.pnl }),
-    ...(margin !== undefined && { margin }),
-    ...(jointLiquidationPrice !== undefined && {
-      jointLiquidationPrice: decimalPrice(jointLiquidationPrice),
-    }),
-    liquidationProbability: (horizonMs) =>
-      crossing.kind === 'value' ? probabilityWithin(crossing.value, horizonMs) : crossing,
-  };
-}
-
-/** As many digits as any price has. */
-const PRICE_DIGITS = 10;
-
-function decimalPrice(price: number): DecimalString {
-  return formatDecimal(decimalFromNumber(Number(price.toPrecision(PRICE_DIGITS))));
-}
-
-function decimalLiquidationPrice(record: PositionRecord): Quantity<DecimalString> {
-  const price = record.liquidationPrice;
-  if (price === null) return NONE;
-  return price === undefined ? unknown('fieldMissing') : known(price);
-}
 
 /** Net amount of the positions of one market, base currency: `|sum of dir * size|`, exact. */
 export function netExposure(positions: readonly PositionQuantities[]): Quantity<number> {

@@ -42,6 +42,11 @@ export function unknown(why: UnknownReason): Quantity<never> {
   return { kind: 'unknown', why };
 }
 
+/** For plain data that need not say why: `none` and unknown are null. */
+export function valueOf<T>(quantity: Quantity<T>): T | null {
+  return quantity.kind === 'value' ? quantity.value : null;
+}
+
 /** A lower bound: counted in a list of which a part is missing. Decides what no further record could change. */
 export interface AtLeast {
   readonly kind: 'atLeast';

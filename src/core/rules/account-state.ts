@@ -58,6 +58,7 @@ export interface BalanceMemory {
   readonly unseen?: Unseen;
 }
 
+/** What evaluations remember of a position that no record says; stored. */
 export interface PositionMemory {
   readonly positionId: string;
   /** Where it was last seen; absent in states of an earlier version. */

@@ -1,6 +1,4 @@
 import { AccountQuantities } from '../quantities/account.ts';
-import { jointLiquidationPrice, jointPool, marginBehind } from '../quantities/joint-pool.ts';
-import { PositionQuantities, positionView } from '../quantities/position.ts';
 import type { Instant, Snapshot } from '../quantities/snapshot.ts';
 import type { NextDue } from '../risk/cadence.ts';
 import { planNext } from '../risk/plan-next.ts';
@@ -13,11 +11,10 @@ import { type Elapsed, elapsedSince } from './elapsed.ts';
 import { type Memory, remember } from './memory.ts';
 import { positionsReadMs } from './overtaken.ts';
 import { RuleRun } from './rule-run.ts';
-import type { ActionRequest, PositionView } from './subject.ts';
+import type { ActionRequest } from './subject.ts';
 import {
   type MarketForecast,
   marketForecasts,
-  motionIn,
   type Subjects,
   subjectsOf,
   unseenPositions,
@@ -115,23 +112,4 @@ function prepare({ snapshot, state, now }: EvaluationInputs, rules: CompiledRule
   account.noteUncertain(unseenPositions(account, memory), unconfirmedZeros(memory));
   const forecasts = marketForecasts(memory);
   return { account, memory, forecasts, passage, subjects: subjectsOf(account, memory, forecasts) };
-}
-
-/** What targets and order sets need of each position of the snapshot, with the forecasts of an evaluated state. */
-export function positionViews(
-  snapshot: Snapshot,
-  evaluated: AccountState,
-  rules: CompiledRules,
-): readonly PositionView[] {
-  const reading = snapshot.sources.positions;
-  if (reading?.kind !== 'read') return [];
-  const forecasts = marketForecasts(evaluated);
-  const positions = reading.value.records.map((record) => new PositionQuantities(record, rules.settings));
-  const pool = jointPool(positions, rules.settings);
-  return positions.map((position) =>
-    positionView(position, motionIn(forecasts, position.market), {
-      margin: marginBehind(position, pool, rules.settings),
-      jointLiquidationPrice: jointLiquidationPrice(position, pool),
-    }),
-  );
 }

@@ -105,6 +105,7 @@ export interface AccountFigures
   readonly intents: readonly IntentFigures[];
 }
 
+/** The part of it that takes neither decimals nor words. */
 export type PositionFigures = Omit<
   PositionLine,
   'sizeBase' | 'basePrice' | 'markPrice' | 'liquidationPrice' | 'minutesToLiquidation' | 'marks'
@@ -149,6 +150,7 @@ export interface ThresholdMark {
   readonly threshold: number;
 }
 
+/** A position as people see it: figures as JSON, each the one that rules are judged by. */
 export interface PositionLine {
   readonly subject: SubjectKey;
   readonly positionId: string;

@@ -1,7 +1,6 @@
 import { CREDIT_LINE_VALUES, type FieldQuantity, POSITION_VALUES } from '../fields/field-values.ts';
 import { curesOf } from '../quantities/credit-line.ts';
-import { positionView } from '../quantities/position.ts';
-import type { Quantity } from '../quantities/quantity.ts';
+import { valueOf } from '../quantities/quantity.ts';
 import { MS_PER_HOUR } from '../quantities/units.ts';
 import type { Subject } from '../rules/subjects.ts';
 import type {
@@ -26,15 +25,14 @@ const NO_PARAMETER = {};
 function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionLine {
   const { of } = subject;
   const { position } = of;
-  const view = positionView(position, of.motion);
   const prices = of.account.standingCoverOf(position)?.prices;
-  const liquidationPrice = view.liquidationPrice.kind === 'none' ? 'none' : valueOf(view.liquidationPrice);
+  const { exactLiquidationPrice: price } = position;
   return {
     ...positionFigures(subject),
-    sizeBase: view.sizeBase,
+    sizeBase: position.exactSize,
     basePrice: position.record.basePrice ?? null,
-    markPrice: valueOf(view.markPrice),
-    liquidationPrice,
+    markPrice: valueOf(position.exactMarkPrice),
+    liquidationPrice: price.kind === 'none' ? 'none' : valueOf(price),
     minutesToLiquidation: figureOf(POSITION_VALUES.minutesToLiquidation(of, NO_PARAMETER)),
     ...(prices === undefined ? {} : { stopPrices: prices }),
     marks: marksOf(rules.position, subject.filterable),
@@ -113,10 +111,6 @@ function cureLines({ of, filterable }: Subject<'creditLine'>, { rules }: Scene):
     repay,
     addCollateralWorth: addCollateral,
   }));
-}
-
-function valueOf<T>(quantity: Quantity<T>): T | null {
-  return quantity.kind === 'value' ? quantity.value : null;
 }
 
 /** Unknown, none and zero stay apart. */

@@ -9,9 +9,8 @@ import type { OwnOrder } from '../../core/lanes/own-order.ts';
 import { routeRequests } from '../../core/lanes/route-requests.ts';
 import type { AccountDocuments, StoredAccount, StoredRequests } from '../../core/ports/state-store.ts';
 import { type DecimalString, toDecimal } from '../../core/quantities/decimal.ts';
-import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../core/quantities/snapshot.ts';
-import { type Evaluation, positionViews } from '../../core/rules/evaluate.ts';
+import type { Evaluation } from '../../core/rules/evaluate.ts';
 import { unaskedMode } from '../../core/rules/rule.ts';
 import type { ActionRequest } from '../../core/rules/subject.ts';
 import type { WatchedAccount } from '../pipeline-context.ts';
@@ -91,15 +90,10 @@ export function isAllAtRest(decisions: Decisions): boolean {
   }
   const { positions } = observation;
   const read =
-    positions?.isNew === true
-      ? readOf(positions, positionViews(snapshot, evaluation.state, account.rules), {
-          evaluation: evaluation.state,
-          settings,
-        })
-      : undefined;
+    positions?.isNew === true ? readOf(positions, snapshot, evaluation.state, account.rules) : undefined;
   return lanes.every((lane) => {
     const asked = byMarket.get(lane.market) ?? [];
-    return (asked.length === 0 && hasNothingToDo(lane)) || isAtRest(lane, asked, read, settings);
+    return (asked.length === 0 && hasNothingToDo(lane)) || isAtRest(lane, asked, read);
   });
 }
 
@@ -169,7 +163,6 @@ export function isAtRest(
   state: LaneState,
   asked: readonly LaneRequest[],
   observation: ReadObservation | undefined,
-  settings: AccountSettings,
 ): boolean {
   const { read, latestRead, covers, orders } = state;
   if (read === null || read.sentAtMs !== latestRead?.sentAtMs || !isQuiet(state)) return false;
@@ -179,7 +172,7 @@ export function isAtRest(
   if (!observation.complete || observation.notOpenYet !== undefined || read.partial !== undefined)
     return false;
   if (observation.sentAtMs - read.receivedAtMs > LONGEST_REST_MS) return false;
-  const { positions } = marketRead(observation, state.market, settings);
+  const { positions } = marketRead(observation, state.market);
   return (
     positions.length === read.positions.length &&
     positions.every((position) => isAsBefore(position, read) && isFarFromStops(position, orders))

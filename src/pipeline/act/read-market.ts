@@ -1,14 +1,13 @@
-import type { ReadObservation } from '../../core/lanes/market-read.ts';
+import { type ReadObservation, readPositions } from '../../core/lanes/market-read.ts';
 import type { PositionList } from '../../core/ports/exchange.ts';
 import type { AccountDocuments } from '../../core/ports/state-store.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { type AccountState, emptyAccountState } from '../../core/rules/account-state.ts';
-import { positionViews } from '../../core/rules/evaluate.ts';
-import type { PositionView } from '../../core/rules/subject.ts';
+import type { CompiledRules } from '../../core/rules/compiled-rules.ts';
 import type { PipelineContext, WatchedAccount } from '../pipeline-context.ts';
-import type { Observation } from '../poll/observe-account.ts';
+import type { PositionsRead } from '../poll/observe-account.ts';
 
 export interface MarketRecords {
   /** With the forecasts of the account as stored now. */
@@ -59,19 +58,19 @@ export async function readMarket(
       ofMarket: true,
       sizesBefore: turns.sizesBefore(account.id),
       ...howComplete(value, evaluation),
-      positions: positionViews(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
+      byMarket: readPositions(snapshot, evaluation ?? emptyAccountState(account.id), account.rules),
     }),
   };
 }
 
 /** How the marks of these positions have moved, by the reads of this process. */
 function marksOf(
-  { earlier }: NonNullable<Observation['positions']>,
-  views: readonly PositionView[],
+  { earlier }: PositionsRead,
+  byMarket: ReadObservation['byMarket'],
   settings: AccountSettings,
 ): NonNullable<ReadObservation['earlierMarks']> {
   return (market, isMissing) => {
-    const meant = new Set(views.map(({ positionId }) => positionId));
+    const meant = new Set([...byMarket.values()].flat().map(({ positionId }) => positionId));
     return earlier().flatMap(({ list, sentAtMs }) => {
       if (!isMissing(sentAtMs)) return [];
       return list.records.flatMap((record) => {
@@ -83,18 +82,21 @@ function marksOf(
   };
 }
 
+/** The account's own read, with the forecasts of what was made of it. */
 export function readOf(
-  positions: NonNullable<Observation['positions']>,
-  views: readonly PositionView[],
-  { evaluation, settings }: { readonly evaluation: AccountState; readonly settings: AccountSettings },
+  positions: PositionsRead,
+  snapshot: Snapshot,
+  evaluated: AccountState,
+  rules: CompiledRules,
 ): ReadObservation {
   const { sentAtMs, receivedAtMs, list, sizesBefore } = positions;
+  const byMarket = readPositions(snapshot, evaluated, rules);
   return {
     sentAtMs,
     receivedAtMs,
     sizesBefore,
-    ...howComplete(list, evaluation),
-    positions: views,
-    earlierMarks: marksOf(positions, views, settings),
+    ...howComplete(list, evaluated),
+    byMarket,
+    earlierMarks: marksOf(positions, byMarket, rules.settings),
   };
 }

@@ -26,15 +26,15 @@ import { observeRead, observeRequests } from '../../core/lanes/lane-observe.ts';
 import type { LaneState } from '../../core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../core/lanes/market-read.ts';
 import { NO_ROUTES, type RouteInputs, routeRequests } from '../../core/lanes/route-requests.ts';
-import type { PositionList } from '../../core/ports/exchange.ts';
+import type { PositionList, PositionRecord } from '../../core/ports/exchange.ts';
 import type { LaneRef } from '../../core/ports/lane-dispatcher.ts';
 import type { AccountCommit, AccountDocuments, StoredAccount } from '../../core/ports/state-store.ts';
 import { AccountQuantities } from '../../core/quantities/account.ts';
+import type { Snapshot } from '../../core/quantities/snapshot.ts';
 import { unconfirmedZeros } from '../../core/rules/balances.ts';
-import { positionViews } from '../../core/rules/evaluate.ts';
-import type { ActionRequest, PositionView } from '../../core/rules/subject.ts';
+import type { ActionRequest } from '../../core/rules/subject.ts';
 import { unseenPositions } from '../../core/rules/subjects.ts';
-import type { Observation } from '../poll/observe-account.ts';
+import type { PositionsRead } from '../poll/observe-account.ts';
 import { type LaneOrder, takeInbox } from '../poll/take-inbox.ts';
 import { askingOf, askPeople, type JudgeScene, judgeApprovals } from './ask-people.ts';
 import {
@@ -95,13 +95,12 @@ export function actOn(decisions: Decisions): Acted {
   const hasBegun = acting.some((request) => routes.routes[actionKey(request, null)] === undefined);
   const isNew = observation.positions?.isNew === true;
   const positions = isNew || hasBegun ? observation.positions : undefined;
-  const known = positions && viewsWhenNeeded(decisions, acting);
-  const views = known ?? [];
+  const records = positions && recordsIn(decisions.snapshot);
   const shown = shownBy(positions?.list, decisions);
   const routed = routeRequests(routes, {
     active: acting,
     conclusive,
-    positions: views,
+    positions: records ?? [],
     complete: shown.all,
     accountId: account.id,
     intentTtlMs: settings.intentTtlMs,
@@ -109,7 +108,7 @@ export function actOn(decisions: Decisions): Acted {
     plan: planner(decisions),
   });
   const inbox = takeInbox(documents.inbox, {
-    positions: isNew ? views : undefined,
+    positions: isNew ? records : undefined,
     complete: shown.allButOurs,
     markets: [...stored.lanes.keys()],
     nowMs: moment.nowMs,
@@ -133,9 +132,8 @@ export function actOn(decisions: Decisions): Acted {
       accountWide: routed.accountWide,
       operator: inbox.operatorOrders,
       conclusive,
-      markets: canAct(account) ? marketsOf(observation) : [],
-      read:
-        known && positions && readOf(positions, known, { evaluation: decisions.evaluation.state, settings }),
+      markets: canAct(account) ? recordsIn(observation).map(({ market }) => market) : [],
+      read: positions && readWhenNeeded(positions, decisions, acting),
     },
     laneContext(account, { ...stored, documents: asked }, inForce, moment),
     moment,
@@ -211,9 +209,8 @@ function admit(
   return { asking, judged, admitted: admittedWith(judged && byStage(judged.approvals)) };
 }
 
-function marketsOf({ sources }: Observation): readonly string[] {
-  const { positions } = sources;
-  return positions?.kind === 'read' ? positions.value.records.map(({ market }) => market) : [];
+function recordsIn({ sources: { positions } }: Pick<Snapshot, 'sources'>): readonly PositionRecord[] {
+  return positions?.kind === 'read' ? positions.value.records : [];
 }
 
 /** Plans reductions of the account as a whole; positions whose reduction has failed are left to the others. */
@@ -239,17 +236,18 @@ function planner({ account: { rules }, stored, snapshot, evaluation, now }: Deci
   };
 }
 
-/** Computed with decimals, so only where a lane or an order asks for them; undefined where none does. */
-function viewsWhenNeeded(
+/** Computed with decimals, so only where a lane or an order asks for it; undefined where none does. */
+function readWhenNeeded(
+  positions: PositionsRead,
   { account, stored, snapshot, evaluation }: Decisions,
   acting: readonly ActionRequest[],
-): readonly PositionView[] | undefined {
+): ReadObservation | undefined {
   const isBusy = [...stored.lanes.values()].some(
     ({ intents, covers, orders, cancels }) =>
       intents.length + covers.length + orders.length + cancels.length > 0,
   );
   if (!isBusy && !hasOrders(stored.documents.inbox) && acting.length === 0) return undefined;
-  return positionViews(snapshot, evaluation.state, account.rules);
+  return readOf(positions, snapshot, evaluation.state, account.rules);
 }
 
 function refusedOrders(accountId: string, refused: readonly string[], nowMs: number): readonly AuditEvent[] {
@@ -298,7 +296,7 @@ function observeLanes(stored: StoredAccount, inputs: LaneInputs, context: LaneCo
     const living = inEpoch(stored, market, context.settings, moment);
     if (living === before && operator.length === 0) {
       if (asked.length === 0 && hasNothingToDo(living)) continue;
-      if (isAtRest(living, asked, inputs.read, context.settings)) continue;
+      if (isAtRest(living, asked, inputs.read)) continue;
     }
     const changed = observeLane(living, { ...inputs, asked, operator }, context, moment.nowMs);
     events.push(...changed.events);

@@ -2,6 +2,7 @@ import { isSilenced } from '../../core/controls/controls.ts';
 import { type Closing, closingsOf, closingsWords, closingWords } from '../../core/costs/closing-words.ts';
 import { type Notice, type NoticeEnding, type NoticeFigures, RESOLVED } from '../../core/ports/notifier.ts';
 import { CreditLineQuantities } from '../../core/quantities/credit-line.ts';
+import { valueOf } from '../../core/quantities/quantity.ts';
 import { creditLineKey } from '../../core/rules/memory.ts';
 import type { Severity } from '../../core/rules/rule.ts';
 import { actionsOf } from '../../core/rules/rule-parts.ts';
@@ -111,17 +112,13 @@ function lastFigures({ subject }: Notice, { figuresBefore, account }: AlertScene
   const record = reading.value.records.find((one) => creditLineKey(one) === subject);
   if (record === undefined) return undefined;
   const quantities = new CreditLineQuantities(record, account.rules.settings);
-  const ltv = (field: 'currentLtv' | 'marginCallLtv' | 'liquidationLtv'): number | null => {
-    const value = quantities.ltv(field);
-    return value.kind === 'value' ? value.value : null;
-  };
   return {
     kind: 'creditLine',
     asset: record.asset,
     debt: record.amount,
-    currentLtv: ltv('currentLtv'),
-    marginCallLtv: ltv('marginCallLtv'),
-    liquidationLtv: ltv('liquidationLtv'),
+    currentLtv: valueOf(quantities.ltv('currentLtv')),
+    marginCallLtv: valueOf(quantities.ltv('marginCallLtv')),
+    liquidationLtv: valueOf(quantities.ltv('liquidationLtv')),
     minutesToMarginCall: null,
   };
 }

@@ -2,8 +2,8 @@ import type { GivenAnswer } from '../../core/approvals/judge.ts';
 import type { AuditDraft } from '../../core/audit/audit-record.ts';
 import { type Inbox, NOTHING_MEANT, type OperatorOrder } from '../../core/controls/controls.ts';
 import type { OperatorRequest } from '../../core/intents/intent.ts';
+import type { PositionRecord } from '../../core/ports/exchange.ts';
 import { compileGlobs } from '../../core/rules/filter.ts';
-import type { PositionView } from '../../core/rules/subject.ts';
 
 /** What an operator asked for, as an operator order for one lane. */
 export type LaneOrder =
@@ -23,7 +23,7 @@ export interface InboxTaken {
 
 interface InboxScene {
   /** Undefined: which there are is not known now. */
-  readonly positions: readonly PositionView[] | undefined;
+  readonly positions: readonly PositionRecord[] | undefined;
   /** Whether there may be others: what an order does not find it waits for. */
   readonly complete: boolean;
   readonly markets: readonly string[];
@@ -73,7 +73,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
       note('the order expired before the positions could be read');
       continue;
     }
-    const meant = scene.positions?.filter((view) => concerns(order, view));
+    const meant = scene.positions?.filter((record) => concerns(order, record));
     if (meant === undefined || (meant.length === 0 && !scene.complete)) {
       waiting.push(order);
       continue;
@@ -83,7 +83,7 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
       note('the list did not show every position: begun for those that it shows');
     }
     if (meant.length === 0) note(NOTHING_MEANT);
-    if (!withdrawn.has(order.id)) operatorOrders.push(...meant.map((view) => laneOrderOf(order, view)));
+    if (!withdrawn.has(order.id)) operatorOrders.push(...meant.map((record) => laneOrderOf(order, record)));
   }
   return {
     operatorOrders,
@@ -96,12 +96,12 @@ export function takeInbox(inbox: Inbox | undefined, scene: InboxScene): InboxTak
 
 type ReduceOrder = Extract<OperatorOrder, { kind: 'reduce' }>;
 
-function concerns({ positionId, markets }: ReduceOrder, view: PositionView): boolean {
-  if (positionId !== undefined) return view.positionId === positionId;
-  return compileGlobs(markets ?? [])(view.market);
+function concerns({ positionId, markets }: ReduceOrder, record: PositionRecord): boolean {
+  if (positionId !== undefined) return record.positionId === positionId;
+  return compileGlobs(markets ?? [])(record.market);
 }
 
-function laneOrderOf(order: ReduceOrder, { market, positionId }: PositionView): LaneOrder {
+function laneOrderOf(order: ReduceOrder, { market, positionId }: PositionRecord): LaneOrder {
   const { id, target, slippageSteps, flatten, urgent, author, reason } = order;
   const because = `${author}: ${reason}`;
   const request = { id, positionId, target, slippageSteps, flatten, because };

@@ -3,7 +3,7 @@ import type { Problem } from '../../config/problem.ts';
 import { readShape } from '../../config/shape/read.ts';
 import { decimalText, flag, scalar, text } from '../../config/shape/scalars.ts';
 import type { PositionRecord } from '../../core/ports/exchange.ts';
-import { formatDecimal, toDecimal, toNumber } from '../../core/quantities/decimal.ts';
+import { toNumber } from '../../core/quantities/decimal.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import {
   accountFrom,
@@ -129,7 +129,7 @@ function positionOf(
   record: PositionRecord,
   path: readonly (string | number)[],
 ): PrintedAccount['positions'][number] | undefined {
-  const { market, amount, basePrice } = record;
+  const { market, basePrice } = record;
   const settings = configuredMarket(reading, account, market, [...path, 'market']);
   if (settings === undefined) return undefined;
   const quantities = new PositionQuantities(record, account.settings);
@@ -143,7 +143,7 @@ function positionOf(
   return {
     market,
     side: direction.value,
-    amount: formatDecimal(toDecimal(amount).abs()),
+    amount: quantities.exactSize,
     entry: basePrice,
     mark: markPrice.value,
     liquidation: liquidationPrice.kind === 'value' ? liquidationPrice.value : 'none',

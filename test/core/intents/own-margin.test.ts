@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { known } from '../../../src/core/quantities/quantity.ts';
+import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver } from '../lanes/driver.ts';
 import { action, market } from '../lanes/fixtures.ts';
 
@@ -109,9 +108,9 @@ describe('isolated margin: a reduction that leaves the liquidation price where i
 
 /** What a lane learns of a position of 1 at 1000 from a read behind a reduction. */
 describe('a reduction tells by how much the liquidation price moved', () => {
-  const ofShort = (view: PositionView): PositionView => ({ ...view, direction: known('short' as const) });
+  const ofShort = (view: ReadPosition): ReadPosition => ({ ...view, direction: 'short' as const });
 
-  function learned(before: PositionView, after: PositionView, gapMs = 1_000, rate = RATE) {
+  function learned(before: ReadPosition, after: ReadPosition, gapMs = 1_000, rate = RATE) {
     const driver = new Driver({ marketSettings: () => ({ ...market, maintenanceMargin: rate }) });
     driver.read(before);
     driver.later(gapMs - 10).read(after);
@@ -166,7 +165,7 @@ describe('a reduction tells by how much the liquidation price moved', () => {
   });
 
   test('of the only position of its market', () => {
-    const other: PositionView = { ...isolated('1'), positionId: '43', positionSide: 'SHORT' };
+    const other: ReadPosition = { ...isolated('1'), positionId: '43', positionSide: 'SHORT' };
     const driver = new Driver().read(isolated('1'), other).later(1_000);
     expect(driver.read(isolated('0.5'), other).state.margins).toBeUndefined();
     expect(learned(isolated('1'), isolated('0.5', MARK, { openDate: 2 }))).toBe('nothing');

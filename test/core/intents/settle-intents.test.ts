@@ -5,7 +5,7 @@ import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import type { Intent } from '../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import { at, Driver } from '../lanes/driver.ts';
-import { action, all, half, MARKET, market, view } from '../lanes/fixtures.ts';
+import { action, all, half, MARKET, market, readPositionOf } from '../lanes/fixtures.ts';
 
 /** An intent that has ended, while its rule still fires, and the next read. */
 function ended(end: NonNullable<Intent['end']>, endDistance: number | null = 0.05): Driver {
@@ -60,8 +60,8 @@ describe('an intent that failed, while its rule fires', () => {
 });
 
 describe('the stages of an episode share what the position was', () => {
-  const long = view({ positionId: '41', sizeBase: '2' as DecimalString, positionSide: 'LONG' });
-  const other = view({ positionId: '42', sizeBase: '1' as DecimalString, positionSide: 'LONG' });
+  const long = readPositionOf({ positionId: '41', sizeBase: '2' as DecimalString, positionSide: 'LONG' });
+  const other = readPositionOf({ positionId: '42', sizeBase: '1' as DecimalString, positionSide: 'LONG' });
   const request = action(half, { subject: 'account', subjectKind: 'account' });
 
   function asked(driver: Driver, ...stages: readonly (readonly [string, number])[]): Driver {
@@ -88,7 +88,7 @@ describe('the stages of an episode share what the position was', () => {
     const driver = asked(new Driver({ hedge: 'perLeg' }).read(long), ['41', 0]);
     driver.intents();
     driver.next();
-    const halved = view({ ...long, sizeBase: '1.5' as DecimalString });
+    const halved = readPositionOf({ ...long, sizeBase: '1.5' as DecimalString });
     driver.later(1_000).read(halved);
     expect(targets(asked(driver, ['41', 0], ['41', 1]))).toEqual([
       ['41', 0, '1'],
@@ -103,7 +103,7 @@ describe('the stages of an episode share what the position was', () => {
     if (rule === undefined) expect.fail('nothing is wanted');
     const cover: Intent = { ...rule, source: 'cover', key: 'stop', targetBase: '0.5' as DecimalString };
     driver.state = { ...driver.state, intents: [cover] };
-    driver.later(1_000).read(view({ ...long, sizeBase: '1.5' as DecimalString }));
+    driver.later(1_000).read(readPositionOf({ ...long, sizeBase: '1.5' as DecimalString }));
     const fired = asked(driver, ['41', 1])
       .intents()
       .find(({ source }) => source === 'rule');

@@ -6,28 +6,39 @@ import {
   observeAccountRequests,
 } from '../../../src/core/lanes/account-lane.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
-import { findPosition } from '../../../src/core/lanes/market-read.ts';
+import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
+import { findPosition, type ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { hasNothingToDo } from '../../../src/pipeline/act/lane-at-rest.ts';
 import { at, Driver, gone } from './driver.ts';
-import { action, all, half, protect, readAt, view } from './fixtures.ts';
+import { action, all, half, inMarket, protect, readAt, readPositionOf } from './fixtures.ts';
 
 const ends = (driver: Driver): string[] =>
   driver.intents().map(({ end }) => (end === null ? 'open' : `${end.how}:${end.why}`));
 
 /** A list with a record set aside. */
-function partly(driver: Driver, ...positions: readonly PositionView[]): Driver {
+function partly(driver: Driver, ...positions: readonly ReadPosition[]): Driver {
   driver.nowMs += 10;
   const observation = { ...readAt(driver.nowMs, ...positions), complete: false };
   driver.apply(observeRead(driver.state, observation, driver.context.settings, driver.nowMs));
   return driver;
 }
 
-const other = (changed: Partial<PositionView> = {}): PositionView => view({ positionId: '43', ...changed });
+const other = (changed: Partial<ReadPosition> = {}): ReadPosition =>
+  readPositionOf({ positionId: '43', ...changed });
+
+/** A list that shows nothing in this market, but something in another one. */
+function elsewhere({ nowMs }: Driver): ReadObservation {
+  return { ...readAt(nowMs), byMarket: inMarket([other()], 'ETH_PERP') };
+}
+
+function readElsewhere(driver: Driver): Driver {
+  driver.nowMs += 10;
+  driver.apply(observeRead(driver.state, elsewhere(driver), driver.context.settings, driver.nowMs));
+  return driver;
+}
 
 describe('a list with a record set aside', () => {
   test('sizes the positions that it shows', () => {
@@ -39,9 +50,9 @@ describe('a list with a record set aside', () => {
     { dir: 1, whole: '950', part: '940', nearer: '960' },
     { dir: -1, whole: '1050', part: '1060', nearer: '1040' },
   ])('shows a pool that bears too much: no stop moves away from the market for it', ({ dir, ...prices }) => {
-    const pooled = (price: string): PositionView => ({
+    const pooled = (price: string): ReadPosition => ({
       ...at({ liquidation: String(1000 - dir * 600) }),
-      direction: known(dir > 0 ? 'long' : 'short'),
+      direction: dir > 0 ? 'long' : 'short',
       jointLiquidationPrice: price as DecimalString,
     });
     const limits = (driver: Driver) =>
@@ -129,8 +140,8 @@ describe('a position that a complete list does not show', () => {
   });
 
   test('counts against the other side of its market', () => {
-    const long = view({ positionId: '1', positionSide: 'LONG' });
-    const short = view({ positionId: '2', positionSide: 'SHORT', direction: known('short') });
+    const long = readPositionOf({ positionId: '1', positionSide: 'LONG' });
+    const short = readPositionOf({ positionId: '2', positionSide: 'SHORT', direction: 'short' });
     const driver = new Driver().read(long, short).read(short);
     driver.ask(action(all, { subject: 'position:2' }));
     expect(ends(driver)).toEqual(['failed:hedged']);
@@ -237,8 +248,6 @@ describe('a position that a complete list does not show', () => {
 });
 
 describe('a position that an order of ours may have closed', () => {
-  const elsewhere = other({ market: 'ETH_PERP' });
-
   describe('an empty list proves nothing, whether the market has reached the order or not', () => {
     const closures = ({ state, context, nowMs }: Driver) =>
       explainedClosures([state], new Set(['43']), context.settings, nowMs);
@@ -255,7 +264,7 @@ describe('a position that an order of ours may have closed', () => {
       expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs']);
       expect(closures(driver)).toEqual(['42']);
       // What it filled is told when the first list with another position shows that it is gone.
-      driver.later(5_000).read(elsewhere);
+      readElsewhere(driver.later(5_000));
       expect(ends(driver)).toEqual(['reached:positionGone']);
       expect(driver.reasons('priced')).toEqual(['filled']);
     });
@@ -275,7 +284,7 @@ describe('a position that an order of ours may have closed', () => {
       driver.place();
       driver.later(5_000).read();
       driver.state = recover(driver.state, driver.context.settings, driver.nowMs).state;
-      driver.later(5_000).read(elsewhere);
+      readElsewhere(driver.later(5_000));
       expect(driver.reasons('priced')).toEqual(['filled']);
     });
 
@@ -285,16 +294,16 @@ describe('a position that an order of ours may have closed', () => {
       driver.later(5_000).read().later(170_000).ask();
       driver.later(1).ask();
       expect(hasNothingToDo(driver.state)).toBe(false);
-      driver.later(10_000).read(elsewhere);
+      readElsewhere(driver.later(10_000));
       expect(driver.reasons('priced')).toEqual(['filled']);
     });
 
     test('two lists that show others are two that are not empty', () => {
       const driver = new Driver().read(at({})).ask(action(all));
       driver.place();
-      driver.later(5_000).read().later(1_000).read(elsewhere);
+      readElsewhere(driver.later(5_000).read().later(1_000));
       expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs']);
-      driver.later(1_000).read(elsewhere);
+      readElsewhere(driver.later(1_000));
       expect(driver.reasons('positionAbsent')).toEqual(['probablyClosedByOurs', 'closedByOurs']);
     });
 
@@ -333,7 +342,7 @@ describe('a position that an order of ours may have closed', () => {
     const driver = new Driver().read(at({})).ask(action(protect), action(all, { ruleId: 'closing' }));
     driver.place();
     driver.place();
-    driver.read(elsewhere);
+    readElsewhere(driver);
     expect(ends(driver)).toEqual(['reached:positionGone']);
     expect(driver.reasons('positionAbsent')).toEqual(['explained']);
     expect(explainedClosures([driver.state], new Set(['43']), driver.context.settings, driver.nowMs)).toEqual(
@@ -350,14 +359,16 @@ describe('a position that an order of ours may have closed', () => {
     driver.refuse({ name: 'reduceOnlyRefused', code: 116 });
     driver.answerRead(at({ mark: '990' }));
     driver.cancel();
-    driver.answerRead(elsewhere);
+    driver.start('readPositions');
+    driver.end({ kind: 'readPositions', observation: elsewhere(driver) });
     expect(ends(driver)).toEqual(['reached:positionGone']);
   });
 
   test('so does one that was filled at creation', () => {
     const driver = new Driver().read(at({})).ask(action(all));
     driver.place({ status: { known: true, value: 'FILLED' } });
-    driver.answerRead(elsewhere);
+    driver.start('readPositions');
+    driver.end({ kind: 'readPositions', observation: elsewhere(driver) });
     expect(ends(driver)).toEqual(['reached:positionGone']);
   });
 

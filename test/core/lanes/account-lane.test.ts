@@ -23,16 +23,18 @@ import {
 } from '../../../src/core/lanes/route-requests.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
+import { position } from '../rules/fixtures.ts';
 import { failure, placed } from './driver.ts';
 import {
   acknowledgeNoPriorOrders,
   action,
   contextOf,
   half,
+  inMarket,
   protect,
   readAt,
+  readPositionOf,
   settings,
-  view,
 } from './fixtures.ts';
 
 const everything: ActionSpec = { kind: 'cancelAll', types: ['spot', 'margin', 'futures'], scope: 'account' };
@@ -61,7 +63,10 @@ class Account {
   /** Reads, asks for a stop and places what the lane says until it rests. */
   settle(lane: LaneState): LaneState {
     this.nowMs += 10;
-    const read = readAt(this.nowMs, view({ market: lane.market }));
+    const read = {
+      ...readAt(this.nowMs),
+      byMarket: inMarket([readPositionOf()], lane.market),
+    };
     let state = observeRead(lane, read, settings, this.nowMs).state;
     const entry = { request: action(protect), positionId: '42' };
     state = observeRequests(state, [entry], true, settings, this.nowMs).state;
@@ -222,8 +227,8 @@ describe('an account-wide cancel', () => {
 });
 
 describe('routing', () => {
-  const btc = view({ positionId: '1', market: 'BTC_PERP' });
-  const eth = view({ positionId: '2', market: 'ETH_USDT' });
+  const btc = position({ positionId: '1', market: 'BTC_PERP' });
+  const eth = position({ positionId: '2', market: 'ETH_USDT' });
   const perps: ActionSpec = { ...half, positions: ['*_PERP'] } as ActionSpec;
   const ofLoan = (spec: ActionSpec) =>
     action(spec, { subjectKind: 'creditLine', subject: 'creditLine:BTC@1' });
@@ -259,19 +264,19 @@ describe('routing', () => {
 
   test('one bad record: account and credit-line rules act on the good positions', () => {
     const request = ofLoan(half);
-    const positions = [view({ ...btc, openDate: 1 })];
+    const positions = [position({ ...btc, openDate: 1 })];
     const active = [{ ...request, atMs: 5_000 }];
     const first = routeRequests(NO_ROUTES, { ...inputs, complete: false, positions, active });
     expect([...first.byMarket.keys()]).toEqual(['BTC_PERP']);
     expect(first.waiting).toEqual([]);
     // What the bad record hid joins in when it is shown; what was opened since does not.
-    const hidden = view({ ...eth, openDate: 2 });
-    const opened = view({ positionId: '3', market: 'SOL_PERP', openDate: 6 });
+    const hidden = position({ ...eth, openDate: 2 });
+    const opened = position({ positionId: '3', market: 'SOL_PERP', openDate: 6 });
     const whole = { ...inputs, positions: [...positions, hidden, opened], active };
     const second = routeRequests(first.state, whole);
     expect([...second.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
     // From the first complete list on it is settled.
-    const late = view({ positionId: '4', market: 'XRP_PERP', openDate: 3 });
+    const late = position({ positionId: '4', market: 'XRP_PERP', openDate: 3 });
     const third = routeRequests(second.state, { ...whole, positions: [...whole.positions, late] });
     expect([...third.byMarket.keys()]).toEqual(['BTC_PERP', 'ETH_USDT']);
     expect(third.state.partial).toBeUndefined();

@@ -22,7 +22,15 @@ import type { Mode } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { Dice } from '../../support/dice.ts';
 import { failure } from './driver.ts';
-import { acknowledgeNoPriorOrders, action, openGate, readAt, settings as usual, view } from './fixtures.ts';
+import {
+  acknowledgeNoPriorOrders,
+  action,
+  inMarket,
+  openGate,
+  readAt,
+  readPositionOf,
+  settings as usual,
+} from './fixtures.ts';
 
 /** Account-wide cancels over a perpetual and a margin market: what they took, waited for and said, in transcripts/. */
 
@@ -66,7 +74,10 @@ class PlayedAccountLane {
 
   #read(): void {
     this.#lanes = this.#lanes.map((lane) => {
-      const read = readAt(this.#nowMs - 20, view({ market: lane.market }));
+      const read = {
+        ...readAt(this.#nowMs - 20),
+        byMarket: inMarket([readPositionOf()], lane.market),
+      };
       return lane.heldBy === null ? observeRead(lane, read, this.#settings, this.#nowMs).state : lane;
     });
   }

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
+import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
-import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver, failure, gone } from './driver.ts';
-import { action, all, half, protect, view } from './fixtures.ts';
+import { action, all, half, protect, readPositionOf } from './fixtures.ts';
 
 /** Sequences that once led to a wrong order, or to none: each is named after what went wrong. */
 
@@ -26,21 +25,21 @@ function targets(driver: Driver): (string | null)[] {
 }
 
 /** The usual position turned around: short, with the liquidation price above the mark. */
-function turned(changed: Partial<PositionView> = {}): PositionView {
+function turned(changed: Partial<ReadPosition> = {}): ReadPosition {
   return {
     ...at({ liquidation: '1050' }),
-    direction: known('short'),
-    liquidationDistance: known(0.05),
+    direction: 'short',
+    distance: 0.05,
     ...changed,
   };
 }
 
 /** Both sides open. */
-const long = view({ positionId: '1', positionSide: 'LONG', sizeBase: at({ size: '1' }).sizeBase });
-const short = view({
+const long = readPositionOf({ positionId: '1', positionSide: 'LONG', sizeBase: at({ size: '1' }).sizeBase });
+const short = readPositionOf({
   positionId: '2',
   positionSide: 'SHORT',
-  direction: known('short'),
+  direction: 'short',
   sizeBase: at({ size: '0.4' }).sizeBase,
 });
 
@@ -130,7 +129,7 @@ describe('a position that changed hands', () => {
   });
 
   test('has nothing left to send ahead of the fence: no order of zero', () => {
-    const likely = { ...at({}), liquidationProbability: () => known(0.9) };
+    const likely = { ...at({}), fenceRisk: 0.9 };
     const driver = new Driver({ readLagMs: 1_000 }).read(likely).ask(action(half)).lose('place');
     driver.answerRead({ ...likely, sizeBase: at({ size: '0.5' }).sizeBase });
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
@@ -681,9 +680,9 @@ describe('what failed for a reason that is gone is taken up again', () => {
   });
 
   test('a liquidation price that is known now, not a mark that was known all along', () => {
-    const blind = view({
-      liquidationDistance: unknown('fieldMissing'),
-      liquidationPrice: unknown('fieldMissing'),
+    const blind = readPositionOf({
+      distance: null,
+      liquidationPrice: null,
     });
     const driver = new Driver({ maxRenewals: 0 }).read(blind).ask(action(untilTenPercent));
     driver.later(60_000).next();
@@ -714,10 +713,7 @@ describe('reads that lag', () => {
   });
 
   test('nor turn one back that has turned, where no date tells; after the lag they are believed', () => {
-    const dateless = (position: PositionView): PositionView => {
-      const { openDate: _, ...rest } = position;
-      return rest;
-    };
+    const dateless = (position: ReadPosition): ReadPosition => ({ ...position, openDate: null });
     const driver = new Driver({ readLagMs: 500 }).read(dateless(at({}))).ask(action(half));
     driver.later(600).read(dateless(turned()));
     driver.read(dateless(at({ size: '0.9' })));

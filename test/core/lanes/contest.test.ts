@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import { at, Driver } from './driver.ts';
-import { action, half, view } from './fixtures.ts';
+import { action, half, readPositionOf } from './fixtures.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -33,7 +33,7 @@ test('the owner, or his bot, adds after each reduction: it is not reduced again,
 test('at a margin call it fights on', () => {
   const driver = fought(3);
   driver.next();
-  driver.read(view({ liquidationState: 'margin_call' }));
+  driver.read(readPositionOf({ liquidationState: 'margin_call' }));
   expect(driver.place().request.amount).toBe('0.5');
 });
 
@@ -92,7 +92,7 @@ test('falls that nothing explains, in three episodes: it is not reduced again, a
 test('at a margin call it reduces on, whoever else does', () => {
   const driver = reducedTogether(3, 0.25);
   driver.next();
-  driver.read(view({ sizeBase: '2' as DecimalString, liquidationState: 'margin_call' }));
+  driver.read(readPositionOf({ sizeBase: '2' as DecimalString, liquidationState: 'margin_call' }));
   expect(driver.place().request.amount).toBe('0.5');
 });
 

@@ -4,14 +4,19 @@ import type { GateContext } from '../../../src/core/intents/gate.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import type { LaneChange } from '../../../src/core/lanes/lane-change.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import { type LaneState, newLane, type PlaceStep, type Step } from '../../../src/core/lanes/lane-state.ts';
+import {
+  type LaneState,
+  newLane,
+  type PlaceStep,
+  type ReadPosition,
+  type Step,
+} from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
 import type { ExchangeError, PlacedOrder } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known, NONE } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
-import { acknowledgeNoPriorOrders, contextOf, MARKET, readAt, view } from './fixtures.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
+import { acknowledgeNoPriorOrders, contextOf, MARKET, readAt, readPositionOf } from './fixtures.ts';
 
 /** Walks one lane step by step, with the answers that a test gives. */
 export class Driver {
@@ -30,7 +35,7 @@ export class Driver {
     this.events.push(...change.events);
   }
 
-  read(...positions: readonly PositionView[]): this {
+  read(...positions: readonly ReadPosition[]): this {
     this.nowMs += 10;
     this.apply(observeRead(this.state, readAt(this.nowMs, ...positions), this.context.settings, this.nowMs));
     return this;
@@ -110,7 +115,7 @@ export class Driver {
     return this.end({ kind, outcome: { kind: 'unknown', error } });
   }
 
-  answerRead(...positions: readonly PositionView[]): this {
+  answerRead(...positions: readonly ReadPosition[]): this {
     this.start('readPositions');
     return this.end({ kind: 'readPositions', observation: readAt(this.nowMs, ...positions) });
   }
@@ -146,7 +151,7 @@ export function placed(step: PlaceStep, changed: Partial<PlacedOrder>): PlacedOr
 }
 
 /** No list shows a position, until it is certainly closed; `others` are still there. */
-export function gone(driver: Driver, ...others: readonly PositionView[]): Driver {
+export function gone(driver: Driver, ...others: readonly ReadPosition[]): Driver {
   for (let minute = 0; minute < 3; minute++) driver.read(...others).later(60_000);
   return driver.read(...others);
 }
@@ -157,14 +162,14 @@ export function at(changes: {
   mark?: string;
   liquidation?: string | null;
   openDate?: number;
-}): PositionView {
+}): ReadPosition {
   const { size = '1', mark = '1000', liquidation = '950', openDate = 1 } = changes;
   const distance = liquidation === null ? undefined : (Number(mark) - Number(liquidation)) / Number(mark);
-  return view({
+  return readPositionOf({
     openDate,
     sizeBase: size as DecimalString,
-    markPrice: known(mark as DecimalString),
-    liquidationPrice: liquidation === null ? NONE : known(liquidation as DecimalString),
-    liquidationDistance: distance === undefined ? NONE : known(distance),
+    markPrice: mark as DecimalString,
+    liquidationPrice: liquidation === null ? 'none' : (liquidation as DecimalString),
+    distance: distance === undefined ? 'none' : distance,
   });
 }

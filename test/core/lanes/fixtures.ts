@@ -1,12 +1,11 @@
 import type { LaneContext } from '../../../src/core/intents/admission.ts';
 import type { GateContext } from '../../../src/core/intents/gate.ts';
-import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
+import type { LaneState, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings, MarketSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { PERP, SETTINGS } from '../rules/fixtures.ts';
 
 /** Plain inputs for table tests; each is a complete, ordinary one, changed where a test says so. */
@@ -40,27 +39,32 @@ export function contextOf(
   return { settings: { ...settings, ...changed }, gate: { ...openGate, ...gate } };
 }
 
-export function view(changed: Partial<PositionView> = {}): PositionView {
+/** A position as a lane keeps it: long 1 at 1000, liquidation at 950. */
+export function readPositionOf(changed: Partial<ReadPosition> = {}): ReadPosition {
   return {
     positionId: '42',
-    market: MARKET,
-    openDate: 1,
     positionSide: 'BOTH',
-    direction: known('long'),
+    openDate: 1,
+    direction: 'long',
     sizeBase: '1' as DecimalString,
-    markPrice: known('1000' as DecimalString),
-    markError: known(0),
-    liquidationPrice: known('950' as DecimalString),
-    liquidationDistance: known(0.05),
+    markPrice: '1000' as DecimalString,
+    markError: 0,
+    liquidationPrice: '950' as DecimalString,
+    distance: 0.05,
     liquidationState: 'none',
     disagreement: false,
-    liquidationProbability: () => known(0),
+    fenceRisk: 0,
     ...changed,
   };
 }
 
-export function readAt(sentAtMs: number, ...positions: readonly PositionView[]): ReadObservation {
-  return { sentAtMs, receivedAtMs: sentAtMs + 10, complete: true, positions };
+/** What an observation shows of these, all in one market. */
+export function inMarket(positions: readonly ReadPosition[], market = MARKET): ReadObservation['byMarket'] {
+  return new Map(positions.length === 0 ? [] : [[market, positions]]);
+}
+
+export function readAt(sentAtMs: number, ...positions: readonly ReadPosition[]): ReadObservation {
+  return { sentAtMs, receivedAtMs: sentAtMs + 10, complete: true, byMarket: inMarket(positions) };
 }
 
 export function action(spec: ActionSpec, changed: Partial<ActionRequest> = {}): ActionRequest {

@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
 import { recorder } from '../../../src/core/audit/audit-event.ts';
 import { coverIntent } from '../../../src/core/intents/intent.ts';
-import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
+import type { LaneState, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { type DecimalString, toDecimal } from '../../../src/core/quantities/decimal.ts';
-import { NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver } from './driver.ts';
 import { action, MARKET } from './fixtures.ts';
 
@@ -33,16 +31,16 @@ function closed(orders: (placed: LaneState['orders']) => LaneState['orders'] = (
   return driver.later(1_000);
 }
 
-const isReleased = (driver: Driver, view: PositionView): boolean =>
+const isReleased = (driver: Driver, view: ReadPosition): boolean =>
   driver.read(view).state.covers[0]?.anchor === null;
 
-test.each<[string, PositionView, boolean]>([
+test.each<[string, ReadPosition, boolean]>([
   ['it has grown beyond what was left', at({ size: '0.61', mark: '999' }), true],
   ['the market is as far from liquidation as when it was placed', at({ size: '0.6' }), true],
   ['it is nearer', at({ size: '0.6', mark: '999.99' }), false],
-  ['the mark is unknown', { ...at({ size: '0.6' }), markPrice: unknown('stale') }, false],
-  ['its liquidation price is unknown', { ...at({ size: '0.6' }), liquidationPrice: unknown('stale') }, false],
-  ['there is no liquidation price', { ...at({ size: '0.6' }), liquidationPrice: NONE }, false],
+  ['the mark is unknown', { ...at({ size: '0.6' }), markPrice: null }, false],
+  ['its liquidation price is unknown', { ...at({ size: '0.6' }), liquidationPrice: null }, false],
+  ['there is no liquidation price', { ...at({ size: '0.6' }), liquidationPrice: 'none' }, false],
 ])('a rung that has triggered stands again or not: %s', (_what, view, released) => {
   expect(toDecimal(view.sizeBase).gte('0.6')).toBe(true);
   expect(isReleased(closed(), view)).toBe(released);

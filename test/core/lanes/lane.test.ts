@@ -7,11 +7,19 @@ import { finish } from '../../../src/core/lanes/lane-step.ts';
 import { recover, startEpoch } from '../../../src/core/lanes/recover-lane.ts';
 import { standingStops } from '../../../src/core/orders/protective-stop.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { at, Driver, failure, gone } from './driver.ts';
-import { acknowledgeNoPriorOrders, action, all, half, MARKET, protect, readAt, view } from './fixtures.ts';
+import {
+  acknowledgeNoPriorOrders,
+  action,
+  all,
+  half,
+  MARKET,
+  protect,
+  readAt,
+  readPositionOf,
+} from './fixtures.ts';
 
 const untilTenPercent: ActionSpec = {
   kind: 'reduce',
@@ -29,11 +37,11 @@ function ends(driver: Driver): string[] {
     .map((intent) => (intent.end === null ? 'open' : `${intent.end.how}:${intent.end.why}`));
 }
 
-const long = view({ positionId: '1', positionSide: 'LONG', sizeBase: '1' as DecimalString });
-const short = view({
+const long = readPositionOf({ positionId: '1', positionSide: 'LONG', sizeBase: '1' as DecimalString });
+const short = readPositionOf({
   positionId: '2',
   positionSide: 'SHORT',
-  direction: known('short'),
+  direction: 'short',
   sizeBase: '0.4' as DecimalString,
 });
 const halfOf = (positionId: string) => action(half, { subject: `position:${positionId}` });
@@ -214,7 +222,7 @@ describe('both sides open', () => {
     }
   });
 
-  const likely = { ...long, liquidationProbability: () => known(0.9) };
+  const likely = { ...long, fenceRisk: 0.9 };
   /** More than half of the long. */
   const large = { ...short, sizeBase: '0.6' as DecimalString };
 
@@ -270,8 +278,8 @@ describe('both sides open', () => {
     const rest = {
       ...long,
       sizeBase: '0.75' as DecimalString,
-      markPrice: known('996' as DecimalString),
-      liquidationPrice: known('920' as DecimalString),
+      markPrice: '996' as DecimalString,
+      liquidationPrice: '920' as DecimalString,
     };
     driver.later(7_000).read(rest, short).ask(cover, quarter);
     expect(driver.next().kind).toBe('idle');
@@ -491,9 +499,7 @@ describe('protect', () => {
     const none = new Driver().read(at({ liquidation: null })).ask(action(protect));
     expect(none.next().kind).toBe('idle');
     expect(none.reasons('blocked')).toEqual([]);
-    const unclear = new Driver()
-      .read(view({ liquidationPrice: unknown('fieldMissing') }))
-      .ask(action(protect));
+    const unclear = new Driver().read(readPositionOf({ liquidationPrice: null })).ask(action(protect));
     unclear.next();
     expect(unclear.reasons('blocked')).toEqual(['liquidationPriceUnknown']);
     const near = new Driver().read(at({ liquidation: '999.5' })).ask(action(protect));
@@ -513,9 +519,9 @@ describe('protect', () => {
 
 describe('blocks are loud', () => {
   test.for([
-    ['markUnknown', view({ markPrice: unknown('markUnknown'), markError: unknown('markUnknown') })],
-    ['directionUnknown', view({ direction: unknown('directionContradicted') })],
-    ['markTooCoarse', view({ markError: known(3) })],
+    ['markUnknown', readPositionOf({ markPrice: null })],
+    ['directionUnknown', readPositionOf({ direction: null })],
+    ['markTooCoarse', readPositionOf({ markError: 3 })],
   ] as const)('%s', ([why, position]) => {
     const driver = new Driver().read(position).ask(action(half));
     expect(driver.next()).toMatchObject({ kind: 'idle', why: 'blocked' });
@@ -529,9 +535,9 @@ describe('blocks are loud', () => {
   });
 
   test('disagreement with both sides open is no alarm: one of them has always passed its liquidation price', () => {
-    const odd = { disagreement: true, liquidationDistance: known(-0.1) };
-    const long = view({ ...odd, positionSide: 'LONG' });
-    const short = view({ positionId: '43', positionSide: 'SHORT', direction: known('short') });
+    const odd = { disagreement: true, distance: -0.1 };
+    const long = readPositionOf({ ...odd, positionSide: 'LONG' });
+    const short = readPositionOf({ positionId: '43', positionSide: 'SHORT', direction: 'short' });
     for (const [positions, alarm] of [
       [[long], true],
       [[long, short], false],
@@ -546,7 +552,7 @@ describe('blocks are loud', () => {
   });
 
   test('disagreement: no sizing by distance, but by size', () => {
-    const odd = view({ disagreement: true, liquidationDistance: known(-0.1) });
+    const odd = readPositionOf({ disagreement: true, distance: -0.1 });
     const driver = new Driver().read(odd).ask(action(untilTenPercent), action(half, { ruleId: 'other' }));
     expect(targets(driver)).toEqual([null, '0.5']);
     expect(driver.reasons('blocked')).toEqual(['disagreement']);
@@ -857,7 +863,7 @@ describe('unknown', () => {
   });
 
   test('when liquidation would come first an order goes out at once, once, and is audited', () => {
-    const likely = { ...at({}), liquidationProbability: () => known(0.2) };
+    const likely = { ...at({}), fenceRisk: 0.2 };
     const driver = new Driver().read(likely).ask(action(half)).lose('place');
     driver.answerRead(likely);
     expect(driver.place()).toMatchObject({ ahead: true, isResend: true, order: { overshoot: true } });
@@ -868,7 +874,7 @@ describe('unknown', () => {
   });
 
   test('where its price is past by then, another one goes out, once', () => {
-    const likely = (mark: string) => ({ ...at({ mark }), liquidationProbability: () => known(0.2) });
+    const likely = (mark: string) => ({ ...at({ mark }), fenceRisk: 0.2 });
     const driver = new Driver().read(likely('1000')).ask(action(half)).lose('place');
     driver.answerRead(likely('990'));
     expect(driver.place()).toMatchObject({ ahead: true, isResend: false, order: { overshoot: true } });
@@ -876,7 +882,7 @@ describe('unknown', () => {
   });
 
   test('what a cancel that nobody knows of may have taken down is not sent again then: where its id is taken, nothing would be placed', () => {
-    const likely = { ...at({}), liquidationProbability: () => known(0.2) };
+    const likely = { ...at({}), fenceRisk: 0.2 };
     const driver = new Driver().read(likely).ask(action(half));
     const before = driver.place();
     driver.later(1_000).read(likely);
@@ -888,7 +894,7 @@ describe('unknown', () => {
   });
 
   test('unless that is forbidden', () => {
-    const likely = { ...at({}), liquidationProbability: () => known(0.2) };
+    const likely = { ...at({}), fenceRisk: 0.2 };
     const driver = new Driver({ overshoot: 'never' }).read(likely).ask(action(half)).lose('place');
     expect(driver.next()).toMatchObject({ kind: 'wait', why: 'lateArrival' });
   });

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
+import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known, NONE } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { at, Driver } from './driver.ts';
-import { action, all, half, protect, view } from './fixtures.ts';
+import { action, all, half, protect, readPositionOf } from './fixtures.ts';
 
 test('an order refused for a while was sent with the price of a read from before: it is read again first', () => {
   const driver = new Driver().read(at({})).ask(action(half));
@@ -107,15 +106,15 @@ test('a stop that closes the whole position is not taken down for want of room t
 });
 
 test('a stop that closes a part, as a hedge keeps the rest, is not taken down a moment before it triggers', () => {
-  const short = view({
+  const short = readPositionOf({
     positionId: '2',
     positionSide: 'SHORT',
-    direction: known('short'),
+    direction: 'short',
     sizeBase: '0.4' as DecimalString,
-    liquidationPrice: NONE,
-    liquidationDistance: NONE,
+    liquidationPrice: 'none',
+    distance: 'none',
   });
-  const long = (mark: string): PositionView => ({ ...at({ mark }), positionSide: 'LONG' });
+  const long = (mark: string): ReadPosition => ({ ...at({ mark }), positionSide: 'LONG' });
   const nextAfter = (mark: string): string => {
     const driver = new Driver().read(long('1000'), short).ask(action(protect));
     expect(driver.place().request.amount).toBe('0.6');
@@ -266,11 +265,11 @@ test('an order that the market had passed when it arrived is replaced at the nex
 
 test('one of two orders closed a part of a hedged side, and left a rest that was too small to be closed', () => {
   const long = { positionSide: 'LONG', margin: 'own' } as const;
-  const short = view({
+  const short = readPositionOf({
     ...long,
     positionId: '2',
     positionSide: 'SHORT',
-    direction: known('short'),
+    direction: 'short',
     sizeBase: '0.4' as DecimalString,
   });
   const driver = new Driver().read({ ...at({}), ...long }, short).ask(action(all));

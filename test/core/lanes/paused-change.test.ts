@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import type { ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { at, Driver } from './driver.ts';
 import { action, half, protect, readAt } from './fixtures.ts';
 
@@ -11,13 +12,13 @@ const pause = (driver: Driver, paused = true): void => {
 const activations = ({ state }: Driver): readonly (string | undefined)[] =>
   state.orders.filter(({ role }) => role === 'cover').map(({ request }) => request.activationPrice);
 
-const read = (driver: Driver, position: PositionView): void => {
+const read = (driver: Driver, position: ReadPosition): void => {
   driver.start('readPositions');
   driver.end({ kind: 'readPositions', observation: readAt(driver.nowMs, position) });
 };
 
 /** Goes on until nothing is to be done; each order is accepted unless `refused`. */
-function settle(driver: Driver, position: PositionView, refused = false): void {
+function settle(driver: Driver, position: ReadPosition, refused = false): void {
   for (let step = 0; step < 60; step += 1) {
     const next = driver.next();
     if (next.kind === 'readPositions') read(driver, position);

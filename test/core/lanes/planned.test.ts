@@ -3,10 +3,10 @@ import type { LaneRequest } from '../../../src/core/intents/intent.ts';
 import { observeRequests } from '../../../src/core/lanes/lane-observe.ts';
 import { NO_ROUTES, type RouteInputs, routeRequests } from '../../../src/core/lanes/route-requests.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
+import { position } from '../rules/fixtures.ts';
 import { at, Driver } from './driver.ts';
-import { action, view } from './fixtures.ts';
+import { action } from './fixtures.ts';
 
 const UNTIL: ActionSpec = {
   kind: 'reduce',
@@ -65,8 +65,8 @@ describe('what an account plans, in a lane', () => {
 });
 
 describe('routes of a reduction for the account as a whole', () => {
-  const btc = view({ positionId: '1', market: 'BTC_PERP' });
-  const eth = view({ positionId: '2', market: 'ETH_PERP' });
+  const btc = position({ positionId: '1', market: 'BTC_PERP' });
+  const eth = position({ positionId: '2', market: 'ETH_PERP' });
   const inputs = (changes: Partial<RouteInputs> = {}): RouteInputs => ({
     active: [request],
     conclusive: true,
@@ -115,7 +115,7 @@ describe('routes of a reduction for the account as a whole', () => {
 
   test('forget what was planned for a position that was rebuilt under its id', () => {
     const first = routeRequests(NO_ROUTES, inputs());
-    const rebuilt = { ...btc, openDate: 2, direction: known('long' as const) };
+    const rebuilt = position({ ...btc, openDate: 2 });
     const seen: (string | undefined)[][] = [];
     routeRequests(
       first.state,

@@ -1,9 +1,7 @@
-import type { PlaceStep } from '../../../src/core/lanes/lane-state.ts';
+import type { PlaceStep, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { PlacedOrder } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { MarketSettings } from '../../../src/core/quantities/settings.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import type { Dice } from '../../support/dice.ts';
 import { placed } from './driver.ts';
 
@@ -11,7 +9,7 @@ import { placed } from './driver.ts';
 
 interface Held {
   readonly positionId: string;
-  readonly side: PositionView['positionSide'];
+  readonly side: ReadPosition['positionSide'];
   readonly isLong: boolean;
   size: number;
   openDate: number;
@@ -136,31 +134,30 @@ export class PlayedMarket {
   }
 
   /** What a read shows; sometimes it lacks something. */
-  views(): readonly PositionView[] {
+  views(): readonly ReadPosition[] {
     const lacks = this.#dice.hits(0.8) ? 'nothing' : this.#dice.of('one', 'mark', 'liquidation', 'side');
     const open = this.positions.filter(({ size }) => size > 0);
     const shown = lacks === 'one' ? open.slice(1) : open;
-    return shown.map((position, index) => this.#view(position, index === 0 ? lacks : 'nothing'));
+    return shown.map((position, index) => this.#readPositionOf(position, index === 0 ? lacks : 'nothing'));
   }
 
-  #view(position: Held, lacks: string): PositionView {
+  #readPositionOf(position: Held, lacks: string): ReadPosition {
     const { positionId, side, isLong, size, openDate, liquidation } = position;
     const distance = ((isLong ? 1 : -1) * (this.mark - liquidation)) / this.mark;
     const hasNone = lacks === 'liquidation' && this.#dice.hits(0.5);
     return {
       positionId,
-      market: this.name,
       openDate,
       positionSide: side,
-      direction: lacks === 'side' ? unknown('stale') : known(isLong ? 'long' : 'short'),
+      direction: lacks === 'side' ? null : isLong ? 'long' : 'short',
       sizeBase: String(size) as DecimalString,
-      markPrice: lacks === 'mark' ? unknown('stale') : known(this.#price(this.mark)),
-      markError: known(this.#tick !== undefined && lacks === 'side' ? this.#tick : 0),
-      liquidationPrice: hasNone ? NONE : known(this.#price(liquidation)),
-      liquidationDistance: hasNone ? NONE : known(distance),
+      markPrice: lacks === 'mark' ? null : this.#price(this.mark),
+      markError: this.#tick !== undefined && lacks === 'side' ? this.#tick : 0,
+      liquidationPrice: hasNone ? 'none' : this.#price(liquidation),
+      distance: hasNone ? 'none' : distance,
       liquidationState: distance < 0 ? 'liquidation' : distance < 0.01 ? 'margin_call' : 'none',
       disagreement: lacks === 'liquidation' && !hasNone,
-      liquidationProbability: () => known(distance < 0.02 ? 0.4 : 0.001),
+      fenceRisk: distance < 0.02 ? 0.4 : 0.001,
       basePrice: this.#price(this.mark * 1.02),
       realizedPnl: '0.5' as DecimalString,
       ...(lacks === 'side' ? { margin: this.#dice.of('own', 'shared') } : {}),
@@ -171,7 +168,7 @@ export class PlayedMarket {
 
 function held(
   positionId: string,
-  side: PositionView['positionSide'],
+  side: ReadPosition['positionSide'],
   isLong: boolean,
   size: number,
   liquidation: number,

@@ -5,12 +5,14 @@ import { actionKey } from '../../../src/core/intents/intent.ts';
 import { approvalsOnClock, inEpoch, ledgerOnClock } from '../../../src/core/lanes/lane-clock.ts';
 import { newLane } from '../../../src/core/lanes/lane-state.ts';
 import { NO_ROUTES, type RouteState, routeRequests } from '../../../src/core/lanes/route-requests.ts';
+import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { ActionSpec, Mode, SubjectKind } from '../../../src/core/rules/rule.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { Dice } from '../../support/dice.ts';
 import { KeptHash } from '../../support/kept-hash.ts';
-import { action, settings, view } from './fixtures.ts';
+import { position } from '../rules/fixtures.ts';
+import { action, settings } from './fixtures.ts';
 
 /**
  * Polls of an account whose rules ask for anything, with lists that lack positions: where each action goes, which wait,
@@ -55,19 +57,18 @@ function requestOf(dice: Dice, nowMs: number, index: number): ActionRequest {
 
 const MARKETS = ['BTC_PERP', 'ETH_PERP', 'ETH_USDT', 'BTC_USDT'] as const;
 
-function positionsOf(dice: Dice, nowMs: number): readonly PositionView[] {
+function positionsOf(dice: Dice, nowMs: number): readonly PositionRecord[] {
   const isEmpty = dice.hits(0.4);
   const ids = ['41', '42', '43', '44'].filter(() => !isEmpty && dice.hits(0.6));
   return ids.map((positionId, index) => positionOf(dice, positionId, MARKETS[index] ?? 'BTC_PERP', nowMs));
 }
 
-function positionOf(dice: Dice, positionId: string, usual: string, nowMs: number): PositionView {
-  const { openDate: _, ...rest } = view({
+function positionOf(dice: Dice, positionId: string, usual: string, nowMs: number): PositionRecord {
+  return position({
     positionId,
     market: dice.hits(0.9) ? usual : dice.of(...MARKETS),
+    openDate: dice.of(undefined, 1, 2, nowMs / 1_000, nowMs / 1_000 - 1),
   });
-  const openDate = dice.of(undefined, 1, 2, nowMs / 1_000, nowMs / 1_000 - 1);
-  return openDate === undefined ? rest : { ...rest, openDate };
 }
 
 function approvalsOf(dice: Dice, requests: readonly ActionRequest[], nowMs: number): Approvals {

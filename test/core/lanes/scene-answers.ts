@@ -10,11 +10,10 @@ import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import type { OrderType } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known, NONE, unknown } from '../../../src/core/quantities/quantity.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import type { Dice } from '../../support/dice.ts';
 import { size } from '../intents/scenes.ts';
 import { failure, placed } from './driver.ts';
+import { inMarket } from './fixtures.ts';
 import { readPositionOf } from './scenes.ts';
 
 /** What such a lane may be shown, may have sent, and be answered. */
@@ -22,19 +21,16 @@ import { readPositionOf } from './scenes.ts';
 /** What a read shows a little later: mostly what the lane has seen, with something moved, lacking or new. */
 export function observationOf(dice: Dice, { read }: LaneState, nowMs: number): ReadObservation {
   const before = read?.positions ?? [];
-  const seen = before.filter(() => dice.hits(0.9)).map((position) => viewOf(dice, position));
-  const added = dice.hits(0.15) ? [viewOf(dice, readPositionOf(dice, dice.of('43', '44')))] : [];
-  const elsewhere = dice.hits(0.3)
-    ? [{ ...viewOf(dice, readPositionOf(dice, '51')), market: 'ETH_PERP' }]
-    : [];
+  const seen = before.filter(() => dice.hits(0.9)).map((position) => later(dice, position));
+  const added = dice.hits(0.15) ? [later(dice, readPositionOf(dice, dice.of('43', '44')))] : [];
+  const elsewhere = dice.hits(0.3) ? [later(dice, readPositionOf(dice, '51'))] : [];
   const sentAtMs = nowMs - dice.of(0, 500, 1_000);
-  return {
+  const about = {
     sentAtMs,
     receivedAtMs: dice.of(sentAtMs, nowMs),
     complete: dice.hits(0.85),
     ...(dice.hits(0.2) ? { ofMarket: true } : {}),
     ...(dice.hits(0.1) ? { notOpenYet: [dice.of('41', '42', '43')] } : {}),
-    positions: [...seen, ...added, ...elsewhere],
     ...(dice.hits(0.1) ? { sizesBefore: new Map([['41', '6' as DecimalString]]) } : {}),
     ...(dice.hits(0.3)
       ? {
@@ -45,9 +41,14 @@ export function observationOf(dice: Dice, { read }: LaneState, nowMs: number): R
         }
       : {}),
   };
+  const fenceRisk = ({ sizeBase }: ReadPosition) => (sizeBase === '0' ? null : dice.of(0, 0.5, null));
+  const here = [...seen, ...added].map((position) =>
+    Object.assign(position, { fenceRisk: fenceRisk(position) }),
+  );
+  return { ...about, byMarket: new Map([...inMarket(here), ...inMarket(elsewhere, 'ETH_PERP')]) };
 }
 
-function viewOf(dice: Dice, position: ReadPosition): PositionView {
+function later(dice: Dice, position: ReadPosition): ReadPosition {
   const { positionId, positionSide, openDate, direction, markPrice, liquidationPrice } = position;
   const moved = (price: DecimalString): DecimalString =>
     String(Number(price) + 5 * dice.of(0, 0, 0, 1, -1, 2, -4)) as DecimalString;
@@ -56,27 +57,26 @@ function viewOf(dice: Dice, position: ReadPosition): PositionView {
     liquidationPrice === null || liquidationPrice === 'none' ? liquidationPrice : moved(liquidationPrice);
   const isLong = direction === 'long';
   const distance =
-    mark === null || liquidation === null || liquidation === 'none'
+    mark === null || liquidation === null
       ? null
       : ((isLong ? 1 : -1) * (Number(mark) - Number(liquidation))) / Number(mark);
   const date = dice.hits(0.9) ? openDate : dice.of(null, 1, 2);
   const side = dice.hits(0.95) ? direction : dice.of(null, 'long', 'short');
+  const sizeBase = dice.hits(0.6) ? position.sizeBase : dice.of(size(dice), '0' as DecimalString);
+  const error = dice.hits(0.9) ? dice.of(0, 0, 5) : null;
   return {
     positionId,
-    market: 'BTC_PERP',
-    ...(date === null ? {} : { openDate: date }),
     positionSide,
-    direction: side === null ? unknown('stale') : known(side),
-    sizeBase: dice.hits(0.6) ? position.sizeBase : dice.of(size(dice), '0' as DecimalString),
-    markPrice: mark === null ? unknown('stale') : known(mark),
-    markError: dice.hits(0.9) ? known(dice.of(0, 0, 5)) : unknown('stale'),
-    liquidationPrice:
-      liquidation === 'none' ? NONE : liquidation === null ? unknown('stale') : known(liquidation),
-    liquidationDistance:
-      liquidation === 'none' ? NONE : distance === null ? unknown('stale') : known(distance),
-    liquidationState: dice.of('none', 'none', 'none', 'margin_call', 'liquidation', undefined),
+    openDate: date,
+    direction: side,
+    sizeBase,
+    markPrice: error === null ? null : mark,
+    markError: error ?? 0,
+    liquidationPrice: liquidation,
+    distance: liquidation === 'none' ? 'none' : distance,
+    liquidationState: dice.of('none', 'none', 'none', 'margin_call', 'liquidation', null),
     disagreement: dice.hits(0.05),
-    liquidationProbability: () => dice.of(known(0), known(0.5), unknown('stale')),
+    fenceRisk: null,
     ...(dice.hits(0.5) ? { basePrice: '1010' as DecimalString, realizedPnl: '0.5' as DecimalString } : {}),
     ...(dice.hits(0.2) ? { margin: dice.of('own', 'shared') } : {}),
     ...(dice.hits(0.2) ? { jointLiquidationPrice: String(dice.of(940, 960, 1_045)) as DecimalString } : {}),

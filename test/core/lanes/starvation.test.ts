@@ -3,18 +3,29 @@ import { expect, test } from 'vitest';
 import type { AuditEvent } from '../../../src/core/audit/audit-event.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import { type LaneState, newLane, type RequestStep } from '../../../src/core/lanes/lane-state.ts';
+import {
+  type LaneState,
+  newLane,
+  type ReadPosition,
+  type RequestStep,
+} from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, ReduceTarget } from '../../../src/core/rules/rule.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { FULL } from '../../support/slice.ts';
 import { at, failure, placed } from './driver.ts';
-import { acknowledgeNoPriorOrders, action, contextOf, MARKET, settings as usual, view } from './fixtures.ts';
+import {
+  acknowledgeNoPriorOrders,
+  action,
+  contextOf,
+  inMarket,
+  MARKET,
+  readPositionOf,
+  settings as usual,
+} from './fixtures.ts';
 
 /**
  * Invariant 5: whatever the exchange does, and for however long, every intent ends within its time to live times
@@ -78,15 +89,15 @@ class Sky {
     this.events.push(...change.events);
   }
 
-  #views(): PositionView[] {
+  #views(): ReadPosition[] {
     if (this.size === 0) return [];
     const position = at({ size: this.size.toFixed(3), mark: this.mark.toFixed(1) });
     if (this.weather === 'blind') {
-      return [{ ...position, markPrice: unknown('markUnknown'), markError: unknown('markUnknown') }];
+      return [{ ...position, markPrice: null }];
     }
     if (this.weather !== 'undecided') return [position];
     // Both sides as large as each other.
-    const other = view({ positionId: '43', positionSide: 'SHORT', direction: known('short') });
+    const other = readPositionOf({ positionId: '43', positionSide: 'SHORT', direction: 'short' });
     return [
       { ...position, positionSide: 'LONG' },
       { ...other, sizeBase: this.size.toFixed(3) as DecimalString },
@@ -95,7 +106,12 @@ class Sky {
 
   #observation(): ReadObservation {
     const complete = this.weather !== 'incomplete';
-    return { sentAtMs: this.nowMs, receivedAtMs: this.nowMs + 5, complete, positions: this.#views() };
+    return {
+      sentAtMs: this.nowMs,
+      receivedAtMs: this.nowMs + 5,
+      complete,
+      byMarket: inMarket(this.#views()),
+    };
   }
 
   poll(): void {

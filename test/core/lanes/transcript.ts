@@ -6,7 +6,12 @@ import { advance } from '../../../src/core/lanes/lane.ts';
 import { changeLane, type LaneChange } from '../../../src/core/lanes/lane-change.ts';
 import { onClock } from '../../../src/core/lanes/lane-clock.ts';
 import { observeRead, observeRequests } from '../../../src/core/lanes/lane-observe.ts';
-import { type LaneState, newLane, type RequestStep } from '../../../src/core/lanes/lane-state.ts';
+import {
+  type LaneState,
+  newLane,
+  type ReadPosition,
+  type RequestStep,
+} from '../../../src/core/lanes/lane-state.ts';
 import { begin, finish, type StepResult } from '../../../src/core/lanes/lane-step.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import { hold, recover, release, startEpoch, takeUp } from '../../../src/core/lanes/recover-lane.ts';
@@ -15,10 +20,17 @@ import type { CommandOutcome } from '../../../src/core/ports/exchange.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { ActionSpec, Mode } from '../../../src/core/rules/rule.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { Dice } from '../../support/dice.ts';
 import { failure } from './driver.ts';
-import { acknowledgeNoPriorOrders, action, openGate, readAt, settings as usual } from './fixtures.ts';
+import {
+  acknowledgeNoPriorOrders,
+  action,
+  inMarket,
+  openGate,
+  readAt,
+  settings as usual,
+} from './fixtures.ts';
 import { type MarketTerms, PlayedMarket } from './played-market.ts';
 import { lineOf, summaryOf } from './transcript-lines.ts';
 
@@ -303,8 +315,8 @@ class PlayedLane {
   }
 
   /** With whole times the answer comes when it is looked at: reads take up to a second. */
-  #read(ageMs: number, positions: readonly PositionView[]): ReadObservation {
-    const read = readAt(this.#nowMs - ageMs, ...positions);
+  #read(ageMs: number, positions: readonly ReadPosition[]): ReadObservation {
+    const read = { ...readAt(this.#nowMs - ageMs), byMarket: inMarket(positions, this.#market.name) };
     return this.#isWhole ? { ...read, receivedAtMs: this.#nowMs } : read;
   }
 

@@ -1,18 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { newLane } from '../../../src/core/lanes/lane-state.ts';
+import { newLane, type ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import { recover } from '../../../src/core/lanes/recover-lane.ts';
 import { orderTypesOf } from '../../../src/core/orders/order-request.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
 import type { ActionSpec } from '../../../src/core/rules/rule.ts';
-import type { ActionRequest, PositionView } from '../../../src/core/rules/subject.ts';
+import type { ActionRequest } from '../../../src/core/rules/subject.ts';
 import { at, Driver, failure } from './driver.ts';
-import { action, half, MARKET, protect, view } from './fixtures.ts';
+import { action, half, MARKET, protect, readPositionOf } from './fixtures.ts';
 
 /** What only shows beside a second one: two positions, two intents, two rules; another kind of market. */
 
-const one = view({ positionId: '41', positionSide: 'LONG' });
-const other = view({ positionId: '42', positionSide: 'LONG' });
+const one = readPositionOf({ positionId: '41', positionSide: 'LONG' });
+const other = readPositionOf({ positionId: '42', positionSide: 'LONG' });
 const halfOf = (positionId: string, ruleId = 'near') =>
   action(half, { subject: `position:${positionId}`, ruleId, episode: Number(positionId) });
 const stopOf = (positionId: string) =>
@@ -71,7 +70,7 @@ describe('two positions', () => {
   test('a stop that cannot be judged leaves what stands, and the other one is placed', () => {
     const driver = both(stopOf('41'));
     driver.place();
-    const blind: PositionView = { ...one, liquidationPrice: { kind: 'unknown', why: 'fieldMissing' } };
+    const blind: ReadPosition = { ...one, liquidationPrice: null };
     driver.read(blind, other).ask(stopOf('41'), stopOf('42'));
     const step = driver.place();
     expect(step.order).toMatchObject({ role: 'cover', positionId: '42' });
@@ -84,12 +83,12 @@ describe('within the bound on stale reads, a read of two positions', () => {
   const lagging = { readLagMs: 1_000 };
 
   test.each([
-    ['first', view({ ...one, sizeBase: '0.7' as DecimalString }), other],
-    ['second', one, view({ ...other, sizeBase: '0.7' as DecimalString })],
+    ['first', readPositionOf({ ...one, sizeBase: '0.7' as DecimalString }), other],
+    ['second', one, readPositionOf({ ...other, sizeBase: '0.7' as DecimalString })],
   ])('is not believed where only the %s has grown again', (_which, first, second) => {
     const smaller = [
-      view({ ...one, sizeBase: '0.5' as DecimalString }),
-      view({ ...other, sizeBase: '0.5' as DecimalString }),
+      readPositionOf({ ...one, sizeBase: '0.5' as DecimalString }),
+      readPositionOf({ ...other, sizeBase: '0.5' as DecimalString }),
     ];
     const driver = new Driver(lagging)
       .read(one, other)
@@ -97,7 +96,9 @@ describe('within the bound on stale reads, a read of two positions', () => {
       .read(...smaller);
     // The other one is as small as before, or smaller.
     const stale = [first, second].map((position) =>
-      position.sizeBase === '0.7' ? position : view({ ...position, sizeBase: '0.4' as DecimalString }),
+      position.sizeBase === '0.7'
+        ? position
+        : readPositionOf({ ...position, sizeBase: '0.4' as DecimalString }),
     );
     driver.read(...stale);
     expect(driver.reasons('readIgnored')).toEqual(['staleGrowth']);
@@ -111,7 +112,7 @@ describe('within the bound on stale reads, a read of two positions', () => {
   test.each(['41', '42'])('is not believed where only %s is the one of before', (rebuiltId) => {
     const ofDate = (openDate: number) =>
       [one, other].map((position) =>
-        view({ ...position, ...(position.positionId === rebuiltId ? { openDate } : {}) }),
+        readPositionOf({ ...position, ...(position.positionId === rebuiltId ? { openDate } : {}) }),
       );
     const driver = new Driver(lagging)
       .read(...ofDate(1))
@@ -127,10 +128,10 @@ describe('within the bound on stale reads, a read of two positions', () => {
 
 describe('two sides and two orders', () => {
   test('a stop as large as the net exposure does not block a reduction', () => {
-    const short = view({
+    const short = readPositionOf({
       positionId: '42',
       positionSide: 'SHORT',
-      direction: known('short'),
+      direction: 'short',
       sizeBase: at({ size: '0.4' }).sizeBase,
     });
     const driver = new Driver().ordersAreTaken().read(one, short).ask(stopOf('41'));
@@ -141,10 +142,10 @@ describe('two sides and two orders', () => {
   });
 
   test('nor where it may not be cancelled and the other side is larger: together they take twice the net exposure', () => {
-    const short = view({
+    const short = readPositionOf({
       positionId: '42',
       positionSide: 'SHORT',
-      direction: known('short'),
+      direction: 'short',
       sizeBase: at({ size: '0.6' }).sizeBase,
     });
     const driver = new Driver({ cancel: 'never' }).read(one, short).ask(stopOf('41'));

@@ -1,18 +1,17 @@
 import { expect, test } from 'vitest';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
 import { at, Driver } from './driver.ts';
-import { action, half, view } from './fixtures.ts';
+import { action, half, readPositionOf } from './fixtures.ts';
 
 test('in a hedge what is only presumed to have filled is cancelled where it leaves the next reduction no room', () => {
   const long = (size: string, mark: string) => ({ ...at({ size, mark }), positionSide: 'LONG' as const });
-  const short = view({
+  const short = readPositionOf({
     positionId: '43',
     positionSide: 'SHORT',
-    direction: known('short'),
+    direction: 'short',
     sizeBase: '0.3' as DecimalString,
-    liquidationPrice: known('1200' as DecimalString),
-    liquidationDistance: known(0.2),
+    liquidationPrice: '1200' as DecimalString,
+    distance: 0.2,
   });
   const driver = new Driver().read(long('1', '1000'), short).ask(action(half));
   expect(driver.place().request.amount).toBe('0.5');

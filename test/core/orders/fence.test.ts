@@ -5,8 +5,7 @@ import {
   LIKELY_LIQUIDATION,
   liquidationIsLikely,
 } from '../../../src/core/orders/fence.ts';
-import { settings } from '../lanes/fixtures.ts';
-import { readPositionOf } from '../lanes/read-position.ts';
+import { readPositionOf, settings } from '../lanes/fixtures.ts';
 
 const doubt = { why: 'unknownOutcome', sinceMs: 1_000, sentAhead: [] } as const;
 

@@ -5,18 +5,17 @@ import { marketRead } from '../../../src/core/lanes/market-read.ts';
 import type { OwnOrder } from '../../../src/core/lanes/own-order.ts';
 import { netRoom } from '../../../src/core/orders/net-exposure.ts';
 import { type DecimalString, toNumber } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
-import { MARKET, readAt, settings, view } from '../lanes/fixtures.ts';
+import { MARKET, readAt, readPositionOf } from '../lanes/fixtures.ts';
 
 const text = (size: number): DecimalString => String(size) as DecimalString;
 
 /** Both sides of a market, in whole base units; the long comes first. */
 function hedge(long: number, short: number): MarketRead {
   const sides = [
-    view({ positionId: '1', positionSide: 'LONG', sizeBase: text(long) }),
-    view({ positionId: '2', positionSide: 'SHORT', direction: known('short'), sizeBase: text(short) }),
+    readPositionOf({ positionId: '1', positionSide: 'LONG', sizeBase: text(long) }),
+    readPositionOf({ positionId: '2', positionSide: 'SHORT', direction: 'short', sizeBase: text(short) }),
   ];
-  return marketRead(readAt(1, ...sides), MARKET, settings);
+  return marketRead(readAt(1, ...sides), MARKET);
 }
 
 const longOf = ({ positions }: MarketRead): ReadPosition => {

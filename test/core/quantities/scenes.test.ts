@@ -4,13 +4,13 @@ import { expect, test } from 'vitest';
 import { FieldCache } from '../../../src/core/fields/field-cache.ts';
 import { type FieldSpec, fieldsOf } from '../../../src/core/fields/field-catalogue.ts';
 import type { FieldQuantity } from '../../../src/core/fields/field-values.ts';
+import { readPosition } from '../../../src/core/lanes/market-read.ts';
 import { AccountQuantities } from '../../../src/core/quantities/account.ts';
 import { jointLiquidationPrice, marginBehind } from '../../../src/core/quantities/joint-pool.ts';
 import {
   leastJointDistance,
   leastUniformDistance,
 } from '../../../src/core/quantities/least-joint-distance.ts';
-import { positionView } from '../../../src/core/quantities/position.ts';
 import { known, type Quantity, unknown } from '../../../src/core/quantities/quantity.ts';
 import type { Motion } from '../../../src/core/risk/forecast.ts';
 import type { FieldParameter, SubjectKind } from '../../../src/core/rules/rule.ts';
@@ -80,14 +80,13 @@ function linesOf(dice: Dice): readonly string[] {
       ),
     ),
     ...account.positions.flatMap((position) => {
-      const joint = jointLiquidationPrice(position, pool);
+      const jointPrice = jointLiquidationPrice(position, pool);
       const margin = marginBehind(position, pool, settings);
-      const view = positionView(position, motion, { margin, jointLiquidationPrice: joint });
       return [
         fieldsIn('position', { account, position, motion, unprotectedMs }),
         shown([
-          view,
-          view.liquidationProbability(60_000),
+          readPosition(position, { margin, jointPrice, motion, horizonMs: 60_000 }),
+          [position.exactMarkPrice, position.exactLiquidationPrice],
           account.standingCoverOf(position),
           account.coverOf(position),
           account.isHedged(position),

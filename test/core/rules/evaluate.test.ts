@@ -5,7 +5,7 @@ import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import type { Instant, Snapshot } from '../../../src/core/quantities/snapshot.ts';
 import { type AccountState, emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
-import { type Evaluation, evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
+import { type Evaluation, evaluate } from '../../../src/core/rules/evaluate.ts';
 import { reasonWords } from '../../../src/core/rules/reason.ts';
 import type { ConditionSpec, RuleSpec } from '../../../src/core/rules/rule.ts';
 import { runsOf } from '../../support/slice.ts';
@@ -593,26 +593,6 @@ describe('forecasts', () => {
     const later: Instant = { clockId: 'process-2', monotonicMs: 5, wallMs: at(3_600_000).wallMs };
     account.poll({ snapshot: positionsSnapshot([near()], later), now: later });
     expect(account.state.markets[0]?.forecast.returns).toBe(0);
-  });
-
-  test('the views for orders carry decimals and the forecast', () => {
-    const rules = compileRules([], settings());
-    const taken = positionsSnapshot([
-      position({ basePrice: d('100.1'), amount: d('3'), unrealizedPnl: d('-30.10') }),
-    ]);
-    const { state } = evaluate({ snapshot: taken, state: emptyAccountState('desk-1'), now: at(0) }, rules);
-    const [view] = positionViews(taken, state, rules);
-    expect(view).toMatchObject({
-      positionId: '42',
-      positionSide: 'BOTH',
-      direction: { kind: 'value', value: 'long' },
-      sizeBase: '3',
-      markPrice: { kind: 'value', value: '90.066666667' },
-      liquidationPrice: { kind: 'value', value: '81' },
-      liquidationState: 'none',
-      disagreement: false,
-    });
-    expect(view?.liquidationProbability(1_000)).toEqual({ kind: 'unknown', why: 'tooFewSamples' });
   });
 });
 

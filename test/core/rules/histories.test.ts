@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { type FieldSpec, fieldsOf } from '../../../src/core/fields/field-catalogue.ts';
+import { readPositions } from '../../../src/core/lanes/market-read.ts';
 import type { AccountSettings } from '../../../src/core/quantities/settings.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
-import { evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
+import { evaluate } from '../../../src/core/rules/evaluate.ts';
 import { withoutOvertaken } from '../../../src/core/rules/overtaken.ts';
 import type {
   ActionSpec,
@@ -173,8 +174,7 @@ test.for(Array.from({ length: 24 }, (_, index) => index + 1))('account %i, by it
     const options = { leastIntervalMs: dice.of(0, 800), ...(laneNowMs === undefined ? {} : { laneNowMs }) };
     const evaluation = evaluate({ snapshot, state, now, options }, compiled);
     kept.add('evaluated', evaluation);
-    const views = positionViews(snapshot, evaluation.state, compiled);
-    kept.add('views', [views, views.map((view) => view.liquidationProbability(60_000))]);
+    kept.add('positions', [...readPositions(snapshot, evaluation.state, compiled)]);
     state = dice.hits(0.5)
       ? evaluation.state
       : (JSON.parse(JSON.stringify(evaluation.state)) as typeof state);

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NO_CONTROLS } from '../../../src/core/controls/controls.ts';
 import { actionKey } from '../../../src/core/intents/intent.ts';
+import { readPositions } from '../../../src/core/lanes/market-read.ts';
 import type { PositionRecord } from '../../../src/core/ports/exchange.ts';
 import type { StoredAccount } from '../../../src/core/ports/state-store.ts';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
 import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
-import { evaluate, positionViews } from '../../../src/core/rules/evaluate.ts';
+import { evaluate } from '../../../src/core/rules/evaluate.ts';
 import { type ActingInputs, isAllAtRest } from '../../../src/pipeline/act/lane-at-rest.ts';
 import { actOn, NOTHING_ACTED } from '../../../src/pipeline/act/route-decisions.ts';
 import type { WatchedAccount } from '../../../src/pipeline/pipeline-context.ts';
@@ -34,13 +35,15 @@ const rules = compileRules(
   settings({ accountId: 'desk' }),
 );
 const account = { id: 'desk', rules } as unknown as WatchedAccount;
-const viewsOf = (record: PositionRecord) =>
-  positionViews({ ...positionsSnapshot([record]), accountId: 'desk' }, emptyAccountState('desk'), rules);
+const readOf = (record: PositionRecord) =>
+  readPositions({ ...positionsSnapshot([record]), accountId: 'desk' }, emptyAccountState('desk'), rules).get(
+    MARKET,
+  ) ?? [];
 
 function resting(): Driver {
-  const driver = new Driver().read(...viewsOf(shown)).ask(request);
+  const driver = new Driver().read(...readOf(shown)).ask(request);
   driver.place();
-  driver.later(1_000).read(...viewsOf(shown));
+  driver.later(1_000).read(...readOf(shown));
   expect(driver.next()).toMatchObject({ kind: 'idle', why: 'setInPlace' });
   return driver;
 }

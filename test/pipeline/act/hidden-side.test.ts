@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
+import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
 import { readOf } from '../../../src/pipeline/act/read-market.ts';
-import { list, position, settings } from '../../core/rules/fixtures.ts';
+import { list, position, positionsSnapshot, settings } from '../../core/rules/fixtures.ts';
 
 const POSITIONS = {
   isNew: true,
@@ -26,7 +27,7 @@ test.each([
       cover: 'unknown' as const,
     }));
     const evaluation = { ...emptyAccountState('desk-1'), positions };
-    const read = readOf(POSITIONS, [], { evaluation, settings: settings() });
+    const read = readOf(POSITIONS, positionsSnapshot([]), evaluation, compileRules([], settings()));
     expect(read).toMatchObject({ complete, notOpenYet: ['43'] });
   },
 );

@@ -3,24 +3,22 @@ import { describe, expect, test } from 'vitest';
 import type { LaneRequest } from '../../../src/core/intents/intent.ts';
 import { advance } from '../../../src/core/lanes/lane.ts';
 import { observeRead } from '../../../src/core/lanes/lane-observe.ts';
-import type { LaneState } from '../../../src/core/lanes/lane-state.ts';
+import type { LaneState, ReadPosition } from '../../../src/core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../../src/core/lanes/market-read.ts';
 import type { DecimalString } from '../../../src/core/quantities/decimal.ts';
-import { known } from '../../../src/core/quantities/quantity.ts';
-import type { PositionView } from '../../../src/core/rules/subject.ts';
 import { isAtRest } from '../../../src/pipeline/act/lane-at-rest.ts';
 import { Driver } from '../../core/lanes/driver.ts';
-import { action, half, protect, readAt, view } from '../../core/lanes/fixtures.ts';
+import { action, half, protect, readAt, readPositionOf } from '../../core/lanes/fixtures.ts';
 
 /** Mark 1000, liquidation 800: the stop stands at 880. */
-const far = (changed: Partial<PositionView> = {}): PositionView =>
-  view({
-    liquidationPrice: known('800' as DecimalString),
-    liquidationDistance: known(0.2),
+const far = (changed: Partial<ReadPosition> = {}): ReadPosition =>
+  readPositionOf({
+    liquidationPrice: '800' as DecimalString,
+    distance: 0.2,
     ...changed,
   });
 
-const marked = (mark: string): Partial<PositionView> => ({ markPrice: known(mark as DecimalString) });
+const marked = (mark: string): Partial<ReadPosition> => ({ markPrice: mark as DecimalString });
 
 function resting(): Driver {
   const driver = new Driver().read(far()).ask(action(protect));
@@ -33,10 +31,10 @@ function resting(): Driver {
 const ASKED: readonly LaneRequest[] = [{ request: action(protect), positionId: '42' }];
 
 const rests = (
-  { state, context, nowMs }: Driver,
+  { state, nowMs }: Driver,
   observation: ReadObservation = readAt(nowMs + 1_000, far()),
   asked = ASKED,
-): boolean => isAtRest(state, asked, observation, context.settings);
+): boolean => isAtRest(state, asked, observation);
 
 test('a lane whose stop stands far from the market rests, also as it comes back from the store', () => {
   const driver = resting();
@@ -52,15 +50,9 @@ describe('it takes the read', () => {
 
   test.each<[string, ReadObservation]>([
     ['of a mark that has moved', readAt(later, far(marked('994')))],
-    [
-      'of a mark that nobody knows',
-      readAt(later, far({ markError: known(1), markPrice: known('1' as DecimalString) })),
-    ],
+    ['of a mark that nobody knows', readAt(later, far({ markError: 1, markPrice: '1' as DecimalString }))],
     ['of another size', readAt(later, far({ sizeBase: '0.999' as DecimalString }))],
-    [
-      'of another liquidation price',
-      readAt(later, far({ liquidationPrice: known('800.1' as DecimalString) })),
-    ],
+    ['of another liquidation price', readAt(later, far({ liquidationPrice: '800.1' as DecimalString }))],
     ['of a pool', readAt(later, far({ jointLiquidationPrice: '900' as DecimalString }))],
     ['of a position opened anew', readAt(later, far({ openDate: 2 }))],
     ['of a second position', readAt(later, far(), far({ positionId: '43' }))],
@@ -132,11 +124,11 @@ test('where it rests, taking the read would have come to nothing', () => {
         const shown = far({
           ...marked((mark / 10).toFixed(1)),
           sizeBase: size as DecimalString,
-          liquidationPrice: known(liquidation as DecimalString),
+          liquidationPrice: liquidation as DecimalString,
         });
         const observation = readAt(driver.nowMs, shown);
         const { settings } = driver.context;
-        const isResting = isAtRest(driver.state, ASKED, observation, settings);
+        const isResting = isAtRest(driver.state, ASKED, observation);
         const seen = observeRead(driver.state, observation, settings, driver.nowMs);
         const ahead = advance(seen.state, driver.context, driver.nowMs);
         if (!isResting) {

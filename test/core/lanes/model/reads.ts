@@ -2,8 +2,9 @@ import { isHeld } from '../../../../src/core/lanes/absence.ts';
 import { observeRead, observeRequests } from '../../../../src/core/lanes/lane-observe.ts';
 import type { MarketRead } from '../../../../src/core/lanes/lane-state.ts';
 import type { ReadObservation } from '../../../../src/core/lanes/market-read.ts';
+import { inMarket } from '../fixtures.ts';
 import type { Rules } from './rules.ts';
-import { viewOf } from './views.ts';
+import { readPosition } from './views.ts';
 import { LATENCY_MS } from './wire.ts';
 import type { World } from './world.ts';
 
@@ -41,8 +42,10 @@ export class Reads {
       sentAtMs: nowMs,
       receivedAtMs: nowMs + LATENCY_MS,
       complete,
-      positions: shown.map((position) =>
-        viewOf(position, snapshot, isMarkKnown && !isBlind, setup.readings.showsOpenDate),
+      byMarket: inMarket(
+        shown.map((position) =>
+          readPosition(position, snapshot, isMarkKnown && !isBlind, setup.readings.showsOpenDate),
+        ),
       ),
     };
   }

@@ -3,6 +3,7 @@ import type { ReadObservation } from '../../../../src/core/lanes/market-read.ts'
 import type { ActionSpec, Mode, ReduceTarget } from '../../../../src/core/rules/rule.ts';
 import type { ActionRequest } from '../../../../src/core/rules/subject.ts';
 import type { ModelPosition } from './terms.ts';
+import { MARKET } from './views.ts';
 
 interface Slot {
   active: boolean;
@@ -48,9 +49,10 @@ export class Rules {
 
   /** Evaluating ends the episodes of positions that are absent from a complete list. */
   closeGone(observation: ReadObservation, isHeld: (positionId: string) => boolean): void {
+    const shown = observation.byMarket.get(MARKET) ?? [];
     for (const slot of this.slots) {
       const isThere =
-        observation.positions.some((view) => view.positionId === slot.positionId) || isHeld(slot.positionId);
+        shown.some(({ positionId }) => positionId === slot.positionId) || isHeld(slot.positionId);
       const isRecent = slot.stages.some(({ atMs }) => atMs > observation.sentAtMs);
       if (slot.active && !isThere && !isRecent) slot.active = false;
     }

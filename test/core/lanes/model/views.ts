@@ -1,6 +1,5 @@
+import type { ReadPosition } from '../../../../src/core/lanes/lane-state.ts';
 import type { DecimalString } from '../../../../src/core/quantities/decimal.ts';
-import { known, NONE, type Quantity, unknown } from '../../../../src/core/quantities/quantity.ts';
-import type { PositionView } from '../../../../src/core/rules/subject.ts';
 import { liquidationTicks } from './liquidation.ts';
 import type { ModelPosition, Snapshot } from './terms.ts';
 
@@ -23,30 +22,28 @@ export function ticksOf(text: string): number {
 }
 
 /** A position as the daemon's own quantities would describe it. */
-export function viewOf(
+export function readPosition(
   position: Readonly<ModelPosition>,
   snapshot: Snapshot,
   isMarkKnown: boolean,
   showsOpenDate: boolean,
-): PositionView {
+): ReadPosition {
   const liquidation = liquidationTicks(position, snapshot);
   const { mark } = snapshot;
   const distance = liquidation === undefined ? undefined : (position.sign * (mark - liquidation)) / mark;
-  const isNegative = distance !== undefined && distance < 0;
-  const price = (ticks: number): Quantity<DecimalString> => known(ticksText(Math.round(ticks)));
+  const price = (ticks: number): DecimalString => ticksText(Math.round(ticks));
   return {
     positionId: position.id,
-    market: MARKET,
-    ...(showsOpenDate ? { openDate: position.openDate } : {}),
+    openDate: showsOpenDate ? position.openDate : null,
     positionSide: position.side,
-    direction: known(position.sign === 1 ? 'long' : 'short'),
+    direction: position.sign === 1 ? 'long' : 'short',
     sizeBase: lotsText(position.lots),
-    markPrice: isMarkKnown ? price(mark) : unknown('markUnknown'),
-    markError: isMarkKnown ? known(0) : unknown('markUnknown'),
-    liquidationPrice: liquidation === undefined ? NONE : price(liquidation),
-    liquidationDistance: distance === undefined ? NONE : known(distance),
+    markPrice: isMarkKnown ? price(mark) : null,
+    markError: 0,
+    liquidationPrice: liquidation === undefined ? 'none' : price(liquidation),
+    distance: distance ?? 'none',
     liquidationState: 'none',
-    disagreement: isNegative,
-    liquidationProbability: () => (distance === undefined ? known(0) : known(distance < 0.01 ? 0.5 : 0)),
+    disagreement: distance !== undefined && distance < 0,
+    fenceRisk: distance !== undefined && distance < 0.01 ? 0.5 : 0,
   };
 }

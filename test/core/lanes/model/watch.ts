@@ -3,7 +3,7 @@ import type { LaneState, PlaceStep } from '../../../../src/core/lanes/lane-state
 import type { ReadObservation } from '../../../../src/core/lanes/market-read.ts';
 import type { AccountSettings } from '../../../../src/core/quantities/settings.ts';
 import { type Seen, Violation } from './tally.ts';
-import { lotsOf } from './views.ts';
+import { lotsOf, MARKET } from './views.ts';
 
 /** What a lane says and keeps, checked with every change: targets, ends and their alarms, client order ids. */
 export class Watch {
@@ -23,10 +23,10 @@ export class Watch {
   }
 
   noteSizes(observation: ReadObservation): void {
-    for (const view of observation.positions) {
-      const key = `${view.positionId}/${view.openDate ?? 0}`;
+    for (const position of observation.byMarket.get(MARKET) ?? []) {
+      const key = `${position.positionId}/${position.openDate ?? 0}`;
       const sizes = this.#sizesSeen.get(key) ?? new Set<number>();
-      sizes.add(lotsOf(view.sizeBase));
+      sizes.add(lotsOf(position.sizeBase));
       this.#sizesSeen.set(key, sizes);
     }
   }

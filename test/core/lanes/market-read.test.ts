@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { readPositions } from '../../../src/core/lanes/market-read.ts';
+import { emptyAccountState } from '../../../src/core/rules/account-state.ts';
+import { compileRules } from '../../../src/core/rules/compiled-rules.ts';
+import { d, position, positionsSnapshot, settings, short } from '../rules/fixtures.ts';
+
+const RULES = compileRules([], settings());
+const taken = (...records: readonly ReturnType<typeof position>[]) =>
+  readPositions(positionsSnapshot(records), emptyAccountState('desk-1'), RULES);
+
+test('a position for a lane has its decimals, by market', () => {
+  const byMarket = taken(
+    position({ basePrice: d('100.1'), amount: d('3'), unrealizedPnl: d('-30.10') }),
+    short({ positionId: '43', market: 'ETH_PERP', liquidationPrice: null }),
+    position({ positionId: '44' }),
+  );
+  expect(byMarket.get('BTC_PERP')).toMatchObject([
+    {
+      positionId: '42',
+      positionSide: 'BOTH',
+      openDate: 1_700_000_000,
+      direction: 'long',
+      sizeBase: '3',
+      markPrice: '90.066666667',
+      liquidationPrice: '81',
+      liquidationState: 'none',
+      disagreement: false,
+      basePrice: '100.1',
+      realizedPnl: '1.5',
+      fenceRisk: null,
+    },
+    { positionId: '44' },
+  ]);
+  expect(byMarket.get('ETH_PERP')).toMatchObject([
+    { direction: 'short', markPrice: '110', liquidationPrice: 'none', distance: 'none' },
+  ]);
+});
+
+test('what a record does not say is null, never a number', () => {
+  const of = (record: Parameters<typeof position>[0]) => taken(position(record)).get('BTC_PERP')?.[0];
+  expect(of({ openDate: undefined, liquidationPrice: undefined, liquidationState: undefined })).toMatchObject(
+    {
+      openDate: null,
+      markPrice: '90',
+      liquidationPrice: null,
+      distance: null,
+      liquidationState: null,
+      disagreement: false,
+    },
+  );
+  expect(of({ unrealizedPnl: undefined })).toMatchObject({ markPrice: null, markError: 0, distance: null });
+  expect(of({ amount: d('0') })).toMatchObject({ sizeBase: '0', markPrice: null, direction: null });
+});
