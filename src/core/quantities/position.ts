@@ -18,8 +18,8 @@ import { reported } from './units.ts';
 export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
 
 /**
- * What follows from one position record (specification 2.4), each figure computed when it is first asked for. Numbers are
- * for comparing; what is `exact` is for orders and for people.
+ * What follows from one position record (specification 2.4). Numbers are for comparing; what is `exact` is for orders and
+ * for people.
  */
 export class PositionQuantities {
   readonly record: PositionRecord;
