@@ -145,7 +145,7 @@ interface Group {
 }
 
 /** For two cores: at any time about half of them wait. */
-const WORKERS = 6;
+const WORKERS = 4;
 
 const GROUPS: readonly Group[] = [
   { name: 'mocking', include: MOCKING, maxWorkers: WORKERS, order: 0, isolate: true },
