@@ -46,7 +46,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
         expect(world.events.slice(from).some(({ kind }) => kind === 'ticked')).toBe(true);
         expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
         expect(ours(simulator, 'long')).toHaveLength(before);
-        expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+        expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
       },
     };
   }

@@ -155,7 +155,7 @@ describe.runIf(hasRedisServer())('while Redis', () => {
     await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
     await polls(world, 'long', 4);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-    expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+    expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
     const records = await daemon.state.audit.tail('long', 1_000);
     const opened = records.filter(
       ({ record: { content } }) => content.kind === 'action' && content.event.kind === 'intentOpened',

@@ -95,7 +95,7 @@ describe.runIf(hasRedisServer())('Redis is put back to a backup', () => {
       expect(ours(simulator, 'long').length).toBe(sent);
       expect(isClear()).toBe(true);
       expect(await epochOf(second)).not.toBe(epochBefore);
-      expect((await second.state.audit.verify('long')).kind).toBe('intact');
+      expect(await second.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
       const { stdout } = await runCommandLine(['status', '--config', world.configFile], { env: world.env });
       expect(stdout).toMatch(/short.*paused/);
     },

@@ -64,7 +64,7 @@ describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
       expect(world.events.slice(from).some(({ kind }) => kind === 'ticked')).toBe(true);
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
       expect(ours(simulator, 'long')).toHaveLength(before);
-      expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+      expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
     },
   );
 });

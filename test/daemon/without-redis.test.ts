@@ -83,7 +83,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     await polls(world, 'long', 6);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     expect(ours(simulator, 'long')).toHaveLength(before);
-    expect((await daemon.state.audit.verify('long')).kind).toBe('intact');
+    expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
     const records = await daemon.state.audit.tail('long', 1_000);
     const kinds = records.flatMap(({ record: { content } }) =>
       content.kind === 'action' ? [content.event.kind] : [],

@@ -85,7 +85,7 @@ describe('what was done alone is in force where others had decided nothing that 
       expect(episodeOf(account)).toBe(2);
       expect(account.lanes.get(MARKET)).toMatchObject({ attempt: 2 });
       expect(account.epoch.id).toBe(epochBefore);
-      expect((await state.audit.verify(ACCOUNT)).kind).toBe('intact');
+      expect(await state.audit.verify(ACCOUNT)).toMatchObject({ kind: 'intact' });
     }
   });
 

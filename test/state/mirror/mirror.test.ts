@@ -201,7 +201,7 @@ test('polls that record nothing after the last write contest nothing: the target
   const after = await load(createMemoryState(OPTIONS, shared), ID);
   expect(episodeOf(after)).toBe(2);
   expect(after.epoch.id).toBe(epoch.id);
-  expect((await next.own.audit.verify(ID)).kind).toBe('intact');
+  expect(await next.own.audit.verify(ID)).toMatchObject({ kind: 'intact' });
 });
 
 test('a file that cannot be read is told, and what stands in the others is known', async () => {
