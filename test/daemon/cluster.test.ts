@@ -4,7 +4,7 @@ import { openClusterScene } from '../support/clusters.ts';
 import { hasRedisServer } from '../support/redis.ts';
 import { inTurn, sliceOf } from '../support/slice.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
-import { eventually, openDaemonWorld, troubles } from './world.ts';
+import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const plays = inTurn(['moved', 'not covered'], 2, 'slots of a cluster');
 
@@ -46,7 +46,7 @@ describe.runIf(hasRedisServer())('a daemon on a Redis Cluster', () => {
         expect(world.events.slice(from).some(({ kind }) => kind === 'ticked')).toBe(true);
         expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
         expect(ours(simulator, 'long')).toHaveLength(before);
-        expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+        expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
       },
     };
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Daemon } from '../../src/app/daemon.ts';
 import { openExchange } from '../contract/support/world.ts';
 import { drift, priceOf } from './scene.ts';
-import { eventually, keysOf, ledgerOf, openDaemonWorld, troubles } from './world.ts';
+import { eventually, keysOf, ledgerOf, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const NEAR = `  - id: near
     on: position
@@ -41,7 +41,7 @@ test('queues, workers and schedules carry a breach to an order on the ledger, an
   const mark = priceOf(simulator);
   const liquidation = simulator.model.openPositions('long')[0]?.liquidationPrice?.toNumber() ?? 0;
   expect((mark - liquidation) / mark).toBeLessThan(0.26);
-  expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+  expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
   await eventually(() => world.events.some(({ kind }) => kind === 'said'), 'a notice');
   const jobs = async () =>
     (await keysOf(world)).filter((key) => /\{queues\}:act:(?!meta|events|id|stalled|pc|marker)/.test(key));

@@ -15,7 +15,7 @@ import {
 import { sliceOf } from '../support/slice.ts';
 import { type SlowRedis, startSlowRedis } from '../support/slow-redis.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
-import { eventually, openDaemonWorld, troubles } from './world.ts';
+import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 /** A Redis that is there and does not do what it has to is as good as none: by the simulated exchange's ledger. */
 
@@ -155,7 +155,7 @@ describe.runIf(hasRedisServer())('while Redis', () => {
     await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
     await polls(world, 'long', 4);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-    expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+    expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
     const records = await daemon.state.audit.tail('long', 1_000);
     const opened = records.filter(
       ({ record: { content } }) => content.kind === 'action' && content.event.kind === 'intentOpened',

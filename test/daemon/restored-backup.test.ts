@@ -8,7 +8,7 @@ import { runCommandLine } from '../support/cli.ts';
 import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { inTurn } from '../support/slice.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
-import { eventually, openDaemonWorld, troubles } from './world.ts';
+import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const plays = inTurn(['midst', 'before'], 2, 'moments of a backup');
 
@@ -95,7 +95,7 @@ describe.runIf(hasRedisServer())('Redis is put back to a backup', () => {
       expect(ours(simulator, 'long').length).toBe(sent);
       expect(isClear()).toBe(true);
       expect(await epochOf(second)).not.toBe(epochBefore);
-      expect(await second.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+      expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
       const { stdout } = await runCommandLine(['status', '--config', world.configFile], { env: world.env });
       expect(stdout).toMatch(/short.*paused/);
     },

@@ -4,7 +4,7 @@ import { hasRedisServer, type RedisServer } from '../support/redis.ts';
 import { openSentinelScene, PRIMARY } from '../support/sentinels.ts';
 import { sliceOf } from '../support/slice.ts';
 import { drift, openScene, ours, polls, sizeOf } from './scene.ts';
-import { eventually, openDaemonWorld, troubles } from './world.ts';
+import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 /** What a daemon does while Sentinels make another server the primary: by the ledger of the simulated exchange. */
 
@@ -47,7 +47,7 @@ describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
       timeout: 120_000,
     },
     async (_words, lose) => {
-      const { scene, simulator, world, daemon, reduceHalfway, failedOver } = await open();
+      const { scene, simulator, world, reduceHalfway, failedOver } = await open();
       const [primary, replica] = scene.servers;
       await reduceHalfway();
       await lose(primary);
@@ -64,7 +64,7 @@ describe.runIf(hasRedisServer())('a failover by Sentinels', () => {
       expect(world.events.slice(from).some(({ kind }) => kind === 'ticked')).toBe(true);
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
       expect(ours(simulator, 'long')).toHaveLength(before);
-      expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+      expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
     },
   );
 });

@@ -8,7 +8,7 @@ import { hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { inTurn, sliceOf } from '../support/slice.ts';
 import { type ChildDaemon, startChild } from './child.ts';
 import { drift, hasFilled, move, openScene, ours, polls, sizeOf } from './scene.ts';
-import { type DaemonWorld, eventually, openDaemonWorld, troubles } from './world.ts';
+import { type DaemonWorld, eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const plays = inTurn(['killed', 'paused'], 2, 'starts without Redis');
 
@@ -90,7 +90,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
       );
       await polls(world, 'long', 4);
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-      expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+      expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
       const records = await daemon.state.audit.tail('long', 1_000);
       const kinds = records.flatMap(({ record: { content } }) =>
         content.kind === 'action' ? [content.event.kind] : [],
@@ -144,7 +144,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
       );
       await polls(world, 'long', 4);
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-      expect(await second.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+      expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
     },
   );
 
@@ -179,7 +179,7 @@ describe.runIf(hasRedisServer())('a daemon', () => {
       await drift(simulator, -0.0005, () => hasFilled(simulator, 'long', 0.251), 'a fill', world);
       await polls(world, 'long', 4);
       expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
-      expect(await second.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+      expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
     },
   );
 

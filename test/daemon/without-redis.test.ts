@@ -6,7 +6,7 @@ import { runCommandLine } from '../support/cli.ts';
 import { freePort, hasRedisServer, startRedisServer } from '../support/redis.ts';
 import { inTurn } from '../support/slice.ts';
 import { drift, move, openScene, ours, polls, priceOf, sizeOf } from './scene.ts';
-import { eventually, openDaemonWorld, troubles } from './world.ts';
+import { eventually, openDaemonWorld, troubles, verdictOf } from './world.ts';
 
 const plays = inTurn(['port', 'status', 'another daemon'], 3, 'what people ask without Redis');
 
@@ -83,7 +83,7 @@ describe.runIf(hasRedisServer())('while Redis is lost', () => {
     await polls(world, 'long', 6);
     expect(sizeOf(simulator, 'long')).toBeCloseTo(0.25, 3);
     expect(ours(simulator, 'long')).toHaveLength(before);
-    expect(await daemon.state.audit.verify('long')).toMatchObject({ kind: 'intact' });
+    expect(await verdictOf(world, 'long')).toMatchObject({ kind: 'intact' });
     const records = await daemon.state.audit.tail('long', 1_000);
     const kinds = records.flatMap(({ record: { content } }) =>
       content.kind === 'action' ? [content.event.kind] : [],

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { type Daemon, type DaemonOptions, startDaemon } from '../../src/app/daemon.ts';
+import { openOperations } from '../../src/app/operations.ts';
+import type { ChainVerdict } from '../../src/core/ports/audit-reader.ts';
 import type { DaemonEvent } from '../../src/core/ports/telemetry.ts';
 import type { LedgerEntry } from '../../src/simulator/model/ledger-entry.ts';
 import type { RunningSimulator } from '../../src/simulator/start-simulated-exchange.ts';
@@ -89,6 +91,16 @@ export function troubles(events: readonly DaemonEvent[]): readonly unknown[] {
     .filter(({ kind }) => !quiet.has(kind))
     .slice(-25)
     .map((event) => ('error' in event ? Object.assign({}, event, { error: String(event.error) }) : event));
+}
+
+/** What `audit verify` says: it asks the store, and not a daemon that may just be alone. */
+export async function verdictOf({ configFile, env }: DaemonWorld, accountId: string): Promise<ChainVerdict> {
+  const operations = await openOperations({ config: configFile, env });
+  try {
+    return await operations.audit.verify(accountId);
+  } finally {
+    await operations.close();
+  }
 }
 
 /** Every key that is left under the prefix. */
