@@ -63,7 +63,7 @@ export function registerReduce(program: Command, io: CliIo): void {
   });
 }
 
-/** Of an order that is made, besides how far it goes. */
+/** Options of a new order, which one that is taken back does not have. */
 const NOT_WITHDRAWING: readonly string[] = ['position', 'slippage', 'within', 'key'];
 
 function refuseMarket(): never {

@@ -376,7 +376,7 @@ test('`reduce --withdraw` said "Withdrawn" with 0 of an order that never was, an
   const world = await openOperatorWorld();
   const withdraw = (id: string) =>
     world.cli(['reduce', '--account', 'long', '--withdraw', id, ...BY, '--yes']);
-  // Without a daemon nobody knows whether one has it: what is said is kept for it.
+  // No daemon runs that knows of such an order: the request is kept for one.
   const noted = await withdraw('nothere');
   expectEnd(noted, EXIT.held);
   expect(noted.stdout).toMatch(

@@ -93,7 +93,7 @@ export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: Conn
   return { ...connection, baseUrls };
 }
 
-/** Records that were set aside are told with their list. */
+/** Says nothing of a record that was set aside: its list is shown with it. */
 const observerFor = (io: CliIo): ExchangeObserver => ({
   onDrift(fault) {
     if (fault.kind !== 'record') printWarning(io, `Not as documented: ${faultWords(fault)}.`);

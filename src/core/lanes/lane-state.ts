@@ -260,7 +260,7 @@ export interface MarketRead {
  */
 export interface ReadPosition {
   readonly positionId: string;
-  /** As reported; an order of ours in hedge mode names the side it reduces. */
+  /** As reported. In hedge mode our orders name it. */
   readonly positionSide: PositionSide;
   /** Unix seconds, as reported; another one under the same id is another position. */
   readonly openDate: number | null;

@@ -22,7 +22,7 @@ import {
 } from './activation-gap.ts';
 import { canRemove, isSpent, resendUnsure, roomTakers } from './beside.ts';
 import { standsInTheWay } from './cancel-policy.ts';
-import { isHedged, leastAmount } from './net-exposure.ts';
+import { closesAsOne, leastAmount } from './net-exposure.ts';
 import { type Shape, shapeInFavour, shapeReduce } from './order-prices.ts';
 import { isWellPast, offsetFromActivation, outstandingBase } from './outstanding.ts';
 import type { Removal, SetScene, Want } from './want.ts';
@@ -225,8 +225,7 @@ function pushReduce(need: ReduceNeed, addition: Addition, scene: SetScene, plan:
     return;
   }
   const gaps = placingGaps({ ...position, markPrice }, direction, scene);
-  // Of what is closed past the net exposure, a part that filled alone would leave a rest that may not be.
-  const isWhole = need.budget === undefined && scene.settings.hedge === 'net' && isHedged(scene.read);
+  const isWhole = closesAsOne(need.budget, scene.read, scene.settings);
   const share = addition.part === undefined && !isWhole ? nearShare(amount, gaps, scene) : undefined;
   const gap = share === undefined ? (gaps.far ?? gaps.near) : gaps.near;
   const part = share === undefined ? addition.part : 'near';

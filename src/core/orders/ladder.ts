@@ -53,7 +53,7 @@ export interface LadderBounds {
   /** None of our stops stands. */
   readonly isNew: boolean;
   readonly most: Decimal | undefined;
-  /** The other side of the market would hold back the rest of a part: one stop takes all, where the last one would lie. */
+  /** A part may not go alone (`closesAsOne`): one stop takes all, where the last one would lie. */
   readonly isOne: boolean;
 }
 

@@ -67,6 +67,15 @@ export function netRoom(
   return maxDecimal((mayHideOrders ? net : net.times(TWO)).minus(outstandingBase(own)), ZERO);
 }
 
+/** Of what is closed past the net exposure, a part that filled alone would leave a rest that may not be: one order takes all. */
+export function closesAsOne(
+  budget: Decimal | undefined,
+  read: MarketRead,
+  { hedge }: Pick<AccountSettings, 'hedge'>,
+): boolean {
+  return budget === undefined && hedge === 'net' && isHedged(read);
+}
+
 function standsForCertain(order: OwnOrder): boolean {
   return (
     order.status === 'open' &&

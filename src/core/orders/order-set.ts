@@ -19,7 +19,7 @@ import { canRemove } from './beside.ts';
 import { fillInFavour, fillNeed, type SetPlan } from './fill-need.ts';
 import { desiredLadder, hasLadder, leftBy } from './ladder.ts';
 import { isCalm, judgeLadder } from './ladder-cover.ts';
-import { isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
+import { closesAsOne, isHedged, leastAmount, mayRaiseNet, netExposure, netRoom } from './net-exposure.ts';
 import { coverOrders, isSentFor, outstandingBase } from './outstanding.ts';
 import { desiredStop, isAtRest, judgeCovers, type StopRoom } from './protective-stop.ts';
 import type { Removal, SetDifference, SetScene, Want } from './want.ts';
@@ -284,7 +284,7 @@ function differLadder(
   const own = coverOrders(state, position).filter((order) => !hasTriggered(order, open, scene));
   const calm = isCalm(position, own, scene);
   const most = budget && maxDecimal(halfOf(budget).minus(reducing), ZERO);
-  const isOne = budget === undefined && settings.hedge === 'net' && isHedged(withHeld(read, state));
+  const isOne = closesAsOne(budget, withHeld(read, state), settings);
   const ladder = desiredLadder(position, { isCalm: calm, isNew: own.length === 0, most, isOne }, scene);
   if (ladder === undefined) return;
   if ('blocked' in ladder) {

@@ -163,7 +163,7 @@ export function actOn(decisions: Decisions): Acted {
   };
 }
 
-/** Whether a list shows all positions that are open as far as is known, and all but those that orders of ours have closed. */
+/** Whether a list shows all positions that are known to be open. `allButOurs`: what orders of ours have closed may be missing. */
 function shownBy(list: PositionList | undefined, { evaluation, snapshot }: Decisions) {
   if (list?.complete !== true) return { all: false, allButOurs: false };
   // One that is listed with nulls has no record.

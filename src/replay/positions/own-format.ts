@@ -39,7 +39,7 @@ const loanSchema = section(
 const accountSchema = section(
   {
     id: name('the id of an account of the config'),
-    collateral: z.record(ticker() as unknown as z.ZodString, decimalText()),
+    collateral: z.record(ticker(), decimalText()),
     leverage: number({
       min: 1,
       max: 1000,
