@@ -8,7 +8,7 @@ process.env['NODE_COMPILE_CACHE'] ??= path.join(import.meta.dirname, 'node_modul
 
 /** They compare what happens with the time that it takes: only each other run beside them. */
 const LIVE = [
-  'test/daemon/{crowd,examine-config,scale}.test.ts',
+  'test/daemon/{crowd,examine-config,scale,stress-thread}.test.ts',
   'test/docs/first-hour.test.ts',
   'test/exchange/call/bounds.test.ts',
   'test/world/equivalence.test.ts',
@@ -22,69 +22,64 @@ const MOCKING = ['test/replay/report/of-a-run.test.ts'];
 /** They mostly wait. Names below `test/`, or their beginnings. */
 const WAITING = [
   'cli/orders',
-  'contract/failover',
   'contract/faults',
   'crash/',
   'daemon/',
   'demo/demo',
-  'deployment/redis-access',
-  'failovers/',
   'faults/real',
   'outages/',
   'page/answers',
   'page/daemon',
   'pipeline/act/waiting',
   'queues/',
-  'security/flood',
-  'security/forged',
   'security/slow',
   'web/events',
 ];
 
 /**
- * About how many seconds the longest take on two cores with other files beside them. Vitest knows how long files took
- * before; on a clone that has run none this stands in for it.
+ * The longest, longest first. Vitest knows how long files took before; on a clone that has run none it goes by their
+ * size, and would begin with these last, when nothing is left to run beside them.
  */
-const LONGEST: readonly (readonly [seconds: number, names: string])[] = [
-  [40, 'docs/first-hour faults/real grafana/panels'],
-  [25, 'daemon/built-in-notices daemon/without-redis world/equivalence'],
-  [20, 'cli/orders demo/demo faults/faults'],
-  [
-    15,
-    `cli/replay/stress daemon/cluster daemon/config-reload daemon/controls-when-lost daemon/hangup
-    daemon/heartbeat daemon/instances daemon/one-truth daemon/scheduled-stress daemon/telegram-commands
-    page/answers replay/tune/play-case security/forged security/planted security/slow`,
-  ],
-  [
-    11,
-    `cli/obeyed contract/nonce daemon/acknowledge daemon/disturbed daemon/endurance daemon/redis-lost
-    daemon/sentinel daemon/started-without-redis daemon/telemetry deployment/redis-access
-    failovers/failovers outages/outages package/package page/page scripts/release web/events`,
-  ],
-  [
-    8,
-    `cli/audit cli/doctor cli/process cli/replay/process contract/faults crash/step-points daemon/actions
-    daemon/cluster-contact daemon/digest daemon/half-alive daemon/quiet-hours daemon/scale
-    daemon/stress-thread field/command fuzz/fuzz lint/import-direction page/daemon replay/run/replay
-    scripts/tools security/flood world/contended world/determinism`,
-  ],
-  [
-    6,
-    `cli/controls core/lanes/scenes core/lanes/transcripts crash/account-points crash/poll-points
-    deployment/container prometheus/rules replay/report/of-a-run replay/stress/stress
-    simulator/prices/price-file world/without-store`,
-  ],
-  [
-    5,
-    `cli/call cli/loaded config/all-problems daemon/approval daemon/crowd daemon/readings daemon/silence
-    mutants/mutants page/accessible pipeline/act/waiting queues/schedules replay/report/render-report
-    rulesets/slice security/access world/transcripts world/urgent`,
-  ],
+const FIRST = [
+  'docs/first-hour',
+  'daemon/without-redis',
+  'faults/real',
+  'page/answers',
+  'daemon/instances',
+  'demo/demo',
+  'crash/step-points',
+  'daemon/built-in-notices',
+  'daemon/telegram-commands',
+  'page/daemon',
+  'daemon/cluster',
+  'daemon/started-without-redis',
+  'crash/poll-points',
+  'security/slow',
+  'daemon/acknowledge',
+  'daemon/one-truth',
+  'crash/account-points',
+  'daemon/heartbeat',
+  'security/planted',
+  'world/determinism',
+  'scripts/release',
+  'package/package',
+  'page/page',
+  'faults/faults',
+  'world/turns',
+  'calibration/calibration',
+  'security/access',
+  'field/command',
+  'deployment/container',
+  'field/field',
+  'page/accessible',
+  'replay/stress/stress',
+  'world/joint',
+  'cli/replay/replay',
+  'rulesets/slice',
+  'core/lanes/histories',
+  'config/fuzz',
+  'scripts/start',
 ];
-const SECONDS = new Map(
-  LONGEST.flatMap(([seconds, names]) => names.split(/\s+/).map((name) => [name, seconds])),
-);
-const SECONDS_OF_OTHERS = 1;
 
 const TESTS = path.join(import.meta.dirname, 'test');
 
@@ -96,40 +91,28 @@ function isWaiting(file: TestSpecification): boolean {
   return WAITING.some((beginning) => nameOf(file).startsWith(beginning));
 }
 
-/**
- * The longest first; and of those that wait and those that work the same part at any time, so that neither is left over at
- * the end, with nothing to run beside it.
- */
+/** The longest first, and at all times as many that wait as keep a core busy: neither is left over at the end. */
 class Interleaved extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = files.toSorted(
-      (a, b) =>
-        Number(this.#hasFailed(b)) - Number(this.#hasFailed(a)) || this.#secondsOf(b) - this.#secondsOf(a),
-    );
+    const sorted = this.#longestFirst(await super.sort(files));
     const places = new Map<TestSpecification, number>();
-    for (const [order, together] of Map.groupBy(
-      sorted,
-      ({ project }) => project.config.sequence.groupOrder,
-    )) {
-      for (const alike of Map.groupBy(together, isWaiting).values()) {
-        const total = alike.reduce((sum, file) => sum + this.#secondsOf(file), 0);
-        let before = 0;
-        for (const file of alike) {
-          places.set(file, order + before / total);
-          before += this.#secondsOf(file);
-        }
+    for (const [group, { name }] of GROUPS.entries()) {
+      const ofGroup = sorted.filter(({ project }) => project.name === name);
+      const [waiting, working] = [ofGroup.filter(isWaiting), ofGroup.filter((file) => !isWaiting(file))];
+      for (const list of [waiting, working]) {
+        for (const [index, file] of list.entries()) places.set(file, group + index / list.length);
       }
     }
     return sorted.toSorted((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
   }
 
-  #hasFailed(file: TestSpecification): boolean {
-    return this.ctx.cache.getTestSpecificationResult(file)?.failed ?? false;
-  }
-
-  #secondsOf(file: TestSpecification): number {
-    const durationMs = this.ctx.cache.getTestSpecificationResult(file)?.duration;
-    return durationMs === undefined ? (SECONDS.get(nameOf(file)) ?? SECONDS_OF_OTHERS) : durationMs / 1000;
+  #longestFirst(files: TestSpecification[]): TestSpecification[] {
+    if (files.some((file) => this.ctx.cache.getTestSpecificationResult(file) !== undefined)) return files;
+    const rank = (file: TestSpecification): number => {
+      const place = FIRST.indexOf(nameOf(file));
+      return place === -1 ? FIRST.length : place;
+    };
+    return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
@@ -144,16 +127,14 @@ interface Group {
   readonly isolate?: boolean;
 }
 
-/** For two cores: at any time about half of them wait. */
-const WORKERS = 4;
-
+/** Chosen for two cores. */
 const GROUPS: readonly Group[] = [
-  { name: 'mocking', include: MOCKING, maxWorkers: WORKERS, order: 0, isolate: true },
+  { name: 'mocking', include: MOCKING, maxWorkers: 4, order: 0, isolate: true },
   {
     name: 'together',
     include: ['test/**/*.test.ts'],
     exclude: [MOCKING, LIVE, LIVE_AND_BUSY],
-    maxWorkers: WORKERS,
+    maxWorkers: 4,
     order: 0,
   },
   { name: 'live', include: LIVE, maxWorkers: 2, order: 1, isolate: true },
