@@ -31,7 +31,6 @@ function keptWords({ kept }: ActionFigures, money: string): string {
 
 const DIGITS = 4;
 
-/** Four significant digits. */
 export function moneyText(value: number): string {
   return String(Number(value.toPrecision(DIGITS)));
 }

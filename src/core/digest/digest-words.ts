@@ -20,17 +20,17 @@ import { compareRules } from './rules-fired.ts';
 import { compareSightings, type Sighting } from './sighting.ts';
 import { compareTroubles } from './troubles.ts';
 
-/** A digest as people read it. */
+/** A digest as text. */
 export interface DigestText {
-  /** All of it in one sentence. */
+  /** Summary in one sentence. */
   readonly headline: string;
   readonly lines: readonly string[];
 }
 
 export interface DigestForm {
-  /** Of all lines together, ends included; what does not fit is counted. */
+  /** For all lines together, line ends included; omitted items are counted. */
   readonly maxChars: number;
-  /** Unix milliseconds as people read them, to the minute, in UTC. */
+  /** Formats Unix milliseconds to the minute, in UTC. */
   readonly timeOf: TimeWords;
 }
 
@@ -50,8 +50,8 @@ export function digestWords(digest: Digest, { maxChars, timeOf }: DigestForm): D
 }
 
 /**
- * As `audit verify --head` takes them. Where not all fit what is left of a message, each day begins with another chain, so
- * that every one has its turn.
+ * Chain heads in the form that `audit verify --head` takes. If a message has no room for all, each day starts with
+ * another chain, so that each gets its turn.
  */
 function headsOf({ heads, toMs }: Digest): readonly ListedSection[] {
   if (heads.length === 0) return [];
@@ -105,7 +105,7 @@ function sectionsOf({ accounts, costs, toMs }: Digest, timeOf: TimeWords): reado
   ];
 }
 
-/** What all accounts have of it, in this order; with the account. */
+/** The items of all accounts in the order of `compare`, each with its account. */
 function ranked<T>(
   accounts: readonly AccountDigest[],
   of: (account: AccountDigest) => readonly T[],
@@ -240,7 +240,7 @@ function troubleWords({ kind, ruleId, market, times, words }: TroubleDigest): st
   return `${who === '' ? '' : `${who}, `}${TROUBLES[kind]}${often}: ${words}`;
 }
 
-/** The exchange switches off keys that nobody has used for 14 days; a person then has a week left. */
+/** The exchange disables keys that were not used for 14 days; seven days before that a person has to know. */
 const IDLE_SOON_MS = 7 * MS_PER_DAY;
 
 function unreadItems({ unread }: AccountDigest, nowMs: number, timeOf: TimeWords): readonly string[] {
