@@ -14,7 +14,7 @@ import {
 /** What a stage would do if it needed no approval. */
 export interface WantedStage {
   readonly targets: readonly AskedTarget[];
-  /** What it would do is known. */
+  /** Whether it is known what the stage would do. */
   readonly isReady: boolean;
   /** The exact orders and cancels, in words. */
   readonly orders: () => readonly string[];

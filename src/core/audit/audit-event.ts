@@ -111,7 +111,7 @@ export interface AuditEvent {
   /** Absent if it concerns the whole account. */
   readonly market?: string;
   readonly positionId?: string;
-  /** Key of the intent, cover or cancel. */
+  /** Key of the intent, cover, cancel or question. */
   readonly key?: string;
   readonly ruleId?: string;
   readonly reason: string;
@@ -147,7 +147,7 @@ export type AuditKind =
   | 'cancelAccepted'
   | 'cancelRejected'
   | 'filled'
-  /** What an order that closed something cost, and later what it kept. */
+  /** Cost of an order that closed something, and later what it kept. */
   | 'priced'
   | 'ambiguousMove'
   | 'coverTriggered'

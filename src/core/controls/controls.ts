@@ -2,9 +2,9 @@ import { figure } from '../fields/field-words.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 
-/** What operators hold back and order. Every read of a bucket includes its controls, and commits can depend on them. */
+/** Controls and orders of operators. Every read of a bucket includes its controls, and commits can depend on them. */
 
-/** Who did something by hand, why, and when (Unix milliseconds). */
+/** Author, reason and time of something done by hand (Unix milliseconds). */
 export interface Authored {
   readonly author: string;
   readonly reason: string;

@@ -20,7 +20,7 @@ export interface PlanLine {
   readonly text: string;
 }
 
-/** `reduce by 50 %`; `close every open position in ETH_PERP`. */
+/** `reduce by 50 % of its size`; `close every open position in ETH_PERP`. */
 export function orderWords({ target, flatten, markets }: MeantOrder): string {
   if (!flatten) return `reduce ${targetWords(target, null)}${isShare(target) ? ' of its size' : ''}`;
   const isAll = markets === undefined || markets.includes('*');

@@ -20,7 +20,7 @@ export function closingsOf(lanes: Iterable<LaneState>): readonly Closing[] {
 
 const MOST_NAMED = 3;
 
-/** `sold 0.396 BTC_PERP at 54695, 398 USDT worse than the mark 55700 at the decision; ...`. */
+/** `sold 0.396 BTC_PERP at 54695, 398 USDT worse than at the mark 55700 of the decision; ...`. */
 export function closingsWords(closings: readonly Closing[]): string {
   const named = closings.slice(-MOST_NAMED).map(closingWords);
   const more = closings.length - named.length;

@@ -141,7 +141,7 @@ function sightingWords({ of, name, distance, called, atMs }: Sighting, timeOf: T
   return `${name} ${call}${distanceWords} ${at}`;
 }
 
-/** `near-liquidation (critical) 3 times, BTC_PERP; fires still`. */
+/** `near-liquidation (critical) 3 times, fires still: BTC_PERP`. */
 function ruleWords({ ruleId, severity, mode, fired, escalated, subjects, isFiring }: RuleDigest): string {
   const observe = mode === 'observe' ? ', observed only' : '';
   const how = [
@@ -233,14 +233,14 @@ const TROUBLES: Readonly<Record<TroubleKind, string>> = {
   alarm: 'alarm',
 };
 
-/** `near-liquidation in BTC_PERP held back 2 times: actions are paused`. */
+/** `near-liquidation in BTC_PERP, held back (3 times): actions are paused`. */
 function troubleWords({ kind, ruleId, market, times, words }: TroubleDigest): string {
   const who = [...(ruleId === null ? [] : [ruleId]), ...(market === null ? [] : [`in ${market}`])].join(' ');
   const often = times === 1 ? '' : ` (${timesWords(times)})`;
   return `${who === '' ? '' : `${who}, `}${TROUBLES[kind]}${often}: ${words}`;
 }
 
-/** The exchange disables keys that were not used for 14 days; seven days before that a person has to know. */
+/** The exchange disables keys that were idle for 14 days; this warns a week before. */
 const IDLE_SOON_MS = 7 * MS_PER_DAY;
 
 function unreadItems({ unread }: AccountDigest, nowMs: number, timeOf: TimeWords): readonly string[] {

@@ -97,7 +97,7 @@ export interface OutcomeCounts {
   readonly unknown: number;
 }
 
-/** What enforce mode would have sent for a rule that only observes. */
+/** Orders and cancels that enforce mode would have sent for a rule that only observes. */
 export interface ObservedDigest {
   readonly ruleId: string;
   readonly market: string | null;

@@ -3,7 +3,7 @@ import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { ObservedDigest } from './digest.ts';
 
-/** What would have been sent, by rule and market. The audit has each order once. */
+/** Orders and cancels that would have been sent, by rule and market. The audit has each order once. */
 export function observedIn(events: readonly AuditEvent[]): readonly ObservedDigest[] {
   // Questions to people are excluded: their orders are sent or vetoed.
   const seen = events.filter(

@@ -57,7 +57,7 @@ export interface MutexSignal {
 }
 
 export interface NonceStore {
-  /** Reserves `count` values from max(`floor`, last reserved + 1): they always rise, whatever the clock does. */
+  /** Reserves `count` values from max(`floor`, last reserved + 1): they always rise, even if the clock steps back. */
   reserve(key: string, floor: number, count: number): Promise<ReservedSequence>;
   /** Reserves up to `count` unused milliseconds within the inclusive bounds as one block; none twice. */
   reserveWindow(key: string, fromMs: number, toMs: number, count: number): Promise<WindowReservation>;

@@ -13,7 +13,7 @@ export interface Notice {
   readonly accountId: string;
   readonly ruleId: string;
   readonly subject: SubjectKey;
-  /** Market of the position, or of the action it is about. */
+  /** Market of the subject, if that is a position or a whole market. */
   readonly market?: string;
   readonly episode: number;
   readonly stage: number;
@@ -34,7 +34,7 @@ export interface Notice {
   readonly doing?: NoticeDoing;
   /** Of a notice that asks; absent if it only reports how a question was settled. */
   readonly approval?: NoticeApproval;
-  /** Of a reminder: who handles it. Only for receivers that end what is not repeated. */
+  /** Of a reminder: who handles it. Only needed by receivers that close alerts which are not repeated. */
   readonly acknowledged?: { readonly author: string; readonly atMs: number };
   /** Of a digest: its lines after the sentence, few enough for every channel. */
   readonly lines?: readonly string[];
@@ -82,7 +82,7 @@ export type NoticeFigures =
       readonly minutesToMarginCall: NoticeFigure;
     };
 
-/** What the account does, in the words of page and `status`; its orders at the exchange; what comes next. */
+/** Activity of the account, in the words of page and `status`; its orders at the exchange; what comes next. */
 export interface NoticeDoing {
   /** Names of `StateKind` and `StateCause`. */
   readonly state: string;
@@ -129,7 +129,7 @@ export type NoticeKind =
   /** Daily summary of all accounts; belongs to no account, rule or subject. */
   | 'digest';
 
-/** What would bring a credit line back to a target; the daemon cannot do it. */
+/** A way to bring a credit line back to a target LTV; the daemon cannot do it. */
 export interface CureFigures {
   readonly asset: string;
   readonly currentLtv: number;

@@ -84,7 +84,7 @@ export class CreditLineQuantities {
   }
 }
 
-/** What brings a credit line from its current to a target LTV; the daemon cannot do it. */
+/** A way to bring a credit line from its current to a target LTV; the daemon cannot do it. */
 export interface Cure {
   readonly targetLtv: number;
   /** Amount to repay, in the credit line's asset. */

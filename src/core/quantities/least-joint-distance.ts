@@ -72,7 +72,7 @@ export function leastUniformDistance(
   return monies.size === 1 && buffer > 0 && pull > 0 ? buffer / pull : undefined;
 }
 
-/** Bounds of the worth of a market's positions, whatever their directions. */
+/** Bounds of the worth of a market's positions, for any directions. */
 function worthOf(legs: readonly PositionQuantities[]): readonly [least: number, most: number] {
   let least = 0;
   let most = 0;

@@ -197,7 +197,7 @@ function signOf(direction: Quantity<Direction>): number {
   return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
 }
 
-/** The direction whose losing side of the entry price has the liquidation price. */
+/** The direction for which the liquidation price lies on the losing side of the entry price. */
 function liquidationSide(record: PositionRecord): Direction | undefined {
   const { basePrice, liquidationPrice } = record;
   if (basePrice === undefined || liquidationPrice === undefined || liquidationPrice === null)

@@ -1,7 +1,7 @@
 import type { Mode } from '../rules/rule.ts';
 import type { DecimalString } from './decimal.ts';
 
-/** What shaping an order in a market requires; from the config, since the API has no endpoint for it. */
+/** Terms of a market for shaping orders; from the config, since the API has no endpoint for them. */
 export interface MarketSettings {
   readonly amountStep: DecimalString;
   readonly priceStep: DecimalString;

@@ -46,7 +46,7 @@ export function planNext(found: Evaluated, leastIntervalMs: number): NextDue {
   return nextDue(bounds, isNear ? { ...due, isPressing: true } : due);
 }
 
-/** What requires the alert cadence whatever the figures are. */
+/** Returns what requires the alert cadence regardless of the figures. */
 function findUrgent(
   { byId }: CompiledRules,
   account: AccountQuantities,

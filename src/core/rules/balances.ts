@@ -6,8 +6,8 @@ import type { AccountState, BalanceMemory } from './account-state.ts';
 type Balances = NonNullable<AccountState['balances']>;
 
 /**
- * A known asset counts as gone only after a while, because exchanges have shown 0 for minutes. `sinceReadMs`: time
- * since the read whose age is given.
+ * A known asset counts as gone only after a while, because exchanges have shown 0 for minutes. `sinceReadMs`: time from
+ * the read that had this age at the last evaluation to the present one.
  */
 export function rememberBalances(
   before: Balances | undefined,

@@ -192,7 +192,7 @@ export interface CreditLineLine {
   readonly ltvToMarginCall: Figure;
   readonly collateralMayFall: Figure;
   readonly minutesToMarginCall: Figure;
-  /** What brings the LTV down to each target of the account's rules. */
+  /** Cures to bring the LTV down to each target of the account's rules. */
   readonly cures: readonly CureLine[];
   readonly marks: readonly ThresholdMark[];
 }
@@ -221,7 +221,7 @@ export interface RuleLine {
   readonly silenced: boolean;
   /** In words, including why nothing happens. */
   readonly reason: string;
-  /** The condition in words: `liquidationDistance below 5 %`; empty for a rule that is not in the config. */
+  /** The condition in words: `distance to liquidation below 5 %`; empty for a rule that is not in the config. */
   readonly condition: string;
 }
 

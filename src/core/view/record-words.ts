@@ -53,7 +53,7 @@ export function actionWords({ kind, order, cancel, words }: AuditEvent): string 
   return `cancel all ${types}orders ${where}; ${words}`;
 }
 
-/** `pending -> firing: liquidationDistance 4.1 % is below 5 %`. */
+/** `pending -> firing: the condition has held long enough: distance to liquidation is 4.1 %, below 5 %`. */
 export function transitionWords({ from, to, words }: Transition): string {
   return `${from} -> ${to}: ${words}`;
 }

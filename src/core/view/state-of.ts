@@ -265,7 +265,7 @@ function asking(inputs: StateInputs): StateLine | undefined {
   };
 }
 
-/** What orders do, or would do. */
+/** Orders at work or waiting; in observe mode, those it would send. */
 function doing(inputs: StateInputs): StateLine | undefined {
   const severity = atLeast('info', worstFiring(inputs));
   const open = inputs.lanes.flatMap((lane) =>
@@ -295,7 +295,7 @@ function doing(inputs: StateInputs): StateLine | undefined {
   return observing(inputs, open, severity);
 }
 
-/** What observe mode holds back; a standing stop that it would keep in place is less important. */
+/** Orders that observe mode holds back; a standing stop that it would keep in place is less important. */
 function observing(
   { lanes }: StateInputs,
   open: readonly { readonly lane: LaneState; readonly intent: Intent }[],
