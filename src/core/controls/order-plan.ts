@@ -14,7 +14,6 @@ export type MeantOrder = Pick<
   'positionId' | 'markets' | 'target' | 'slippageSteps' | 'flatten' | 'urgent'
 >;
 
-/** A label and its text. */
 export interface PlanLine {
   readonly label: string;
   readonly text: string;

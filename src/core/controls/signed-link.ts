@@ -57,7 +57,6 @@ export interface LinkSigner {
 /** Path of signed links on the web server, before their token. */
 export const LINK_PATH = '/links/';
 
-/** Who used a link, and when. */
 export interface LinkUse {
   readonly author: string;
   readonly atMs: number;

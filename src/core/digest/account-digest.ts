@@ -32,7 +32,6 @@ type DigestContent =
   | Exclude<AuditContent, StoredDecision>
   | Pick<StoredDecision, 'kind' | 'atMs' | 'transitions'>;
 
-/** Sources of the digest of one account. */
 export interface DigestSources {
   readonly accountId: string;
   /** Oldest first; includes records after the period, which show the outcome of its orders. */

@@ -20,7 +20,6 @@ import { compareRules } from './rules-fired.ts';
 import { compareSightings, type Sighting } from './sighting.ts';
 import { compareTroubles } from './troubles.ts';
 
-/** A digest as text. */
 export interface DigestText {
   /** Summary in one sentence. */
   readonly headline: string;

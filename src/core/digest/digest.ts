@@ -133,7 +133,6 @@ export interface UnreadDigest {
 /** An account counts as near when its nearest distance is below this fraction. */
 export const NEAR = 0.1;
 
-/** Combines the digests of all accounts. */
 export function digestOf(
   accounts: readonly AccountDigest[],
   { fromMs, toMs }: Period,

@@ -10,7 +10,6 @@ const DEGRADED_WORDS: Readonly<Record<string, string>> = {
   mirror: 'what it knows cannot be kept on disk (redis.mirror)',
 };
 
-/** Health as a process reports it. */
 export interface ProcessHealth {
   readonly degraded: readonly string[];
   readonly health: {

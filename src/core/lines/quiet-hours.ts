@@ -1,4 +1,3 @@
-/** State of the quiet hours. */
 export interface QuietHoursLine {
   /** When they end, Unix milliseconds; null: they are over, and the held notices are being delivered. */
   readonly untilMs: number | null;

@@ -1,6 +1,5 @@
 import type { AuditRecord, ChainedRecord, ChainHead, DecisionInputs } from '../audit/audit-record.ts';
 
-/** Result of the verification of a chain. */
 export type ChainVerdict =
   | {
       readonly kind: 'intact';

@@ -19,7 +19,6 @@ import {
 } from './cadence.ts';
 import type { Motion } from './forecast.ts';
 
-/** Result of an evaluation of an account. */
 interface Evaluated {
   readonly rules: CompiledRules;
   readonly account: AccountQuantities;

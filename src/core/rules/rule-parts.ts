@@ -1,6 +1,5 @@
 import type { ActionSpec, ConditionSpec, RuleSpec } from './rule.ts';
 
-/** Every comparison of a condition. */
 export function* comparisonsOf(
   condition: ConditionSpec,
 ): Generator<Extract<ConditionSpec, { kind: 'field' }>> {
