@@ -121,9 +121,9 @@ export interface AuditEvent {
   readonly cancel?: CancelAllRequest;
   readonly targetBase?: DecimalString;
   readonly sizeBase?: DecimalString;
-  /** Of `priced`: the known cost of the order. */
+  /** For `priced`: the known cost of the order. */
   readonly cost?: ActionCost;
-  /** Of `intentEnded`: when the intent was opened. */
+  /** For `intentEnded`: when the intent was opened. */
   readonly openedMs?: number;
 }
 

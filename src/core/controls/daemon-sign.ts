@@ -1,6 +1,6 @@
 import { slippageFault } from './controls.ts';
 
-/** What a running daemon publishes about itself in Redis, for commands that send it operator orders. */
+/** Facts that a running daemon publishes in Redis, for commands that send it operator orders. */
 export interface DaemonSign {
   /** Takes operator orders: it has the role `poll`. */
   readonly takesOrders: boolean;
@@ -30,7 +30,7 @@ export type Expectation =
   /** Refused by some of several daemons. */
   | { readonly kind: 'unsure'; readonly why: string };
 
-/** What the running daemons will do with an operator order. */
+/** Predicts what the running daemons will do with an operator order. */
 export function expectationOf(signs: readonly DaemonSign[], claim: OrderClaim): Expectation {
   return expectationOfAll(
     signs.filter(({ takesOrders }) => takesOrders),
@@ -38,7 +38,7 @@ export function expectationOf(signs: readonly DaemonSign[], claim: OrderClaim): 
   );
 }
 
-/** What the running daemons will do with a pause, a silence or an acknowledgement. */
+/** Predicts what the running daemons will do with a pause, a silence or an acknowledgement. */
 export function obedienceOf(signs: readonly DaemonSign[], keyMark: string | null): Expectation {
   return expectationOfAll(signs, (sign) => keyFault(sign, keyMark));
 }

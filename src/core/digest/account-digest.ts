@@ -36,7 +36,7 @@ export interface DigestSources {
   readonly accountId: string;
   /** Oldest first; includes records after the period, which show the outcome of its orders. */
   readonly records: readonly DigestRecord[];
-  /** Of the period, nearest first. */
+  /** Sightings within the period, nearest first. */
   readonly sightings: readonly Sighting[];
   /** The account at the end of the period; absent: the end is long past. */
   readonly view?: Pick<AccountView, 'sources' | 'failures' | 'rules' | 'refused'>;

@@ -5,7 +5,7 @@ import type { RuleLine } from '../view/account-view.ts';
 import type { RuleDigest } from './digest.ts';
 
 interface RulesScene {
-  /** Of the period, oldest first. */
+  /** Transitions within the period, oldest first. */
   readonly transitions: readonly Transition[];
   /** The rules at the end of the period; absent: the last transitions count. */
   readonly lines: readonly RuleLine[] | undefined;

@@ -65,7 +65,7 @@ export interface EnumField extends FieldBase {
 
 export interface PlainField extends FieldBase {
   readonly type: 'string' | 'boolean';
-  /** Of a boolean: what is the case when it is true, and when it is false. */
+  /** For a boolean: what is the case when it is true, and when it is false. */
   readonly cases?: { readonly whenTrue: string; readonly whenFalse: string };
 }
 

@@ -21,7 +21,7 @@ export function degradedWords(reason: string): string {
   return DEGRADED_WORDS[reason] ?? `degraded: ${reason}`;
 }
 
-/** What does not work in the process. Accounts not judged yet are reported with the account. */
+/** Troubles of the process. Accounts not judged yet are reported with the account. */
 export function processTroubles({ degraded, health }: ProcessHealth): readonly string[] {
   const redis = health.checks.flatMap(({ name, ok, why }) =>
     name === 'redis' && !ok ? (why ?? 'Redis does not answer') : [],

@@ -59,7 +59,7 @@ export interface AuditQuery {
 export interface PruneRequest {
   /** Keeps this many of the newest records. */
   readonly keepRecords: number;
-  /** Of the others, prunes only those older than this, Unix milliseconds; default: all. */
+  /** Beyond those, prunes only records older than this, Unix milliseconds; default: all. */
   readonly olderThanMs?: number;
   readonly reason: string;
   readonly atMs: number;

@@ -19,7 +19,7 @@ export interface Notice {
   readonly stage: number;
   readonly severity: Severity;
   readonly mode: Mode;
-  /** Of account and rule; the rule's labels win. */
+  /** Labels of account and rule; the rule's win. */
   readonly labels: Readonly<Record<string, string>>;
   /** One sentence with the figures. */
   readonly words: string;
@@ -29,16 +29,16 @@ export interface Notice {
   /** Channel names; empty: the default channels. */
   readonly channels: readonly string[];
   readonly cures: readonly CureFigures[];
-  /** Of the position or credit line it is about, at the time of the notice. */
+  /** Figures of the position or credit line it is about, at the time of the notice. */
   readonly figures?: NoticeFigures;
   readonly doing?: NoticeDoing;
-  /** Of a notice that asks; absent if it only reports how a question was settled. */
+  /** For a notice that asks; absent if it only reports how a question was settled. */
   readonly approval?: NoticeApproval;
-  /** Of a reminder: who handles it. Only needed by receivers that close alerts which are not repeated. */
+  /** For a reminder: who handles it. Only needed by receivers that close alerts which are not repeated. */
   readonly acknowledged?: { readonly author: string; readonly atMs: number };
-  /** Of a digest: its lines after the sentence, few enough for every channel. */
+  /** For a digest: its lines after the sentence, few enough for every channel. */
   readonly lines?: readonly string[];
-  /** Of a resolved notice whose rule did not find its subject safe. */
+  /** For a resolved notice whose rule did not find its subject safe. */
   readonly ending?: NoticeEnding;
   /** Set when the notice is read, never in the queue: it may be forged. */
   readonly isUnproven?: true;

@@ -6,7 +6,7 @@ export interface KnownTransfer
     TransferRecord,
     'transactionId' | 'createdAt' | 'ticker' | 'method' | 'amount' | 'fee' | 'status' | 'network'
   > {
-  /** Of a withdrawal: whether its address was on the allow-list when it was read. */
+  /** For a withdrawal: whether its address was on the allow-list when it was read. */
   readonly expected?: boolean;
 }
 

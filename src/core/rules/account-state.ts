@@ -58,7 +58,7 @@ export interface BalanceMemory {
   readonly unseen?: Unseen;
 }
 
-/** What evaluations remember of a position beyond its record; stored. */
+/** Memory of a position beyond its record; stored. */
 export interface PositionMemory {
   readonly positionId: string;
   /** Market and side where last seen; absent in states of an earlier version. */

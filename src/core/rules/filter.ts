@@ -62,7 +62,7 @@ function matchesGlob(text: string, glob: string): boolean {
   return pattern === glob.length;
 }
 
-/** What a filter tests. A subject never matches a filter on a key that it lacks. */
+/** The keys that filters test. A subject never matches a filter on a key that it lacks. */
 export interface Filterable {
   readonly market?: string;
   readonly positionId?: string;

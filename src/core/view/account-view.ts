@@ -15,7 +15,7 @@ import type { ReadFailure } from './stored-figures.ts';
  */
 export interface AccountView {
   readonly accountId: string;
-  /** What it is doing, and why, in the same words everywhere. */
+  /** Its state and the reason, in the same words everywhere. */
   readonly state: StateLine;
   readonly labels: Readonly<Record<string, string>>;
   /** As configured, else as last stored by a daemon; null: unknown. */

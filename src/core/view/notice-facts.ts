@@ -3,7 +3,7 @@ import type { SubjectKey } from '../rules/subject.ts';
 import type { AccountView, Figure, IntentLine, OrderLine } from './account-view.ts';
 import { orderWords } from './state-of.ts';
 
-/** What a notice states about its subject and account: the same figures and words as page and `status`. */
+/** Facts about the subject and account of a notice: the same figures and words as page and `status`. */
 export function noticeFacts(
   view: AccountView,
   { subject, market, kind }: Pick<Notice, 'subject' | 'market'> & Partial<Pick<Notice, 'kind'>>,

@@ -4,7 +4,7 @@ import { BLOCK_WORDS } from '../intents/intent.ts';
 import { MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Severity } from '../rules/rule.ts';
 
-/** What an account is doing, worst first. Closed list, also a metric label. */
+/** States of an account, worst first. Closed list, also a metric label. */
 export const STATE_KINDS = [
   'blind',
   'blocked',
@@ -96,7 +96,7 @@ function kindWordsOfMany(kind: StateKind): string {
 export interface StateGroup {
   readonly kind: StateKind;
   readonly cause: StateCause;
-  /** Of the worst account. */
+  /** Severity of the worst account. */
   readonly severity: Severity | null;
   readonly words: string;
   readonly count: number;

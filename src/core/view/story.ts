@@ -19,7 +19,7 @@ export interface StoryEntry {
   /** New phase of a rule, or outcome of a request. */
   readonly outcome?: string;
   readonly reason?: string;
-  /** Of an outcome: time since its request was recorded. */
+  /** For an outcome: time since its request was recorded. */
   readonly tookMs?: number;
   /** A person should know. */
   readonly alarm?: boolean;
@@ -31,7 +31,7 @@ export type StoryKind = 'transition' | 'decision' | 'order' | 'cancel' | 'intent
 export interface StoryScope {
   /** Absent: the whole account. */
   readonly subject?: SubjectKey;
-  /** Of a position: its market, since cancels there concern it. */
+  /** For a position: its market, since cancels there concern it. */
   readonly market?: string;
 }
 
