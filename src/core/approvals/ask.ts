@@ -11,10 +11,10 @@ import {
   referenceOf,
 } from './question.ts';
 
-/** What a stage would do if nobody held it back. */
+/** What a stage would do if it needed no approval. */
 export interface WantedStage {
   readonly targets: readonly AskedTarget[];
-  /** It is known what it would do. */
+  /** Whether it is known what the stage would do. */
   readonly isReady: boolean;
   /** The exact orders and cancels, in words. */
   readonly orders: () => readonly string[];
@@ -25,12 +25,12 @@ export interface AskInputs {
   /** By stage key. */
   readonly wanted: ReadonlyMap<string, WantedStage>;
   readonly settings: ApprovalSettings;
-  /** A target that falls by less than this part of what was asked is no news. */
+  /** A further reduction smaller than this fraction of what was asked does not ask again. */
   readonly tolerance: number;
   readonly nowMs: number;
 }
 
-/** A question of which people have to be told, and what it would send. */
+/** A question to notify people of, and the orders it is about. */
 export interface AskedQuestion {
   readonly question: ApprovalQuestion;
   readonly revision: number;
@@ -43,10 +43,10 @@ export interface AskedAll {
   readonly events: readonly AuditEvent[];
 }
 
-/** As many revisions can still be answered. */
+/** Only this many revisions, the newest, can still be answered. */
 const MOST_ASKED = 8;
 
-/** Asks what is not asked yet, and again what goes clearly beyond what was asked or approved. */
+/** Asks new questions, and repeats those whose stage clearly exceeds what was asked or approved. */
 export function askQuestions(approvals: Approvals, inputs: AskInputs): AskedAll {
   const { accountId, wanted, nowMs } = inputs;
   const audit = recorder(accountId, undefined, nowMs);
@@ -73,7 +73,7 @@ export function askQuestions(approvals: Approvals, inputs: AskInputs): AskedAll 
   return { approvals: { ...approvals, questions }, asked, events: audit.events };
 }
 
-/** The question as it waits when it is asked now; undefined: there is nothing to ask. */
+/** Returns the question to ask now; undefined if there is nothing to ask. */
 function askable(
   question: ApprovalQuestion,
   stage: WantedStage,
@@ -87,6 +87,6 @@ function askable(
   if (state !== 'waiting' || heldBack === true) return undefined;
   if (askedMs !== undefined) return isBeyond(latestOf(question)?.targets ?? []) ? question : undefined;
   if (!isReady) return undefined;
-  // The time to answer begins when people are asked.
+  // The time to answer starts when people are asked.
   return waitingFrom(question, inputs);
 }

@@ -3,7 +3,7 @@ import type { LaneState } from '../lanes/lane-state.ts';
 import { orderSetDifference } from '../orders/order-set.ts';
 import type { Want } from '../orders/want.ts';
 
-/** The orders that would be sent now for what is held back; undefined: what they depend on is not known. */
+/** Returns the orders that held-back intents would place now; undefined if the market is not read or not configured. */
 export function heldOrders(
   state: LaneState,
   { intents, covers }: Pick<LaneState, 'intents' | 'covers'>,

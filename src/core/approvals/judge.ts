@@ -18,11 +18,11 @@ import { settledWords } from './words.ts';
 /** A stage that wants to act and needs approval for it. */
 export interface AskingStage {
   readonly stageKey: string;
-  /** A position that it concerns is in a margin call: it acts, whatever was answered. */
+  /** One of its positions is in a margin call: it acts regardless of any answer. */
   readonly isExempt: boolean;
-  /** The gate holds it back for another reason. */
+  /** The gate holds it back for a reason other than approval. */
   readonly isHeldBack: boolean;
-  /** The ways to liquidation that matter to it; undefined: one of them is not known. */
+  /** Margins to liquidation of the positions it concerns; undefined if one of them is unknown. */
   readonly margins: readonly Margin[] | undefined;
 }
 
@@ -34,17 +34,17 @@ export type DeliveryState = 'delivered' | 'failed' | 'pending';
 
 export interface JudgeInputs {
   readonly accountId: string;
-  /** Id of the store epoch: questions of another one are others, whatever their numbers. */
+  /** Id of the store epoch; question ids of another epoch never match. */
   readonly epochId: string;
   readonly stages: readonly AskingStage[];
-  /** Whether a stage that is absent has ended. */
+  /** Whether the absence of a stage proves that it ended. */
   readonly conclusive: boolean;
   /** In the order in which they were given. */
   readonly answers: readonly GivenAnswer[];
-  /** What became of the notice that asks. */
+  /** Delivery of the notice that asks. */
   readonly deliveryOf: (question: ApprovalQuestion) => DeliveryState;
   readonly settings: ApprovalSettings;
-  /** What acting takes once nobody is waited for, milliseconds. */
+  /** Time that acting takes once it need not wait for anybody, milliseconds. */
   readonly actingMs: number;
   readonly nowMs: number;
 }
@@ -60,12 +60,12 @@ export interface Judged {
   readonly events: readonly AuditEvent[];
 }
 
-/** A notice that has reached nobody by then counts as lost, and nobody is waited for. */
+/** A notice still undelivered after this counts as lost, and the stage no longer waits. */
 const DELIVERED_WITHIN_MS = 30_000;
-/** Liquidation that has come nearer to this share of the distance at the answer is another question. */
+/** Asks again once the distance to liquidation has shrunk below this fraction of the distance at the answer. */
 const WORSE_SHARE = 0.9;
 
-/** Takes in answers, and decides of each question whether it is still waited for. */
+/** Applies the answers, then decides for each question whether it still waits. */
 export function judgeQuestions(approvals: Approvals, inputs: JudgeInputs): Judged {
   const { accountId, stages, conclusive, answers, nowMs } = inputs;
   const audit = recorder(accountId, undefined, nowMs);
@@ -82,7 +82,7 @@ export function judgeQuestions(approvals: Approvals, inputs: JudgeInputs): Judge
   const asking = new Set(stages.map(({ stageKey }) => stageKey));
   for (const question of approvals.questions) {
     if (asking.has(question.stageKey)) continue;
-    // Somebody may answer while nothing is known of the rule.
+    // The question can still be answered while the state of the rule is unknown.
     if (!conclusive) questions.push(withAnswers(question, undefined, answers, audit));
     else if (question.state === 'waiting' && question.askedMs !== undefined)
       settled.push({ question, by: 'notNeeded' });
@@ -105,7 +105,7 @@ function judgeOne(
   const { stageKey } = stage;
   const known =
     before ?? waitingFrom({ id: questionId({ accountId, epochId, stageKey }), stageKey, asked: [] }, inputs);
-  // Whatever else has changed: an answer is to what was asked when it was given.
+  // Answers come first: they are about what was asked when they were given.
   const answered = withAnswers(known, stage, answers, audit);
   if (stage.isExempt) return answered;
   if (stage.isHeldBack) return heldBack(answered);
@@ -125,7 +125,7 @@ function released(question: ApprovalQuestion, settledBy: SettledBy): ApprovalQue
   return { ...question, state: 'released', settledBy };
 }
 
-/** Held until somebody answers, and liquidation may come before the rule could act. */
+/** True if liquidation may come before the rule could act on a late approval. */
 function isTooNear({ margins = [] }: AskingStage, { actingMs }: JudgeInputs): boolean {
   return margins.some((margin) => mayComeWithin(margin, actingMs));
 }
@@ -147,7 +147,7 @@ function heldBack(question: ApprovalQuestion): ApprovalQuestion {
   return { ...rest, heldBack: true };
 }
 
-/** The same question, from now on waiting to be asked. */
+/** Returns the question as waiting from now, not asked yet. */
 export function waitingFrom(
   question: Pick<ApprovalQuestion, 'id' | 'stageKey' | 'asked' | 'approved'>,
   { settings, nowMs }: Pick<JudgeInputs, 'settings' | 'nowMs'>,
@@ -170,7 +170,7 @@ function isWorse({ state, distance }: ApprovalQuestion, stage: AskingStage): boo
   return now !== undefined && distance !== undefined && now < distance * WORSE_SHARE;
 }
 
-/** Where it was not known at the answer, what is known first counts. */
+/** Records the first known distance if it was unknown at the answer. */
 function withFirstDistance(question: ApprovalQuestion, stage: AskingStage): ApprovalQuestion {
   const isHeld = question.state === 'vetoed' || question.state === 'unanswered';
   return isHeld && question.distance === undefined ? { ...question, ...distanceOf(stage) } : question;
@@ -185,7 +185,7 @@ function distanceOf(stage: AskingStage | undefined): Pick<ApprovalQuestion, 'dis
   return distance === undefined ? {} : { distance };
 }
 
-/** The first answer decides. */
+/** Applies an answer; the first one decides, later ones are ignored. */
 function withAnswer(
   question: ApprovalQuestion,
   answer: GivenAnswer,
@@ -220,7 +220,7 @@ function withDelivery(question: ApprovalQuestion, { deliveryOf }: JudgeInputs): 
   return { ...question, delivered: true };
 }
 
-/** Why a question is not waited for any longer; undefined: it is. */
+/** Returns why the question stops waiting; undefined while it waits. */
 function endOfWait(
   question: ApprovalQuestion,
   { margins }: AskingStage,
@@ -229,10 +229,10 @@ function endOfWait(
   const { settings, actingMs, nowMs, deliveryOf } = inputs;
   const { untilMs, askedMs } = question;
   const neededMs = Math.max(0, untilMs - nowMs) + actingMs;
-  // What is not known may be too short.
+  // An unknown margin may be too short.
   if (margins === undefined || margins.some((margin) => mayComeWithin(margin, neededMs)))
     return 'timeTooShort';
-  // There is nothing to be sent yet. The time to answer begins when people are asked.
+  // Not asked yet, so the time to answer has not started.
   if (askedMs === undefined) return undefined;
   if (question.delivered !== true) {
     const isLost = nowMs - askedMs >= Math.min(DELIVERED_WITHIN_MS, settings.withinMs / 2);

@@ -5,50 +5,50 @@ import { sha256Hex } from '../orders/sha256.ts';
 import { type DecimalString, decimalFromNumber, toDecimal } from '../quantities/decimal.ts';
 import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 
-/** What people are asked about: a document of the account. Plain JSON; times are on the lanes' clock. */
+/** Questions to people: one document per account. Plain JSON; times are on the lanes' clock. */
 export interface Approvals {
   readonly version: 1;
   readonly questions: readonly ApprovalQuestion[];
-  /** When its times were last moved because the lanes' clock had been set ahead; absent: never. */
+  /** When its times were last shifted because the lanes' clock had jumped ahead; absent: never. */
   readonly rebasedMs?: number;
 }
 
 export const NO_QUESTIONS: Approvals = { version: 1, questions: [] };
 
-/** One stage of one episode that acts only when it may. */
+/** One stage of one episode that needs approval to act. */
 export interface ApprovalQuestion {
   /** Letters and digits, unique in the account. */
   readonly id: string;
   /** As `stageKeyOf` writes it. */
   readonly stageKey: string;
-  /** When its present wait began, and when it ends. */
+  /** When the present wait began and when it ends. */
   readonly openedMs: number;
   readonly untilMs: number;
   readonly state: QuestionState;
-  /** Why it does not wait any more. */
+  /** Why it stopped waiting. */
   readonly settledBy?: SettledBy;
-  /** What was asked, the newest last; an answer names the revision that it is about. */
+  /** All revisions that were asked, newest last; an answer names its revision. */
   readonly asked: readonly Asked[];
-  /** In the present wait people were first asked then; absent: not yet. */
+  /** When people were first asked in the present wait; absent: not yet. */
   readonly askedMs?: number;
-  /** Something else holds the action back (a pause, say): nobody is asked meanwhile, and the wait begins anew. */
+  /** Another reason (a pause, say) holds the action back: nobody is asked meanwhile, and the wait restarts. */
   readonly heldBack?: true;
-  /** Somebody was reached. */
+  /** The notice reached somebody. */
   readonly delivered?: true;
-  /** Positions may be reduced to this, whatever else is asked now. */
+  /** Positions may be reduced down to these targets, even if a later revision asks for more. */
   readonly approved?: readonly AskedTarget[];
   readonly answer?: Answered;
-  /** How near liquidation was when it was answered or given up: clearly nearer asks again. */
+  /** Distance to liquidation at the answer or the deadline; a clearly smaller distance asks again. */
   readonly distance?: number;
 }
 
 /**
- * `released`: it acts without an answer. `unanswered`: it does not, and can still be approved. Only `approved` is bound
+ * `released`: acts without an answer. `unanswered`: does not act, but can still be approved. Only `approved` is bound
  * to the targets that were shown.
  */
 export type QuestionState = 'waiting' | 'approved' | 'vetoed' | 'unanswered' | 'released';
 
-/** Why a question does not wait. Closed list. `notNeeded`: the rule does not fire any more. */
+/** Why a question stopped waiting. Closed list. `notNeeded`: the rule no longer fires. */
 export type SettledBy =
   | 'approved'
   | 'vetoed'
@@ -62,17 +62,17 @@ export interface Asked {
   /** From 1. */
   readonly revision: number;
   readonly atMs: number;
-  /** Empty: nothing but cancels. */
+  /** Empty: only cancels. */
   readonly targets: readonly AskedTarget[];
 }
 
-/** `openDate` and `direction` tell a position from another one under its id. */
+/** `openDate` and `direction` distinguish positions that share an id. */
 export interface AskedTarget extends Partial<Pick<ReadPosition, 'openDate' | 'direction'>> {
   readonly positionId: string;
   readonly market: string;
-  /** At most so much is left. */
+  /** The most that may remain open. */
   readonly targetBase: DecimalString;
-  /** The size that it is taken from. */
+  /** The size when it was asked. */
   readonly sizeBase: DecimalString;
 }
 
@@ -84,7 +84,7 @@ export interface Answered {
   readonly revision: number;
 }
 
-/** Rule, its checksum, subject, episode and stage. */
+/** Key of a stage: rule, rule checksum, subject, episode, stage. */
 export function stageKeyOf(
   request: Pick<ActionRequest, 'ruleId' | 'ruleChecksum' | 'subject' | 'episode' | 'stage'>,
 ): string {
@@ -92,7 +92,7 @@ export function stageKeyOf(
   return JSON.stringify([ruleId, ruleChecksum, subject, episode, stage]);
 }
 
-/** The stage of an action, by a key that `actionKey` has written; such a stage itself. */
+/** Returns the stage key of an action key written by `actionKey`; a stage key maps to itself. */
 export function stageOf(key: string): string {
   return JSON.stringify((JSON.parse(key) as readonly unknown[]).slice(0, 5));
 }
@@ -123,12 +123,12 @@ interface QuestionOf {
   readonly stageKey: string;
 }
 
-/** Episodes are counted anew in another store epoch: an answer from before must not fit. */
+/** Episodes are counted anew in each store epoch: an answer from an earlier epoch must not match. */
 export function questionId({ accountId, epochId, stageKey }: QuestionOf): string {
   return sha256Hex(JSON.stringify([accountId, epochId, stageKey])).slice(0, ID_LENGTH);
 }
 
-/** What people type: the question and what of it they have seen. */
+/** The reference that people type: question id and revision. */
 export function referenceOf({ id }: Pick<ApprovalQuestion, 'id'>, revision: number): string {
   return `${id}-${revision}`;
 }
@@ -140,7 +140,7 @@ export function readReference(
   return id === undefined ? undefined : { questionId: id, revision: Number(revision) };
 }
 
-/** Of the notice that asks, by which its delivery is known. */
+/** Key under which the delivery of the question's notice is recorded. */
 export function noticeKeyOf(accountId: string, { id }: Pick<ApprovalQuestion, 'id'>): string {
   return `${accountId}|approval:${id}`;
 }
@@ -157,25 +157,25 @@ export function latestOf({ asked }: Pick<ApprovalQuestion, 'asked'>): Asked | un
   return asked.at(-1);
 }
 
-/** Whether it can be answered: it waits, or was given up for want of an answer. */
+/** True while it waits or after it ended unanswered. */
 export function isAnswerable({ state }: Pick<ApprovalQuestion, 'state'>): boolean {
   return state === 'waiting' || state === 'unanswered';
 }
 
-/** A revision that is asked in the present wait; undefined: it was never asked, or before. */
+/** Returns the revision if it was asked in the present wait; undefined otherwise. */
 export function askedNow({ asked, askedMs }: ApprovalQuestion, revision: number): Asked | undefined {
   const shown = asked.find((one) => one.revision === revision);
   return shown !== undefined && askedMs !== undefined && shown.atMs >= askedMs ? shown : undefined;
 }
 
-/** What the gate asks of an action that needs approval. */
+/** An action that needs approval, as the gate asks about it. */
 export interface ApprovalSubject {
   readonly key: string;
-  /** Absent or null: it is of no one position. */
+  /** Absent or null: it concerns no single position. */
   readonly positionId?: string | null;
 }
 
-/** Why an action has to wait or stay away; null: it may act, down to `approvedTarget`. */
+/** Returns why an action must wait or not act; null if it may act, down to `approvedTarget`. */
 export function approvalRefusal(
   { key, positionId = null }: ApprovalSubject,
   questions: ReadonlyMap<string, ApprovalQuestion> | undefined,
@@ -189,7 +189,7 @@ export function approvalRefusal(
   return isApproved ? null : restRefusal({ key }, questions);
 }
 
-/** Why what goes beyond the approved target has to wait or stay away. */
+/** Returns why the part beyond the approved target must wait or not act. */
 export function restRefusal(
   { key }: ApprovalSubject,
   questions: ReadonlyMap<string, ApprovalQuestion> | undefined,
@@ -199,7 +199,7 @@ export function restRefusal(
   return state === 'unanswered' ? 'notAnswered' : 'awaitingApproval';
 }
 
-/** How far an action may go; undefined: it is not bound by an approval. */
+/** Returns how far the action may reduce; undefined if no approval limits it. */
 export function approvedTarget(
   { key, positionId }: ApprovalSubject,
   questions: ReadonlyMap<string, ApprovalQuestion> | undefined,
@@ -213,14 +213,14 @@ export function byStage({ questions }: Approvals): ReadonlyMap<string, ApprovalQ
   return new Map(questions.map((question) => [question.stageKey, question]));
 }
 
-/** Whether it is another position than the one that was shown under this id. */
+/** True if the position is not the one that was shown under this id. */
 export function isAnother(shown: AskedTarget, now: Pick<AskedTarget, 'openDate' | 'direction'>): boolean {
   const { openDate = null, direction = null } = now;
   const before = { openDate: shown.openDate ?? null, direction: shown.direction ?? null };
   return !isSameHolding(before, { openDate, direction });
 }
 
-/** Whether a reduction goes clearly beyond one that was shown: another position, a larger one, or a lower target. */
+/** True if a reduction clearly exceeds what was shown: another position, a larger size, or a lower target. */
 export function goesBeyond(target: AskedTarget, shown: readonly AskedTarget[], tolerance: number): boolean {
   const known = shown.find(({ positionId }) => positionId === target.positionId);
   if (known === undefined || isAnother(known, target)) return true;

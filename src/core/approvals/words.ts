@@ -1,6 +1,6 @@
 import { type ApprovalQuestion, latestOf, partsOf, referenceOf, type SettledBy } from './question.ts';
 
-/** What became of a question, in one sentence. */
+/** How a question was settled, in one sentence. */
 export function settledWords(question: ApprovalQuestion, by: SettledBy): string {
   const { answer } = question;
   const { ruleId } = partsOf(question);

@@ -49,16 +49,16 @@ export type FailureReason =
   | 'hedged'
   | 'attempts'
   | 'renewals'
-  /** The exchange did not answer, or refused to judge, to the last. */
+  /** Every attempt went unanswered, or the exchange refused to process it. */
   | 'unanswered'
   | 'priorOrders'
   | 'marketNotConfigured'
-  /** Which positions it concerns could not be told: no complete list of them came in time. */
+  /** No complete list of positions came in time. */
   | 'positionsUnknown'
   | `refused:${GateReason}`
   | `blocked:${BlockReason}`;
 
-/** Why orders of ours have to go, so that the market is cancelled, read and placed anew. */
+/** Why orders must be removed: the market is then cancelled, read and placed anew. */
 export type RemovalReason =
   | 'resolved'
   | 'positionGone'
@@ -67,19 +67,19 @@ export type RemovalReason =
   | 'ambiguousMove'
   | 'fillUnproven'
   | 'notFilled'
-  /** The market passed its activation before it arrived. */
+  /** The market passed its activation before the order arrived. */
   | 'inverted'
   | 'marketMovedAway'
   | 'needGrew'
   | 'slippageRose'
-  /** Orders of ours leave no room for the reduction. */
+  /** Our own orders leave no room for the reduction. */
   | 'noRoom'
   | 'stopLoosened'
   | 'tooManyStops'
   | 'stopGone'
   | 'coverTriggered';
 
-/** Why the lane does not know what is open at the exchange. */
+/** Why the lane does not know which orders are open at the exchange. */
 export type DoubtReason = 'newStore' | 'unknownOutcome' | 'processDied' | 'duplicateUnexpected';
 
 /** Why a lane does nothing at the moment. */
@@ -94,24 +94,24 @@ export type RejectionReason =
   | 'duplicateId'
   | 'cancelledAtCreation'
   | 'rateLimited'
-  /** Not sent, or turned away before it was judged. */
+  /** Not sent, or rejected before it was processed. */
   | 'notProcessed'
-  /** The market is not known, or takes no orders (31). */
+  /** The market is unknown or accepts no orders (31). */
   | 'marketClosed'
-  /** The amount (32) or a price (33) breaks a rule of the market. */
+  /** The amount (32) or a price (33) violates a rule of the market. */
   | 'amountStep'
   | 'priceStep'
   | 'other';
 
-/** What the order sets decide, for audit, metrics and alerts. `words` are for people; `alarm` must reach one. */
+/** A decision or outcome of a lane, for audit, metrics and notices. `words` are for people, who must see an `alarm`. */
 export interface AuditEvent {
   readonly kind: AuditKind;
   readonly atMs: number;
   readonly accountId: string;
-  /** Absent for what concerns the account as a whole. */
+  /** Absent if it concerns the whole account. */
   readonly market?: string;
   readonly positionId?: string;
-  /** The intent, cover or cancel that this is about. */
+  /** Key of the intent, cover, cancel or question. */
   readonly key?: string;
   readonly ruleId?: string;
   readonly reason: string;
@@ -121,9 +121,9 @@ export interface AuditEvent {
   readonly cancel?: CancelAllRequest;
   readonly targetBase?: DecimalString;
   readonly sizeBase?: DecimalString;
-  /** Of `priced`: what the order is known to have cost. */
+  /** For `priced`: the known cost of the order. */
   readonly cost?: ActionCost;
-  /** Of an intent that ended: when it was opened. */
+  /** For `intentEnded`: when the intent was opened. */
   readonly openedMs?: number;
 }
 
@@ -147,27 +147,27 @@ export type AuditKind =
   | 'cancelAccepted'
   | 'cancelRejected'
   | 'filled'
-  /** What an order of ours that closed something has cost, and later what it kept. */
+  /** Cost of an order that closed something, and later what it kept. */
   | 'priced'
   | 'ambiguousMove'
   | 'coverTriggered'
   | 'coverChanged'
   | 'overshoot'
   | 'standingOrder'
-  /** A position is not in the list, or is again, or is taken to be closed. */
+  /** A position left the list, came back, or is taken to be closed. */
   | 'positionAbsent'
-  /** The market's maintenance margin is not the configured one. */
+  /** The market's maintenance margin differs from the configured one. */
   | 'maintenanceDiffers'
-  /** A position turned out to stand by its own margin, or not to after all: what its targets are changes with it. */
+  /** A position was found to have its own margin, or no longer so; its targets change accordingly. */
   | 'marginLearned'
-  /** Two accounts of the config are one account of the exchange. */
+  /** Two configured accounts are the same account of the exchange. */
   | 'sharedAccount'
-  /** An order by hand that nobody with the operators' key has given. */
+  /** An operator order without a valid seal of `operators.key`. */
   | 'operatorOrderRefused'
   /** Our orders do not explain how far a position fell while a rule reduced it. */
   | 'reducedByOthers'
   | 'wouldPlace'
-  /** People are asked about a stage; the question was settled; an answer came too late. */
+  /** People are asked about a stage; the question is settled; an answer is ignored. */
   | 'approvalAsked'
   | 'approvalSettled'
   | 'approvalIgnored'

@@ -5,14 +5,15 @@ import type { ActionRequest } from '../rules/subject.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 /**
- * Append-only, by the commit that it explains. One hash chain for the account and one for each lane, whose heads every
- * poll folds into the account's. A hash covers the record's canonical JSON, which names the hash before.
+ * The audit is append-only: each record is written by the commit that it explains. The account and each lane have a
+ * hash chain; every poll folds the heads of the lanes' chains into the account's. A hash covers the canonical JSON of
+ * its record, which contains the previous hash.
  */
 
-/** What goes into a record; plain JSON. Secret values are replaced before a record is hashed. */
+/** Content of a record; plain JSON. Secret values are replaced before hashing. */
 export type AuditDraft =
   | DecisionDraft
-  /** What a lane did, or an outcome at the exchange. */
+  /** An action of a lane, or its outcome at the exchange. */
   | { readonly kind: 'action'; readonly event: AuditEvent }
   | { readonly kind: 'notification'; readonly atMs: number; readonly detail: Detail }
   | {
@@ -23,10 +24,10 @@ export type AuditDraft =
     }
   | { readonly kind: 'operatorOrder'; readonly order: OperatorOrder }
   | {
-      /** Config loaded or changed, process started, document discarded: whatever else has to be accounted for. */
+      /** Anything else to account for: config loaded or changed, process started, document discarded. */
       readonly kind: 'note';
       readonly atMs: number;
-      /** Closed list at the caller's, e.g. `configChanged`. */
+      /** From a closed list of the caller, e.g. `configChanged`. */
       readonly about: string;
       readonly words: string;
       readonly detail?: Detail;
@@ -35,10 +36,10 @@ export type AuditDraft =
 
 export type Detail = Readonly<Record<string, unknown>>;
 
-/** Kept once by hash, however many records name them: for what is large and seldom changes, such as rules. */
+/** Stored once by hash, however many records refer to them: for large values that seldom change, such as rules. */
 export type Attachments = Readonly<Record<string, unknown>>;
 
-/** An evaluation that changed something, with all that it was computed from: `evaluate` gives the same again. */
+/** An evaluation that changed something, with all its inputs: `evaluate` reproduces it from them. */
 export interface DecisionDraft {
   readonly kind: 'decision';
   readonly atMs: number;
@@ -50,11 +51,11 @@ export interface DecisionDraft {
 
 export interface DecisionInputs extends EvaluationInputs {
   readonly options: EvaluateOptions;
-  /** What the rules are compiled from, as plain JSON (rule specs, settings, market settings); kept once. */
+  /** Source of the compiled rules as plain JSON (rule specs, settings, market settings); stored once. */
   readonly rules: unknown;
 }
 
-/** What the store itself writes. */
+/** Records that the store itself writes. */
 export type StoreRecord =
   | {
       /** The account's first commit in a new store epoch. */
@@ -65,19 +66,19 @@ export type StoreRecord =
       readonly why: string;
     }
   | {
-      /** Everything up to `lastSeq` was taken away; what comes after it begins with `lastHash`. */
+      /** Records up to `lastSeq` were pruned; the next record follows `lastHash`. */
       readonly kind: 'checkpoint';
       readonly atMs: number;
       readonly lastSeq: number;
       readonly lastHash: string;
-      /** SHA-256 of the exported lines; null: the bound was reached and nobody had exported them. */
+      /** SHA-256 of the exported lines; null: pruned at the size bound without an export. */
       readonly exportSha256: string | null;
       readonly reason: string;
-      /** The same for each lane's chain that does not begin with its first record any more, by market. */
+      /** By market: the same for each lane's chain that was pruned. */
       readonly lanes?: Readonly<Record<string, { readonly lastSeq: number; readonly lastHash: string }>>;
     }
   | {
-      /** How far the chains of lanes have come, by market: those that went on since they were last folded. */
+      /** By market: heads of the lanes' chains that grew since they were last folded. */
       readonly kind: 'lanes';
       readonly atMs: number;
       readonly heads: Readonly<Record<string, ChainHead>>;
@@ -89,51 +90,51 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** In a record large parts of the inputs are replaced by their hash; `AuditReader.inputs` puts them back. */
+/** Stored records replace large inputs by their hash; `AuditReader.inputs` restores them. */
 export type AuditContent = Exclude<AuditDraft, DecisionDraft> | StoredDecision | StoreRecord;
 
 export interface StoredDecision extends Omit<DecisionDraft, 'inputs'> {
-  /** JSON text, so that keys keep their order and the same bytes can be computed from it. */
+  /** JSON text, which keeps the order of keys and so the exact bytes. */
   readonly inputs: string;
 }
 
 export interface AuditRecord {
   readonly version: 1;
   readonly accountId: string;
-  /** The lane whose chain this is in; absent: the account's own. */
+  /** The lane whose chain contains it; absent: the account's chain. */
   readonly market?: string;
-  /** Within its chain, from 1, without gaps. */
+  /** Position in its chain, from 1, without gaps. */
   readonly seq: number;
-  /** Unix milliseconds at the process that committed it. */
+  /** Unix milliseconds, by the clock of the committing process. */
   readonly atMs: number;
   readonly epoch: string;
-  /** Hash of the record before in its chain; `GENESIS_HASH` for the first. */
+  /** Hash of the previous record of the chain; `GENESIS_HASH` for the first. */
   readonly previous: string;
-  /** Evaluations since the record before that only repeated their decisions, and when the first of them was. */
+  /** Evaluations since the previous record that only repeated their decisions, and the time of the first of them. */
   readonly quiet: { readonly count: number; readonly sinceMs: number } | null;
   readonly content: AuditContent;
-  /** Names of attachments and their hashes. */
+  /** Attachment names and their hashes. */
   readonly attachments: Readonly<Record<string, string>>;
-  /** Made with `operators.key` of everything else here; absent: there was no key. */
+  /** Computed with `operators.key` over all other fields; absent: there was no key. */
   readonly seal?: string;
 }
 
 /** A record with its hash: SHA-256, in hex, of the record's canonical JSON (keys sorted, no spaces). */
 export interface ChainedRecord {
-  /** Among all records of the account, in the order of their commits: how a record is found again. */
+  /** Number among all records of the account, in commit order; identifies the record. */
   readonly number: number;
   readonly record: AuditRecord;
   readonly hash: string;
-  /** The canonical text itself, which is what is exported. */
+  /** The canonical text; exports contain exactly this. */
   readonly text: string;
 }
 
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** The chain of what operators do to all accounts at once; no configured account can have this id. */
+/** Chain of operator actions that concern all accounts; not a valid account id. */
 export const OPERATOR_CHAIN = '@operators';
 
-/** What a decision was made with is not there any more, or not as it was. */
+/** The recorded inputs of a decision are missing or altered. */
 export class AuditInputsError extends Error {
   readonly code = 'AUDIT_INPUTS';
   constructor(message: string) {

@@ -6,16 +6,16 @@ import type { RuleSpec } from '../rules/rule.ts';
 import { canonicalJson, orderedJson } from '../text/canonical-json.ts';
 import type { DecisionInputs, StoredDecision } from './audit-record.ts';
 
-/** What the rules of a decision are compiled from, as it is kept with the decision. */
+/** Source of the rules of a decision, stored with the decision. */
 export interface RulesSource {
   readonly rules: readonly RuleSpec[];
-  /** Addresses are personal, and what they decide is in the snapshot. */
+  /** `withdrawalAllowList` is omitted: addresses are personal, and the snapshot holds what they decide. */
   readonly settings: Omit<AccountSettings, 'marketSettings' | 'withdrawalAllowList'>;
   /** By market or glob, in the order of the config. */
   readonly markets: Readonly<Record<string, MarketSettings>>;
 }
 
-/** What an evaluation of the recorded inputs gives, compared with what was recorded. */
+/** Compares an evaluation of the recorded inputs with the recorded result. */
 export type Recomputed =
   | { readonly kind: 'same' }
   | {
@@ -25,12 +25,12 @@ export type Recomputed =
       readonly recorded: string;
       readonly computed: string;
     }
-  /** The inputs are not such as this program can judge. */
+  /** This program cannot evaluate the inputs. */
   | { readonly kind: 'impossible'; readonly why: string };
 
 const PARTS = ['transitions', 'decisions', 'active'] as const;
 
-/** Judges once more what a decision was made from. `compiled` keeps rules by their source: most decisions share one. */
+/** Evaluates a decision's inputs again. `compiled` caches rules by source, since most decisions share them. */
 export function recompute(
   recorded: StoredDecision,
   inputs: DecisionInputs,

@@ -7,14 +7,14 @@ import {
   LONGEST_ACKNOWLEDGED_MS,
 } from './controls.ts';
 
-/** An episode that people were told of, which is not over. */
+/** An episode that is still open and that people were notified of. */
 export interface OpenEpisode extends EpisodeStage {
-  /** null: it is about no account. */
+  /** null: it concerns no single account. */
   readonly accountId: string | null;
   readonly acknowledged: Acknowledgement | null;
 }
 
-/** What is absent stands for all. */
+/** An absent field matches everything. */
 export interface EpisodeFilter {
   readonly ruleId?: string | undefined;
   readonly subject?: SubjectKey | undefined;
@@ -23,13 +23,13 @@ export interface EpisodeFilter {
 export interface Acknowledging {
   readonly by: Omit<Authored, 'atMs'>;
   readonly nowMs: number;
-  /** Default and bound: `LONGEST_ACKNOWLEDGED_MS`. */
+  /** Default and maximum: `LONGEST_ACKNOWLEDGED_MS`. */
   readonly forMs?: number | undefined;
 }
 
 export interface Acknowledged {
   readonly acknowledgement: Acknowledgement;
-  /** Somebody had acknowledged it before: theirs stays. */
+  /** An earlier acknowledgement was found and is kept. */
   readonly isOlder: boolean;
 }
 
@@ -40,7 +40,7 @@ export function isMeant(episode: EpisodeStage, { ruleId, subject }: EpisodeFilte
   );
 }
 
-/** Each of these is acknowledged when this resolves. Rejects as `OperatorControls.put` does; repeating it is harmless. */
+/** Acknowledges all episodes; all are in force when it resolves. Idempotent. Rejects as `OperatorControls.put` does. */
 export async function acknowledgeAll(
   controls: Pick<OperatorControls, 'put'>,
   episodes: readonly OpenEpisode[],

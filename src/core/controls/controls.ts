@@ -2,20 +2,18 @@ import { figure } from '../fields/field-words.ts';
 import type { ReduceTarget } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 
-/**
- * What operators hold back and ask for. Controls travel with every read of a bucket, and commits can depend on them.
- */
+/** Controls and orders of operators. Every read of a bucket includes its controls, and commits can depend on them. */
 
-/** Who did something by hand, why, and when (Unix milliseconds). */
+/** Author, reason and time of something done by hand (Unix milliseconds). */
 export interface Authored {
   readonly author: string;
   readonly reason: string;
   readonly atMs: number;
-  /** Proves that it was said by somebody with the operators' key; see `OperatorTrust`. */
+  /** Proves that the author had the operators' key; see `OperatorTrust`. */
   readonly seal?: string;
 }
 
-/** No actions; `accountId: null` is everywhere. */
+/** Stops all actions; `accountId: null` means all accounts. */
 export interface Pause extends Authored {
   readonly kind: 'pause';
   readonly id: string;
@@ -24,7 +22,7 @@ export interface Pause extends Authored {
   readonly expiresAtMs: number | null;
 }
 
-/** No actions and no notifications of one rule, for all its subjects (`subject: null`) or for one. */
+/** Stops actions and notices of one rule, for all its subjects (`subject: null`) or for one. */
 export interface Silence extends Authored {
   readonly kind: 'silence';
   readonly id: string;
@@ -34,20 +32,17 @@ export interface Silence extends Authored {
   readonly expiresAtMs: number;
 }
 
-/**
- * Somebody sees to what people were told of: no reminders and no escalation to others, until it is over or gets worse.
- * Actions go on.
- */
+/** Somebody handles the episode: no reminders and no escalation until it ends or gets worse. Actions continue. */
 export interface Acknowledgement extends Authored {
   readonly kind: 'acknowledgement';
   readonly id: string;
-  /** null: what it is about concerns no account. */
+  /** null: the episode concerns no single account. */
   readonly accountId: string | null;
   readonly ruleId: string;
   readonly subject: SubjectKey;
   /** See `episodeOf`. */
   readonly episode: number;
-  /** The highest that was reached by then: a higher one is worse. */
+  /** Highest stage reached by then; a higher one counts as worse. */
   readonly stage: number;
   readonly expiresAtMs: number;
 }
@@ -67,9 +62,9 @@ export const NO_CONTROLS: Controls = { stamp: '', entries: [] };
 export interface ControlsInForce {
   /** The pause that ends last, if any. */
   readonly pause: Pause | undefined;
-  /** Rules that are silent for all of their subjects. */
+  /** Rules silenced for all their subjects. */
   readonly silencedRules: readonly string[];
-  /** Every silence in force, also those for one subject only. */
+  /** Every silence in force, including those for a single subject. */
   readonly silences: readonly Silence[];
   readonly acknowledgements: readonly Acknowledgement[];
 }
@@ -81,7 +76,7 @@ export const NOTHING_IN_FORCE: ControlsInForce = {
   acknowledgements: [],
 };
 
-/** `nowMs` by the store's clock where there is one: the wall clock of a process may say anything. */
+/** `nowMs` comes from the store's clock where there is one: the wall clock of a process may be wrong. */
 export function controlsInForce(controls: Controls, accountId: string, nowMs: number): ControlsInForce {
   if (controls.entries.length === 0) return NOTHING_IN_FORCE;
   let pause: Pause | undefined;
@@ -106,17 +101,16 @@ function endOf(control: Control): number {
   return control.expiresAtMs ?? Number.POSITIVE_INFINITY;
 }
 
-/** Whether a rule is silent for one subject. */
 export function isSilenced(inForce: ControlsInForce, ruleId: string, subject: SubjectKey): boolean {
   return inForce.silences.some(
     (silence) => silence.ruleId === ruleId && (silence.subject === null || silence.subject === subject),
   );
 }
 
-/** Of which episode somebody was told; `stage` is the highest that it has reached. */
+/** An episode and the highest stage it has reached. */
 export type EpisodeStage = Pick<Acknowledgement, 'ruleId' | 'subject' | 'episode' | 'stage'>;
 
-/** Names an episode: its number; what is told without a rule has none, and is named by when it began. */
+/** Returns the episode number; a notice without a rule has none and is identified by its start. */
 export function episodeOf({
   episode,
   sinceMs,
@@ -127,7 +121,7 @@ export function episodeOf({
   return episode === 0 ? sinceMs : episode;
 }
 
-/** Who sees to an episode, if somebody does and it has not got worse since. */
+/** Returns the acknowledgement of the episode, unless it got worse since. */
 export function acknowledgementOf(
   acknowledgements: readonly Acknowledgement[],
   { ruleId, subject, episode, stage }: EpisodeStage,
@@ -138,32 +132,32 @@ export function acknowledgementOf(
   );
 }
 
-/** Asked for by hand; goes the way of a rule's intents, gate included. */
+/** An order by a person; handled like a rule's intents, including the gate. */
 export type OperatorOrder = Authored & {
   /** Unique; part of client order ids: letters and digits. */
   readonly id: string;
-  /** Not begun after this, Unix milliseconds. */
+  /** Not started after this, Unix milliseconds. */
   readonly expiresAtMs: number;
 } & (
     | {
         readonly kind: 'reduce';
-        /** Positions by id, or globs of markets; exactly one of the two. */
+        /** Exactly one of a position id or globs of markets. */
         readonly positionId?: string;
         readonly markets?: readonly string[];
         readonly target: ReduceTarget;
         readonly slippageSteps: readonly number[];
-        /** Also where it raises the net exposure of its market. */
+        /** Also where it raises the net exposure of the market. */
         readonly flatten: boolean;
-        /** Closes whichever way the market moves, by a stop on either side of it; with `flatten` only. */
+        /** Closes whichever way the market moves, by one stop on each side; only with `flatten`. */
         readonly urgent?: true;
       }
     | {
-        /** Withdraws an earlier order of this inbox, begun or not. */
+        /** Withdraws an earlier order of this inbox, started or not. */
         readonly kind: 'withdraw';
         readonly orderId: string;
       }
     | {
-        /** Answers what people were asked, as it stood in that revision. */
+        /** Answers the given revision of a question. */
         readonly kind: 'answer';
         readonly decision: 'approve' | 'veto';
         readonly questionId: string;
@@ -171,32 +165,34 @@ export type OperatorOrder = Authored & {
       }
   );
 
-/** What the audit notes of an order by hand that means no position which is open now. */
+/** Audit words for an operator order that matches no open position. */
 export const NOTHING_MEANT = 'no open position is meant by the order';
 
-/** Why an order by hand is refused for its slippage; undefined: it is within the bound, or none is known. */
+/** Returns why the slippage of an operator order is refused; undefined if it is within the maximum or none is known. */
 export function slippageFault(steps: readonly number[], maxSlippage: number | undefined): string | undefined {
   const largest = Math.max(0, ...steps);
   if (maxSlippage === undefined || largest <= maxSlippage) return undefined;
   return `a slippage of ${figure(largest, 'ratio')} is beyond operators.maxSlippage (${figure(maxSlippage, 'ratio')})`;
 }
 
-/** Orders that wait to be turned into intents: a document of the account, emptied by the commit that does so. */
+/**
+ * Operator orders waiting to become intents: a document of the account, emptied by the commit that opens the intents.
+ */
 export interface Inbox {
   readonly version: 1;
   readonly orders: readonly OperatorOrder[];
-  /** How many were left out as they are no orders; never stored. */
+  /** How many entries were skipped as invalid; never stored. */
   readonly unread?: number;
 }
 
-/** More orders than this do not wait at once. */
+/** Most orders that may wait at once. */
 export const MAX_INBOX_ORDERS = 64;
 
-/** More pauses and silences than this are not in force at once. */
+/** Most pauses and silences that may be in force at once. */
 export const MAX_CONTROLS = 512;
 
-/** Of more acknowledgements than this the oldest are let go: they must not keep a pause out. */
+/** Beyond this the oldest acknowledgements are dropped: they must not block a pause. */
 export const MAX_ACKNOWLEDGEMENTS = 256;
 
-/** It ends with its episode, and at the latest after this: somebody who forgot is reminded. */
+/** Longest an acknowledgement lasts: its author may have forgotten it. */
 export const LONGEST_ACKNOWLEDGED_MS = 7 * 86_400_000;

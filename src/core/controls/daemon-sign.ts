@@ -1,36 +1,36 @@
 import { slippageFault } from './controls.ts';
 
-/** What a running daemon says of itself in Redis, for commands that ask something of it. */
+/** Facts that a running daemon publishes in Redis, for commands that send it operator orders. */
 export interface DaemonSign {
-  /** It takes orders by hand: it has the role `poll`. */
+  /** Takes operator orders: it has the role `poll`. */
   readonly takesOrders: boolean;
-  /** Tells which `operators.key` it has, and nothing of the key; null: it has none. */
+  /** Identifies its `operators.key` without revealing it; null: it has none. */
   readonly keyMark: string | null;
-  /** Its Redis asks for a password, as far as it knows. */
+  /** Its Redis requires a password, as far as the daemon knows. */
   readonly isGuarded: boolean;
   /** `operators.maxSlippage`. */
   readonly maxSlippage: number;
 }
 
-/** What a daemon looks at before it carries an order by hand out. */
+/** The parts of an operator order that decide whether a daemon accepts it. */
 export interface OrderClaim {
-  /** Of the key that sealed it; null: it has no seal. */
+  /** Mark of the key that sealed it; null: not sealed. */
   readonly keyMark: string | null;
   readonly slippageSteps: readonly number[];
-  /** It only holds back: believed without a key, whoever can write to Redis. */
+  /** It only holds back: accepted without a key even from a Redis without a password. */
   readonly holdsBack?: boolean;
 }
 
 export type Expectation =
   | { readonly kind: 'taken' }
-  /** No daemon says that it runs. */
+  /** No daemon is running. */
   | { readonly kind: 'nobody' }
-  /** By every daemon that runs. */
+  /** Refused by every running daemon. */
   | { readonly kind: 'refused'; readonly why: string }
-  /** By one of several. */
+  /** Refused by some of several daemons. */
   | { readonly kind: 'unsure'; readonly why: string };
 
-/** What the daemons that run now will do with an order by hand. */
+/** Predicts what the running daemons will do with an operator order. */
 export function expectationOf(signs: readonly DaemonSign[], claim: OrderClaim): Expectation {
   return expectationOfAll(
     signs.filter(({ takesOrders }) => takesOrders),
@@ -38,7 +38,7 @@ export function expectationOf(signs: readonly DaemonSign[], claim: OrderClaim): 
   );
 }
 
-/** What they will do with a pause, a silence or an acknowledgement. */
+/** Predicts what the running daemons will do with a pause, a silence or an acknowledgement. */
 export function obedienceOf(signs: readonly DaemonSign[], keyMark: string | null): Expectation {
   return expectationOfAll(signs, (sign) => keyFault(sign, keyMark));
 }

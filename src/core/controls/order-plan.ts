@@ -6,21 +6,20 @@ import type { AccountView, PositionLine } from '../view/account-view.ts';
 import { targetWords } from '../view/lane-lines.ts';
 import type { OperatorOrder } from './controls.ts';
 
-/** What an order by hand will do, in the words that command line and page show before they ask. */
+/** The plan of an operator order, as command line and page show it before they ask for confirmation. */
 
-/** The part of an order that says what is meant. */
+/** The part of an order that selects positions and says what to do. */
 export type MeantOrder = Pick<
   Extract<OperatorOrder, { kind: 'reduce' }>,
   'positionId' | 'markets' | 'target' | 'slippageSteps' | 'flatten' | 'urgent'
 >;
 
-/** A name and what stands beside it. */
 export interface PlanLine {
   readonly label: string;
   readonly text: string;
 }
 
-/** `reduce by 50 %`; `close every open position in ETH_PERP`. */
+/** `reduce by 50 % of its size`; `close every open position in ETH_PERP`. */
 export function orderWords({ target, flatten, markets }: MeantOrder): string {
   if (!flatten) return `reduce ${targetWords(target, null)}${isShare(target) ? ' of its size' : ''}`;
   const isAll = markets === undefined || markets.includes('*');
@@ -31,15 +30,15 @@ function isShare({ kind }: ReduceTarget): boolean {
   return kind === 'by' || kind === 'to';
 }
 
-/** The positions that an order means, as the daemon last saw them. */
+/** Positions that the order selects, as the daemon last saw them. */
 function meantBy({ positionId, markets }: MeantOrder, { positions }: AccountView): readonly PositionLine[] {
   if (positionId !== undefined) return positions.filter((position) => position.positionId === positionId);
-  // A position whose market was not noted may be meant.
+  // Unknown markets match, since such a position may be selected.
   const isMeant = compileGlobs(markets ?? ['*']);
   return positions.filter(({ market }) => isMeant(market));
 }
 
-/** Why an order means nothing that is there; undefined: it means something, or nobody knows yet. */
+/** Returns why the order matches no position; undefined if it matches one or no poll has finished yet. */
 export function missingPosition(
   { positionId }: MeantOrder,
   { accountId, judgedAtMs, positions }: AccountView,
@@ -53,10 +52,10 @@ export function missingPosition(
   };
 }
 
-/** As the config's default for a market. */
+/** Default `basisAllowance` of a market in the config. */
 const DEFAULT_GAP = 0.001;
 
-/** @param gapOf how far from the mark an activation is placed, a fraction; undefined: the market has no entry */
+/** @param gapOf distance of an activation from the mark, a fraction; undefined: the market has no entry */
 export function planLines(
   order: MeantOrder,
   view: AccountView,
@@ -80,7 +79,7 @@ export function planLines(
   ];
 }
 
-/** What is sent, and what has to happen before it closes anything: it is a stop, not a market order. */
+/** Says what is sent and what must happen before it closes anything: it is a stop, not a market order. */
 function howWords(position: PositionLine, gap: number, isUrgent: boolean): string {
   const { direction, markPrice, market } = position;
   if (direction === null || markPrice === null)
@@ -97,7 +96,7 @@ function howWords(position: PositionLine, gap: number, isUrgent: boolean): strin
 
 const PRICE_DIGITS = 6;
 
-/** What has to happen before anything closes. */
+/** Says what must happen before anything closes. */
 export function closesWhen({ urgent }: Pick<MeantOrder, 'urgent'>): string {
   const unless =
     urgent === true
@@ -106,7 +105,7 @@ export function closesWhen({ urgent }: Pick<MeantOrder, 'urgent'>): string {
   return `${unless} To be flat now use the exchange.`;
 }
 
-/** What makes a daemon believe an order that is made here: a seal, the password of Redis alone, or nothing. */
+/** Why a daemon accepts an order made here: a seal, the Redis password alone, or nothing. */
 export type OrderProof = 'seal' | 'password' | 'none';
 
 export function orderProofOf(hasKey: boolean, isGuarded: boolean): OrderProof {
@@ -120,7 +119,10 @@ const UNSEALED: Readonly<Record<Exclude<OrderProof, 'seal'>, string>> = {
 };
 const LONG_AGO_MS = 60_000;
 
-/** Why nothing may happen, as far as it can be seen now; `proof` undefined: daemons have said what they believe. */
+/**
+ * Returns visible reasons why the order may not be carried out; `proof` undefined: the daemons have stated what they
+ * accept.
+ */
 export function orderObstacles(
   view: AccountView,
   nowMs: number,

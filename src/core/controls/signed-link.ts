@@ -1,13 +1,13 @@
 import type { SubjectKey } from '../rules/subject.ts';
 
 /**
- * Links in messages with which a person does one thing, once, without a token. Opening one only shows what it would do, as
- * previews of mail and chat open links, too; the button behind it does it.
+ * Links in notices that let a person do one thing, once, without a token. Opening a link only shows what it would do,
+ * because mail and chat previews also open links; the button on the page does it.
  *
  * To add a kind of link:
  * 1. its target in `LinkTarget`, and its shape in `src/state/links/link-signer.ts`;
- * 2. what it shows and does in `src/app/web/link-actions.ts`; types ask for it;
- * 3. the messages that carry it in `src/notify/action-links.ts`.
+ * 2. what it shows and does in `src/app/web/link-actions.ts`; the types require it;
+ * 3. the notices that carry it in `src/notify/action-links.ts`.
  */
 export type LinkTarget =
   | {
@@ -19,14 +19,14 @@ export type LinkTarget =
       readonly stage: number;
     }
   | {
-      /** Every account that a message told of together: episodes of the rule that had begun by then. */
+      /** Every account that the notice covered: episodes of the rule that had begun by then. */
       readonly kind: 'acknowledgeAll';
       readonly ruleId: string;
       readonly subject: SubjectKey;
       readonly saidAtMs: number;
     }
   | {
-      /** Approves or vetoes what a message asked for, as it stood in that revision. */
+      /** Approves or vetoes the question of a notice, in that revision. */
       readonly kind: 'answer';
       readonly accountId: string;
       readonly decision: 'approve' | 'veto';
@@ -36,46 +36,45 @@ export type LinkTarget =
 
 export interface SignedLink {
   readonly target: LinkTarget;
-  /** The channel that it was sent to: whoever acts by it has it from there. */
+  /** The channel it was sent to; a person who uses the link has it from there. */
   readonly sentTo: string;
   /** Unix milliseconds. */
   readonly expiresAtMs: number;
 }
 
 export type LinkReading =
-  /** `id`: the same for the same link, and of no other; names no secret. */
+  /** `id` identifies the link: equal only for equal links, and reveals no secret. */
   | { readonly kind: 'valid' | 'expired'; readonly id: string; readonly link: SignedLink }
-  /** Changed, cut off, or made with another key. */
+  /** Altered, truncated, or signed with another key. */
   | { readonly kind: 'wrong' };
 
 export interface LinkSigner {
-  /** Letters, digits, `-`, `_` and `.`: the last part of the link's address. The same for the same link. */
+  /** Returns the last part of the link's address: letters, digits, `-`, `_` and `.`. Deterministic. */
   token(link: SignedLink): string;
   read(token: string, nowMs: number): LinkReading;
 }
 
-/** Where signed links are on the web server, before their token. */
+/** Path of signed links on the web server, before their token. */
 export const LINK_PATH = '/links/';
 
-/** Who used a link, and when. */
 export interface LinkUse {
   readonly author: string;
   readonly atMs: number;
 }
 
-/** `pending`: somebody is at it right now. */
+/** `isDone: false`: somebody is using it right now. */
 export interface FoundUse extends LinkUse {
   readonly isDone: boolean;
 }
 
-/** Sees to it that a link is used once, by any process. Rejects when the store is lost. */
+/** Ensures that a link is used once across all processes. Rejects when the store is lost. */
 export interface LinkUses {
-  /** undefined: nobody has used it. */
+  /** Returns undefined if nobody has used it. */
   find(id: string): Promise<FoundUse | undefined>;
-  /** Takes it for its use; who has it already, if somebody does. One that dies meanwhile lets it go after a while. */
+  /** Claims the link; returns an existing claim instead, if any. The claim of a dead process expires. */
   take(id: string, use: LinkUse): Promise<FoundUse | undefined>;
-  /** It was used; remembered until then, Unix milliseconds. */
+  /** Marks it as used; remembered until `untilMs`, Unix milliseconds. */
   finish(id: string, use: LinkUse, untilMs: number): Promise<void>;
-  /** It came to nothing: it can be used again. */
+  /** Releases the claim after a failure: it can be used again. */
   release(id: string): Promise<void>;
 }

@@ -2,69 +2,69 @@ import type { DecimalString } from '../quantities/decimal.ts';
 import type { Direction } from '../rules/subject.ts';
 
 /**
- * What is known of one order of ours that closed something: facts, from which `costFigures` computes. Plain JSON. The
- * same `id` stands in up to three records of the audit, each with all that is known by then; the last one counts.
+ * Facts about one of our orders that closed something; `costFigures` computes from them. Plain JSON. The audit has up
+ * to three records with the same `id`, each with everything known by then; the last one counts.
  */
 export interface ActionCost {
   readonly id: string;
   readonly clientOrderId: string;
   readonly role: 'reduce' | 'cover';
   readonly direction: Direction;
-  /** What it closed, base currency. */
+  /** Amount it closed, base currency. */
   readonly amountBase: DecimalString;
   /** Currency of all figures. */
   readonly money: string;
-  /** Of the read that first showed it. */
+  /** Time of the read that first showed it. */
   readonly filledMs: number;
-  /** What the decision was made at: the mark when the rule fired, or a standing stop's activation. Null: unknown. */
+  /** Price of the decision: the mark when the rule fired, or the activation of a standing stop. Null: unknown. */
   readonly decidedPrice: DecimalString | null;
   /** No fill is worse than the order's limit price. */
   readonly limitPrice: DecimalString;
   readonly fill: FillPrice | null;
-  /** A rate, a fraction of what was traded, or what the exchange charged. Null: neither is known. */
+  /** A rate (a fraction of the traded value) or the amount the exchange charged. Null: neither is known. */
   readonly fee:
     | { readonly from: 'config'; readonly rate: number }
     | { readonly from: 'orderHistory'; readonly paid: DecimalString }
     | null;
-  /** Of its position, by the last read before the fill; null: none, or unknown. */
+  /** Of its position, from the last read before the fill; null: none, or unknown. */
   readonly liquidationPrice: DecimalString | null;
-  /** What the market did afterwards; absent: the hour is not over. */
+  /** What the market did in the following hour; absent: the hour is not over. */
   readonly nextHour?: NextHour;
 }
 
-/** Average price, by what a partial close realized, or by the exchange's history of orders. */
+/** Average price, from the realized profit of a partial close or from the exchange's order history. */
 export interface FillPrice {
   readonly price: DecimalString;
   readonly from: 'realizedPnl' | 'orderHistory';
 }
 
 export interface NextHour {
-  /** An hour after the fill; null: no read showed it. */
+  /** One hour after the fill; null: no read showed it. */
   readonly markPrice: DecimalString | null;
-  /** Whether a mark within the hour was past the liquidation price of before; null: nobody can tell. */
+  /** Whether a mark within the hour passed the liquidation price of before the fill; null: unknown. */
   readonly passedLiquidation: boolean | null;
 }
 
-/** What a lane remembers of an order that closed something, until what became of the price is known. */
+/** Kept by the lane until the hour after the fill is over. */
 export interface PendingCost {
   readonly cost: ActionCost;
   readonly positionId: string;
   readonly key: string;
   readonly ruleId: string;
-  /** Whether it left nothing of its position. Absent: an older version wrote it. */
+  /** Whether it closed the whole position. Absent: written by an older version. */
   readonly closed?: boolean;
-  /** A mark past the liquidation price of before was seen. */
+  /** A mark past the liquidation price of before the fill was seen. */
   readonly passedLiquidation: boolean;
 }
 
-/** In money currency; null: not known, which is never zero. A loss is positive in the first three. */
+/** In money currency; null: unknown, which is never zero. In the first three a positive figure is a loss. */
 export interface ActionFigures {
-  /** By what the average fill was worse than the price at the decision. */
+  /** How much worse the average fill was than the price of the decision. */
   readonly slippage: number | null;
-  /** The same if it had filled at the limit price: what it was at most. */
+  /** The same at the limit price: the most it can have been. */
   readonly slippageAtMost: number | null;
   readonly fee: number | null;
-  /** What the closed part would have lost within the next hour (kept), or gained (negative: given up). */
+  /** What the closed part would have lost within the next hour (kept) or gained (negative: given up). */
   readonly kept: number | null;
 }
 

@@ -2,7 +2,7 @@ import type { LaneState } from '../lanes/lane-state.ts';
 import { type ActionCost, costFigures } from './action-cost.ts';
 import { moneyText } from './cost-words.ts';
 
-/** One order of ours that closed something. */
+/** One of our orders that closed something. */
 export interface Closing {
   readonly market: string;
   readonly positionId: string;
@@ -10,7 +10,7 @@ export interface Closing {
   readonly cost: ActionCost;
 }
 
-/** What orders of ours closed within the last hour, the oldest first. */
+/** Closings of the last hour, oldest first. */
 export function closingsOf(lanes: Iterable<LaneState>): readonly Closing[] {
   const closings = [...lanes].flatMap(({ market, costs = [] }) =>
     costs.map(({ positionId, ruleId, cost }) => ({ market, positionId, ruleId, cost })),
@@ -20,7 +20,7 @@ export function closingsOf(lanes: Iterable<LaneState>): readonly Closing[] {
 
 const MOST_NAMED = 3;
 
-/** `sold 0.396 BTC_PERP at 54695, 398 USDT worse than the mark 55700 at the decision; ...`. */
+/** `sold 0.396 BTC_PERP at 54695, 398 USDT worse than at the mark 55700 of the decision; ...`. */
 export function closingsWords(closings: readonly Closing[]): string {
   const named = closings.slice(-MOST_NAMED).map(closingWords);
   const more = closings.length - named.length;

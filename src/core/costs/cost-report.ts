@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../audit/audit-record.ts';
 import { type ActionCost, costFigures } from './action-cost.ts';
 
-/** One order that closed something, with the newest that the trail says of it. */
+/** An order that closed something, with the newest cost that the audit has of it. */
 export interface PricedAction {
   readonly atMs: number;
   readonly ruleId: string;
@@ -10,7 +10,7 @@ export interface PricedAction {
   readonly cost: ActionCost;
 }
 
-/** Sum of what is known, and of how many orders it is not. */
+/** Sum of the known figures, and the number of orders whose figure is unknown. */
 export interface KnownSum {
   readonly known: number;
   readonly unknown: number;
@@ -20,11 +20,11 @@ interface Sums {
   readonly orders: number;
   readonly slippage: KnownSum;
   readonly fees: KnownSum;
-  /** By what the price went on against what was closed within the hour; negative: it came back. */
+  /** How far the price moved on against the closed positions within the hour; negative: it came back. */
   readonly kept: KnownSum;
-  /** Known fills, or bounds by limit prices: slippage was no more than this. */
+  /** Upper bound of the slippage: known fills, else limit prices. */
   readonly slippageAtMost: KnownSum;
-  /** Orders after which the price passed what was the liquidation price. */
+  /** Number of orders after which the price passed the former liquidation price. */
   readonly averted: number;
 }
 
@@ -37,7 +37,7 @@ export interface CostRow extends CostTotal {
   readonly market: string;
 }
 
-/** What the trail says of fills between two moments; records oldest first, as the audit reads them. */
+/** Fills from `fromMs` up to `toMs`; records oldest first, as the audit reads them. */
 export function pricedActions(
   records: readonly Pick<AuditRecord, 'content'>[],
   { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
@@ -52,7 +52,7 @@ export function pricedActions(
   return [...actions.values()].toSorted((a, b) => a.atMs - b.atMs);
 }
 
-/** By rule and market; money of different currencies is never added up. */
+/** By rule and market. Currencies are never added up. */
 export function costRows(actions: readonly PricedAction[]): readonly CostRow[] {
   const groups = Map.groupBy(actions, ({ ruleId, market, cost }) =>
     JSON.stringify([ruleId, market, cost.money]),
@@ -63,13 +63,13 @@ export function costRows(actions: readonly PricedAction[]): readonly CostRow[] {
   });
 }
 
-/** All orders of one money currency together. */
+/** Totals by money currency. */
 export function costTotals(actions: readonly PricedAction[]): readonly CostTotal[] {
   const groups = Map.groupBy(actions, ({ cost }) => cost.money);
   return [...groups].map(([money, group]) => sumOf(group, { money }));
 }
 
-/** Rows of several accounts together, by money currency. */
+/** Totals of the rows of several accounts, by money currency. */
 export function totalsOfRows(rows: readonly CostRow[]): readonly CostTotal[] {
   const add = (group: readonly CostRow[], of: (row: CostRow) => KnownSum): KnownSum => ({
     known: group.reduce((sum, row) => sum + of(row).known, 0),

@@ -1,6 +1,6 @@
 import { type ActionCost, type ActionFigures, costFigures } from './action-cost.ts';
 
-/** `0.4 closed at 60,012.5 for 60,050: slippage 15 USDT, fee 13.2 USDT (configured rate)`. */
+/** `closed 0.4 at 60012.5 (decided at 60050), slippage 15 USDT, fee 13.2 USDT (configured rate)`. */
 export function costWords(cost: ActionCost): string {
   const { amountBase, fill, money, fee, decidedPrice } = cost;
   const figures = costFigures(cost);
@@ -31,7 +31,6 @@ function keptWords({ kept }: ActionFigures, money: string): string {
 
 const DIGITS = 4;
 
-/** Four significant digits. */
 export function moneyText(value: number): string {
   return String(Number(value.toPrecision(DIGITS)));
 }

@@ -16,13 +16,13 @@ import { costWords } from './cost-words.ts';
 export interface CostScene {
   readonly accountId: string;
   readonly nowMs: number;
-  /** The mark that reads of this moment show in a market; undefined: no position that is open tells. */
+  /** Current mark of a market; undefined: no open position shows it. */
   readonly markOf: (market: string) => DecimalString | undefined;
-  /** Empty where the history of orders is not watched. */
+  /** Empty where the order history is not watched. */
   readonly orders: readonly SpotOrderRecord[];
 }
 
-/** The price an hour later may be read so much later; after that it is not known. */
+/** How late the price of an hour after the fill may be read; after that it counts as unknown. */
 const LATE_MS = 120_000;
 
 export interface FollowedLane {
@@ -30,7 +30,7 @@ export interface FollowedLane {
   readonly events: readonly AuditEvent[];
 }
 
-/** Brings what a lane remembers of its costs up to this moment; undefined: nothing new. */
+/** Updates the pending costs of a lane; undefined: nothing changed. */
 export function followCosts(lane: LaneState, scene: CostScene): FollowedLane | undefined {
   const { costs = [], market } = lane;
   if (costs.length === 0) return undefined;
@@ -53,7 +53,7 @@ export function followCosts(lane: LaneState, scene: CostScene): FollowedLane | u
   return { lane: left.length === 0 ? rest : { ...rest, costs: left }, events: audit.events };
 }
 
-/** The exchange's own figures, which win over what reads tell. */
+/** The exchange's own figures take precedence over those derived from reads. */
 function withHistory(pending: PendingCost, orders: readonly SpotOrderRecord[]): PendingCost {
   const { cost } = pending;
   if (cost.fill?.from === 'orderHistory') return pending;
@@ -66,7 +66,7 @@ function withHistory(pending: PendingCost, orders: readonly SpotOrderRecord[]): 
     price: formatDecimal(divide(paid, stock, places, 'halfUp')),
     from: 'orderHistory',
   } as const;
-  // One order may have filled in several parts: its fee is shared by what each closed.
+  // An order may fill in several parts: each gets its share of the fee.
   const isInMoney = record.feeAsset === undefined || record.feeAsset === cost.money;
   const charged =
     record.dealFee === undefined || !isInMoney
@@ -95,7 +95,7 @@ function withMark(pending: PendingCost, mark: DecimalString | undefined): Pendin
   return isPast ? { ...pending, passedLiquidation: true } : pending;
 }
 
-/** With what the hour has shown; undefined while it lasts, or while a read may still show its end. */
+/** The cost with its next hour; undefined while the hour lasts or a read may still show its end. */
 function endOf(
   { cost, passedLiquidation }: PendingCost,
   mark: DecimalString | undefined,
@@ -105,7 +105,7 @@ function endOf(
   const isLate = sinceMs > HOUR_MS + LATE_MS;
   if (sinceMs < HOUR_MS || (mark === undefined && !isLate)) return undefined;
   const markPrice = mark === undefined || isLate ? null : mark;
-  // Marks that nobody read may have passed it all the same.
+  // A mark between two reads may have passed it too.
   const isKnown = passedLiquidation || (markPrice !== null && cost.liquidationPrice !== null);
   return {
     ...cost,

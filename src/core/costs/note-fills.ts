@@ -17,14 +17,14 @@ import { moneyOf } from '../quantities/units.ts';
 import type { FillPrice, PendingCost } from './action-cost.ts';
 import { costWords } from './cost-words.ts';
 
-/** So many at once; more, and the oldest are given up: their last record stays as it is. */
+/** Most pending costs of a lane; beyond it the oldest are dropped and keep their last record. */
 const MOST_PENDING = 20;
 /** Digits of an average price beyond those of the base price. */
 const EXTRA_PLACES = 4;
 
 /**
- * What two reads in a row tell of the price of our orders: a position fell while they stood. A position that is gone
- * without an explanation was closed by others.
+ * Prices our fills from two consecutive reads: a position fell while our orders stood. A position that is gone without
+ * an explanation was closed by others.
  */
 export function noteFills(before: LaneState, after: LaneState, scene: LaneScene): LaneState {
   if (after.read === null || after.read === before.read) return after;
@@ -38,7 +38,7 @@ export function noteFills(before: LaneState, after: LaneState, scene: LaneScene)
   return { ...after, costs: [...(after.costs ?? []), ...added].slice(-MOST_PENDING) };
 }
 
-/** Those that an earlier list did not show any more, as they were last seen; which of them are closed the newest says. */
+/** Absent positions, as last seen, whose closure our orders explain; `costsOf` skips those that are still held. */
 function closedByOurs(before: LaneState, { settings }: LaneScene): readonly ReadPosition[] {
   return (before.absent ?? []).flatMap(({ positionId, last, phase }) =>
     last !== null && phase === 'held' && explainsClosure(before, positionId, settings) ? [last] : [],
@@ -61,7 +61,7 @@ function costsOf(
   if (fall.lte(ZERO)) return [];
   const shares = sharesOf(fall, ordersOf(position, now, before, scene));
   const total = shares.reduce((sum, { amount }) => sum.plus(amount), ZERO);
-  // Where others closed a part the average price is not ours.
+  // The average price is ours only if nobody else closed a part.
   const fill = now !== undefined && total.eq(fall) ? averagePrice(position, now, fall) : null;
   const { settings } = scene;
   const missingSinceMs = before.absent?.find((absence) => absence.positionId === positionId)?.sinceMs;
@@ -89,7 +89,7 @@ function costsOf(
   }));
 }
 
-/** Ours that have filled for certain, else those that may have, the nearest to the market first. */
+/** Orders that have certainly filled; else those that may have, nearest to the market first. */
 function ordersOf(
   position: ReadPosition,
   now: ReadPosition | undefined,
@@ -109,7 +109,7 @@ function ordersOf(
   const proven = own.filter(({ request }) => filled.has(request.clientOrderId));
   if (proven.length > 0) return proven;
   const terms = settings.marketSettings(market);
-  // The owner may trade, too: a stop that the market never reached has closed nothing.
+  // The owner may trade too: a stop that the market never reached has closed nothing.
   const possible = own.filter(
     (order) =>
       (now === undefined && order.role === 'reduce') ||
@@ -139,7 +139,7 @@ function sharesOf(
   return shares;
 }
 
-/** An order with the mark at which its rule fired: when it fills, the rule may have resolved. */
+/** Adds the mark at which the rule fired, because the rule may have resolved by the time the order fills. */
 export function withDecision(order: OwnOrder, { intents }: LaneState): OwnOrder {
   const markPrice = intents.find(({ key }) => key === order.key)?.basis?.markPrice;
   return order.role === 'cover' || markPrice === undefined || markPrice === null
@@ -147,12 +147,12 @@ export function withDecision(order: OwnOrder, { intents }: LaneState): OwnOrder 
     : { ...order, decidedPrice: markPrice };
 }
 
-/** What a partial close added to the realized profit, per unit, lies that far from the entry price. */
+/** A partial close realizes per unit the distance of its price from the entry price. */
 function averagePrice(before: ReadPosition, now: ReadPosition, fall: Decimal): FillPrice | null {
   const { basePrice, realizedPnl: earlier, direction } = before;
   const { realizedPnl } = now;
   if (basePrice === undefined || earlier === undefined || realizedPnl === undefined) return null;
-  // What the exchange itself closed would be taken for ours; an entry price that moved is another position's.
+  // Fills of the exchange's own liquidation would look like ours; another entry price means another position.
   if (now.liquidationState === 'liquidation' || now.basePrice !== basePrice) return null;
   const places = Math.max(0, writtenDecimalPlaces(basePrice)) + EXTRA_PLACES;
   const gained = divide(toDecimal(realizedPnl).minus(toDecimal(earlier)), fall, places, 'halfUp');

@@ -8,7 +8,7 @@ import { moneyText } from './cost-words.ts';
 
 /** An order that observe mode held back, from the audit. */
 export interface WouldBeOrder {
-  /** Number of its record. */
+  /** Number of its audit record. */
   readonly seq: number;
   /** Unix milliseconds. */
   readonly atMs: number;
@@ -18,13 +18,13 @@ export interface WouldBeOrder {
 }
 
 /**
- * What an order would have come to, by the marks that were recorded since: an estimate. `gained` is what closing then
- * would have been worth by now, in the money of the market; negative: it would have cost as much.
+ * What an order would have done, estimated from the marks recorded since. `gained`: what closing then would have been
+ * worth by now, in the market's money; negative: what it would have cost.
  */
 export type WouldHave =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'notReached'; readonly mark: number }
-  /** Activated, and the market has been past its limit ever since. */
+  /** Activated, but the market has been past its limit ever since. */
   | { readonly kind: 'notFilled'; readonly mark: number }
   | {
       readonly kind: 'closed';
@@ -34,7 +34,7 @@ export type WouldHave =
       readonly gained: number;
     };
 
-/** The orders among records that observe mode held back; what people were asked about is told with its answer. */
+/** Orders that observe mode held back. Those that awaited approval are omitted: they are reported with their answer. */
 export function wouldBeOrders(records: readonly ChainedRecord[]): readonly WouldBeOrder[] {
   return records.flatMap(({ number, record }) => {
     const { content, atMs } = record;
@@ -48,8 +48,8 @@ export function wouldBeOrders(records: readonly ChainedRecord[]): readonly Would
 }
 
 /**
- * Fills at its activation where a mark is at or past it and within the limit, at its limit where the market came back
- * from beyond; between two recorded marks nothing is known.
+ * Assumes a fill at the activation if a mark is at or past it and within the limit, and at the limit if the market came
+ * back from beyond it. Nothing is known between two recorded marks.
  * @param points of its position, oldest first
  */
 export function wouldHave({ order, atMs }: WouldBeOrder, points: readonly HistoryPoint[]): WouldHave {
@@ -85,7 +85,7 @@ export interface JudgedOrder {
   readonly outcome: WouldHave;
 }
 
-/** Judges several, and reads the marks of each position once. */
+/** Judges several orders, reading the marks of each position once. */
 export async function outcomesBy(
   orders: readonly WouldBeOrder[],
   read: (subject: SubjectKey) => Promise<readonly HistoryPoint[]>,

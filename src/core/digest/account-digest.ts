@@ -22,7 +22,7 @@ import { rulesIn } from './rules-fired.ts';
 import type { Sighting } from './sighting.ts';
 import { troublesIn } from './troubles.ts';
 
-/** A record of the audit, of a decision only what it changed. */
+/** An audit record; of a decision only its transitions. */
 export interface DigestRecord {
   readonly number: number;
   readonly record: { readonly content: DigestContent };
@@ -32,18 +32,17 @@ type DigestContent =
   | Exclude<AuditContent, StoredDecision>
   | Pick<StoredDecision, 'kind' | 'atMs' | 'transitions'>;
 
-/** What is known of one account. */
 export interface DigestSources {
   readonly accountId: string;
-  /** Oldest first; those after the period are looked at for what became of its orders. */
+  /** Oldest first; includes records after the period, which show the outcome of its orders. */
   readonly records: readonly DigestRecord[];
-  /** Of the period, the nearest first. */
+  /** Sightings within the period, nearest first. */
   readonly sightings: readonly Sighting[];
-  /** As it is at the end; absent: the end is long past. */
+  /** The account at the end of the period; absent: the end is long past. */
   readonly view?: Pick<AccountView, 'sources' | 'failures' | 'rules' | 'refused'>;
-  /** The oldest record that is left is of this time, and others were pruned before it. */
+  /** Time of the oldest remaining record, if older ones were pruned. */
   readonly prunedToMs?: number;
-  /** Why some of its records could not be read; absent: all could. */
+  /** Why some records could not be read; absent: all could. */
   readonly unreadable?: string;
 }
 
@@ -96,7 +95,7 @@ function pricedRecords(records: readonly DigestRecord[]) {
   return records.flatMap(({ record: { content } }) => (content.kind === 'action' ? [{ content }] : []));
 }
 
-/** Subjects by the market or asset that they are about. */
+/** Names of subjects: their market or asset. */
 function namesOf({ sightings, records }: DigestSources): ReadonlyMap<SubjectKey, string> {
   const names = new Map<SubjectKey, string>();
   for (const { record } of records) {

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AnswerDigest } from './digest.ts';
 
-/** What became of the questions that people were asked, by rule and end. */
+/** Outcomes of the questions to people, by rule and outcome. */
 export function answersIn(events: readonly AuditEvent[]): readonly AnswerDigest[] {
   const settled = events.filter(({ kind }) => kind === 'approvalSettled');
   const groups = Map.groupBy(settled, ({ ruleId, reason }) => JSON.stringify([ruleId ?? '', reason]));

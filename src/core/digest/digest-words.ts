@@ -20,17 +20,16 @@ import { compareRules } from './rules-fired.ts';
 import { compareSightings, type Sighting } from './sighting.ts';
 import { compareTroubles } from './troubles.ts';
 
-/** A digest as people read it. */
 export interface DigestText {
-  /** All of it in one sentence. */
+  /** Summary in one sentence. */
   readonly headline: string;
   readonly lines: readonly string[];
 }
 
 export interface DigestForm {
-  /** Of all lines together, ends included; what does not fit is counted. */
+  /** For all lines together, line ends included; omitted items are counted. */
   readonly maxChars: number;
-  /** Unix milliseconds as people read them, to the minute, in UTC. */
+  /** Formats Unix milliseconds to the minute, in UTC. */
   readonly timeOf: TimeWords;
 }
 
@@ -50,8 +49,8 @@ export function digestWords(digest: Digest, { maxChars, timeOf }: DigestForm): D
 }
 
 /**
- * As `audit verify --head` takes them. Where not all fit what is left of a message, each day begins with another chain, so
- * that every one has its turn.
+ * Chain heads in the form that `audit verify --head` takes. If a message has no room for all, each day starts with
+ * another chain, so that each gets its turn.
  */
 function headsOf({ heads, toMs }: Digest): readonly ListedSection[] {
   if (heads.length === 0) return [];
@@ -105,7 +104,7 @@ function sectionsOf({ accounts, costs, toMs }: Digest, timeOf: TimeWords): reado
   ];
 }
 
-/** What all accounts have of it, in this order; with the account. */
+/** The items of all accounts in the order of `compare`, each with its account. */
 function ranked<T>(
   accounts: readonly AccountDigest[],
   of: (account: AccountDigest) => readonly T[],
@@ -141,7 +140,7 @@ function sightingWords({ of, name, distance, called, atMs }: Sighting, timeOf: T
   return `${name} ${call}${distanceWords} ${at}`;
 }
 
-/** `near-liquidation (critical) 3 times, BTC_PERP; fires still`. */
+/** `near-liquidation (critical) 3 times, fires still: BTC_PERP`. */
 function ruleWords({ ruleId, severity, mode, fired, escalated, subjects, isFiring }: RuleDigest): string {
   const observe = mode === 'observe' ? ', observed only' : '';
   const how = [
@@ -233,14 +232,14 @@ const TROUBLES: Readonly<Record<TroubleKind, string>> = {
   alarm: 'alarm',
 };
 
-/** `near-liquidation in BTC_PERP held back 2 times: actions are paused`. */
+/** `near-liquidation in BTC_PERP, held back (3 times): actions are paused`. */
 function troubleWords({ kind, ruleId, market, times, words }: TroubleDigest): string {
   const who = [...(ruleId === null ? [] : [ruleId]), ...(market === null ? [] : [`in ${market}`])].join(' ');
   const often = times === 1 ? '' : ` (${timesWords(times)})`;
   return `${who === '' ? '' : `${who}, `}${TROUBLES[kind]}${often}: ${words}`;
 }
 
-/** The exchange switches off keys that nobody has used for 14 days; a person then has a week left. */
+/** The exchange disables keys that were idle for 14 days; this warns a week before. */
 const IDLE_SOON_MS = 7 * MS_PER_DAY;
 
 function unreadItems({ unread }: AccountDigest, nowMs: number, timeOf: TimeWords): readonly string[] {

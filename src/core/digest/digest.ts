@@ -4,87 +4,87 @@ import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
 import type { Sighting } from './sighting.ts';
 
-/** From the first moment to before the last, Unix milliseconds. */
+/** From `fromMs` up to, but not including, `toMs`, Unix milliseconds. */
 export interface Period {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** What happened to all accounts within a time, from audit, history and views. Plain JSON, without secrets. */
+/** Summary of all accounts over a period, from audit, history and views. Plain JSON, without secrets. */
 export interface Digest extends Period {
   readonly versions: { readonly breakwater: string; readonly node: string };
-  /** What has to be known beforehand, whole sentences. */
+  /** Notes to read first, whole sentences. */
   readonly notes: readonly string[];
   /** In the order of the config. */
   readonly accounts: readonly AccountDigest[];
   /** All orders that closed something, by money currency. */
   readonly costs: readonly CostTotal[];
-  /** Where the audit chains ended when it was made, for `audit verify --head`; those without a record are left out. */
+  /** Heads of the audit chains when the digest was made, for `audit verify --head`; empty chains are omitted. */
   readonly heads: readonly DigestHead[];
 }
 
 export interface DigestHead {
-  /** The account whose chain it is, or `OPERATOR_CHAIN`. */
+  /** Account id, or `OPERATOR_CHAIN`. */
   readonly chain: string;
   readonly head: ChainHead;
 }
 
 export interface AccountDigest {
   readonly accountId: string;
-  /** The nearest that anything of it was to harm; null: nothing is known. */
+  /** The nearest call of the account; null: nothing is known. */
   readonly nearest: Sighting | null;
-  /** Nearer than `NEAR`, or called. */
+  /** Nearer than `NEAR`, or a call was made. */
   readonly cameNear: boolean;
   readonly rules: readonly RuleDigest[];
   readonly gone: readonly GoneDigest[];
   readonly answers: readonly AnswerDigest[];
   readonly requests: RequestCounts;
-  /** What was closed and what that cost, by rule and market. */
+  /** Costs of what was closed, by rule and market. */
   readonly costs: readonly CostRow[];
   readonly observed: readonly ObservedDigest[];
   readonly troubles: readonly TroubleDigest[];
-  /** The source that has not been read for longest, of those that rules may not use any more; null: all are read. */
+  /** Among the sources too old for rules, the one not read for the longest time; null: all are read. */
   readonly unread: UnreadDigest | null;
-  /** Records before this are pruned, so that the time from the beginning to here is not known; null: none is missing. */
+  /** Records before this were pruned, so the start of the period is not covered; null: none is missing. */
   readonly recordsFromMs: number | null;
-  /** Why what is stored could not be read; null: it could. */
+  /** Why the stored data could not be read; null: it could. */
   readonly unreadable: string | null;
 }
 
-/** A rule that fired, or fires. */
+/** A rule that fired or is firing. */
 export interface RuleDigest {
   readonly ruleId: string;
   readonly severity: Severity;
   readonly mode: Mode;
-  /** How often it began to fire; 0: it only fired on. */
+  /** How often it started to fire; 0: it was firing already. */
   readonly fired: number;
-  /** How often an escalation stage began. */
+  /** How often an escalation stage started. */
   readonly escalated: number;
-  /** Markets and credit lines, in words. */
+  /** Names of markets and credit lines. */
   readonly subjects: readonly string[];
-  /** At the end. */
+  /** At the end of the period. */
   readonly isFiring: boolean;
 }
 
-/** A position or credit line that was not listed any more while rules fired for it. */
+/** A position or credit line that left the list while rules fired for it. */
 export interface GoneDigest {
-  /** Its market or asset, in words. */
+  /** Name of its market or asset. */
   readonly name: string;
   readonly ruleIds: readonly string[];
   readonly atMs: number;
 }
 
-/** What became of questions to people. */
+/** Outcome of questions to people. */
 export interface AnswerDigest {
   readonly ruleId: string;
-  /** Why they did not wait any longer: `approved`, `vetoed`, `deadline` and others. */
+  /** Why the questions stopped waiting: `approved`, `vetoed`, `deadline` and others. */
   readonly end: string;
   readonly times: number;
-  /** Of the last time. */
+  /** Words of the last one. */
   readonly words: string;
 }
 
-/** Requests that were begun, by what became of them. */
+/** Requests that were started, by outcome. */
 export interface RequestCounts {
   readonly orders: OutcomeCounts;
   readonly cancels: OutcomeCounts;
@@ -93,11 +93,11 @@ export interface RequestCounts {
 export interface OutcomeCounts {
   readonly accepted: number;
   readonly rejected: number;
-  /** No answer came, or none yet. */
+  /** No answer came, or not yet. */
   readonly unknown: number;
 }
 
-/** What enforce mode would have sent where a rule only observed. */
+/** Orders and cancels that enforce mode would have sent for a rule that only observes. */
 export interface ObservedDigest {
   readonly ruleId: string;
   readonly market: string | null;
@@ -107,7 +107,7 @@ export interface ObservedDigest {
   readonly largest: ReduceOnlyStopRequest | null;
 }
 
-/** `heldBack`: by Breakwater itself. `alarm`: anything else that a person had to see. */
+/** `heldBack`: by Breakwater itself. `alarm`: anything else that a person should see. */
 export type TroubleKind = 'heldBack' | 'orderRefused' | 'cancelRefused' | 'blocked' | 'failed' | 'alarm';
 
 export interface TroubleDigest {
@@ -116,7 +116,7 @@ export interface TroubleDigest {
   readonly ruleId: string | null;
   readonly market: string | null;
   readonly times: number;
-  /** Of the last time. */
+  /** Words of the last one. */
   readonly words: string;
   readonly lastMs: number;
   readonly alarm: boolean;
@@ -124,16 +124,15 @@ export interface TroubleDigest {
 
 export interface UnreadDigest {
   readonly source: string;
-  /** Of the last good read; null: there was none. */
+  /** Time of the last good read; null: there was none. */
   readonly sinceMs: number | null;
-  /** Why the newest read failed; null: not known. */
+  /** Why the newest read failed; null: unknown. */
   readonly why: string | null;
 }
 
-/** An account came near a call when something of it was nearer than this, a fraction. */
+/** An account counts as near when its nearest distance is below this fraction. */
 export const NEAR = 0.1;
 
-/** Pure: what all accounts together come to. */
 export function digestOf(
   accounts: readonly AccountDigest[],
   { fromMs, toMs }: Period,

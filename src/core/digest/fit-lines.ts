@@ -1,17 +1,17 @@
-/** What a digest lists under one title, the most important first. */
+/** Items of a digest under one title, most important first. */
 export interface ListedSection {
   readonly title: string;
   readonly items: readonly string[];
 }
 
-/** A line of a list is never longer. */
+/** Longest line of a list. */
 const LONGEST_ITEM = 220;
-/** For `- and 12345 more` and the end of its line. */
+/** Room for `- and 12345 more` and its line end. */
 const REST = 20;
 
 /**
- * The sections as lines of at most `maxChars` altogether, ends of lines included. Each in turn gets one more item until
- * none fits; what is left out is counted. Titles and counts are always there.
+ * Lines of all sections, at most `maxChars` in total, line ends included. The sections take turns adding an item until
+ * none fits; omitted items are counted. Titles and counts are always included.
  */
 export function fitLines(sections: readonly ListedSection[], maxChars: number): readonly string[] {
   const shown = sections.map(({ title, items }) => ({
@@ -36,7 +36,7 @@ export function fitLines(sections: readonly ListedSection[], maxChars: number): 
   );
 }
 
-/** What the titles and first items of sections need. */
+/** Room that the titles and first items need. */
 export function leastOf(sections: readonly ListedSection[]): number {
   return sections.reduce(
     (sum, { title, items: [first = ''] }) => sum + title.length + 1 + REST + itemLine(first).length + 1,

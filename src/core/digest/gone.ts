@@ -3,7 +3,7 @@ import type { SubjectKey } from '../rules/subject.ts';
 import type { GoneDigest } from './digest.ts';
 import { subjectWords } from './rules-fired.ts';
 
-/** Positions and credit lines that were not listed any more while a rule fired for them, oldest first. */
+/** Positions and credit lines that left the list while a rule fired for them, oldest first. */
 export function goneIn(
   transitions: readonly Transition[],
   names: ReadonlyMap<SubjectKey, string>,

@@ -3,9 +3,9 @@ import type { ReduceOnlyStopRequest } from '../ports/exchange.ts';
 import { toDecimal } from '../quantities/decimal.ts';
 import type { ObservedDigest } from './digest.ts';
 
-/** What would have been sent, by rule and market; each order once, as the audit has it. */
+/** Orders and cancels that would have been sent, by rule and market. The audit has each order once. */
 export function observedIn(events: readonly AuditEvent[]): readonly ObservedDigest[] {
-  // What people are asked about is sent, or vetoed.
+  // Questions to people are excluded: their orders are sent or vetoed.
   const seen = events.filter(
     ({ kind, reason }) => (kind === 'wouldPlace' || kind === 'wouldCancel') && reason !== 'awaitingApproval',
   );

@@ -5,11 +5,11 @@ import type { RuleLine } from '../view/account-view.ts';
 import type { RuleDigest } from './digest.ts';
 
 interface RulesScene {
-  /** Of the period, oldest first. */
+  /** Transitions within the period, oldest first. */
   readonly transitions: readonly Transition[];
-  /** As the rules stand at the end; absent: as their last changes left them. */
+  /** The rules at the end of the period; absent: the last transitions count. */
   readonly lines: readonly RuleLine[] | undefined;
-  /** Subjects by the market that they are about. */
+  /** Names of subjects: their markets. */
   readonly names: ReadonlyMap<SubjectKey, string>;
   /** End of the period. */
   readonly toMs: number;
@@ -17,7 +17,7 @@ interface RulesScene {
 
 type Counting = { -readonly [K in keyof RuleDigest]: RuleDigest[K] };
 
-/** Rules that fired or fire, the most severe first. */
+/** Rules that fired or are firing, most severe first. */
 export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readonly RuleDigest[] {
   const found = new Map<string, Counting>();
   const last = new Map<string, Transition>();
@@ -39,7 +39,7 @@ export function rulesIn({ transitions, lines, names, toMs }: RulesScene): readon
     .toSorted(compareRules);
 }
 
-/** Negative: the first is to be told first. */
+/** Negative if `a` comes first. */
 export function compareRules(a: RuleDigest, b: RuleDigest): number {
   const byName = Number(a.ruleId > b.ruleId) - Number(a.ruleId < b.ruleId);
   return RANKS[a.severity] - RANKS[b.severity] || b.fired - a.fired || byName;
@@ -69,7 +69,7 @@ function addTo(rule: Counting, subject: string): void {
   if (!rule.subjects.includes(subject)) rule.subjects = [...rule.subjects, subject].toSorted();
 }
 
-/** `BTC_PERP`, `credit line in BTC`, `the account`; what nothing names is called by its key. */
+/** `BTC_PERP`, `credit line in BTC`, `the account`; a subject without a name is called by its key. */
 export function subjectWords(subject: SubjectKey, names: ReadonlyMap<SubjectKey, string>): string {
   if (subject === 'account') return 'the account';
   const [, asset] = /^creditLine:(.*)@\d+$/.exec(subject) ?? [];

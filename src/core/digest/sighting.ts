@@ -12,22 +12,22 @@ import { positionKey, unseenPositions } from '../rules/subjects.ts';
 export interface Sighting {
   readonly subject: SubjectKey;
   readonly of: 'market' | 'allMarkets' | 'creditLine';
-  /** The market, or the asset of the credit line; empty for all markets together. */
+  /** The market, or the asset of the credit line; empty for `allMarkets`. */
   readonly name: string;
   /** Unix milliseconds. */
   readonly atMs: number;
-  /** How far the price may move, or the collateral fall, a fraction; null: not known. */
+  /** How far the price may move, or the collateral fall, a fraction; null: unknown. */
   readonly distance: number | null;
-  /** What the exchange had called by then; null: nothing. */
+  /** The exchange's call at that time; null: none. */
   readonly called: 'marginCall' | 'liquidation' | null;
 }
 
-/** The account as a whole, in the history: how far all markets may move together. */
+/** Subject of the account as a whole in the history: how far all markets may move together. */
 export const ALL_MARKETS: SubjectKey = 'account';
 
 const CREDIT_LINE = /^creditLine:(.*)@\d+$/;
 
-/** What one stored moment of the history shows; a margin call is only known of credit lines there. */
+/** Sightings of one stored moment; the history shows margin calls of credit lines only. */
 export function sightingsInHistory({ atMs, samples }: HistoryMoment): readonly Sighting[] {
   return samples.flatMap((sample) => sightingOf(sample, atMs));
 }
@@ -55,7 +55,7 @@ function creditLineSighting(subject: SubjectKey, name: string, atMs: number, dis
   return { subject, of: 'creditLine', name, atMs, distance, called: distance <= 0 ? 'marginCall' : null };
 }
 
-/** What a decision was made with. */
+/** Sightings in the inputs of a decision. */
 export function sightingsInDecision(
   { snapshot, state }: Pick<DecisionInputs, 'snapshot' | 'state'>,
   settings: AccountSettings,
@@ -92,7 +92,7 @@ export function sightingsInDecision(
 
 const CALLS = { liquidation: 0, marginCall: 1 } as const;
 
-/** Negative: the first is nearer to harm. What was called comes first, what is not known last. */
+/** Negative if `a` is nearer to harm. Calls come first, unknown distances last. */
 export function compareSightings(a: Sighting, b: Sighting): number {
   const call = ({ called }: Sighting): number => (called === null ? 2 : CALLS[called]);
   const distance = (one: Sighting): number => one.distance ?? Number.POSITIVE_INFINITY;
@@ -100,7 +100,7 @@ export function compareSightings(a: Sighting, b: Sighting): number {
   return call(a) - call(b) || (near === far ? a.atMs - b.atMs : near < far ? -1 : 1);
 }
 
-/** The nearest of each subject, so that a day of samples need not be kept. */
+/** Keeps only the nearest sighting of each subject, instead of all samples of a day. */
 export class NearestSightings {
   readonly #bySubject = new Map<SubjectKey, Sighting>();
 
@@ -111,7 +111,7 @@ export class NearestSightings {
     }
   }
 
-  /** The nearest first. */
+  /** Nearest first. */
   get all(): readonly Sighting[] {
     return [...this.#bySubject.values()].toSorted(compareSightings);
   }

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../audit/audit-event.ts';
 import type { TroubleDigest, TroubleKind } from './digest.ts';
 
-/** What was refused, failed, or had to reach a person, by what it was and why; what is graver first. */
+/** Refusals, failures and alarms, grouped by kind and reason, gravest first. */
 export function troublesIn(events: readonly AuditEvent[]): readonly TroubleDigest[] {
   const found = events.flatMap((event) => {
     const kind = troubleOf(event);
@@ -21,7 +21,7 @@ export function troublesIn(events: readonly AuditEvent[]): readonly TroubleDiges
     .toSorted(compareTroubles);
 }
 
-/** Negative: the first is to be told first. */
+/** Negative if `a` comes first. */
 export function compareTroubles(a: TroubleDigest, b: TroubleDigest): number {
   return Number(b.alarm) - Number(a.alarm) || b.times - a.times || a.lastMs - b.lastMs;
 }
@@ -33,12 +33,12 @@ const KINDS: Partial<Readonly<Record<AuditEvent['kind'], TroubleKind>>> = {
   cancelRejected: 'cancelRefused',
 };
 
-/** What only observe mode held back is told as what it would have done. */
+/** Events of observe mode are excluded: the digest reports them as what would have been done. */
 function troubleOf({ kind, reason, alarm }: AuditEvent): TroubleKind | undefined {
   if (reason === 'observeMode' || reason.endsWith(':observeMode')) return undefined;
-  // That people were asked, or said no, is as it should be.
+  // Asking people, or being vetoed, is no trouble.
   if (reason === 'awaitingApproval' || reason.endsWith('vetoed')) return undefined;
-  // The answer to the question whether an order of ours stands.
+  // A duplicate id is the expected answer when the lane checks whether its order stands.
   if (kind === 'rejected' && reason === 'duplicateId' && !alarm) return undefined;
   const known = KINDS[kind];
   if (known !== undefined) return known;

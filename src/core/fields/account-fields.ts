@@ -10,7 +10,7 @@ const MONEY = [
 
 const ASSET_AND_WINDOW = [assetParameter('ticker to sum'), WINDOW_PARAMETER] as const;
 
-/** What a rule on the account can ask for. Nothing is ever summed across currencies. */
+/** Fields of rules on the account. Nothing is ever summed across currencies. */
 export const ACCOUNT_FIELDS = [
   {
     ...seconds,

@@ -2,7 +2,7 @@ import { type FieldSpec, HORIZON_PARAMETER, rowsOf } from './field-spec.ts';
 
 const { assetAmount, minutes, ratio, ratioPerHour, seconds, text } = rowsOf('creditLine', 'creditLine');
 
-/** What a rule on a credit line can ask for; LTVs are fractions whatever unit the exchange uses. */
+/** Fields of rules on a credit line. LTVs are fractions, whichever unit the exchange uses. */
 export const CREDIT_LINE_FIELDS = [
   {
     ...ratio,

@@ -28,7 +28,7 @@ export interface FieldSlot {
   readonly parameter: FieldParameter;
 }
 
-/** What a condition needs of fieldCache: slots when it is compiled, values when it is judged. */
+/** What a condition needs of the field cache: slots at compile time, values at evaluation. */
 export interface FieldReader {
   readonly slots: readonly FieldSlot[];
   slot(field: string, parameter?: FieldParameter): number;
@@ -37,7 +37,7 @@ export interface FieldReader {
 
 const NO_PARAMETER: FieldParameter = {};
 
-/** The fields that conditions ask for, each computed at most once per subject; one instance for all subjects. */
+/** Computes each field that conditions use at most once per subject; one instance serves all subjects of its kind. */
 export class FieldCache<K extends SubjectKind> implements FieldReader {
   readonly slots: FieldSlot[] = [];
   readonly #on: K;
@@ -50,7 +50,10 @@ export class FieldCache<K extends SubjectKind> implements FieldReader {
     this.#on = on;
   }
 
-  /** Index of the slot for a field; conditions on the same field and parameter share it. */
+  /**
+   * Returns the slot of a field; conditions on the same field and parameter share it.
+   * @throws TypeError if the field does not exist or a required parameter is missing
+   */
   slot(field: string, parameter: FieldParameter = NO_PARAMETER): number {
     const key = JSON.stringify([field, parameter.asset, parameter.source, parameter.windowMs]);
     const existing = this.#indexes.get(key);
@@ -74,7 +77,7 @@ export class FieldCache<K extends SubjectKind> implements FieldReader {
     this.#subject = subject;
   }
 
-  /** Rules live on; the subject, with all that was read of its account, need not live with them. */
+  /** Releases the subject: the rules live longer than the account data it refers to. */
   clear(): void {
     this.#subject = undefined;
     const values = this.#values;

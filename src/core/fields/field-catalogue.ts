@@ -18,7 +18,10 @@ export type {
 export { SOURCE_NAMES } from './field-spec.ts';
 export type { PositionFieldName } from './position-fields.ts';
 
-/** All that rules can ask for; JSON Schema, documents and metrics follow. Names are unique per kind of subject. */
+/**
+ * All fields that rules can use; JSON Schema, documents and metrics are derived from it. Names are unique per subject
+ * kind.
+ */
 export const FIELD_CATALOGUE: readonly FieldSpec[] = [
   ...POSITION_FIELDS,
   ...CREDIT_LINE_FIELDS,
@@ -29,12 +32,11 @@ const BY_KEY: ReadonlyMap<string, FieldSpec> = new Map(
   FIELD_CATALOGUE.map((field) => [`${field.on}.${field.name}`, field]),
 );
 
-/** The catalogue's row of that name, if subjects of that kind have one. */
 export function findField(on: SubjectKind, name: string): FieldSpec | undefined {
   return BY_KEY.get(`${on}.${name}`);
 }
 
-/** The catalogue's rows for one kind of subject, in the order of the documentation. */
+/** Fields of one subject kind, in the order of the documentation. */
 export function fieldsOf(on: SubjectKind): readonly FieldSpec[] {
   return FIELD_CATALOGUE.filter((field) => field.on === on);
 }

@@ -19,9 +19,7 @@ export type FieldUnit =
   | 'assetAmount'
   | 'count';
 
-/**
- * What `none` is to a comparison: more than any threshold, 0, or false whatever is compared. `never`: it has a value.
- */
+/** How a comparison treats `none`: as above any threshold, as 0, or as false. `never`: the field always has a value. */
 export type NoneMeaning = 'infinite' | 'zero' | 'absent' | 'never';
 
 export interface ParameterSpec {
@@ -38,16 +36,16 @@ export interface ParameterSpec {
 interface FieldBase {
   readonly name: string;
   readonly on: SubjectKind;
-  /** What people call it; absent: what its name says, as in `margin usage`. */
+  /** Name for people; absent: derived from `name`, as in `margin usage`. */
   readonly label?: string;
-  /** One sentence for people who write rules. */
+  /** One sentence for authors of rules. */
   readonly description: string;
-  /** How it is computed, from the names of the API and of this catalogue. */
+  /** How it is computed, in terms of the API and of this catalogue. */
   readonly formula: string;
-  /** The read it stems from; `state` marks what the daemon itself keeps, such as the age of its data. */
+  /** The read it comes from; `state`: kept by the daemon itself, such as the age of its data. */
   readonly source: SourceName | 'state';
   readonly none: NoneMeaning;
-  /** The side of a threshold that is dangerous; `neither` where it depends on the rule. */
+  /** The dangerous side of a threshold; `neither` where it depends on the rule. */
   readonly danger: 'below' | 'above' | 'neither';
   readonly parameters: readonly ParameterSpec[];
 }
@@ -55,7 +53,7 @@ interface FieldBase {
 export interface NumberField extends FieldBase {
   readonly type: 'number';
   readonly unit: FieldUnit;
-  /** Bounds that the value cannot leave, where there are any: a threshold outside can never fire. */
+  /** Bounds of the value, if any: a threshold outside can never fire. */
   readonly minimum?: number;
   readonly maximum?: number;
 }
@@ -67,7 +65,7 @@ export interface EnumField extends FieldBase {
 
 export interface PlainField extends FieldBase {
   readonly type: 'string' | 'boolean';
-  /** Of a boolean: what is the case when it is true, and when it is false. */
+  /** For a boolean: what is the case when it is true, and when it is false. */
   readonly cases?: { readonly whenTrue: string; readonly whenFalse: string };
 }
 
@@ -101,7 +99,7 @@ export function sourceParameter(description: string): ParameterSpec {
   return { name: 'source', required: false, description, values: SOURCE_NAMES };
 }
 
-/** What the rows of one kind of subject begin with, by unit or type. A row overrides what differs. */
+/** Common parts of the rows of one subject kind, by unit or type. A row overrides what differs. */
 export function rowsOf<K extends SubjectKind>(on: K, source: SourceName) {
   const row = { on, source, none: 'never', danger: 'neither', parameters: [] } as const;
   const number = { ...row, type: 'number' } as const;

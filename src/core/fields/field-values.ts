@@ -16,10 +16,10 @@ import { type Crossing, type Motion, medianWithin, probabilityWithin } from '../
 import type { FieldParameter, FieldValue } from '../rules/rule.ts';
 import type { AccountFieldName, CreditLineFieldName, PositionFieldName } from './field-catalogue.ts';
 
-/** Also a lower bound, for counts in incomplete lists, and an upper bound, for the least of several. */
+/** Besides exact values: lower bounds, for counts in incomplete lists, and upper bounds, for the least of several. */
 export type FieldQuantity = Quantity<FieldValue> | AtLeast | AtMost;
 
-/** What a rule judges of a position: what follows from its record, and what is known beside it. */
+/** A position as rules judge it: its record, and what else is known of it. */
 export interface PositionSubject {
   readonly position: PositionQuantities;
   readonly account: AccountQuantities;
@@ -35,7 +35,7 @@ export interface CreditLineSubject {
 
 export type Compute<S> = (subject: S, parameter: FieldParameter) => FieldQuantity;
 
-/** How each field of the catalogue is computed; complete by type. */
+/** How each field is computed; the type makes the table complete. */
 export const POSITION_VALUES: Readonly<Record<PositionFieldName, Compute<PositionSubject>>> = {
   liquidationDistance: ({ position }) => position.liquidationDistance,
   liquidationState: ({ position }) => position.liquidationState,
@@ -149,7 +149,7 @@ export const ACCOUNT_VALUES: Readonly<Record<AccountFieldName, Compute<AccountQu
     }),
 };
 
-/** What the last seconds alone do not tell. */
+/** Motion of the last seconds alone is too short for these fields. */
 function overTheHour(motion: Quantity<Motion>, of: (motion: Motion) => number): Quantity<number> {
   if (motion.kind !== 'value') return motion;
   return motion.value.reachMs === undefined ? known(of(motion.value)) : unknown('tooFewSamples');

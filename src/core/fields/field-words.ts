@@ -6,7 +6,7 @@ import type { FieldQuantity } from './field-values.ts';
 
 const SIGNIFICANT_DIGITS = 4;
 
-/** A number of a unit for people: `4.1 %`, `35 s`, `120 min`; others as they are. */
+/** A number with its unit: `4.1 %`, `35 s`, `120 min`; other units are not written. */
 export function figure(value: number, unit: FieldUnit | undefined): string {
   if (unit === 'ratio') return `${digits(value * 100)} %`;
   if (unit === 'ratioPerHour') return `${digits(value * 100)} % per hour`;
@@ -37,7 +37,7 @@ function windowWords(ms: number): string {
   return ms % MS_PER_MINUTE === 0 ? `${ms / MS_PER_MINUTE} min` : `${ms / 1_000} s`;
 }
 
-/** What the catalogue or the exchange wrote in one, taken apart; names in capitals stay as they are. */
+/** Splits camel case and underscores; names in capitals stay unchanged. */
 function plainWords(name: string): string {
   const apart = name.replaceAll('_', ' ');
   return /[a-z]/.test(apart) ? apart.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`) : apart;
@@ -48,13 +48,13 @@ export function valueWords(value: FieldValue, spec: FieldSpec): string {
   return spec.type === 'enum' ? plainWords(String(value)) : String(value);
 }
 
-/** The case that a field of yes or no states; undefined for any other field. */
+/** Words for the value of a boolean field; undefined for other fields. */
 export function caseWords(spec: FieldSpec, value: FieldValue): string | undefined {
   if (spec.type !== 'boolean') return undefined;
   return value === true ? spec.cases?.whenTrue : spec.cases?.whenFalse;
 }
 
-/** Whether a field says what may come, from how prices have moved. */
+/** True for fields that estimate the future from past price motion. */
 export function isForecast({ name }: FieldSpec): boolean {
   return name.endsWith('Probability') || name.startsWith('minutesTo');
 }

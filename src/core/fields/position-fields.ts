@@ -5,7 +5,7 @@ const { baseAmount, choice, minutes, money, price, ratio, seconds, text, yesNo }
   'positions',
 );
 
-/** What a rule on a position can ask for; names and meanings as in specification 2.4 where it has them. */
+/** Fields of rules on a position; names and meanings follow specification 2.4 where it has them. */
 export const POSITION_FIELDS = [
   {
     ...ratio,

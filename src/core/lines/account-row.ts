@@ -2,32 +2,32 @@ import type { AccountView, Figure, WorthLine } from '../view/account-view.ts';
 import { rankOf } from '../view/state-line.ts';
 
 /**
- * One account in one line of a list of all: what it takes to sort, group and find it, and to see whether it needs a
- * person. Figures are rounded, so that a row changes when somebody would see it.
+ * One account as a row in the list of all: enough to sort, group and find it, and to see whether it needs a person.
+ * Figures are rounded, so that a row changes only when the change is visible.
  */
 export interface AccountRow extends Pick<AccountView, 'accountId' | 'state' | 'labels' | 'mode' | 'worst'> {
   /** How far prices may move before the first liquidation or margin call, a fraction. */
   readonly nearest: Figure;
   readonly atRisk: readonly WorthLine[];
-  /** Markets of positions and assets of credit lines, each once, in order. */
+  /** Distinct markets of positions and assets of credit lines, sorted. */
   readonly holds: readonly string[];
-  /** Ids of the rules that fire, each once. */
+  /** Distinct ids of the firing rules, sorted. */
   readonly firing: readonly string[];
   readonly doing: Doing;
   readonly silences: number;
-  /** Sorts accounts: smaller matters more to a person. */
+  /** Sort key: smaller is more urgent. */
   readonly rank: number;
 }
 
-/** What is being done, as numbers. */
+/** Current work, as counts. */
 export interface Doing {
-  /** Reductions that are not over. */
+  /** Reductions in progress. */
   readonly reductions: number;
-  /** Orders of reductions at the exchange, or on their way. */
+  /** Orders of reductions, at the exchange or being sent. */
   readonly orders: number;
   /** Standing stops. */
   readonly stops: number;
-  /** Orders by hand that have not begun. */
+  /** Operator orders that have not started. */
   readonly byHand: number;
 }
 

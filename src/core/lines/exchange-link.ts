@@ -1,9 +1,9 @@
 import type { AccountView } from '../view/account-view.ts';
 import { causeWords, type StateCause } from '../view/state-line.ts';
 
-/** Whether the exchange answers, as the newest polls of all accounts found. */
+/** Whether the exchange answers, according to the newest polls of all accounts. */
 export interface ExchangeLink {
-  /** null: not known. */
+  /** null: unknown. */
   readonly ok: boolean | null;
   readonly words: string;
 }

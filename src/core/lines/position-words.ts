@@ -18,7 +18,7 @@ export function positionWords(position: PositionLine, view: Pick<AccountView, 's
   return `${market}: ${parts.join(', ')}`;
 }
 
-/** What one position alone does not show; undefined where there are not several. */
+/** The joint distance of all markets; undefined for fewer than two positions. */
 export function jointWords({
   positions,
   jointDistance,

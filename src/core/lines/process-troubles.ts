@@ -1,4 +1,4 @@
-/** What of a process does not work, in the words of page and command line. By reason; one without words names itself. */
+/** Words for the reasons why a process is degraded, for page and command line. */
 const DEGRADED_WORDS: Readonly<Record<string, string>> = {
   redis: 'Redis is lost, this process goes on alone',
   exchange_store: 'nonces and limits are kept by this process alone',
@@ -10,7 +10,6 @@ const DEGRADED_WORDS: Readonly<Record<string, string>> = {
   mirror: 'what it knows cannot be kept on disk (redis.mirror)',
 };
 
-/** What a process says of itself. */
 export interface ProcessHealth {
   readonly degraded: readonly string[];
   readonly health: {
@@ -22,12 +21,12 @@ export function degradedWords(reason: string): string {
   return DEGRADED_WORDS[reason] ?? `degraded: ${reason}`;
 }
 
-/** What does not work; that an account has not been judged yet is said of the account. */
+/** Troubles of the process. Accounts not judged yet are reported with the account. */
 export function processTroubles({ degraded, health }: ProcessHealth): readonly string[] {
   const redis = health.checks.flatMap(({ name, ok, why }) =>
     name === 'redis' && !ok ? (why ?? 'Redis does not answer') : [],
   );
-  // The check knows more: whether it acts.
+  // The health check says more, for example whether the process still acts.
   const others = degraded.filter((reason) => reason !== 'redis' || redis.length === 0);
   return [...redis, ...others.map(degradedWords)];
 }

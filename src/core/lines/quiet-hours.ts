@@ -1,16 +1,15 @@
-/** What quiet hours do now. */
 export interface QuietHoursLine {
-  /** When they end, Unix milliseconds; null: they are over, and what they held back is being told. */
+  /** When they end, Unix milliseconds; null: they are over, and the held notices are being delivered. */
   readonly untilMs: number | null;
-  /** Notices that wait, each once; null: not known, as Redis does not answer. */
+  /** Distinct notices held back; null: unknown, because Redis does not answer. */
   readonly held: number | null;
-  /** The same in one sentence, everywhere. */
+  /** The same in one sentence. */
   readonly words: string;
 }
 
 type Known = Pick<QuietHoursLine, 'untilMs' | 'held'>;
 
-/** null: they are not on, and nothing waits. `timeOf`: a moment in words. */
+/** Returns null if quiet hours are off and no notice waits. `timeOf` formats a moment. */
 export function quietHoursLine(known: Known, timeOf: (unixMs: number) => string): QuietHoursLine | null {
   const { untilMs, held } = known;
   if (untilMs === null && (held ?? 0) === 0) return null;

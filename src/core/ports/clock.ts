@@ -1,4 +1,4 @@
-/** Time as an argument: what a part may know of it and how it waits. */
+/** Time as an argument: how code reads the time and waits. */
 export interface Clock {
   /** Wall clock, Unix time in milliseconds; may step in either direction. */
   nowMs(): number;
@@ -8,11 +8,11 @@ export interface Clock {
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Calls back later. For what nearly always is called off. */
+/** One-shot timers, optimised for calls that are usually cancelled. */
 export interface Timers {
-  /** Calls back once after a time; returns how to call it off. */
+  /** Calls back once after a delay; returns a function that cancels it. */
   after(delayMs: number, call: () => void): () => void;
-  /** Calls back once everything else that has arrived by now was handled; returns how to call it off. */
+  /** Calls back once everything that has arrived by now was handled; returns a function that cancels it. */
   afterTurn(call: () => void): () => void;
 }
 

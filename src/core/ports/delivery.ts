@@ -1,31 +1,31 @@
 import type { Notice } from './notifier.ts';
 
-/** What becomes of a notice on each channel, remembered so that it is delivered once, by any process, in order. */
+/** A notice on its way to the channels. Deliveries are recorded so that any process delivers it once and in order. */
 
 export type Message = Omit<Notice, 'kind'> & {
-  /** `collected`: what quiet hours held back, in one. */
+  /** `collected`: one message for all that quiet hours held back. */
   readonly kind: Notice['kind'] | 'test' | 'collected';
 };
 
-/** Why a channel did not take a message. Closed list, also a metric label. */
+/** Why a channel did not accept a message. Closed list, also a metric label. */
 export const DELIVERY_FAILURES = [
   'timeout',
   'connectFailed',
   'connectionLost',
-  /** 5xx and other replies that may pass. */
+  /** 5xx and other replies that may be temporary. */
   'unavailable',
   'rateLimited',
-  /** Key, token or signature refused. */
+  /** Key, token or signature rejected. */
   'unauthorized',
-  /** The chat, channel or address does not exist (any more). */
+  /** The chat, channel or address does not exist, or no longer. */
   'notFound',
-  /** The receiver does not take this message. */
+  /** The receiver does not accept this message. */
   'rejected',
-  /** A reply that is not as documented. */
+  /** Undocumented reply. */
   'badReply',
-  /** Its turn did not come within the bound. */
+  /** Waited too long for its turn. */
   'backlog',
-  /** No such channel in the config (any more). */
+  /** The config has no such channel, or no longer. */
   'noSuchChannel',
 ] as const;
 
@@ -40,14 +40,14 @@ export type Delivery =
     }
   /** Delivered before; nothing was sent. */
   | { readonly kind: 'duplicate'; readonly atMs: number }
-  /** A later message of the same episode went first; nothing was sent. */
+  /** A later message of the same episode was sent first; nothing was sent. */
   | { readonly kind: 'superseded' }
-  /** Kept for the end of quiet hours; nothing was sent. */
+  /** Held back until the end of quiet hours; nothing was sent. */
   | { readonly kind: 'held' }
   | {
       readonly kind: 'failed';
       readonly reason: DeliveryFailure;
-      /** For people; names no address and no secret. */
+      /** For people; contains no address and no secret. */
       readonly words: string;
       readonly attempts: number;
       readonly durationMs: number;
@@ -56,47 +56,47 @@ export type Delivery =
 export interface ChannelReport {
   readonly channel: string;
   readonly type: string;
-  /** Channels that could not be reached, when this one was told instead of them. */
+  /** Unreachable channels that this one stands in for. */
   readonly insteadOf: readonly string[];
   readonly delivery: Delivery;
 }
 
 export interface DeliveryReport {
   readonly channels: readonly ChannelReport[];
-  /** Some channel besides the log has it. */
+  /** True if a channel other than the log accepted it. */
   readonly reached: boolean;
 }
 
 export interface Deliverer {
   /**
-   * Delivers to the message's channels (none named: all) in parallel, and to the next ones instead of those that fail.
-   * Rejects when aborted or with a lost store's error; repeating it is harmless: nothing is sent twice.
+   * Delivers in parallel to the message's channels (default: all), falling back to the next channel for each that
+   * fails. Rejects when aborted or when the store is lost. Idempotent: nothing is sent twice.
    */
   deliver(message: Message, signal?: AbortSignal): Promise<DeliveryReport>;
-  /** Tells what was held back, once quiet hours are over. Rejects as `deliver` does; repeating it is harmless, too. */
+  /** Delivers what was held back, once quiet hours are over. Rejects as `deliver` does. Idempotent. */
   releaseHeld(signal?: AbortSignal): Promise<void>;
-  /** Ends connections. Abort what is being delivered first. */
+  /** Closes connections. Abort deliveries in progress first. */
   close(): Promise<void>;
 }
 
-/** The newest notice of an episode that waits on one channel. */
+/** The newest notice of an episode, held back for one channel. */
 export interface HeldNotice {
   readonly channel: string;
   readonly notice: Notice;
-  /** How many there were of this episode. */
+  /** Number of notices of this episode. */
   readonly count: number;
-  /** Channels that could not be reached, and why: this one was to be told instead. */
+  /** Unreachable channels that this one stands in for, and why each failed. */
   readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
 }
 
-/** Keeps notices until quiet hours end. A rejection means that the store is lost. */
+/** Holds notices back until quiet hours end. A rejection means that the store is lost. */
 export interface HeldNotices {
-  /** False: it cannot be kept, and has to be told now. */
+  /** Returns false if the notice cannot be held back and must be delivered now. */
   keep(held: Omit<HeldNotice, 'count'>): Promise<boolean>;
   all(): Promise<readonly HeldNotice[]>;
-  /** How many wait; one that waits on several channels once. */
+  /** Number of held notices; one held for several channels counts once. */
   count(): Promise<number>;
-  /** They were told. A newer one that came meanwhile stays. */
+  /** Removes delivered notices; a newer one of the same episode stays. */
   drop(told: readonly HeldNotice[]): Promise<void>;
 }
 
@@ -104,11 +104,11 @@ export type Receipt =
   | {
       readonly kind: 'delivered';
       readonly atMs: number;
-      /** `Notice.atMs`: what is older than this has nothing new to say. */
+      /** `Notice.atMs`: older notices have nothing new to say. */
       readonly saidAtMs: number;
-      /** The end of the episode: after it nothing of its kind is told. */
+      /** The episode ended: no later notice of its kind is delivered. */
       readonly final: boolean;
-      /** The receiver's own name for the message, to answer to it. */
+      /** The receiver's own id of the message, for replies to it. */
       readonly reference?: string;
     }
   | {
@@ -119,35 +119,35 @@ export type Receipt =
       readonly words: string;
     };
 
-/** Of one thread, which is one episode (`Notice.key`) on one channel; by `Notice.id`. */
+/** Receipts by `Notice.id` of one thread: one episode (`Notice.key`) on one channel. */
 export type Receipts = Readonly<Record<string, Receipt>>;
 
 export type ThreadHold =
   | { readonly kind: 'held'; readonly receipts: Receipts }
-  /** Somebody else sends in this thread, at the latest until `retryInMs`. */
+  /** Another sender holds the thread, until `retryInMs` at the latest. */
   | { readonly kind: 'busy'; readonly retryInMs: number };
 
 /** A rejected promise means that the store is lost. */
 export interface ReceiptStore {
-  /** The receipts of each thread, in the order asked for; takes nothing. */
+  /** Returns the receipts of each thread, in the given order, without holding them. */
   peek(threads: readonly string[]): Promise<readonly Receipts[]>;
-  /** Whoever sends holds the thread. The same owner again prolongs its hold. */
+  /** Takes the right to send in a thread. The same owner renews its hold. */
   hold(thread: string, owner: string, leaseMs: number): Promise<ThreadHold>;
-  /** Adds receipts and ends the hold; false: the hold was lost meanwhile. The receipts are added all the same. */
+  /** Adds receipts and releases the hold. Returns false if the hold was lost; the receipts are added anyway. */
   settle(thread: string, owner: string, receipts: Receipts): Promise<boolean>;
 }
 
-/** What became of notices that somebody has to see before anything waits for an answer. */
+/** Delivery state of notices that must reach somebody before a question waits for an answer. */
 export interface NoticeDelivery {
-  /** In the order asked for. `failed`: no channel took it. A rejection means that the store is lost. */
+  /** In the given order. `failed`: no channel accepted it. A rejection means that the store is lost. */
   stateOf(
     notices: readonly Pick<Notice, 'id' | 'key'>[],
   ): Promise<readonly ('delivered' | 'failed' | 'pending')[]>;
 }
 
-/** Told about every channel of every message when it is settled. What it throws is ignored. */
+/** Notified of every settled channel of every message. Its exceptions are ignored. */
 export interface DeliveryObserver {
   onDelivery?(message: Message, report: ChannelReport): void;
-  /** An attempt failed and is repeated. */
+  /** An attempt failed and will be repeated. */
   onRetry?(message: Message, channel: string, reason: DeliveryFailure, inMs: number): void;
 }

@@ -1,11 +1,11 @@
 import type { DecimalString } from '../quantities/decimal.ts';
 
 /**
- * Validated records, and outcomes instead of exceptions; plain JSON, to be stored, replayed and audited. Names and
- * units of fields are the API's (specification section 2); times are Unix seconds.
+ * Validated records, and outcomes instead of exceptions; plain JSON, so that they can be stored, replayed and audited.
+ * Field names and units are the API's (specification section 2); times are Unix seconds.
  */
 
-/** A value of an open enumeration: one of the documented ones, or kept verbatim and marked. */
+/** A value of an open enumeration: documented, or kept verbatim and marked as unknown. */
 export type Enumerated<T extends string | number> =
   | { readonly known: true; readonly value: T }
   | { readonly known: false; readonly raw: string | number };
@@ -14,11 +14,11 @@ export type OrderSide = 'buy' | 'sell';
 export type PositionSide = 'LONG' | 'SHORT' | 'BOTH';
 export type LiquidationState = 'margin_call' | 'liquidation';
 export type OrderType = 'spot' | 'margin' | 'futures';
-/** Both spellings of the exchange, `CANCELED` and `CANCELLED`, are read as `CANCELLED`. */
+/** The exchange spells it `CANCELED` or `CANCELLED`; both are read as `CANCELLED`. */
 export type OrderStatus = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
 export type TransferMethod = 'deposit' | 'withdrawal';
 
-/** A position as the exchange sent it (specification 2.4). Optional fields are ones the exchange left out: unknown, never zero. */
+/** A position as the exchange sent it (specification 2.4). Absent optional fields were not sent: unknown, not zero. */
 export interface PositionRecord {
   readonly positionId: string;
   readonly market: string;
@@ -27,7 +27,7 @@ export interface PositionRecord {
   /** Signed as received: negative for a short in one-way mode on exchanges that sign it. */
   readonly amount: DecimalString;
   readonly basePrice?: DecimalString;
-  /** `null`: the exchange says that there is none. Absent: it said nothing. */
+  /** `null`: the exchange says there is none. Absent: not sent. */
   readonly liquidationPrice?: DecimalString | null;
   readonly liquidationState?: Enumerated<LiquidationState> | null;
   readonly pnl?: DecimalString;
@@ -37,10 +37,10 @@ export interface PositionRecord {
   readonly funding?: DecimalString;
   readonly unrealizedFunding?: DecimalString;
   readonly unrealizedPnl?: DecimalString;
-  /** `null`: none attached. Absent: the exchange said nothing. */
+  /** `null`: none attached. Absent: not sent. */
   readonly tpsl?: PositionTpsl | null;
   readonly positionSide?: Enumerated<PositionSide>;
-  /** It has no `positionSide`, and its market may have another position. Absent: no. */
+  /** It has no `positionSide`, and its market may have another position. Absent: false. */
   readonly sideDoubtful?: true;
 }
 
@@ -63,10 +63,10 @@ export interface CreditLineRecord {
   readonly createdAt: number;
 }
 
-/** Specification 2.6: available balance per asset; an asset that is absent has zero. */
+/** Specification 2.6: available balance per asset; an absent asset has zero. */
 export type MainBalance = Readonly<Record<string, DecimalString>>;
 
-/** Specification 2.3. Personal: address, memo, description, ids of the chain; see `knownTransfers`. */
+/** Specification 2.3. Contains personal data: address, memo, description, chain ids; see `knownTransfers`. */
 export interface TransferRecord {
   readonly transactionId?: string;
   readonly uniqueId: string | null;
@@ -76,7 +76,7 @@ export interface TransferRecord {
   readonly method: Enumerated<TransferMethod>;
   readonly amount: DecimalString;
   readonly fee?: DecimalString;
-  /** The exchange's code, as received; names live in one table of the client. */
+  /** The exchange's code as received; one table of the client has the names. */
   readonly status: number;
   readonly network: string | null;
   readonly address?: string;
@@ -117,45 +117,45 @@ export interface SpotOrderRecord {
   readonly stp?: string;
   readonly rpi?: boolean;
   readonly reduceOnly?: boolean;
-  /** The live service's own, of stops and of orders of a position: trigger, when it was reached, and side. */
+  /** Sent by the live service only, for stops and orders of a position: trigger, time of activation, and side. */
   readonly activationPrice?: DecimalString;
   readonly activationCondition?: string;
   readonly activated?: number;
   readonly positionSide?: Enumerated<PositionSide>;
 }
 
-/** A record of a list that failed validation: where and why, never its values. */
+/** A list record that failed validation: where and why, never its values. */
 export interface SetAsideRecord {
-  /** Place of its first fault in the reply, e.g. `[3].amount`. */
+  /** Path of its first fault in the reply, e.g. `[3].amount`. */
   readonly path: string;
   readonly expected: string;
   readonly got: string;
-  /** How many more faults it has; absent for none. */
+  /** Number of further faults; absent: none. */
   readonly furtherFaults?: number;
 }
 
-/** The valid records of a reply. `complete: false` means that an absence proves nothing. */
+/** The valid records of a reply. `complete: false`: a missing record proves nothing. */
 export interface RecordList<T> {
   readonly records: readonly T[];
-  /** One entry for each record that was set aside, up to twenty. */
+  /** One entry for each record set aside, up to twenty. */
   readonly setAside: readonly SetAsideRecord[];
-  /** How many more were set aside than `setAside` tells of; absent for none. */
+  /** Number of records set aside beyond those in `setAside`; absent: none. */
   readonly furtherSetAside?: number;
   readonly complete: boolean;
-  /** Why a history ends early: `limit`, more than was asked for; `period`, the exchange shows none older. */
+  /** Why a history ends early: `limit`: more exist than were requested; `period`: the exchange shows none older. */
   readonly cut?: 'limit' | 'period';
 }
 
-/** A position that an order is about to open: the live service lists it with nulls. */
+/** A position that an order is about to open; the live service lists it with nulls. */
 export interface OpeningPosition {
   readonly positionId: string;
   readonly market: string;
 }
 
 export interface PositionList extends RecordList<PositionRecord> {
-  /** Listed without an amount yet: no record, no fault, and no closure of a position known by this id. */
+  /** Listed without an amount yet: neither a record nor a fault, and no proof that a position of this id closed. */
   readonly notOpenYet?: readonly OpeningPosition[];
-  /** Open positions with nulls where none are documented: those fields are unknown. Up to twenty; absent for none. */
+  /** Open positions with undocumented nulls: those fields are unknown. Up to twenty; absent: none. */
   readonly nulls?: readonly SetAsideRecord[];
 }
 
@@ -163,7 +163,7 @@ export interface PositionList extends RecordList<PositionRecord> {
 export interface PlacedOrder {
   readonly orderId: string;
   readonly clientOrderId: string;
-  /** False when the reply did not repeat the client order id that was sent: contract drift. */
+  /** False if the reply did not repeat the client order id: contract drift. */
   readonly clientOrderIdEchoed: boolean;
   readonly market: string;
   readonly side: OrderSide;
@@ -171,7 +171,7 @@ export interface PlacedOrder {
   readonly type?: string;
   readonly status: Enumerated<OrderStatus>;
   readonly amount: DecimalString;
-  /** Present when the exchange accepted another amount than was asked for (specification 4.4, rule 2). */
+  /** The requested amount, if the exchange accepted another one (specification 4.4, rule 2). */
   readonly adjustedFrom?: DecimalString;
   readonly left?: DecimalString;
   readonly price?: DecimalString;
@@ -184,7 +184,7 @@ export interface PlacedOrder {
   readonly reduceOnly?: boolean;
   /** Self-trade prevention mode, as received. */
   readonly stp?: string;
-  /** Present when stopLoss or takeProfit was given. */
+  /** Present if stopLoss or takeProfit was given. */
   readonly oto?: {
     readonly otoId?: string;
     readonly stopLoss?: DecimalString;
@@ -192,10 +192,10 @@ export interface PlacedOrder {
   };
 }
 
-/** Whether the request can have changed anything at the exchange. */
+/** Whether the request may have changed anything at the exchange. */
 export type PossibleEffect = 'none' | 'possible';
 
-/** `name` is a stable key of the client's error catalogue; words of the exchange without secrets and personal data. */
+/** `name` is a stable key of the client's error catalogue; `message` contains no secrets or personal data. */
 export interface ExchangeError {
   readonly name: string;
   readonly endpoint: string;
@@ -204,18 +204,18 @@ export interface ExchangeError {
   readonly httpStatus?: number;
   readonly code?: number;
   readonly fields?: Readonly<Record<string, readonly string[]>>;
-  /** Of a public endpoint's error (specification 7). */
+  /** From errors of public endpoints (specification 7). */
   readonly params?: readonly string[];
   readonly retryAfterMs?: number;
-  /** A body that is no JSON: something in front of the exchange answered; it says nothing of key or account. */
+  /** The body is no JSON: a gateway answered, not the exchange, so it says nothing about key or account. */
   readonly gateway?: true;
 }
 
 export interface ReplyTiming {
-  /** Monotonic time at which the last attempt was sent: the earliest moment its content can stem from. */
+  /** Monotonic time at which the last attempt was sent; the reply cannot be older. */
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
-  /** From the HTTP Date header, Unix milliseconds (whole seconds); absent when the header was. */
+  /** From the HTTP Date header, Unix milliseconds (whole seconds); absent if the header was. */
   readonly serverDateMs?: number;
   readonly attempts: number;
 }
@@ -224,29 +224,29 @@ export type ReadOutcome<T> =
   | { readonly kind: 'ok'; readonly value: T; readonly timing: ReplyTiming }
   | { readonly kind: 'failed'; readonly error: ExchangeError; readonly attempts: number };
 
-/** The fate of a request that changes something, sent once. `unknown`: only a later read can tell. */
+/** Outcome of a request that changes something, sent once. `unknown`: only a later read can tell. */
 export type CommandOutcome<T> =
   | { readonly kind: 'accepted'; readonly value: T; readonly timing: ReplyTiming }
   | { readonly kind: 'rejected'; readonly error: ExchangeError }
   | { readonly kind: 'unknown'; readonly error: ExchangeError };
 
 /**
- * `protective`: may use the reserved budget and goes ahead of reads. `watching`: of what may be past a threshold; goes
- * on slowly where a gateway stops polls.
+ * `protective`: may use the reserved budget and goes ahead of reads. `watching`: reads what may be past a threshold;
+ * continues slowly while a gateway blocks polls.
  */
 export type CallPriority = 'normal' | 'watching' | 'protective';
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Bound on the whole call, waiting and repeating included. */
+  /** Limit of the whole call, including waiting and retries. */
   readonly timeoutMs?: number;
   readonly priority?: CallPriority;
   /**
-   * Asked right before each sending: false ends the call without effect, for rights that can be lost while it waits.
-   * `timeoutMs`: how long the request may take from now on.
+   * Checked right before each attempt is sent: false ends the call without effect, for rights that may be lost while it
+   * waits. `timeoutMs`: how long the request may take from now.
    */
   readonly mayLeave?: (timeoutMs: number) => boolean;
-  /** A request that is not answered for so long is given up, if that is sooner than usual; waiting does not count. */
+  /** Timeout of each request, if shorter than the usual one; waiting does not count. */
   readonly answerWithinMs?: number;
 }
 
@@ -255,11 +255,11 @@ export interface TransferQuery {
   readonly ticker?: string;
   readonly addresses?: readonly string[];
   readonly uniqueId?: string;
-  /** Codes of one method: only together with `method` (specification 4.2). */
+  /** Codes of one method; only together with `method` (specification 4.2). */
   readonly status?: readonly number[];
   /** Stop paging at the first record older than this, Unix seconds (records come newest first). */
   readonly since?: number;
-  /** At most so many records; the list is incomplete when more exist. */
+  /** Maximum number of records; the list is incomplete if more exist. */
   readonly maxRecords?: number;
 }
 
@@ -274,7 +274,7 @@ export interface CancelAllRequest {
   readonly types?: readonly OrderType[];
 }
 
-/** The only order the daemon can express: it can reduce or close a position, never open or grow one. */
+/** The only order the daemon can send: it can reduce or close a position, never open or grow one. */
 export interface ReduceOnlyStopRequest {
   readonly market: string;
   readonly side: OrderSide;
@@ -284,7 +284,7 @@ export interface ReduceOnlyStopRequest {
   readonly clientOrderId: string;
   readonly positionSide: PositionSide;
   /**
-   * Activates where the market moves in the position's favour. Never sent: the exchange infers it from the side of the
+   * Activates when the market moves in the position's favour. Never sent: the exchange infers it from the side of the
    * market on which the activation lies.
    */
   readonly inFavour?: true;
@@ -296,7 +296,7 @@ export interface ExchangeReads {
     query?: { readonly market?: string },
     options?: CallOptions,
   ): Promise<ReadOutcome<PositionList>>;
-  /** Every open credit line; an account without one has an empty, complete list. */
+  /** Every open credit line; complete and empty for an account without one. */
   creditLines(options?: CallOptions): Promise<ReadOutcome<RecordList<CreditLineRecord>>>;
   mainBalance(options?: CallOptions): Promise<ReadOutcome<MainBalance>>;
   transfers(query?: TransferQuery, options?: CallOptions): Promise<ReadOutcome<RecordList<TransferRecord>>>;
@@ -306,19 +306,19 @@ export interface ExchangeReads {
   ): Promise<ReadOutcome<RecordList<SpotOrderRecord>>>;
 }
 
-/** What the daemon holds: reads, and the two tools that cannot make things worse. */
+/** The exchange as the daemon sees it: reads, and the two commands that cannot make things worse. */
 export interface GuardedExchange extends ExchangeReads {
   cancelAll(request: CancelAllRequest, options?: CallOptions): Promise<CommandOutcome<null>>;
   reduceOnlyStop(request: ReduceOnlyStopRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
 }
 
-/** Apart from `GuardedExchange`, which has the reads and the two tools and nothing else. */
+/** Separate from `GuardedExchange`, which has the reads and the two commands only. */
 export interface CallPrefetch {
-  /** A protective call of this kind follows in a moment: nonce and permit are fetched ahead. Sends nothing. */
+  /** Fetches nonce and permit ahead for a protective call that follows soon. Sends nothing. */
   prefetch(call: 'openPositions' | 'cancelAll' | 'reduceOnlyStop'): void;
 }
 
-/** Any order of specification 4.4: it can open or grow a position. Never in the hands of the daemon. */
+/** Any order of specification 4.4; it can open or grow a position. Never available to the daemon. */
 export interface StopLimitRequest
   extends Omit<ReduceOnlyStopRequest, 'clientOrderId' | 'positionSide' | 'inFavour'>,
     Partial<Pick<ReduceOnlyStopRequest, 'clientOrderId' | 'positionSide'>> {
@@ -327,7 +327,7 @@ export interface StopLimitRequest
   readonly reduceOnly?: boolean;
 }
 
-/** Who pays in, for USD and EUR with the card provider (specification 4.1). Personal data: never logged. */
+/** The payer, for USD and EUR with the card provider (specification 4.1). Personal data: never logged. */
 export interface DepositCustomer {
   readonly firstName: string;
   readonly lastName: string;
@@ -350,29 +350,27 @@ export interface FiatDepositRequest {
   /** Never repeated. */
   readonly uniqueId: string;
   readonly customer?: DepositCustomer;
-  /** Addresses to come back to: https, of domains that the exchange's support has allowed. */
+  /** Return addresses: https, on domains allowed by the exchange's support. */
   readonly successLink?: string;
   readonly failureLink?: string;
-  /** Where the back option of the result page leads: any web address. */
+  /** Target of the back link on the result page: any web address. */
   readonly returnLink?: string;
 }
 
-/**
- * Where a person pays in: personal, for one use. With the card provider it needs a page that sends a Referer header.
- */
+/** A personal, single-use payment link. With the card provider the page that opens it must send a Referer header. */
 export interface FiatDepositLink {
   readonly url: string;
 }
 
 export interface FiatDeposit {
-  /** `unknown` means that the unique id may be spent: take a new one. */
+  /** `unknown`: the unique id may be spent; use a new one. */
   link(request: FiatDepositRequest, options?: CallOptions): Promise<CommandOutcome<FiatDepositLink>>;
 }
 
-/** Every endpoint of specification 4, for an operator's own hands. */
+/** Every endpoint of specification 4, for operators. */
 export interface FullExchange extends GuardedExchange, CallPrefetch {
   stopLimit(request: StopLimitRequest, options?: CallOptions): Promise<CommandOutcome<PlacedOrder>>;
-  /** Specification 4.7: true for long and short positions at once, false for one-way mode. */
+  /** Specification 4.7: true allows long and short positions at once, false is one-way mode. */
   setHedgeMode(hedgeMode: boolean, options?: CallOptions): Promise<CommandOutcome<null>>;
   fiatDepositLink(
     request: FiatDepositRequest,

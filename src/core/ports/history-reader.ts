@@ -7,35 +7,35 @@ export interface HistorySample {
 }
 
 export interface HistoryPoint {
-  /** Unix milliseconds, of the store's clock. */
+  /** Unix milliseconds, by the store's clock. */
   readonly atMs: number;
   readonly values: HistorySample['values'];
 }
 
 export interface HistoryQuery {
-  /** Unix milliseconds; default: as far as there are samples. */
+  /** Unix milliseconds; default: the oldest sample. */
   readonly fromMs?: number;
-  /** The newest so many points at most; default 1000. */
+  /** Maximum number of points, the newest; default 1000. */
   readonly limit?: number;
 }
 
-/** By the store's clock, Unix milliseconds. */
+/** Unix milliseconds by the store's clock. */
 export interface MomentQuery {
   readonly fromMs?: number;
   readonly toMs?: number;
   readonly limit?: number;
 }
 
-/** Figures of all subjects that an account had at one time. */
+/** Figures of all subjects of an account at one time. */
 export interface HistoryMoment {
-  /** Unix milliseconds, of the store's clock. */
+  /** Unix milliseconds, by the store's clock. */
   readonly atMs: number;
   readonly samples: readonly HistorySample[];
 }
 
-/** Samples that were committed with the account's state (`AccountCommit.history`), oldest first, trimmed. */
+/** Samples committed with the account's state (`AccountCommit.history`), oldest first; old ones are trimmed. */
 export interface HistoryReader {
   read(accountId: string, subject: SubjectKey, query?: HistoryQuery): Promise<readonly HistoryPoint[]>;
-  /** The newest `limit` of a time, both ends included; default: all there are. */
+  /** The newest `limit` moments of a range, both ends inclusive; default: all. */
   readAll(accountId: string, query?: MomentQuery): Promise<readonly HistoryMoment[]>;
 }

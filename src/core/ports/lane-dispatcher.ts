@@ -6,14 +6,14 @@ export interface LaneRef {
   readonly market: string | null;
 }
 
-/** An account as somebody has just read or committed it; older than what is stored, perhaps, but never newer. */
+/** An account as just read or committed; possibly older than the stored one, never newer. */
 export interface SeenAccount {
   readonly stored: StoredAccount;
   readonly controls: Controls;
 }
 
-/** Hands lanes to whoever carries them out; one that is waiting already is not handed over twice. */
+/** Hands lanes to the workers that run them; a lane that already waits is not dispatched twice. */
 export interface LaneDispatcher {
-  /** `seen`: what they were handed over for is in it, so that whoever begins at once need not read it again. */
+  /** `seen` contains the reason for the dispatch: a worker that starts at once need not read the account again. */
   dispatch(lanes: readonly LaneRef[], seen?: SeenAccount): Promise<void>;
 }

@@ -2,10 +2,10 @@ import type { DecimalString } from '../quantities/decimal.ts';
 import type { Mode, Severity } from '../rules/rule.ts';
 import type { SubjectKey } from '../rules/subject.ts';
 
-/** What people are told, plain JSON without secrets and personal data: it travels through a queue. */
+/** A notice to people; plain JSON without secrets and personal data, since it travels through a queue. */
 export interface Notice {
   readonly version: 1;
-  /** One per thing said: the same notice handed over twice is the same id, and is delivered once. */
+  /** Unique per statement: a notice handed over twice has the same id and is delivered once. */
   readonly id: string;
   /** The same for firing, reminder and resolved of one episode; receivers group and deduplicate by it. */
   readonly key: string;
@@ -13,41 +13,44 @@ export interface Notice {
   readonly accountId: string;
   readonly ruleId: string;
   readonly subject: SubjectKey;
-  /** Where the subject is a position, or the whole market. */
+  /** Market of the subject, if that is a position or a whole market. */
   readonly market?: string;
   readonly episode: number;
   readonly stage: number;
   readonly severity: Severity;
   readonly mode: Mode;
-  /** Of account and rule, the rule's winning. */
+  /** Labels of account and rule; the rule's win. */
   readonly labels: Readonly<Record<string, string>>;
   /** One sentence with the figures. */
   readonly words: string;
-  /** When the episode's stage began, and when this was said; Unix milliseconds. */
+  /** Start of the episode's stage, and time of the notice; Unix milliseconds. */
   readonly sinceMs: number;
   readonly atMs: number;
-  /** Names of channels; empty: the default ones. */
+  /** Channel names; empty: the default channels. */
   readonly channels: readonly string[];
   readonly cures: readonly CureFigures[];
-  /** Of the position or credit line that it is about, as judged when it was said. */
+  /** Figures of the position or credit line it is about, at the time of the notice. */
   readonly figures?: NoticeFigures;
   readonly doing?: NoticeDoing;
-  /** Of one that asks; absent where it only says what became of a question. */
+  /** For a notice that asks; absent if it only reports how a question was settled. */
   readonly approval?: NoticeApproval;
-  /** Of a reminder: who sees to it. Only receivers that end what is not repeated have to hear it. */
+  /** For a reminder: who handles it. Only needed by receivers that close alerts which are not repeated. */
   readonly acknowledged?: { readonly author: string; readonly atMs: number };
-  /** Of a digest: its lines after the sentence, few enough for every channel. */
+  /** For a digest: its lines after the sentence, few enough for every channel. */
   readonly lines?: readonly string[];
-  /** Of a resolved notice, where the rule did not find its subject safe. */
+  /** For a resolved notice whose rule did not find its subject safe. */
   readonly ending?: NoticeEnding;
-  /** Set where it is read, never in the queue: it may be somebody else's. */
+  /** Set when the notice is read, never in the queue: it may be forged. */
   readonly isUnproven?: true;
 }
 
-/** `gone`: the subject vanished while the rule fired. `notJudged`: the rule was changed or removed, or its mode, or is outside its active window. */
+/**
+ * `gone`: the subject vanished while the rule fired. `notJudged`: the rule or its mode changed, it was removed, or it
+ * is outside its active window.
+ */
 export type NoticeEnding = 'gone' | 'notJudged';
 
-/** To whom what is critical goes as well when nobody has acknowledged it for so long. */
+/** Additional channels for critical notices that nobody has acknowledged within `afterMs`. */
 export interface Escalation {
   readonly afterMs: number;
   readonly channels: readonly string[];
@@ -56,7 +59,7 @@ export interface Escalation {
 /** A number; `none`: there is none; null: not known. */
 type NoticeFigure = number | 'none' | null;
 
-/** Distances and LTVs are fractions, sizes and prices decimal texts, `notional` is in the market's money. */
+/** Distances and LTVs are fractions, sizes and prices decimal texts; `notional` is in the market's money. */
 export type NoticeFigures =
   | {
       readonly kind: 'position';
@@ -79,7 +82,7 @@ export type NoticeFigures =
       readonly minutesToMarginCall: NoticeFigure;
     };
 
-/** What the account does, in the words of page and `status`; what stands for it at the exchange; what comes next. */
+/** Activity of the account, in the words of page and `status`; its orders at the exchange; what comes next. */
 export interface NoticeDoing {
   /** Names of `StateKind` and `StateCause`. */
   readonly state: string;
@@ -90,10 +93,7 @@ export interface NoticeDoing {
   readonly next: string;
 }
 
-/**
- * A notice that may be somebody else's, as people get it: it says so first, nobody is got up for it, and no link is signed
- * for what it names.
- */
+/** Marks a notice that may be forged: it says so first, is never critical (wakes nobody) and gets no signed links. */
 export function asUnproven(notice: Notice, fault: string): Notice {
   const severity = notice.severity === 'critical' ? 'warning' : notice.severity;
   return {
@@ -104,9 +104,9 @@ export function asUnproven(notice: Notice, fault: string): Notice {
   };
 }
 
-/** What a person may approve or veto. */
+/** A question that a person may approve or veto. */
 export interface NoticeApproval {
-  /** Names the question and the revision of it that is shown here. */
+  /** Identifies the question and the revision shown. */
   readonly reference: string;
   /** Unix milliseconds. */
   readonly untilMs: number;
@@ -115,31 +115,31 @@ export interface NoticeApproval {
   readonly orders: readonly string[];
 }
 
-/** `words` of a resolved notice when there is no more to say. */
+/** `words` of a resolved notice without further details. */
 export const RESOLVED = 'resolved';
 
 export type NoticeKind =
   | 'firing'
   | 'reminder'
   | 'resolved'
-  /** An action failed, was refused or is in doubt, and somebody has to know. */
+  /** An action failed, was refused or is in doubt, and a person should know. */
   | 'alarm'
-  /** Somebody is asked before a rule acts, or the question was settled. */
+  /** A rule asks before it acts, or the question was settled. */
   | 'approval'
-  /** The daily summary of all accounts: of no account, rule or subject. */
+  /** Daily summary of all accounts; belongs to no account, rule or subject. */
   | 'digest';
 
-/** What would bring a credit line back to a target; the daemon cannot do it. */
+/** A way to bring a credit line back to a target LTV; the daemon cannot do it. */
 export interface CureFigures {
   readonly asset: string;
   readonly currentLtv: number;
   readonly targetLtv: number;
-  /** In the credit line's asset: what to repay, or the value of collateral to add instead. Rounded up to 8 places. */
+  /** In the credit line's asset: amount to repay, or value of collateral to add instead. Rounded up to 8 places. */
   readonly repay: DecimalString;
   readonly addCollateral: DecimalString;
 }
 
-/** Hands notices to whoever delivers them. Resolves when they are safely handed over, not when delivered. */
+/** Hands notices over for delivery. Resolves when they are safely handed over, not when delivered. */
 export interface Notifier {
   hand(notices: readonly Notice[]): Promise<void>;
 }

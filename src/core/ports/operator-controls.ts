@@ -5,7 +5,7 @@ type Draft<T> = T extends unknown ? Omit<T, 'id' | 'atMs'> : never;
 export type ControlDraft = Draft<Control>;
 export type OperatorOrderDraft = Draft<OperatorOrder>;
 
-/** What is lifted: a pause of exactly this scope, another control of exactly this rule and subject, or one by its id. */
+/** Selects a pause of exactly this scope, another control of exactly this rule and subject, or a control by id. */
 export type ControlSelector =
   | { readonly kind: 'pause'; readonly accountId: string | null }
   | {
@@ -32,7 +32,7 @@ export class ControlError extends Error {
   }
 }
 
-/** To what people were asked: which question, and the revision of it that was seen. */
+/** An answer to the given revision of a question. */
 export interface AnswerDraft extends Omit<Authored, 'atMs' | 'seal'> {
   readonly decision: 'approve' | 'veto';
   readonly questionId: string;
@@ -40,39 +40,39 @@ export interface AnswerDraft extends Omit<Authored, 'atMs' | 'seal'> {
 }
 
 export type AnswerReply =
-  /** Given, once; it counts from the next poll on, which is due at once. */
+  /** Accepted as the first answer; takes effect at the next poll, which is due at once. */
   | { readonly kind: 'taken'; readonly order: OperatorOrder }
-  /** Somebody was first. */
+  /** Somebody answered before. */
   | {
       readonly kind: 'answered';
       readonly decision: 'approve' | 'veto';
       readonly author: string;
       readonly atMs: number;
     }
-  /** It is not waited for any longer. */
+  /** The question no longer waits. */
   | { readonly kind: 'over' }
-  /** There is no such question, or that revision of it was never asked. */
+  /** There is no such question, or this revision was never asked. */
   | { readonly kind: 'notAsked' };
 
 /**
- * A rejection other than a ControlError means that the store is lost; repeating is harmless. Every change is in the
- * audit of its account, else of `OPERATOR_CHAIN`.
+ * A rejection other than a ControlError means that the store is lost. Idempotent. Every change is audited by its
+ * account, else by `OPERATOR_CHAIN`.
  */
 export interface OperatorControls {
   /**
-   * In force, in every bucket that it concerns, when this resolves. Replaces one of the same scope; where somebody has
-   * acknowledged the same before, that stays and is what comes back.
+   * In force, in every bucket concerned, when it resolves. Replaces a control of the same scope, except that an earlier
+   * acknowledgement stays and is returned.
    */
   put(draft: ControlDraft): Promise<Control>;
   /** Ends controls; resolves to those that were in force. */
   lift(selector: ControlSelector, by: Omit<Authored, 'atMs'>): Promise<readonly Control[]>;
-  /** Everything in force now, each once. `onRefused` is told of each that does not hold, with why. */
+  /** Every control in force, each once. `onRefused` gets the reason for each stored control that is not trusted. */
   list(onRefused?: (words: string) => void): Promise<readonly Control[]>;
   /**
-   * Puts an order in the inbox and makes the account due. With a key it does so once: said again it resolves to the
-   * order that is there. A key of another order is a ControlError (KEY_REUSED).
+   * Puts an order in the inbox and makes the account due. With a key, repeating it resolves to the existing order.
+   * @throws ControlError (KEY_REUSED) if the key belongs to another order
    */
   submit(accountId: string, draft: OperatorOrderDraft, key?: string): Promise<OperatorOrder>;
-  /** Answers what people were asked. The first answer counts; of two at the same time one is told of the other. */
+  /** Answers a question. The first answer counts; a concurrent second one resolves to it. */
   answer(accountId: string, draft: AnswerDraft): Promise<AnswerReply>;
 }

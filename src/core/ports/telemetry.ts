@@ -11,7 +11,7 @@ import type { LaneRef } from './lane-dispatcher.ts';
 import type { Notice } from './notifier.ts';
 import type { CommitResult, EpochStart, RefusedAccount } from './state-store.ts';
 
-/** What happens, for logs and metrics: read at once, not copied. What an observer throws is ignored. */
+/** Events for logs and metrics; observers read them at once and do not copy. Exceptions of observers are ignored. */
 export interface Telemetry {
   emit(event: DaemonEvent): void;
 }
@@ -22,22 +22,22 @@ export interface StressEvent {
   readonly kind: 'stressed';
   readonly outcome: StressOutcome;
   readonly durationMs: number;
-  /** Accounts that were played. */
+  /** Accounts covered by the stress test. */
   readonly accounts: number;
-  /** Accounts that the worst case liquidates, with their rules. */
+  /** Accounts that the worst case liquidates despite their rules. */
   readonly liquidated: number;
-  /** Why it is not complete; empty when it is. */
+  /** Why it is incomplete; empty when complete. */
   readonly words: string;
   readonly error?: unknown;
 }
 
 export type NotifyEvent =
-  /** A daily digest, by its day and time: handed over, to be tried again, or given up. */
+  /** A daily digest, named by its day and time: handed over, to be retried, or given up. */
   | {
       readonly kind: 'digested';
       readonly outcome: 'handed' | 'retried' | 'failed';
       readonly name: string;
-      /** What it says, or why it was not sent. */
+      /** Its text, or why it was not sent. */
       readonly words: string;
     }
   | { readonly kind: 'delivered'; readonly message: Message; readonly report: ChannelReport }
@@ -48,7 +48,7 @@ export type NotifyEvent =
       readonly reason: DeliveryFailure;
       readonly inMs: number;
     }
-  /** The channel `log`: the line itself. */
+  /** The line that the channel `log` writes. */
   | {
       readonly kind: 'said';
       readonly message: Message;
@@ -57,15 +57,15 @@ export type NotifyEvent =
     };
 
 export type PollEvent =
-  /** One tick of one bucket has ended. */
+  /** A tick of a bucket ended. */
   | {
       readonly kind: 'ticked';
       readonly bucket: number;
-      /** From the time it was meant to begin. */
+      /** Delay of its start. */
       readonly lagMs: number;
       readonly durationMs: number;
       readonly due: number;
-      /** Due, but still being polled by this process. */
+      /** Due, but this process is still polling them. */
       readonly inFlight: number;
     }
   | {
@@ -76,7 +76,7 @@ export type PollEvent =
       /** Name from the exchange's error catalogue. */
       readonly error?: string;
       readonly durationMs: number;
-      /** Records that were not valid and were left out. */
+      /** Number of invalid records that were left out. */
       readonly setAside: number;
     }
   | {
@@ -85,7 +85,7 @@ export type PollEvent =
       readonly settings: AccountSettings;
       readonly snapshot: Snapshot;
       readonly evaluation: Evaluation;
-      /** From the beginning of the reads to the durable decision. */
+      /** From the start of the reads to the durable decision. */
       readonly durationMs: number;
     }
   | {
@@ -94,7 +94,7 @@ export type PollEvent =
       readonly by: 'poll' | 'act';
       readonly result: CommitResult['kind'];
     }
-  /** Given up for this time; due again after the claim. */
+  /** Given up for now; the account is due again after the claim. */
   | {
       readonly kind: 'pollFailed';
       readonly accountId: string;
@@ -108,7 +108,7 @@ export type PollEvent =
       readonly epoch: string;
       readonly why: EpochStart;
     }
-  /** What a lane or an account's lane recorded, once committed. */
+  /** Recorded by a lane or an account's lane, once committed. */
   | { readonly kind: 'audited'; readonly event: AuditEvent }
   | { readonly kind: 'notice'; readonly notice: Notice };
 
@@ -132,7 +132,7 @@ export type ActEvent =
       readonly durationMs: number;
     };
 
-/** How a run of a lane ended. `idle`: nothing to do now. `later`: it waits for longer than a run may take. */
+/** How a lane run ended. `idle`: nothing to do now. `later`: it must wait longer than a run may take. */
 export type LaneRunEnd =
   | 'idle'
   | 'later'
@@ -151,15 +151,15 @@ export type QueueEvent =
   | { readonly kind: 'jobFailed'; readonly queue: QueueName; readonly job: string; readonly error: unknown }
   | { readonly kind: 'jobStalled'; readonly queue: QueueName; readonly job: string }
   | { readonly kind: 'jobRefused'; readonly queue: QueueName; readonly job: string; readonly why: string }
-  /** Where an account's audit chain ends: kept outside of Redis, it tells a chain that was made anew. */
+  /** End of an account's audit chain; kept outside of Redis, it reveals a chain that was rewritten. */
   | {
       readonly kind: 'auditHead';
       readonly accountId: string;
       readonly head: ChainHead;
-      /** Why it is not in the file that the config names for it. */
+      /** Why it was not written to the configured file. */
       readonly unwritten?: unknown;
     }
-  /** Somebody did this to a failed job on the queues' page; `author` is who, and from where. */
+  /** A person changed a failed job on the queues' page; `author`: who, and from where. */
   | {
       readonly kind: 'jobChanged';
       readonly queue: string;
@@ -167,13 +167,13 @@ export type QueueEvent =
       readonly change: 'repeated' | 'removed';
       readonly author: string;
     }
-  /** A stored pause or silence does not hold: nobody with the operators' key has said it. */
+  /** A stored control without a valid seal of the operators' key is ignored. */
   | { readonly kind: 'controlRefused'; readonly words: string }
-  /** A notice without the seal of the operators' key came through the queue, and is delivered with a mark. */
+  /** A queued notice without a valid seal of the operators' key is delivered with a mark. */
   | { readonly kind: 'noticeUnproven'; readonly queue: 'notify'; readonly words: string }
-  /** Somebody had paused the whole queue. */
+  /** Somebody had paused the whole queue; it was resumed. */
   | { readonly kind: 'queueResumed'; readonly queue: QueueName }
-  /** Schedules that had stopped or were missing and were set up again. */
+  /** Schedules that were stopped or missing were set up again. */
   | {
       readonly kind: 'schedulesAsserted';
       readonly buckets: readonly number[];
@@ -190,13 +190,13 @@ export type ProcessEvent =
   | {
       readonly kind: 'configReloaded';
       readonly accounts: number;
-      /** `first`: read at the start. */
+      /** `first`: read at startup. */
       readonly result: 'first' | 'changed' | 'unchanged';
       readonly warnings: readonly string[];
     }
   | { readonly kind: 'configRefused'; readonly problems: readonly string[] }
   | { readonly kind: 'listening'; readonly url: string; readonly probesOnly?: boolean }
-  /** The web server turned somebody away; `client` is an address, or a network of one. */
+  /** The web server rejected a client; `client` is an address, or a network. */
   | {
       readonly kind: 'webRefused';
       readonly why: 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
@@ -205,15 +205,15 @@ export type ProcessEvent =
   | { readonly kind: 'webError'; readonly error: unknown }
   | { readonly kind: 'redisChecked'; readonly warnings: readonly string[] }
   | { readonly kind: 'redis'; readonly available: boolean; readonly error?: unknown }
-  /** This process has lost the shared store and goes on from its own memory, or has handed back what it did. */
+  /** `alone`: this process lost the shared store and uses its own memory. `shared`: it handed back what it did. */
   | {
       readonly kind: 'standby';
       readonly state: 'alone';
       readonly error: unknown;
-      /** Why it watches and does not act, in words; absent: it acts. */
+      /** Why it only watches; absent: it acts. */
       readonly watchesOnly?: string;
     }
-  /** `unread`: it could not be read at the start. `failing`: what this process knows is not kept on disk. */
+  /** `unread`: unreadable at startup. `failing`: the mirror of this process cannot be written to disk. */
   | { readonly kind: 'mirror'; readonly state: 'unread' | 'failing'; readonly error: unknown }
   | { readonly kind: 'mirror'; readonly state: 'well' }
   /** Another process runs with the same `--instance`. */
@@ -240,9 +240,7 @@ export type ProcessEvent =
       readonly expected: string;
       readonly got: string;
     }
-  /**
-   * Something on the way failed: name, certificate, connection, proxy, gateway. The call may have succeeded otherwise.
-   */
+  /** A fault on the way to the exchange: name, certificate, connection, proxy, gateway. The call may still succeed. */
   | {
       readonly kind: 'exchangePath';
       readonly host: string;
@@ -250,36 +248,36 @@ export type ProcessEvent =
       readonly error: string;
       readonly words: string;
     }
-  /** One call of a client, with its repetitions. */
+  /** One call of a client, including its retries. */
   | { readonly kind: 'call'; readonly accountId: string; readonly call: ExchangeCall }
-  /** What a dead-man service was told, or did not take: that this process starts, that all is watched, or why not. */
+  /** A signal to a dead-man service, accepted or refused: the process starts, everything is watched, or why not. */
   | {
       readonly kind: 'heartbeat';
       readonly signal: 'start' | 'success' | 'fail';
       readonly atMs: number;
-      /** What was told, in words. */
+      /** Text of the signal. */
       readonly words: string;
-      /** Why the receiver did not take it; absent: it did. */
+      /** Why the receiver refused it; absent: it did not. */
       readonly refused?: string;
     }
-  /** What somebody said to the bot of a channel, and what became of it. */
+  /** A message or button press received by the bot of a channel, and its outcome. */
   | {
       readonly kind: 'botTold';
       readonly channel: string;
       readonly what: 'command' | 'press' | 'other';
       readonly outcome: 'done' | 'nothing' | 'refused' | 'tooOld' | 'unknownChat' | 'ignored' | 'failed';
-      /** Who, for the log; absent: nobody who is listed. */
+      /** Author for the log; absent: nobody who is listed. */
       readonly author?: string;
       readonly words: string;
     }
-  /** Whether commands of a channel are heard; `trouble`: why not. */
+  /** Whether a channel's commands are received; `trouble`: why not. */
   | { readonly kind: 'botListens'; readonly channel: string; readonly trouble?: string }
-  /** A line of the log was not written: too many wait for the output to take them, or writing failed. */
+  /** A log line was not written: too many are waiting for the output, or writing failed. */
   | { readonly kind: 'logLost'; readonly why: 'full' | 'failed' }
   | { readonly kind: 'stopping'; readonly why: string }
   | { readonly kind: 'stopped'; readonly inTime: boolean; readonly durationMs: number };
 
-/** As the exchange's client reports it; nothing secret or personal is in it. */
+/** As reported by the exchange client; contains no secrets or personal data. */
 export interface ExchangeCall {
   readonly endpoint: string;
   readonly outcome: 'ok' | 'failed' | 'accepted' | 'rejected' | 'unknown';

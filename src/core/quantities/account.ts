@@ -25,11 +25,11 @@ export interface UnseenPosition {
   readonly direction?: Direction;
 }
 
-/** An account's quantities at one moment; a source older than `maxSnapshotAgeMs` counts for nothing but `dataAge`. */
+/** An account's quantities at one moment. A source older than `maxSnapshotAgeMs` only counts for `dataAge`. */
 export class AccountQuantities {
   readonly snapshot: Snapshot;
   readonly settings: AccountSettings;
-  /** Clock of the exchange now, Unix milliseconds: its last Date header plus the monotonic time since. */
+  /** The exchange's clock now, Unix milliseconds: its latest Date header plus the monotonic time since. */
   readonly serverNowMs: number | undefined;
   readonly #sinceSnapshotMs: number;
   readonly #covers: Quantity<StopCover>[] = [];
@@ -59,20 +59,20 @@ export class AccountQuantities {
     return latest;
   }
 
-  /** Age of a source in milliseconds, whether or not it was ever read; `undefined` when it is not watched. */
+  /** Age of a source in milliseconds, even if it was never read; `undefined` if it is not watched. */
   ageMs(source: SourceName): number | undefined {
     const reading = this.snapshot.sources[source];
     return reading === undefined ? undefined : reading.ageMs + this.#sinceSnapshotMs;
   }
 
-  /** The content of a source if it may decide: read, and fresh enough. */
+  /** Returns the content of a source that was read and is fresh; unknown otherwise. */
   fresh<T>(reading: SourceReading<T> | undefined): Quantity<T> {
     if (reading?.kind !== 'read') return unknown('notRead');
     const ageMs = reading.ageMs + this.#sinceSnapshotMs;
     return ageMs > this.settings.maxSnapshotAgeMs ? unknown('stale') : known(reading.value);
   }
 
-  /** Whether a watched source is unread, or too old to decide. */
+  /** True if a watched source is unread or too old. */
   get isBlind(): boolean {
     return SOURCE_NAMES.some((source) => {
       const ageMs = this.ageMs(source);
@@ -81,9 +81,7 @@ export class AccountQuantities {
     });
   }
 
-  /**
-   * Positions that were open and assets that were there, which the reads do not show and that are not certainly gone.
-   */
+  /** Records positions and assets that were there, are missing from the reads, and are not certainly gone. */
   noteUncertain(positions: readonly UnseenPosition[], assets: ReadonlySet<string>): void {
     this.#unseen = positions;
     this.#missedAssets = assets;
@@ -93,7 +91,7 @@ export class AccountQuantities {
     return this.#unseen.length > 0;
   }
 
-  /** Whether the list shows every position that is open, as far as is known. */
+  /** True if the list shows every open position, as far as is known. */
   get isEveryPositionSeen(): boolean {
     const list = this.positionList;
     return list.kind === 'value' && list.value.complete && !this.isPositionUnseen;
@@ -120,7 +118,7 @@ export class AccountQuantities {
     return this.#creditLines;
   }
 
-  /** What of a position our own stops close before liquidation, and where; see `standingCover`. */
+  /** The part of a position that our own stops close before liquidation, and where; see `standingCover`. */
   standingCoverOf(position: PositionQuantities): StandingCover | undefined {
     return standingCover(position, this.snapshot.ownStops);
   }
@@ -133,7 +131,7 @@ export class AccountQuantities {
     return cover;
   }
 
-  /** Seconds since the last good read of a source, of the oldest watched one without a name; `none` unwatched. */
+  /** Seconds since the last good read of `source`, else of the oldest watched one; `none` if unwatched. */
   dataAge(source: string | undefined): Quantity<number> {
     let oldest: number | undefined;
     for (const name of SOURCE_NAMES) {
@@ -144,7 +142,7 @@ export class AccountQuantities {
     return oldest === undefined ? NONE : known(oldest / MS_PER_SECOND);
   }
 
-  /** Records set aside as not valid: a lower bound while the source is too old, unknown while it is unread. */
+  /** Number of invalid records set aside: a lower bound while a source is too old, unknown while it is unread. */
   recordsSetAside(source: string | undefined): Quantity<number> | AtLeast {
     let count = 0;
     let gap: Quantity<number> | undefined;
@@ -160,7 +158,7 @@ export class AccountQuantities {
     return count === 0 ? gap : atLeast(count);
   }
 
-  /** Available balance; an asset that is absent from a valid reply has 0 (specification 2.6), in time. */
+  /** Available balance. An asset absent from a valid reply has 0 (specification 2.6), unknown until confirmed. */
   mainBalance(asset: string): Quantity<number> {
     const balance = this.fresh(this.snapshot.sources.mainBalance);
     if (balance.kind !== 'value') return balance;
@@ -175,14 +173,14 @@ export class AccountQuantities {
     return this.isEveryPositionSeen ? known(length) : atLeast(length);
   }
 
-  /** How many records a list has; a lower bound when some were set aside. */
+  /** Length of a list; a lower bound if records were set aside. */
   count<T>(reading: SourceReading<RecordList<T>> | undefined): Quantity<number> | AtLeast {
     const list = this.fresh(reading);
     if (list.kind !== 'value') return list;
     return list.value.complete ? known(list.value.records.length) : atLeast(list.value.records.length);
   }
 
-  /** The collateral that the positions share. Unknown where one that is not shown or not understood may hedge them. */
+  /** Collateral shared by the positions. Unknown if a position that is missing or not understood may hedge them. */
   get pool(): Quantity<JointPool> {
     this.#pool ??= this.#computePool();
     return this.#pool;
@@ -202,7 +200,7 @@ export class AccountQuantities {
     return mayHedge ? unknown('listIncomplete') : pool;
   }
 
-  /** How far all markets together, or one alone, may move until liquidation; an upper bound where one is unknown. */
+  /** Distance to liquidation if all markets move together, or one alone; an upper bound if some are unknown. */
   get jointDistance(): Quantity<number> | AtMost {
     this.#jointDistance ??= this.#computeJointDistance();
     return this.#jointDistance;
@@ -218,7 +216,7 @@ export class AccountQuantities {
     return leastOf([joint, ...hidden, ...this.positions.flatMap((position) => this.#distancesOf(position))]);
   }
 
-  /** Of a market with both sides open the side that is in danger speaks for both. */
+  /** In a market with both sides open, the endangered side determines the distance of both. */
   #distancesOf(position: PositionQuantities): readonly Quantity<number>[] {
     const distance = position.liquidationDistance;
     if (distance.kind !== 'unknown') return [distance];
@@ -228,7 +226,7 @@ export class AccountQuantities {
     return distance.why === 'disagreement' && isSpokenFor ? [] : [distance];
   }
 
-  /** Whether any position has passed its liquidation price. In a hedged market one always has: that means nothing. */
+  /** True if a position has passed its liquidation price. Hedged markets are skipped: there one side always has. */
   get disagreement(): Quantity<boolean> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
@@ -254,13 +252,13 @@ export class AccountQuantities {
     );
   }
 
-  /** Sum over the positions of one money currency; unknown as soon as one of them is, or one may be missing. */
+  /** Sum over the positions of one money currency; unknown if any is unknown or may be missing. */
   total(money: string, of: (position: PositionQuantities) => Quantity<number>): Quantity<number> {
     const sum = this.totalOfSeen(money, of);
     return sum.kind === 'atLeast' ? unknown('listIncomplete') : sum;
   }
 
-  /** The same of what is never negative: a lower bound while the list may lack a position. */
+  /** The same for values that are never negative: a lower bound if a position may be missing. */
   totalOfSeen(
     money: string,
     of: (position: PositionQuantities) => Quantity<number>,
@@ -280,7 +278,7 @@ export class AccountQuantities {
     return this.positions.filter((position) => moneyOf(position.record.market, this.settings) === money);
   }
 
-  /** Least reported freeMargin of one money currency (it is the account's, repeated in each position). */
+  /** The smallest reported freeMargin of one money currency: each position repeats the account's. */
   freeMargin(money: string): Quantity<number> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
@@ -301,12 +299,12 @@ export class AccountQuantities {
     const margin = this.totalOfSeen(money, (position) => reported(position.record.margin));
     if (margin.kind === 'value') return usage(margin.value, free.value);
     if (margin.kind !== 'atLeast') return margin;
-    // More margin in use is a larger share of the funds, whatever is free besides.
+    // With more margin in use the share only rises.
     const least = usage(margin.value, free.value);
     return least.kind === 'value' && free.value >= 0 ? atLeast(least.value) : unknown('listIncomplete');
   }
 
-  /** Net amount of the positions of a market, both sides together, base currency. */
+  /** Net amount of a market's positions over both sides, base currency. */
   netExposure(market: string): Quantity<number> {
     const list = this.positionList;
     if (list.kind !== 'value') return list;
@@ -314,19 +312,19 @@ export class AccountQuantities {
     return netExposure(this.positions.filter((position) => position.record.market === market));
   }
 
-  /** Seconds since a time that the exchange reported in Unix seconds, on its own clock; never negative. */
+  /** Seconds since a time reported by the exchange (Unix seconds), by its own clock; never negative. */
   secondsSince(unixSeconds: number | undefined): Quantity<number> {
     if (unixSeconds === undefined) return unknown('fieldMissing');
     if (this.serverNowMs === undefined) return unknown('serverTimeUnknown');
     return known(Math.max(0, this.serverNowMs / MS_PER_SECOND - unixSeconds));
   }
 
-  /** Sum over the transfers of the last `windowMs`; `weigh` gives 0 for those that do not count. */
+  /** Sum over the transfers of the last `windowMs`; `weigh` returns 0 for those that do not count. */
   transfersWithin(windowMs: number, weigh: Weigh<KnownTransfer>): Quantity<number> | AtLeast {
     return this.#within(this.snapshot.sources.transfers, windowMs, ({ createdAt }) => createdAt, weigh);
   }
 
-  /** Sum over the spot orders of the last `windowMs` by a time of theirs. */
+  /** Sum over the spot orders of the last `windowMs` by creation (`ctime`) or fill (`ftime`). */
   spotOrdersWithin(
     windowMs: number,
     by: 'ctime' | 'ftime',
@@ -358,7 +356,7 @@ export class AccountQuantities {
   }
 }
 
-/** What a record adds to a sum; `undefined` when it counts but does not say how much. */
+/** A record's share of a sum; `undefined` if it counts but its amount is unknown. */
 export type Weigh<T> = (record: T) => number | undefined;
 
 const SPOT_TIME = {
@@ -366,7 +364,7 @@ const SPOT_TIME = {
   ftime: (order: SpotOrderRecord): number => order.ftime ?? order.ctime,
 };
 
-/** The records of the last good read, fresh or not. */
+/** Records of the last good read, fresh or not. */
 function lastRecords<T>(reading: SourceReading<RecordList<T>> | undefined): readonly T[] {
   return reading?.kind === 'read' ? reading.value.records : [];
 }

@@ -16,7 +16,7 @@ import { type LtvScale, ltvScale, reported } from './units.ts';
 
 type LtvField = 'currentLtv' | 'initialLtv' | 'marginCallLtv' | 'liquidationLtv';
 
-/** What one credit line record says (specification 2.5), LTVs as fractions, each computed once. */
+/** Quantities of one credit line record (specification 2.5), LTVs as fractions, each computed once. */
 export class CreditLineQuantities {
   readonly record: CreditLineRecord;
   readonly #scale: Quantity<LtvScale>;
@@ -27,7 +27,7 @@ export class CreditLineQuantities {
     this.#scale = ltvScale(record, settings.ltvUnit);
   }
 
-  /** One of the record's LTVs as a fraction; unknown when it is missing, negative or of unclear unit. */
+  /** One LTV of the record as a fraction; unknown if missing, negative or of unclear unit. */
   ltv(field: LtvField): Quantity<number> {
     this.#ltvs[field] ??= this.#computeLtv(field);
     return this.#ltvs[field];
@@ -38,11 +38,11 @@ export class CreditLineQuantities {
     if (text === undefined) return unknown('fieldMissing');
     if (this.#scale.kind !== 'value') return this.#scale;
     const value = toNumber(text);
-    // Divided, not multiplied: 70 percent is then the same double as a threshold of 0.7.
+    // Dividing makes 70 percent the same double as a threshold of 0.7; multiplying would not.
     return value < 0 ? unknown('notPositive') : known(this.#scale.value === 1 ? value : value / 100);
   }
 
-  /** `currentLtv / limit`, a fraction of the way to a limit; unknown for a limit that is not positive. */
+  /** `currentLtv / limit`, the used-up fraction of a limit; unknown if the limit is not positive. */
   ltvTo(limit: 'marginCallLtv' | 'liquidationLtv'): Quantity<number> {
     const current = this.ltv('currentLtv');
     if (current.kind !== 'value') return current;
@@ -57,7 +57,7 @@ export class CreditLineQuantities {
     return used.kind === 'value' ? known(1 - used.value) : used;
   }
 
-  /** `amount + totalFunding`, in the credit line's asset: what would have to be repaid now. */
+  /** `amount + totalFunding`, in the credit line's asset: the amount to repay now. */
   get debt(): Quantity<number> {
     const exact = this.exactDebt;
     return exact.kind === 'value' ? known(toNumber(exact.value)) : exact;
@@ -74,7 +74,7 @@ export class CreditLineQuantities {
     return reported(this.record.amount);
   }
 
-  /** The way of ln(currentLtv) up to ln(marginCallLtv). A credit line without LTV (0) cannot move towards it: unknown. */
+  /** Crossing from ln(currentLtv) up to ln(marginCallLtv); unknown for an LTV of 0, which cannot grow towards it. */
   crossing(motion: Quantity<Motion>): Quantity<Crossing> {
     const used = this.ltvTo('marginCallLtv');
     if (used.kind !== 'value') return used;
@@ -84,7 +84,7 @@ export class CreditLineQuantities {
   }
 }
 
-/** What would bring a credit line from its current to a target LTV; the daemon can only say it. */
+/** A way to bring a credit line from its current to a target LTV; the daemon cannot do it. */
 export interface Cure {
   readonly targetLtv: number;
   /** Amount to repay, in the credit line's asset. */
@@ -93,9 +93,7 @@ export interface Cure {
   readonly addCollateral: number;
 }
 
-/**
- * `repay = debt * (1 - target / current)` or `debt * (1 / target - 1 / current)` of collateral; `none` where reached.
- */
+/** `repay = debt * (1 - target / current)`, or collateral of `debt * (1 / target - 1 / current)`; `none` if reached. */
 export function cureTo(creditLine: CreditLineQuantities, targetLtv: number): Quantity<Cure> {
   const { debt } = creditLine;
   if (debt.kind !== 'value') return debt;
@@ -110,7 +108,7 @@ export function cureTo(creditLine: CreditLineQuantities, targetLtv: number): Qua
   });
 }
 
-/** For each target that is below the credit line's LTV: what brings it there. */
+/** One cure for each target below the credit line's LTV. */
 export function curesOf(
   creditLine: CreditLineQuantities,
   targets: readonly number[],
@@ -127,7 +125,7 @@ export function curesOf(
 
 const CURE_STEP = decimal('0.00000001');
 
-/** Rounded up: what is repaid suffices. */
+/** Rounds up, so that repaying the amount suffices. */
 function upwards(amount: number): DecimalString {
   return formatDecimal(roundToStep(decimalFromNumber(amount), CURE_STEP, 'up'));
 }

@@ -1,27 +1,27 @@
 import { Big as BigFactory } from 'big.js';
 
 /**
- * Exact decimals: the only arithmetic on what goes into an order. Only `divide` is inexact, and names its precision.
- * An interface, not an alias: declaration files can name it.
+ * Exact decimals: the only arithmetic for order values. Only `divide` rounds, to an explicit precision. An interface
+ * and not an alias, so that declaration files can name it.
  */
 export interface Decimal extends BigFactory {}
 
 declare const decimalText: unique symbol;
 
-/** What tells a `DecimalString` from other texts, to the compiler alone. By a name: declaration files have to write it. */
+/** Tells `DecimalString` from other strings, for the compiler only. Named, so that declaration files can state it. */
 export interface DecimalMark {
   readonly [decimalText]: true;
 }
 
-/** A decimal as the exchange wrote it: `"0.10"` stays `"0.10"`. Holding one proves that `parseDecimal` succeeds. */
+/** A decimal as the exchange wrote it: `"0.10"` stays `"0.10"`. The type guarantees that `parseDecimal` accepts it. */
 export type DecimalString = string & DecimalMark;
 
-/** Direction of a rounding: towards zero, away from zero, or to the nearest with ties away from zero. */
+/** Rounding direction: towards zero, away from zero, or to nearest with ties away from zero. */
 export type Rounding = 'down' | 'up' | 'halfUp';
 
 const ROUNDING_MODE: Record<Rounding, 0 | 1 | 3> = { down: 0, halfUp: 1, up: 3 };
 
-/** Bounds that keep arithmetic on hostile input cheap: no real amount or price comes near them. */
+/** Limits that keep arithmetic on hostile input cheap; no real amount or price comes near them. */
 const MAX_DIGITS = 60;
 const MAX_EXPONENT = 60;
 const DECIMAL_SYNTAX = /^-?(\d{1,60})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/;
@@ -34,14 +34,14 @@ StrictBig.RM = ROUNDING_MODE.halfUp;
 export const ZERO: Decimal = new StrictBig('0');
 export const ONE: Decimal = new StrictBig('1');
 
-/** Whether a text is a decimal within bounds: at most 60 digits on each side, exponent at most 60. */
+/** True if a text is a decimal within limits: at most 60 digits on each side, exponent at most 60. */
 export function isDecimalString(text: string): text is DecimalString {
   if (isPlainDecimal(text)) return true;
   const match = DECIMAL_SYNTAX.exec(text);
   return match !== null && Math.abs(Number(match[3] ?? 0)) <= MAX_EXPONENT;
 }
 
-/** What nearly every amount looks like, -?digits[.digits], within bounds: found out at a fraction of the cost of a match. */
+/** Fast path for the form of nearly all amounts, -?digits[.digits]; far cheaper than a regular expression. */
 function isPlainDecimal(text: string): boolean {
   const { length } = text;
   if (length > MAX_DIGITS) return false;
@@ -60,7 +60,7 @@ const MINUS = 45;
 const POINT = 46;
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-/** Parses a decimal from outside; `undefined` for anything that is not one. Never rounds, never guesses. */
+/** Parses an external decimal; `undefined` if it is not one. Never rounds or guesses. */
 export function parseDecimal(text: string): Decimal | undefined {
   return isDecimalString(text) ? toDecimal(text) : undefined;
 }
@@ -69,14 +69,20 @@ export function toDecimal(text: DecimalString): Decimal {
   return new StrictBig(text);
 }
 
-/** A decimal written in the source code; throws on a text that is not one, which is a bug. */
+/**
+ * A decimal literal of the source code.
+ * @throws TypeError if the text is no decimal
+ */
 export function decimal(literal: string): Decimal {
   const value = parseDecimal(literal);
   if (value === undefined) throw new TypeError(`not a decimal: ${JSON.stringify(literal)}`);
   return value;
 }
 
-/** The shortest decimal of a finite double: for ratios of forecasts and config, never for amounts of the exchange. */
+/**
+ * The shortest decimal of a finite double: for ratios from forecasts and config, never for amounts of the exchange.
+ * @throws RangeError if the value is not finite
+ */
 export function decimalFromNumber(value: number): Decimal {
   if (!Number.isFinite(value)) throw new RangeError(`not a finite number: ${value}`);
   return new StrictBig(String(value));
@@ -87,12 +93,15 @@ export function formatDecimal(value: Decimal): DecimalString {
   return (value.eq(ZERO) ? '0' : value.toFixed()) as DecimalString;
 }
 
-/** The nearest double; for comparing and displaying only. */
+/** The nearest double; only for comparing and displaying. */
 export function toNumber(value: Decimal | DecimalString): number {
   return typeof value === 'string' ? Number(value) : Number(value.toFixed());
 }
 
-/** `dividend / divisor` to `decimalPlaces` digits after the point; throws a RangeError on a zero divisor. */
+/**
+ * `dividend / divisor` rounded to `decimalPlaces` digits after the point.
+ * @throws RangeError if the divisor is zero
+ */
 export function divide(
   dividend: Decimal,
   divisor: Decimal,
@@ -100,7 +109,7 @@ export function divide(
   rounding: Rounding,
 ): Decimal {
   if (divisor.eq(ZERO)) throw new RangeError('division by zero');
-  // The library takes both from the constructor; one of its own for each division would cost ten times as much.
+  // Big reads both from its constructor; a separate constructor per division would cost ten times as much.
   StrictBig.DP = decimalPlaces;
   StrictBig.RM = ROUNDING_MODE[rounding];
   const quotient = dividend.div(divisor);
@@ -109,7 +118,10 @@ export function divide(
   return quotient;
 }
 
-/** The multiple of `step` (positive) next to `value` in the given direction; `value` itself if it is one. */
+/**
+ * The multiple of `step` next to `value` in the given direction; `value` itself if it is one.
+ * @throws RangeError if the step is not positive
+ */
 export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): Decimal {
   if (step.lte(ZERO)) throw new RangeError(`step must be positive, got ${step.toFixed()}`);
   const remainder = value.mod(step);
@@ -123,7 +135,7 @@ export function roundToStep(value: Decimal, step: Decimal, rounding: Rounding): 
 
 const TWO: Decimal = new StrictBig('2');
 
-/** Digits after the point as written, trailing zeros included: what bounds a reported value's error. */
+/** Digits after the point as written, including trailing zeros; bounds the error of a reported value. */
 export function writtenDecimalPlaces(text: DecimalString): number {
   if (!text.includes('e') && !text.includes('E')) {
     const point = text.indexOf('.');

@@ -4,37 +4,37 @@ import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { moneyOf, reported } from './units.ts';
 
-/** What an account's positions and config say of the collateral that they share. */
+/** The settings that describe the account's shared collateral. */
 export type PoolSettings = Pick<AccountSettings, 'marginModel' | 'holdings' | 'marketSettings'>;
 
-/** How one market, or one coin held as collateral, uses up the pool of an account under cross margin. */
+/** The share of one market, or of one coin held as collateral, in the pool of a cross-margin account. */
 export interface PoolMarket {
-  /** Name of the market; of a coin without one its ticker. */
+  /** Name of the market; for a coin without a market its ticker. */
   readonly market: string;
   readonly positions: readonly PositionQuantities[];
-  /** The part of the pool's buffer that a fall of this price to 0 would take: 1 / distance; negative for a rise. */
+  /** Fraction of the pool's buffer lost if this price fell to 0: 1 / distance; negative if a rise hurts. */
   readonly pull: number;
-  /** The same for one base unit of the net side alone, never negative; what a reduction there gives back. */
+  /** The same per base unit of the net side, never negative: what reducing by one unit gives back. */
   readonly pullPerBase: number;
-  /** Part of the market's price that it may move alone, a fraction; `none`: it has no liquidation price. */
+  /** Fraction of its price that the market may move alone; `none`: it has no liquidation price. */
   readonly distance: Quantity<number>;
 }
 
-/** `pooled`: all positions share one buffer. `apart`: they do not, so each stands alone. */
+/** `pooled`: all positions share one buffer. `apart`: each position has its own. */
 export type JointPool =
   | { readonly kind: 'pooled'; readonly markets: readonly PoolMarket[]; readonly pull: number }
   | { readonly kind: 'apart' };
 
-/** Two liquidation prices of one market nearer than this, as a share of its price, are the same. */
+/** Liquidation prices of one market count as equal if they differ by less than this fraction of its price. */
 const SAME_PRICE = 0.001;
-/** At its liquidation price a market is as near as this. */
+/** Distance that a market at its liquidation price counts with. */
 const LEAST_DISTANCE = 1e-9;
-/** Buffers that differ by more than this are not one pool. */
+/** Buffers that differ by more than this fraction do not belong to one pool. */
 const SAME_BUFFER = 0.2;
 
 /**
- * The pool of a complete list. A liquidation price holds every other price still, so each market tells the same buffer:
- * `notional * distance`. Unknown as soon as one market is: it could weigh on either side.
+ * The pool of a complete list. A liquidation price assumes that all other prices stay, so every market implies the same
+ * buffer, `notional * distance`. Unknown if any market is unknown: it could add to either side.
  */
 export function jointPool(
   positions: readonly PositionQuantities[],
@@ -67,7 +67,7 @@ export function jointPool(
 
 const APART: JointPool = { kind: 'apart' };
 
-/** The uniform move of all prices that uses the pool up: `1 / |sum of pulls|`; `none` where no such move does. */
+/** The uniform move of all prices that exhausts the pool, `1 / |sum of pulls|`; `none` if there is none. */
 export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'pooled' }>): Quantity<number> {
   const [first] = markets;
   if (first !== undefined && markets.length === 1 && first.distance.kind === 'value') return first.distance;
@@ -75,8 +75,8 @@ export function uniformDistance({ markets, pull }: Extract<JointPool, { kind: 'p
 }
 
 /**
- * The price at which the pool is used up if all prices move together, where that is nearer than the position's own
- * liquidation price. Undefined for positions that gain by such a move, and without a pool of several markets.
+ * The price at which the pool is exhausted if all prices move together, if it is nearer than the position's own
+ * liquidation price. Undefined if the position gains by such a move, or without a pool of several markets.
  */
 export function jointLiquidationPrice(
   { direction, markPrice, liquidationDistance }: PositionQuantities,
@@ -86,7 +86,7 @@ export function jointLiquidationPrice(
     return undefined;
   if (direction.kind !== 'value' || markPrice.kind !== 'value') return undefined;
   const { pull, markets } = pool.value;
-  // Without any liquidation price the pool is estimated: too coarsely for an order that stands.
+  // Without any liquidation price the pool is only estimated, too coarsely for a standing order.
   if (!markets.some((market) => market.distance.kind === 'value')) return undefined;
   const dir = direction.value === 'long' ? 1 : -1;
   if (pull * dir <= 0) return undefined;
@@ -100,9 +100,9 @@ interface MarketSide {
   readonly market: string;
   readonly legs: readonly PositionQuantities[];
   readonly markPrice: number;
-  /** Change of equity less maintenance margin per unit of its price, base units; positive: a fall hurts. */
+  /** Change of (equity - maintenance margin) per unit of its price, in base units; positive: a fall hurts. */
   readonly slopeBase: number;
-  /** Change of it per base unit of the net side that is closed, never negative. */
+  /** Change of `slopeBase` per base unit of the net side that is closed, never negative. */
   readonly leverPerBase: number;
   readonly liquidation: LiquidationSide | undefined;
   readonly money: string;
@@ -110,12 +110,12 @@ interface MarketSide {
 
 interface LiquidationSide {
   readonly distance: number;
-  /** 1 / distance, positive where the liquidation price lies below the mark. */
+  /** 1 / distance; positive if the liquidation price is below the mark. */
   readonly pull: number;
-  /** In the money currency of the market, and how far rounding may have moved it. */
+  /** In the market's money currency, with the possible rounding error. */
   readonly buffer: number;
   readonly bufferError: number;
-  /** All legs say the same. */
+  /** All legs report the same liquidation price. */
   readonly isAgreed: boolean;
 }
 
@@ -167,7 +167,7 @@ export function marketSide(
   return known({ ...side, liquidation: liquidationSide(prices, side, settings) });
 }
 
-/** Of different liquidation prices the nearest one counts. */
+/** If liquidation prices differ, the nearest counts. */
 function liquidationSide(
   prices: readonly number[],
   { market, legs, markPrice, slopeBase }: Omit<MarketSide, 'liquidation'>,
@@ -178,7 +178,7 @@ function liquidationSide(
   const nearest = prices.reduce((best, price) => (wayTo(price) < wayTo(best) ? price : best));
   const distance = wayTo(nearest) / markPrice;
   const reach = Math.max(distance, LEAST_DISTANCE);
-  // A coin that is held as collateral as well makes its market heavier.
+  // Holding the coin as collateral too makes its market heavier.
   const held = holdings?.[stockOf(market)] ?? 0;
   const weight = Math.abs(slopeBase * markPrice + held);
   const step = marketSettings(market)?.priceStep;
@@ -196,11 +196,11 @@ function liquidationSide(
   };
 }
 
-/** What a position has left until liquidation, money: by its liquidation price, and by its own margin. */
+/** Money left of a position until liquidation, by its liquidation price (`told`) and by its own margin (`own`). */
 interface Buffers {
   readonly told: number;
   readonly own: number;
-  /** How far rounding may have moved what its liquidation price tells. */
+  /** Possible rounding error of `told`. */
   readonly error: number;
 }
 
@@ -221,17 +221,17 @@ function buffersOf(position: PositionQuantities, { marketSettings }: PoolSetting
   return told > 0 ? { told, own, error: size * priceError } : undefined;
 }
 
-/** Whether the liquidation price is where the position's own margin is used up, as under isolated margin. */
+/** True if the liquidation price is where the position's own margin is used up, as under isolated margin. */
 function hasOwnMargin(position: PositionQuantities, settings: PoolSettings): boolean {
   const buffers = buffersOf(position, settings);
   if (buffers === undefined) return false;
   return Math.abs(buffers.own - buffers.told) <= SAME_BUFFER * buffers.told + buffers.error;
 }
 
-/** Free funds have to be so many times what rounding moves to be told from none. */
+/** Free funds count as such only if they are this many times the rounding error. */
 const CLEARLY_FREE = 4;
 
-/** Whether a single position stands by its own margin although the account has funds that a pool would add. */
+/** True if a single position relies on its own margin although the account has free funds that a pool would add. */
 function leavesFundsOut(position: PositionQuantities, settings: PoolSettings): boolean {
   const buffers = buffersOf(position, settings);
   const free = reported(position.record.freeMargin);
@@ -247,7 +247,10 @@ function leavesFundsOut(position: PositionQuantities, settings: PoolSettings): b
   );
 }
 
-/** What stands behind a position. A single one looks the same under both models where no funds are free: undefined. */
+/**
+ * Whether a position has its own or shared margin. Undefined for a single position without free funds: both models look
+ * the same.
+ */
 export function marginBehind(
   position: PositionQuantities,
   pool: Quantity<JointPool>,
@@ -261,7 +264,7 @@ export function marginBehind(
   return market?.positions.length === 1 && leavesFundsOut(position, settings) ? 'own' : undefined;
 }
 
-/** Whether all markets of each currency tell the same buffer. Buffers in different currencies are not compared. */
+/** True if all markets of each currency imply the same buffer. Different currencies are not compared. */
 function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolean {
   const isOwn = ({ legs }: MarketSide): boolean => {
     const [leg] = legs;
@@ -282,7 +285,7 @@ function isOnePool(sides: readonly MarketSide[], settings: PoolSettings): boolea
   return [...bounds.values()].every(({ low, high }) => low - high <= SAME_BUFFER * low);
 }
 
-/** The pool's buffer as an amount: the least that a market tells, else `margin + freeMargin` less maintenance. */
+/** The pool's buffer: the smallest that a market implies, else `margin + freeMargin` less maintenance margin. */
 function bufferOf(
   sides: readonly MarketSide[],
   positions: readonly PositionQuantities[],
@@ -307,7 +310,7 @@ function bufferOf(
     if (terms === undefined) return unknown('marketNotConfigured');
     maintenance += legs.reduce((sum, { size }) => sum + size, 0) * markPrice * terms.maintenanceMargin;
   }
-  // Margin in use may exceed the equity, and how far is not told once nothing is free: too large a buffer is no answer.
+  // Without free funds, margin in use may exceed the equity by an unknown amount: the buffer would be too large.
   return free > 0 ? positive(funds + free - maintenance) : unknown('notPositive');
 }
 
@@ -333,7 +336,7 @@ function poolMarket(side: MarketSide, buffer: Quantity<number>): Quantity<PoolMa
   return known({ market, positions, pull, pullPerBase, distance: known(distance) });
 }
 
-/** What a market trades: what comes before the underscore of its name. */
+/** The traded asset: the part of a market's name before the underscore. */
 export function stockOf(market: string): string {
   const end = market.indexOf('_');
   return end < 0 ? market : market.slice(0, end);

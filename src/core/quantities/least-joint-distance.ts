@@ -11,7 +11,10 @@ import type { PositionQuantities } from './position.ts';
 import { NONE } from './quantity.ts';
 import { moneyOf } from './units.ts';
 
-/** How near liquidation may be, for when to look again: the joint distance as known, as last read, or its least. */
+/**
+ * The nearest that liquidation may be, for scheduling the next poll: the minimum of the known, last read and least
+ * possible joint distance.
+ */
 export function leastJointDistance({
   jointDistance,
   positions,
@@ -31,9 +34,9 @@ export function leastJointDistance({
 }
 
 /**
- * The least uniform move that may use up a pool of which too little is told. The buffer is the smallest that a market
- * tells, else what the largest is worth, as no market alone uses it up; what may be on either side adds to the rest.
- * Ten equal positions are 10 % away or more. Undefined where the markets cannot be compared.
+ * The smallest uniform move that may exhaust a pool that is only partly known. The buffer is the smallest that a market
+ * implies, else the worth of the largest market, since no single market exhausts it; markets of unknown direction count
+ * against it. Ten equal positions are 10 % away or more. Undefined if the markets cannot be compared.
  */
 export function leastUniformDistance(
   positions: readonly PositionQuantities[],
@@ -69,7 +72,7 @@ export function leastUniformDistance(
   return monies.size === 1 && buffer > 0 && pull > 0 ? buffer / pull : undefined;
 }
 
-/** Between what a market's positions are worth, whichever side each is on. */
+/** Bounds of the worth of a market's positions, for any directions. */
 function worthOf(legs: readonly PositionQuantities[]): readonly [least: number, most: number] {
   let least = 0;
   let most = 0;

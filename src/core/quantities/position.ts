@@ -14,12 +14,12 @@ import { known, NONE, type Quantity, unknown } from './quantity.ts';
 import type { AccountSettings } from './settings.ts';
 import { reported } from './units.ts';
 
-/** The settings that say how a record is to be read. */
+/** Settings that decide how a record is read. */
 export type PositionReading = Pick<AccountSettings, 'bothSign' | 'marketSettings'>;
 
 /**
- * What follows from one position record (specification 2.4). Numbers are for comparing; what is `exact` is for orders and
- * for people.
+ * Quantities of one position record (specification 2.4). Numbers are for comparing; `exact...` values are for orders
+ * and for people.
  */
 export class PositionQuantities {
   readonly record: PositionRecord;
@@ -29,7 +29,7 @@ export class PositionQuantities {
   readonly basePrice: Quantity<number>;
   /** As reported, money currency. */
   readonly unrealizedPnl: Quantity<number>;
-  /** As reported; `none` when the exchange says that there is none (null), unknown when it says nothing. */
+  /** As reported; `none` if the exchange says there is none (null), unknown if it was not sent. */
   readonly liquidationPrice: Quantity<number>;
   readonly #amount: number;
   readonly #settings: PositionReading;
@@ -56,28 +56,28 @@ export class PositionQuantities {
     return this.record.positionId;
   }
 
-  /** `size`, as it was written. */
+  /** `size` as a decimal. */
   get exactSize(): DecimalString {
     return formatDecimal(toDecimal(this.record.amount).abs());
   }
 
-  /** Floating profit and loss as a fraction; reported in percent. */
+  /** Floating profit and loss as a fraction; the exchange reports percent. */
   get pnlPercent(): Quantity<number> {
     const percent = reported(this.record.pnlPercent);
     return percent.kind === 'value' ? known(percent.value / 100) : percent;
   }
 
   /**
-   * `positionSide` LONG or SHORT decides; for BOTH the sign of `amount`, or with `bothSign: unsigned` the side of
-   * basePrice on which the liquidation price lies. Unknown where these contradict each other, where nothing confirms the
-   * sign, and where a reply that leaves the side out may show both sides of a hedge.
+   * `positionSide` LONG or SHORT decides. For BOTH: the sign of `amount`, or with `bothSign: unsigned` the side of
+   * basePrice on which the liquidation price lies. Unknown if these contradict each other, if nothing confirms the
+   * sign, or if a reply without sides may show both sides of a hedge.
    */
   get direction(): Quantity<Direction> {
     this.#direction ??= directionOf(this.record, this.#amount, this.#settings.bothSign);
     return this.#direction;
   }
 
-  /** `basePrice + dir * unrealizedPnl / size`, money per base unit; unknown for a zero size or where not positive. */
+  /** `basePrice + dir * unrealizedPnl / size`, money per base unit; unknown for a zero size or a price not positive. */
   get markPrice(): Quantity<number> {
     this.#mark ??= this.#computeMark();
     return this.#mark;
@@ -94,7 +94,7 @@ export class PositionQuantities {
     return mark > 0 ? known(mark) : unknown('notPositive');
   }
 
-  /** The same with decimals. */
+  /** `markPrice` as a decimal. */
   get exactMarkPrice(): Quantity<DecimalString> {
     const { markPrice, direction } = this;
     const { basePrice, unrealizedPnl, amount } = this.record;
@@ -107,8 +107,8 @@ export class PositionQuantities {
   }
 
   /**
-   * Bound on the error of `markPrice`: half a unit of the last digit of unrealizedPnl by the size, and of basePrice,
-   * the latter at most half a price step: digits fewer than a step's are stripped zeros, not a rounding.
+   * Error bound of `markPrice`: half a unit of the last digit of unrealizedPnl divided by the size, plus half a unit of
+   * the last digit of basePrice but at most half a price step: missing digits are stripped zeros, not rounding.
    */
   get markError(): Quantity<number> {
     this.#markError ??= this.#computeMarkError();
@@ -126,7 +126,7 @@ export class PositionQuantities {
     return known((unitOfLastDigit(unrealizedPnl) / this.size + baseError) / 2);
   }
 
-  /** `liquidationPrice`, as it was written. */
+  /** `liquidationPrice` as written by the exchange. */
   get exactLiquidationPrice(): Quantity<DecimalString> {
     const price = this.record.liquidationPrice;
     if (price === null) return NONE;
@@ -154,7 +154,7 @@ export class PositionQuantities {
     return known((signOf(this.direction) * (mark.value - liquidation.value)) / mark.value);
   }
 
-  /** As reported, null is `none`; a value that is not documented is `unrecognised`; absent is unknown. */
+  /** As reported: null is `none`, an undocumented value `unrecognised`, absent is unknown. */
   get liquidationState(): Quantity<LiquidationStateValue> {
     const state = this.record.liquidationState;
     if (state === undefined) return unknown('fieldMissing');
@@ -162,7 +162,7 @@ export class PositionQuantities {
     return known(state.known ? state.value : 'unrecognised');
   }
 
-  /** The liquidation price is passed and nobody liquidates: hedged accounts report such prices; not to be sized by. */
+  /** True if the liquidation price is passed without liquidation, as in hedged accounts; unfit for sizing orders. */
   get disagreement(): Quantity<boolean> {
     const distance = this.#reportedDistance;
     if (distance.kind === 'unknown') return distance;
@@ -177,7 +177,7 @@ export class PositionQuantities {
     return mark.kind === 'value' ? known(this.size * mark.value) : mark;
   }
 
-  /** The way to liquidation: b = dir * ln(markPrice / liquidationPrice); `none` where no positive price reaches it. */
+  /** Crossing to liquidation, b = dir * ln(markPrice / liquidationPrice); `none` if no positive price reaches it. */
   crossing(motion: Quantity<Motion>): Quantity<Crossing> {
     const distance = this.liquidationDistance;
     const liquidation = this.liquidationPrice;
@@ -192,7 +192,7 @@ export class PositionQuantities {
   }
 }
 
-/** +1 long, -1 short; only for a direction that is known. */
+/** +1 for long, -1 for short; the direction must be known. */
 function signOf(direction: Quantity<Direction>): number {
   return direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
 }
@@ -208,8 +208,8 @@ function liquidationSide(record: PositionRecord): Direction | undefined {
 }
 
 /**
- * Whether the record makes sense for a direction: a positive mark price, the liquidation price not yet passed. A long
- * deep in profit whose collateral was withdrawn has its liquidation price above its entry.
+ * True if the record is plausible for a direction: a positive mark price that has not passed the liquidation price. A
+ * long deep in profit whose collateral was withdrawn has its liquidation price above its entry.
  */
 function isPossible(record: PositionRecord, direction: Direction): boolean {
   const { basePrice, liquidationPrice, unrealizedPnl } = record;
@@ -250,7 +250,7 @@ function unitOfLastDigit(text: DecimalString): number {
   return TEN_TO_MINUS[places] ?? Number(`1e${-places}`);
 }
 
-/** Digits kept beyond those of basePrice when a mark price is written out. */
+/** Digits of a written mark price beyond those of basePrice. */
 const MARK_EXTRA_PLACES = 8;
 
 /** Net amount of the positions of one market, base currency: `|sum of dir * size|`, exact. */

@@ -1,12 +1,10 @@
-/**
- * A number, or one of two kinds of none: `unknown` freezes rules and is never 0; `none`, infinitely far, clears them.
- */
+/** A value or its absence: `unknown` freezes rules and is never 0; `none` (infinitely far) clears them. */
 export type Quantity<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'none' }
   | { readonly kind: 'unknown'; readonly why: UnknownReason };
 
-/** Why a quantity cannot be computed, in words; a closed list, also a metric label. */
+/** Why a quantity cannot be computed, in words. Closed list, also a metric label. */
 export const UNKNOWN_WORDS = {
   notRead: 'it could not be read',
   stale: 'what was read is too old',
@@ -42,18 +40,18 @@ export function unknown(why: UnknownReason): Quantity<never> {
   return { kind: 'unknown', why };
 }
 
-/** For plain data that need not say why: `none` and unknown are null. */
+/** For plain data without reasons: `none` and unknown become null. */
 export function valueOf<T>(quantity: Quantity<T>): T | null {
   return quantity.kind === 'value' ? quantity.value : null;
 }
 
-/** A lower bound: counted in a list of which a part is missing. Decides what no further record could change. */
+/** A lower bound, counted in an incomplete list. Decides only what further records could not change. */
 export interface AtLeast {
   readonly kind: 'atLeast';
   readonly value: number;
 }
 
-/** An upper bound: the least of several, some of them unknown. Decides what these could not change. */
+/** An upper bound: the least of several, some of them unknown. Decides only what the unknown ones could not change. */
 export interface AtMost {
   readonly kind: 'atMost';
   readonly value: number;
@@ -63,7 +61,7 @@ export function atLeast(value: number): AtLeast {
   return { kind: 'atLeast', value };
 }
 
-/** The least of them; `none` is infinitely much. Where some are unknown, an upper bound. */
+/** The least quantity, `none` counting as infinite; an upper bound if any is unknown. */
 export function leastOf(quantities: readonly Quantity<number>[]): Quantity<number> | AtMost {
   let least: number | undefined;
   let undecided: Quantity<number> | undefined;

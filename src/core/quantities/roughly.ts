@@ -1,4 +1,4 @@
-/** `2 min 5 s`, no finer than a person needs. */
+/** `2 min 5 s`: a duration, rounded for people. */
 export function roughly(ms: number): string {
   const past = Math.max(0, ms);
   if (past < 1_000) return 'under 1 s';

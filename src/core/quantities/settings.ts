@@ -1,7 +1,7 @@
 import type { Mode } from '../rules/rule.ts';
 import type { DecimalString } from './decimal.ts';
 
-/** What one needs to know of a market to shape an order in it; from the config, the API has no endpoint. */
+/** Terms of a market for shaping orders; from the config, since the API has no endpoint for them. */
 export interface MarketSettings {
   readonly amountStep: DecimalString;
   readonly priceStep: DecimalString;
@@ -10,11 +10,11 @@ export interface MarketSettings {
   readonly maintenanceMargin: number;
   /** Allowance for the gap between mark and last price when placing an activation, a fraction. */
   readonly basisAllowance: number;
-  /** Fee, half the spread and the slippage to expect, a fraction of the notional; absent: 0.1 %. */
+  /** Expected fee, half spread and slippage, a fraction of the notional; absent: 0.1 %. */
   readonly reductionCost?: number;
-  /** What the exchange takes of an order that fills at once, a fraction; absent: unknown. */
+  /** Fee of an order that fills at once, a fraction; absent: unknown. */
   readonly takerFee?: number;
-  /** Settlement currency, by which totals are kept apart; default: what follows the underscore in the name. */
+  /** Settlement currency, which separates totals; default: the part of the name after the last underscore. */
   readonly money?: string;
 }
 
@@ -24,51 +24,51 @@ export interface ApprovalSettings {
   readonly withoutAnswer: 'act' | 'hold';
 }
 
-/** How to deal with what the exchange leaves open, and how carefully to act. One per account, frozen. */
+/** How to interpret what the exchange leaves open, and how cautiously to act. One per account, frozen. */
 export interface AccountSettings {
   readonly accountId: string;
   readonly mode: Mode;
   readonly labels: Readonly<Record<string, string>>;
-  /** `signed`: a one-way short has a negative amount. `unsigned`: the side of its liquidation price tells. */
+  /** `signed`: a one-way short has a negative amount. `unsigned`: its liquidation price shows the side. */
   readonly bothSign: 'signed' | 'unsigned';
   readonly ltvUnit: 'auto' | 'percent' | 'fraction';
-  /** Whether the positions share their collateral; `auto`: as their liquidation prices tell. */
+  /** Whether positions share their collateral; `auto`: derived from their liquidation prices. */
   readonly marginModel: 'auto' | 'cross' | 'isolated';
-  /** Coins held as collateral: what each is worth, in the money currency of the positions. Absent: none. */
+  /** Worth of each coin held as collateral, in the money currency of the positions. Absent: none. */
   readonly holdings?: Readonly<Record<string, number>>;
   readonly nonceMode: 'unique' | 'increasing' | 'window';
-  /** Whether cancel-all reaches stops that are not yet activated. */
+  /** Whether cancel-all also cancels stops that are not yet activated. */
   readonly cancelCoversStops: boolean;
-  /** `never`: our orders of a market are never cancelled to be replaced (the owner's orders there are safe). */
+  /** `never`: our orders of a market are never cancelled and replaced, which keeps the owner's orders there. */
   readonly cancel: 'always' | 'never';
   /** `net`: all our orders of a market stay within its net exposure. */
   readonly hedge: 'net' | 'perLeg';
-  /** `audited`: act before the fence has passed when liquidation would come first. */
+  /** `audited`: act before the fence has passed if liquidation would come first. */
   readonly overshoot: 'audited' | 'never';
-  /** How long a request whose reply was lost may still arrive. */
+  /** How long a request without a reply may still arrive. */
   readonly lateArrivalMs: number;
-  /** Bound on how stale a read may be. */
+  /** Maximum delay of what a read shows. */
   readonly readLagMs: number;
   /** An order not filled within this time is followed up. */
   readonly fillWithinMs: number;
   readonly intentTtlMs: number;
-  /** Nothing is decided on a snapshot older than this. */
+  /** Older snapshots decide nothing. */
   readonly maxSnapshotAgeMs: number;
-  /** No order is priced by a read older than this, or than two round trips where the exchange is slower. */
+  /** Maximum age of the read that prices an order, or two round trips if the exchange is slower. */
   readonly maxOrderReadAgeMs: number;
-  /** Renewals of an intent that expired or was refused while its rule still fires. */
+  /** How often an intent that expired or was refused is renewed while its rule still fires. */
   readonly maxRenewals: number;
-  /** Attempts of one intent before it is counted failed. */
+  /** Attempts of one intent before it counts as failed. */
   readonly maxAttempts: number;
-  /** A reduction until a distance is reached when no more than this part of it is left. */
+  /** A reduction to a distance counts as reached once at most this fraction of the reduction remains. */
   readonly distanceTolerance: number;
-  /** Largest share of a position that one intent may take away, a fraction; 1 is no bound. */
+  /** Largest part of a position that one intent may close, a fraction; 1: no limit. */
   readonly largestReduction: number;
-  /** Addresses to which withdrawals are expected; absent or empty: every withdrawal is unexpected. */
+  /** Expected withdrawal addresses; absent or empty: every withdrawal is unexpected. */
   readonly withdrawalAllowList?: readonly string[];
-  /** Absent: no rule of the account asks before it acts. */
+  /** Absent: no rule of the account asks for approval. */
   readonly approval?: ApprovalSettings;
   readonly cadence: { readonly calmMs: number; readonly alertMs: number };
-  /** Settings by exact market name, globs already resolved by `marketSettings`. */
+  /** Settings by exact market name; `marketLookup` resolves the globs. */
   readonly marketSettings: (market: string) => MarketSettings | undefined;
 }

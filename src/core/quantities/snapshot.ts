@@ -8,31 +8,29 @@ import type {
 import type { DecimalString } from './decimal.ts';
 import type { KnownTransfer } from './transfer.ts';
 
-/** Only `monotonicMs` measures, against the same `clockId`; `wallMs` labels, and bounds times across processes. */
+/** Only `monotonicMs` measures durations, within one `clockId`; `wallMs` labels, and limits times across processes. */
 export interface Instant {
   readonly wallMs: number;
   /** From an arbitrary origin; never steps back. */
   readonly monotonicMs: number;
-  /** Names the origin of `monotonicMs`: one per process. */
+  /** Identifies the origin of `monotonicMs`: one per process. */
   readonly clockId: string;
 }
 
-/**
- * One part of an account. `ageMs`: at the snapshot's `at`, since the last good read was sent, or since watching began.
- */
+/** One part of an account. `ageMs`: at the snapshot's `at`, since the last good read was sent or watching began. */
 export type SourceReading<T> =
   | {
       readonly kind: 'read';
       readonly value: T;
       readonly ageMs: number;
-      /** Clock of the exchange at the reply (HTTP Date), Unix milliseconds; absent when it sent none. */
+      /** The exchange's clock at the reply (HTTP Date), Unix milliseconds; absent if it sent none. */
       readonly serverDateMs?: number;
-      /** For histories: the list is complete back to here, Unix milliseconds of the exchange; absent: for ever. */
+      /** For histories: the list is complete back to this time, Unix milliseconds of the exchange; absent: no limit. */
       readonly reachesBackToMs?: number;
     }
   | { readonly kind: 'notRead'; readonly ageMs: number };
 
-/** How many records a reply had that failed validation. */
+/** Number of records of a reply that failed validation. */
 export function countSetAside({
   setAside,
   furtherSetAside = 0,
@@ -40,23 +38,23 @@ export function countSetAside({
   return setAside.length + furtherSetAside;
 }
 
-/** A protective stop of ours, from the daemon's own state. */
+/** One of our protective stops, from the daemon's own state. */
 export interface OwnStop {
   readonly positionId: string;
   readonly activationPrice: DecimalString;
   readonly amount: DecimalString;
-  /** Whether it certainly stands; false while its placement is in doubt. */
+  /** True if it certainly stands; false while its placement is in doubt. */
   readonly confirmed: boolean;
 }
 
-/** One account at one time, plain JSON. No key: not watched. One that cannot be read keeps its last good reading. */
+/** One account at one time, plain JSON. A missing key: not watched. A failed read keeps the last good reading. */
 export interface Snapshot {
   readonly version: 1;
   readonly accountId: string;
   readonly at: Instant;
   readonly sources: SnapshotSources;
   readonly ownStops: readonly OwnStop[];
-  /** Ids of positions that orders of ours may have closed: they need not be confirmed to be. Absent: none. */
+  /** Ids of positions that our orders may have closed; their closure needs no confirmation. Absent: none. */
   readonly closedByUs?: readonly string[];
 }
 
@@ -68,7 +66,7 @@ export interface SnapshotSources {
   readonly spotOrders?: SourceReading<RecordList<SpotOrderRecord>>;
 }
 
-/** Milliseconds from one moment to a later one; across processes by the wall clocks, and never negative. */
+/** Milliseconds from one moment to a later one, never negative; across processes by the wall clocks. */
 export function elapsedMs(from: Instant, to: Instant): number {
   const elapsed = from.clockId === to.clockId ? to.monotonicMs - from.monotonicMs : to.wallMs - from.wallMs;
   return Math.max(0, elapsed);

@@ -8,9 +8,8 @@ export type StopCover = 'ok' | 'missing' | 'beyondLiquidation' | 'unconfirmed';
 const COVERED: Quantity<StopCover> = known('ok');
 
 /**
- * Whether stops cover the whole position before liquidation. `unconfirmed`: if those in doubt stand.
- * `beyondLiquidation`: one that is needed activates at or past it. Unknown where the exchange does not say what is
- * attached.
+ * Whether stops cover the whole position before liquidation. `unconfirmed`: only if the doubtful ones stand.
+ * `beyondLiquidation`: a needed stop activates at or past it. Unknown if the exchange does not report attached stops.
  */
 export function stopCover(position: PositionQuantities, ownStops: readonly OwnStop[]): Quantity<StopCover> {
   const { positionId, tpsl } = position.record;
@@ -24,7 +23,7 @@ export function stopCover(position: PositionQuantities, ownStops: readonly OwnSt
   const sign = direction.kind === 'value' && direction.value === 'short' ? -1 : 1;
   const isBefore = (activationPrice: number): boolean =>
     liquidationPrice.kind === 'none' || sign * (activationPrice - liquidationPrice.value) > 0;
-  // A stop attached to the position covers whatever its size is.
+  // A stop attached to the position covers any size.
   const attachedIsBefore = attached !== undefined && isBefore(toNumber(attached));
   if (attachedIsBefore) return COVERED;
   const own = hasOwn ? ownCover(position, ownStops, isBefore) : 'missing';
@@ -33,7 +32,7 @@ export function stopCover(position: PositionQuantities, ownStops: readonly OwnSt
   return known(own === 'missing' && attached !== undefined ? 'beyondLiquidation' : own);
 }
 
-/** What our own stops alone amount to. */
+/** Cover by our own stops alone. */
 function ownCover(
   position: PositionQuantities,
   ownStops: readonly OwnStop[],
@@ -47,15 +46,15 @@ function ownCover(
   return before.length === stops.length ? 'missing' : 'beyondLiquidation';
 }
 
-/** What of a position our own confirmed stops close before liquidation, and where. */
+/** The part of a position that our own confirmed stops close before liquidation, and where. */
 export interface StandingCover {
-  /** Of the size, at most 1. */
+  /** Fraction of the size, at most 1. */
   readonly share: number;
-  /** Activations, the nearest to the market first. */
+  /** Activation prices, nearest to the market first. */
   readonly prices: readonly DecimalString[];
 }
 
-/** Undefined: none of ours stands there for certain, or nothing tells on which side of the market liquidation lies. */
+/** Undefined if none of our stops certainly stands there, or if the side of liquidation is unknown. */
 export function standingCover(
   position: PositionQuantities,
   ownStops: readonly OwnStop[],

@@ -1,16 +1,16 @@
 import type { RecordList, TransferRecord } from '../ports/exchange.ts';
 
-/** A transfer without what is personal: addresses and remarks give one verdict, and are not kept. */
+/** A transfer without personal data: addresses and remarks are reduced to one verdict and not kept. */
 export interface KnownTransfer
   extends Pick<
     TransferRecord,
     'transactionId' | 'createdAt' | 'ticker' | 'method' | 'amount' | 'fee' | 'status' | 'network'
   > {
-  /** Of a withdrawal: whether it went to an address of the allow-list as it was when it was read. */
+  /** For a withdrawal: whether its address was on the allow-list when it was read. */
   readonly expected?: boolean;
 }
 
-/** Takes the verdict, and leaves out what is personal, before anything is judged, stored or recorded. */
+/** Adds the verdict and removes personal data, before anything is judged, stored or recorded. */
 export function knownTransfers(
   list: RecordList<TransferRecord>,
   allowList: readonly string[],
@@ -35,7 +35,7 @@ function knownTransfer(record: TransferRecord, allowList: readonly string[]): Kn
   };
 }
 
-/** Hexadecimal addresses are compared without regard to case. */
+/** Hexadecimal addresses are compared case-insensitively. */
 function sameAddress(a: string, b: string): boolean {
   return a === b || (a.startsWith('0x') && a.toLowerCase() === b.toLowerCase());
 }
@@ -44,12 +44,12 @@ export function isWithdrawal({ method }: Pick<TransferRecord, 'method'>): boolea
   return method.known && method.value === 'withdrawal';
 }
 
-/** A withdrawal not known to go where it should. */
+/** A withdrawal that is not known to go to an expected address. */
 export function isUnexpectedWithdrawal(transfer: KnownTransfer): boolean {
   return isWithdrawal(transfer) && transfer.expected !== true;
 }
 
-/** Statuses that mean success (specification 3.3 shows only these two codes in a filter; the live service documents both as successful). */
+/** Success codes: specification 3.3 shows these two in a filter only; the live service documents both as successful. */
 const DEPOSIT_SUCCESS: ReadonlySet<number> = new Set([3, 7]);
 
 export function isSuccessfulDeposit({ method, status }: KnownTransfer): boolean {

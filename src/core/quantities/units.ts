@@ -13,17 +13,17 @@ export function reported(text: DecimalString | undefined): Quantity<number> {
   return text === undefined ? unknown('fieldMissing') : known(toNumber(text));
 }
 
-/** What one unit of the LTV fields is worth as a fraction: 0.01 for percent, 1 for fractions. */
+/** Value of one unit of the LTV fields as a fraction: 0.01 for percent, 1 for fractions. */
 export type LtvScale = 0.01 | 1;
 
-/** A liquidation LTV above this cannot be a fraction, below it cannot be a percentage. */
+/** A liquidation LTV up to LARGEST_FRACTION is a fraction, from SMALLEST_PERCENT to LARGEST_PERCENT a percentage. */
 const LARGEST_FRACTION = 1;
 const SMALLEST_PERCENT = 10;
 const LARGEST_PERCENT = 100;
 
 /**
- * The unit of a record's LTVs (specification 2.5 leaves it open): as configured, else by its liquidation LTV: at most 1
- * is a fraction, 10 to 100 is percent, anything else is unclear.
+ * The unit of a record's LTVs (open in specification 2.5): as configured, else by its liquidation LTV: at most 1 is a
+ * fraction, 10 to 100 is percent, anything else is unclear.
  */
 export function ltvScale(record: CreditLineRecord, unit: AccountSettings['ltvUnit']): Quantity<LtvScale> {
   if (unit === 'percent') return known(0.01);
@@ -35,7 +35,7 @@ export function ltvScale(record: CreditLineRecord, unit: AccountSettings['ltvUni
   return limit >= SMALLEST_PERCENT && limit <= LARGEST_PERCENT ? known(0.01) : unknown('ltvUnitUnclear');
 }
 
-/** The money currency by which totals are kept apart: the market's setting, else the end of its name. */
+/** The money currency of a market: its setting, else the end of its name. Totals are kept apart by it. */
 export function moneyOf(market: string, settings: Pick<AccountSettings, 'marketSettings'>): string {
   const money = settings.marketSettings(market)?.money;
   return money ?? quoteOf(market);

@@ -1,16 +1,16 @@
-/** How many characters are looked up at once; a value that is shorter cannot be found. */
+/** Length of the rolling hash in characters; shorter values cannot be found. */
 const SHORTEST = 6;
-/** Of the filter that tells nearly every place in a text that no value begins there. */
+/** Size of the filter that rules out nearly every position of a text. */
 const FILTER_BITS = 16;
 const MULTIPLIER = 31;
 
-/** What stands wherever a secret or a word about a person was. */
+/** Replaces secrets and personal data. */
 export const REDACTED = '[redacted]';
 
-/** The text with every value in it that must not be shown, overlapping ones together, replaced. */
+/** Replaces every value to hide; overlapping values become one replacement. */
 export type Conceal = (text: string) => string;
 
-/** Finds all values in one pass. Those shorter than six characters are left out: they would hide half of the text. */
+/** Finds all values in one pass. Values of fewer than six characters are ignored: they would hide half of the text. */
 export function concealer(values: Iterable<string>): Conceal {
   const byHash = new Map<number, string[]>();
   const filter = new Uint8Array(1 << FILTER_BITS);
@@ -22,12 +22,12 @@ export function concealer(values: Iterable<string>): Conceal {
     if (same === undefined) byHash.set(hash, [value]);
     else same.push(value);
   }
-  // The first that matches has to be the longest: one value may begin with another.
+  // Longest first: one value may be the prefix of another.
   for (const same of byHash.values()) same.sort((a, b) => b.length - a.length);
   return (text) => (byHash.size === 0 ? text : conceal(text, { byHash, filter }));
 }
 
-/** The same for secrets that may rotate: they are asked for anew. */
+/** A concealer for secrets that may rotate; it is rebuilt whenever `secrets` returns another list. */
 export function currentConcealer(secrets: () => readonly string[]): Conceal {
   let known: readonly string[] = [];
   let conceal = concealer(known);
@@ -46,7 +46,7 @@ interface Known {
   readonly filter: Uint8Array;
 }
 
-/** A hash that rolls along the text (Rabin and Karp); what it finds is compared. */
+/** Rabin-Karp: a rolling hash finds candidates, which are then compared. */
 function conceal(text: string, { byHash, filter }: Known): string {
   let shown = '';
   let shownTo = 0;
@@ -81,7 +81,7 @@ function hashAt(text: string, at: number): number {
   return hash;
 }
 
-/** `MULTIPLIER` to the power of `SHORTEST`: the weight that a character has when it leaves. */
+/** `MULTIPLIER` to the power of `SHORTEST`: the weight of the character that leaves the window. */
 const LEAVING = MULTIPLIER ** SHORTEST;
 
 function rolled(hash: number, leaves: number, enters: number): number {

@@ -1,19 +1,19 @@
 import { type Conceal, REDACTED } from './conceal.ts';
 
-/** How much of what a party outside says is shown. */
+/** How much external text is shown. */
 export interface ForeignWordsLimits {
   readonly maxLength: number;
-  /** A run of letters and digits this long is no word: a key, a token, a signature or a payload. */
+  /** A run of letters and digits of this length is no word but a key, token, signature or payload. */
   readonly opaqueLength: number;
 }
 
 const MAX_READ = 2000;
-/** At the end of a text that was cut there may stand a part of a secret that is not recognised. */
+/** The end of a truncated text may hold part of a secret that cannot be recognised. */
 const CUT_MARGIN = 500;
 
 /**
- * Words from outside as they may be shown: one line, bounded, without these secrets in any letter case, and without
- * addresses and what looks like a token.
+ * Makes external text fit to show: one line, bounded, without the given secrets (case-insensitive), addresses and what
+ * looks like a token.
  */
 export function foreignWords(
   secrets: readonly string[],
@@ -31,7 +31,7 @@ export function foreignWords(
     return (
       unknown
         .replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
-        // Tried at the start of a word only: at every letter of a long one it would take quadratic time.
+        // Matching only at word starts avoids quadratic time on long words.
         .replace(/(?<!\w)\w+:\/\/\S+/g, '[address]')
         .replace(opaque, REDACTED)
         .trim()

@@ -1,25 +1,25 @@
 import { concealer, REDACTED } from './conceal.ts';
 
-/** Keeps secrets out of what is logged: known ones by value, others by their look and place. */
+/** Keeps secrets out of logs: known ones by value, others by form and context. */
 export interface Redactor {
-  /** Hides these values too, also within texts. */
+  /** Hides these values, also within texts. */
   add(secrets: Iterable<string>): void;
   text(text: string): string;
-  /** Hides known values only. The text is not shortened, and JSON stays valid. */
+  /** Hides known values only. Does not truncate, and JSON stays valid. */
   line(text: string): string;
 }
 
 /** Shorter values would hide half of the text. */
 const SHORTEST = 6;
-/** A part of a path as long as this is no name any more. */
+/** A path segment of at least this length is not a name. */
 const SHORTEST_TOKEN = 16;
 const MAX_TEXT = 8000;
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
-  // Credentials in addresses.
+  // Credentials in URLs.
   [/(\w{1,40}:\/\/)[^/\s@]+@/g, `$1${REDACTED}@`],
   [/\b(bearer|basic|geniekey)\s+[\w.~+/=-]{6,}/gi, `$1 ${REDACTED}`],
-  // Telegram's address of a bot, incoming webhooks, and workflows.
+  // Telegram bot URLs, incoming webhooks, workflows.
   [/(\/bot)\d+:[\w-]+/g, `$1${REDACTED}`],
   [/(https?:\/\/[^\s"']{0,200}?\/(?:services|hooks|webhooks?)\/)[^\s"']+/gi, `$1${REDACTED}`],
   [/([?&]sig=)[^\s"'&]+/gi, `$1${REDACTED}`],
@@ -33,7 +33,7 @@ export function createRedactor(): Redactor {
   const known = new Set<string>();
   let conceal = concealer(known);
   const text = (given: string): string => {
-    // Cut afterwards: a value cut in half at the end would not be found.
+    // Truncated after concealing: a value cut at the end would not be found.
     let shown = given.length > MAX_TEXT ? conceal(given).slice(0, MAX_TEXT) : conceal(given);
     for (const [pattern, instead] of PATTERNS) shown = shown.replace(pattern, instead);
     return shown;
@@ -50,7 +50,7 @@ export function createRedactor(): Redactor {
   };
 }
 
-/** The forms in which it may turn up: plain, in an address, in JSON, in base64, and the parts of an address. */
+/** The forms in which a secret may appear: plain, URL-encoded, in JSON, in base64, and the parts of a URL. */
 function formsOf(secret: string): readonly string[] {
   const forms = [
     secret,

@@ -11,33 +11,33 @@ import { normalCdf } from './normal.ts';
 /** Why the next poll is due when it is. Closed list, also a metric label. */
 export type CadenceReason =
   | 'calm'
-  /** A threshold is so near that the price may have crossed it by then. */
+  /** The price may have crossed a near threshold by then. */
   | 'nearThreshold'
   /** A rule is pending or firing, or its timers wait for data. */
   | 'ruleActive'
-  /** The exchange has called for margin or is liquidating. */
+  /** The exchange calls for margin or liquidates. */
   | 'marginCall'
-  /** A watched source is unread or too old to decide, or does not show what was open. */
+  /** A watched source is unread, too old, or does not show what was open. */
   | 'blind'
-  /** Risk asks for more than the request budget allows. */
+  /** The request budget allows less than the risk requires. */
   | 'budget';
 
 export interface NextDue {
   readonly inMs: number;
   readonly reason: CadenceReason;
   readonly subject?: SubjectKey;
-  /** Whether an order may have to leave by the next look, for all that is known: then no look may fail for politeness. */
+  /** True if an order may be needed by the next poll, as far as is known: that poll must not be dropped. */
   readonly isPressing?: true;
 }
 
 /** Deviations that a walk exceeds at its farthest, on either side, with a chance of 1e-4: `-Phi^-1(1e-4 / 2)`. */
 const DEVIATIONS = 3.890_591_886_4;
-/** Per square root of a day; no market is trusted to move less, as estimates lag behind the start of a crash. */
+/** Per square root of a day. Minimum for every market, since estimates lag behind the start of a crash. */
 const LEAST_VOLATILITY_PER_DAY = 0.3;
 const LEAST_VARIANCE_PER_MS = LEAST_VOLATILITY_PER_DAY ** 2 / MS_PER_DAY;
 /**
- * Time in which a market that stood still may lose all: 1 % a second, as the worst minutes lost 6 to 10 %, one 40 %.
- * Levels at which an order has to leave, and liquidation itself, are never further from the next look.
+ * Time in which a calm market may lose everything: 1 % per second (the worst minutes lost 6 to 10 %, one 40 %). Bounds
+ * the interval to the next poll by the distance to liquidation and to levels that send orders.
  */
 const CRASH_MS = 100 * MS_PER_SECOND;
 
@@ -46,28 +46,28 @@ export function safeIntervalMs(distance: number, motion: MotionPace, towards: Da
   const b = Math.abs(distance);
   const z = DEVIATIONS * Math.sqrt(Math.max(motion.variancePerMs, LEAST_VARIANCE_PER_MS));
   const a = Math.max(0, towards === 'fall' ? -motion.driftPerMs : motion.driftPerMs);
-  // With a = 0 this is (b / z)^2; written so that it has no cancellation and no division by a.
+  // For a = 0 this is (b / z)^2; this form avoids cancellation and a division by a.
   const root = (2 * b) / (z + Math.sqrt(z * z + 4 * a * b));
   return root * root;
 }
 
 const UNKNOWN_MOTION: Motion = { variancePerMs: LEAST_VARIANCE_PER_MS, driftPerMs: 0 };
 
-/** Levels on both sides of a value; only the nearest one on either side counts. */
+/** The nearest levels above and below a value. */
 export class NearestLevels {
   readonly value: number;
-  /** 0 while there is none. */
+  /** 0: none. */
   lower = 0;
-  /** Infinite while there is none. */
+  /** Infinity: none. */
   upper = Number.POSITIVE_INFINITY;
-  /** Distance to the nearest level at which an order has to leave, a fraction of the value. */
+  /** Distance to the nearest level that sends an order, a fraction of the value. */
   #toOrder = Number.POSITIVE_INFINITY;
 
   constructor(value: number) {
     this.value = value;
   }
 
-  /** A level that is not a positive number counts for nothing. */
+  /** Ignores a level that is not a positive number. */
   add(level: number, asksForOrder = false): void {
     if (level <= this.value) {
       if (level > this.lower) this.lower = level;
@@ -77,7 +77,7 @@ export class NearestLevels {
     }
   }
 
-  /** The sooner of the safe intervals to both; infinite without levels. */
+  /** The shorter of the safe intervals to both levels; infinite without levels. */
   safeIntervalMs(motion: Quantity<Motion>): number {
     const moving = motion.kind === 'value' ? motion.value : UNKNOWN_MOTION;
     const { value, lower, upper } = this;
@@ -91,17 +91,17 @@ export class NearestLevels {
   }
 }
 
-/** A threshold of some rule on a field that follows the price (or the LTV). */
+/** A rule's threshold on a field that follows the price (or the LTV). */
 export interface LevelThreshold {
   readonly field: string;
   readonly threshold: number;
-  /** Whether a rule that compares with it sends orders. */
+  /** Whether a rule with this threshold sends orders. */
   readonly asksForOrder?: true;
-  /** For forecasts: they cross their threshold about so many deviations of so much time before the barrier. */
+  /** For forecasts, which cross their threshold about this many deviations, of this much time, before the barrier. */
   readonly reach?: { readonly deviations: number; readonly windowMs: number };
 }
 
-/** Fields that are a function of the price (or the LTV) alone, so that a threshold is a level of it. */
+/** Fields that depend on the price (or the LTV) alone, so that a threshold is a price (LTV) level. */
 const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
   'liquidationDistance',
   'jointDistance',
@@ -116,7 +116,7 @@ const FOLLOW_THE_PRICE: ReadonlySet<string> = new Set([
   'collateralMayFallToLiquidation',
 ]);
 
-/** The thresholds of conditions, each once; `asksForOrder`: of rules that send orders. */
+/** Distinct thresholds of conditions; `asksForOrder`: their rules send orders. */
 export function levelThresholds(
   leaves: readonly Leaf[],
   fieldCache: FieldReader,
@@ -140,7 +140,7 @@ export function levelThresholds(
   return [...found.values()];
 }
 
-/** Deviations at which a walk is at its farthest, on one side, in half of all cases. */
+/** Deviations that a walk exceeds at its farthest, on one side, in half of all cases. */
 const MEDIAN_DEVIATIONS = 0.674_489_750_196;
 
 function forecastReach(
@@ -167,7 +167,7 @@ function deviationsOf(chance: number): number {
   return low;
 }
 
-/** Log distance from its barrier at which a forecast crosses its threshold. */
+/** Log distance from the barrier at which a forecast crosses its threshold. */
 function reachOf(
   { deviations, windowMs }: NonNullable<LevelThreshold['reach']>,
   motion: Quantity<Motion>,
@@ -179,12 +179,12 @@ function reachOf(
   return adverseMove + deviations * Math.sqrt(variance);
 }
 
-/** Over the last hour, and over the last seconds where they say something. */
+/** The pace of the last hour, and of the last seconds if known. */
 function pacesOf(motion: Motion): readonly MotionPace[] {
   return motion.recent === undefined ? [motion] : [motion, motion.recent];
 }
 
-/** Mark prices at which a position reaches a threshold, or liquidation; `undefined` without a mark price. */
+/** Mark prices at which a position reaches a threshold or liquidation; `undefined` without a mark price. */
 export function priceLevels(
   position: PositionQuantities,
   thresholds: readonly LevelThreshold[],
@@ -222,7 +222,7 @@ export function priceLevels(
   return levels;
 }
 
-/** Levels of all markets together, now at 1, at thresholds and at liquidation. `dir`: -1 where a rise endangers. */
+/** Levels of a joint move, with all markets now at 1: thresholds and liquidation. `dir`: -1 if a rise is dangerous. */
 export function jointLevels(
   distance: number,
   dir: 1 | -1,
@@ -237,7 +237,7 @@ export function jointLevels(
   return levels;
 }
 
-/** Of several markets that move together: the wildest of them, and the fastest way towards harm. */
+/** Motion of markets that move together: the highest variance and the fastest drift towards harm. */
 export function jointMotion(motions: readonly Quantity<Motion>[], dir: 1 | -1): Quantity<Motion> {
   const paces = motions.flatMap((motion) => (motion.kind === 'value' ? pacesOf(motion.value) : []));
   if (paces.length === 0) return unknown('tooFewSamples');
@@ -250,7 +250,7 @@ export function jointMotion(motions: readonly Quantity<Motion>[], dir: 1 | -1): 
   return known({ variancePerMs, driftPerMs });
 }
 
-/** LTVs at which a credit line reaches a threshold, its margin call or liquidation; `undefined` where unknown or 0. */
+/** LTVs at which a credit line reaches a threshold, its call or liquidation; `undefined` if the LTV is unknown or 0. */
 export function ltvLevels(
   creditLine: CreditLineQuantities,
   thresholds: readonly LevelThreshold[],
@@ -284,7 +284,7 @@ export function ltvLevels(
   return levels;
 }
 
-/** A number that no level can be computed from stands in for one that is not known. */
+/** NaN stands for unknown: no level can be computed from it. */
 function orNaN(quantity: Quantity<number>): number {
   return quantity.kind === 'value' ? quantity.value : Number.NaN;
 }
@@ -292,11 +292,11 @@ function orNaN(quantity: Quantity<number>): number {
 export interface CadenceBounds {
   readonly calmMs: number;
   readonly alertMs: number;
-  /** The request budget allows no more than one poll in this time; 0 without a bound. */
+  /** Shortest interval that the request budget allows; 0: no limit. */
   readonly leastIntervalMs: number;
 }
 
-/** When to poll next: the soonest safe interval, within `alertMs` and `calmMs`, stretched to the request budget. */
+/** The next poll: the shortest safe interval, within `alertMs` and `calmMs`, extended to fit the request budget. */
 export function nextDue(bounds: CadenceBounds, wanted: NextDue): NextDue {
   const inMs = Math.min(Math.max(wanted.inMs, bounds.alertMs), Math.max(bounds.calmMs, bounds.alertMs));
   if (inMs < bounds.leastIntervalMs) return { ...wanted, inMs: bounds.leastIntervalMs, reason: 'budget' };
@@ -306,7 +306,7 @@ export function nextDue(bounds: CadenceBounds, wanted: NextDue): NextDue {
 export interface RequestBudget {
   readonly requests: number;
   readonly perMs: number;
-  /** Part kept free for actions, a fraction. */
+  /** Part reserved for actions, a fraction. */
   readonly reserved: number;
 }
 

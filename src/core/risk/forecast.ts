@@ -2,25 +2,25 @@ import { known, NONE, type Quantity, unknown } from '../quantities/quantity.ts';
 import { erfcx } from './normal.ts';
 
 /**
- * What is remembered of a positive series (a mark price, an LTV) to forecast it. Plain JSON; updated by `observe` only.
+ * Memory of a positive series (a mark price, an LTV) for its forecast. Plain JSON; updated by `observe` only.
  *
- * Volatility is measured by how far the logarithm strays from its exponential mean over 15 s, not by its returns: how a
- * price jitters from one poll to the next says little about how far it gets, and how often it is polled nothing.
+ * Volatility is measured by how far the logarithm strays from its exponential mean over 15 s, not by returns: jitter
+ * between polls says little about how far a price gets, and the polling rate must not matter.
  */
 export interface ForecastState {
   readonly lastLog: number;
-  /** Returns seen, not weighted. */
+  /** Number of returns, unweighted. */
   readonly returns: number;
-  /** Weighted sums over the last hour: of returns, of squared strays and of time. */
+  /** Weighted sums over the last hour: of returns, of squared strays, and of time. */
   readonly sumReturn: number;
   readonly sumSquare: number;
   readonly sumTimeMs: number;
-  /** Over the last seconds and minutes; absent: from before there was such a thing. */
+  /** Over the last seconds and minutes; absent: written by an older version. */
   readonly recent?: RecentSums;
 }
 
 export interface RecentSums {
-  /** Of the logarithm from its mean of the last seconds. */
+  /** Distance of the logarithm from its mean of the last seconds. */
   readonly stray: number;
   /** Weighted sums over the last seconds. */
   readonly sumSquare: number;
@@ -30,7 +30,7 @@ export interface RecentSums {
   readonly minutesTimeMs: number;
 }
 
-/** How `ln` of a series moves: variance and mean growth per millisecond. */
+/** Motion of `ln` of a series: variance and mean growth per millisecond. */
 export interface MotionPace {
   readonly variancePerMs: number;
   readonly driftPerMs: number;
@@ -38,13 +38,13 @@ export interface MotionPace {
 
 /** Over the last hour. */
 export interface Motion extends MotionPace {
-  /** How far ahead it can be counted on; absent: as far as one looks. */
+  /** How far ahead it is reliable; absent: without limit. */
   readonly reachMs?: number;
-  /** In the last seconds, and minutes; absent: not known. */
+  /** Over the last seconds and minutes; absent: unknown. */
   readonly recent?: MotionPace & { readonly minutesVariancePerMs: number };
 }
 
-/** A barrier seen from a moving series. */
+/** A barrier as seen from a moving series. */
 export interface Crossing {
   /** `|ln(value / barrier)|` while the barrier is not reached; 0 at or past it. */
   readonly logDistance: number;
@@ -52,41 +52,42 @@ export interface Crossing {
   readonly dangerous: Danger;
 }
 
-/** The way a barrier is reached. */
+/** The direction in which the barrier is reached. */
 export type Danger = 'fall' | 'rise';
 
 const STILL: Motion = { variancePerMs: 0, driftPerMs: 0 };
 
-/** A barrier that is reached or passed. */
+/** A barrier that is already reached or passed. */
 export const REACHED: Crossing = { logDistance: 0, motion: STILL, dangerous: 'fall' };
 
-/** Time in which the weight of a sample falls to 1/e: for the long run, for the minutes and for the last seconds. */
+/** Time in which a sample's weight falls to 1/e: for the hour, the minutes and the seconds. */
 export const FORECAST_DECAY_MS = 3_600_000;
 const MINUTES_DECAY_MS = 300_000;
 const SECONDS_DECAY_MS = 15_000;
-/** Fewer returns, or less time under observation, say nothing. */
+/** Minimum number of returns and of observed time. */
 export const MIN_RETURNS = 10;
 const MIN_OBSERVED_MS = 30_000;
-/** The same of the last seconds, and how far ahead these are believed where they are all that is known. */
+/** The same for the last seconds, and how far ahead they count if nothing else is known. */
 const MIN_RECENT_RETURNS = 3;
 const MIN_RECENT_MS = 3_000;
 const RECENT_REACH_MS = 60_000;
 
 /**
- * How long the volatility of the last seconds lasts, then that of the last minutes; and what part of a stray from the
- * mean is still to come, in that time. With `VARIANCE_SHARE` these are fitted to real candles: see docs/forecasts.md.
+ * How long the volatility of the last seconds lasts, then that of the last minutes; and the fraction of a stray from
+ * the mean that is still to come, over its own duration. Fitted to real candles together with `VARIANCE_SHARE`: see
+ * docs/forecasts.md.
  */
 const SECONDS_LAST_MS = 20_000;
 const MINUTES_LAST_MS = 900_000;
 const STRAY_SHARE = 0.75;
 const STRAY_LASTS_MS = 15_000;
-/** Of the variance that a walk would have: markets come back more than walks do. */
+/** Fraction of a walk's variance: markets revert more than walks do. */
 const VARIANCE_SHARE = 0.6;
 
 /**
- * Adds a sample taken `sinceLastMs` after the previous one; `undefined` when that time is not known (another
- * process took over, first sample): then the value only becomes the origin of the next return. A sample at the
- * same time, or one that is not positive and finite, changes nothing.
+ * Adds a sample taken `sinceLastMs` after the previous one. If that time is `undefined` (first sample, or another
+ * process took over), the value only becomes the origin of the next return. A sample at the same time, or one that is
+ * not positive and finite, changes nothing.
  */
 export function observe(
   state: ForecastState | undefined,
@@ -152,9 +153,9 @@ function recentOf({ stray, sumSquare, sumTimeMs, minutesSquare, minutesTimeMs }:
   };
 }
 
-/** The drift counts as far as chance does not explain it: one step is no drift, however large. */
+/** The drift counts only as far as chance does not explain it: a single step, however large, is no drift. */
 function paceOf({ sumReturn, sumSquare, sumTimeMs, recent = NO_SUMS }: ForecastState): MotionPace {
-  // What the present stray will still add, if nothing else happens.
+  // Includes what the present stray will still add if nothing else happens.
   const squares = sumSquare + recent.stray * recent.stray;
   const significance = squares > 0 ? (sumReturn * sumReturn) / squares : 0;
   const share = Math.min(1, Math.max(0, (significance - CHANCE) / (CERTAIN - CHANCE)));
@@ -164,25 +165,25 @@ function paceOf({ sumReturn, sumSquare, sumTimeMs, recent = NO_SUMS }: ForecastS
   };
 }
 
-/** Squared deviations of a sum of returns that chance explains, and that it does not. */
+/** Squared deviations of a sum of returns up to which chance explains it, and from which it does not. */
 const CHANCE = 4;
 const CERTAIN = 9;
 
-/** The way from `value` to `barrier`; `fall` when the barrier is dangerous from above. Both must be positive. */
+/** The crossing from `value` to `barrier`; `dangerous`: how the barrier is reached. Both must be positive. */
 export function crossingOf(value: number, barrier: number, dangerous: Danger, motion: Motion): Crossing {
   const sign = dangerous === 'fall' ? 1 : -1;
   return { logDistance: Math.max(0, sign * Math.log(value / barrier)), motion, dangerous };
 }
 
-/** What a series does within a time: the variance of its logarithm, and its mean move in the dangerous direction. */
+/** Forecast over a time: the variance of the logarithm, and its mean move in the dangerous direction. */
 export interface Outlook {
   readonly variance: number;
   readonly adverseMove: number;
 }
 
 /**
- * The variance of the last seconds fades into that of the last minutes, and this into that of the hour; a move of the
- * last seconds goes on for about as long again.
+ * The variance of the last seconds fades into that of the last minutes, and that into the hour's. A move of the last
+ * seconds continues for about as long again.
  */
 export function outlookOf(motion: Motion, dangerous: Danger, horizonMs: number): Outlook {
   const towards = dangerous === 'fall' ? -1 : 1;
@@ -202,12 +203,12 @@ export function outlookOf(motion: Motion, dangerous: Danger, horizonMs: number):
   return { variance: VARIANCE_SHARE * variance, adverseMove: soon + later };
 }
 
-/** The integral of `exp(-t / lastsMs)` up to a time. */
+/** The integral of `exp(-t / lastsMs)` from 0 to `horizonMs`. */
 function fading(horizonMs: number, lastsMs: number): number {
   return -lastsMs * Math.expm1(-horizonMs / lastsMs);
 }
 
-/** Chance of reaching the barrier within `horizonMs`; unknown further ahead than the motion reaches. */
+/** Chance of reaching the barrier within `horizonMs`; unknown beyond the reach of the motion. */
 export function probabilityWithin(
   { logDistance, motion, dangerous }: Crossing,
   horizonMs: number,
@@ -217,10 +218,10 @@ export function probabilityWithin(
   return known(passageProbability(logDistance, outlookOf(motion, dangerous, Math.max(0, horizonMs))));
 }
 
-/** Sooner than this is now, later than that is never. */
+/** Shorter times count as now, longer ones as never. */
 const [SHORTEST_MS, LONGEST_MS] = [1e-3, 1e13];
 
-/** Time after which it has been reached in half of all cases, milliseconds; 0 at or past it, `none` where never. */
+/** Time within which the barrier is reached in half of all cases, milliseconds; 0 at or past it, `none` if never. */
 export function medianWithin({ logDistance, motion, dangerous }: Crossing): Quantity<number> {
   const pastHalf = (logMs: number): number =>
     passageProbability(logDistance, outlookOf(motion, dangerous, Math.exp(logMs))) - 0.5;
@@ -231,11 +232,11 @@ export function medianWithin({ logDistance, motion, dangerous }: Crossing): Quan
   return known(Math.exp(zeroOf(pastHalf, Math.log(SHORTEST_MS), longest)));
 }
 
-/** Reached after some 15 steps, and after some 50 where the function jumps. */
+/** Usually about 15 steps, about 50 where the function jumps. */
 const MOST_STEPS = 100;
 const EXACT = 1e-15;
 
-/** Where a rising function passes zero, by false position; an end that stays is made to count for half (Illinois). */
+/** Root of a rising function by the Illinois method: false position that halves the value at an end that stays. */
 function zeroOf(rising: (x: number) => number, from: number, to: number): number {
   let [low, high, below, above] = [from, to, rising(from), rising(to)];
   if (below >= 0) return low;

@@ -2,12 +2,12 @@ const TWO_OVER_SQRT_PI = 2 / Math.sqrt(Math.PI);
 const ONE_OVER_SQRT_PI = 1 / Math.sqrt(Math.PI);
 const SERIES_LIMIT = 2;
 
-/** `exp(x^2) * erfc(x)` for x >= 0: products of a huge exponential and a tiny tail without overflow. */
+/** `exp(x^2) * erfc(x)` for x >= 0: multiplies a huge exponential by a tiny tail without overflow. */
 export function erfcx(x: number): number {
   return x < SERIES_LIMIT ? Math.exp(x * x) - scaledErfSeries(x) : erfcxFraction(x);
 }
 
-/** `exp(x^2) * erf(x)` by its power series, all terms positive. */
+/** `exp(x^2) * erf(x)` by its power series; all terms are positive. */
 function scaledErfSeries(x: number): number {
   let term = x;
   let sum = x;
@@ -18,7 +18,7 @@ function scaledErfSeries(x: number): number {
   return TWO_OVER_SQRT_PI * sum;
 }
 
-/** Laplace's continued fraction, from the tail: converges to double precision for x >= 2. */
+/** Laplace's continued fraction, evaluated from the tail; accurate to double precision for x >= 2. */
 function erfcxFraction(x: number): number {
   let tail = x;
   for (let n = 8 + Math.ceil(200 / (x * x)); n > 0; n--) tail = x + n / 2 / tail;

@@ -19,7 +19,6 @@ import {
 } from './cadence.ts';
 import type { Motion } from './forecast.ts';
 
-/** What an evaluation found of an account. */
 interface Evaluated {
   readonly rules: CompiledRules;
   readonly account: AccountQuantities;
@@ -27,7 +26,7 @@ interface Evaluated {
   readonly slots: readonly RuleSlot[];
 }
 
-/** When to poll an account next, from what its evaluation found. */
+/** When to poll an account next, given its evaluation. */
 export function planNext(found: Evaluated, leastIntervalMs: number): NextDue {
   const { rules, account, slots } = found;
   const { positions, creditLines } = found.subjects;
@@ -46,7 +45,7 @@ export function planNext(found: Evaluated, leastIntervalMs: number): NextDue {
   return nextDue(bounds, isNear ? { ...due, isPressing: true } : due);
 }
 
-/** What asks for the alert cadence whatever the figures say. */
+/** Returns what requires the alert cadence regardless of the figures. */
 function findUrgent(
   { byId }: CompiledRules,
   account: AccountQuantities,
@@ -72,7 +71,7 @@ function findUrgent(
   return account.isBlind ? { inMs: 0, reason: 'blind' } : undefined;
 }
 
-/** Whether a rule fires for stops that stand: it may for months, and asks for no closer look. Not where it observes. */
+/** True if a rule fires for stops that stand, or only observes: it may do so for months, and needs no closer watch. */
 function isAtRest(
   rule: CompiledRule | undefined,
   { phase, subject }: RuleEntry,
@@ -99,7 +98,7 @@ function soonest(
   calmInMs: number,
 ): NextDue {
   let due: NextDue = { inMs: calmInMs, reason: 'calm' };
-  // From when the figures were asked for: the next ones have to be asked for by then.
+  // Counted from when the figures were requested: the next request is due by then.
   const consider = (
     source: 'positions' | 'creditLine',
     subject: SubjectKey,
@@ -127,7 +126,7 @@ function soonest(
   return due;
 }
 
-/** Calm accounts are read so often, not only asked for: where the last look read nothing, the time since counts. */
+/** Calm accounts must be read at this interval: if the last poll read nothing, the time since the last read counts. */
 function calmDueMs(
   account: AccountQuantities,
   { calmMs, alertMs }: CompiledRules['settings']['cadence'],
@@ -136,7 +135,7 @@ function calmDueMs(
   return ageMs > alertMs ? calmMs - ageMs : calmMs;
 }
 
-/** Where all markets have to move to bring the account nearer to liquidation; both ways where nobody knows. */
+/** Directions in which a joint move brings liquidation nearer; both if unknown. */
 function directionsOf({ pool }: AccountQuantities): readonly (1 | -1)[] {
   if (pool.kind !== 'value' || pool.value.kind === 'apart') return [1, -1];
   return pool.value.pull < 0 ? [-1] : [1];

@@ -7,7 +7,7 @@ import type { RuleEntry } from './rule-state.ts';
 import type { ActionRequest } from './subject.ts';
 import { positionKey } from './subjects.ts';
 
-/** Every action of every reached stage of every firing episode, in the order of the rules. */
+/** All actions of all reached stages of all firing episodes, in rule order. */
 export function activeRequests(
   rules: CompiledRules,
   slots: readonly RuleSlot[],
@@ -52,10 +52,7 @@ function requestsOf(
   );
 }
 
-/**
- * Whether limits must not hold an action back: a position it concerns is in a margin call, liquidation or unknown
- * state.
- */
+/** Whether limits must not delay an action: one of its positions is in a margin call, liquidation or unknown state. */
 function isExempt(
   rule: CompiledRule,
   entry: RuleEntry,
@@ -71,7 +68,7 @@ function isExempt(
   });
 }
 
-/** margin_call, liquidation, or a state that is not documented and therefore treated as margin_call. */
+/** True for margin_call, liquidation, and undocumented states, which are treated as margin_call. */
 export function isInDanger({ liquidationState }: PositionQuantities): boolean {
   return liquidationState.kind === 'value' && liquidationState.value !== 'none';
 }

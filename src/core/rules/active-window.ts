@@ -1,7 +1,7 @@
 import { MS_PER_MINUTE } from '../quantities/units.ts';
 import type { ActiveWindow } from './rule.ts';
 
-/** Whether a moment, Unix milliseconds, is inside. */
+/** Returns whether a time (Unix milliseconds) is inside the window. */
 export type WindowJudge = (unixMs: number) => boolean;
 
 const WEEKDAYS: readonly string[] = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
@@ -13,8 +13,8 @@ interface LocalTime {
 }
 
 /**
- * Judges by local wall time: an hour that daylight saving repeats is in or out both times, a bound inside a skipped one
- * takes effect after it. `from` equal to `to` is the whole day.
+ * Compares local wall time: an hour repeated by daylight saving is in or out both times; a bound inside a skipped hour
+ * takes effect after it. `from` equal to `to` means the whole day.
  */
 export function compileActiveWindow(window: ActiveWindow): WindowJudge {
   const format = new Intl.DateTimeFormat('en-US', {
@@ -36,10 +36,10 @@ export function compileActiveWindow(window: ActiveWindow): WindowJudge {
   };
 }
 
-/** No window is open for longer; with clock changes. */
+/** Maximum length of a window, including clock changes. */
 const LONGEST_MINUTES = 2 * 1440;
 
-/** When the window ends that a moment is inside of, Unix milliseconds; undefined: it is outside. */
+/** End of the window around a time, Unix milliseconds; undefined if the time is outside. */
 export function endOfWindow(isInside: WindowJudge, unixMs: number): number | undefined {
   if (!isInside(unixMs)) return undefined;
   const first = Math.floor(unixMs / MS_PER_MINUTE);

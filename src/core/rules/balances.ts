@@ -6,8 +6,8 @@ import type { AccountState, BalanceMemory } from './account-state.ts';
 type Balances = NonNullable<AccountState['balances']>;
 
 /**
- * An asset that was there is believed to be gone only in time: exchanges have shown 0 for minutes. `sinceReadMs`: since
- * the read that a memory of this age stems from.
+ * A known asset counts as gone only after a while, because exchanges have shown 0 for minutes. `sinceReadMs`: time from
+ * the read that had this age at the last evaluation to the present one.
  */
 export function rememberBalances(
   before: Balances | undefined,
@@ -38,7 +38,7 @@ function stepMissed({ asset, unseen }: BalanceMemory, isNewRead: boolean, timerM
   return isNewRead && isConfirmedClosed(next) ? [] : [{ asset, unseen: next }];
 }
 
-/** Assets that are shown as 0, which is not certain yet. */
+/** Assets shown as 0 whose absence is not confirmed yet. */
 export function unconfirmedZeros({ balances }: Pick<AccountState, 'balances'>): ReadonlySet<string> {
   const assets = balances?.assets ?? [];
   return new Set(assets.flatMap(({ asset, unseen }) => (unseen === undefined ? [] : [asset])));

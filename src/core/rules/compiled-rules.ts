@@ -7,40 +7,40 @@ import { type CompiledCondition, compileCondition, type Latches } from './condit
 import { compileFilter, compileGlobs, type FilterJudge, type GlobJudge } from './filter.ts';
 import type { ActionSpec, Mode, RuleSpec, SubjectFilter, SubjectKind } from './rule.ts';
 
-/** A rule ready to judge: closures instead of text. Made once per account and config. */
+/** A rule compiled to closures, once per account and config. */
 export interface CompiledRule {
   readonly spec: RuleSpec;
   readonly index: number;
-  /** Its slot while it has nothing to remember. */
+  /** Its slot when it has nothing to remember. */
   readonly emptySlot: RuleSlot;
   /** The rule's own mode, else the account's. */
   readonly mode: Mode;
   readonly condition: CompiledCondition;
   readonly filter: FilterJudge;
   readonly window: WindowJudge | undefined;
-  /** Scratch for its latches, reused for all subjects. */
+  /** Scratch space for its latches, shared by all subjects. */
   readonly latches: Latches;
   readonly stages: readonly (readonly CompiledAction[])[];
   readonly sendsOrders: boolean;
-  /** Whether covering is all it ever sends: once the stops stand, nothing more is to be done however long it fires. */
+  /** Whether it only sends stops: once they stand there is nothing more to do, however long it fires. */
   readonly onlyProtects: boolean;
 }
 
 export interface CompiledAction {
   readonly spec: ActionSpec;
-  /** Markets whose positions it concerns, for actions of rules that do not judge positions. */
+  /** Markets whose positions it concerns; only for rules on other subjects than positions. */
   readonly positions: GlobJudge | undefined;
 }
 
-/** The rules on one kind of subject and the field cache that they share. */
+/** The rules on one subject kind, with their shared field cache. */
 export interface KindRules<K extends SubjectKind> {
   readonly fieldCache: FieldCache<K>;
   readonly rules: readonly CompiledRule[];
-  /** What its conditions compare with, for the cadence. */
+  /** Thresholds of its conditions, for the cadence. */
   readonly thresholds: readonly LevelThreshold[];
 }
 
-/** All rules of one account. Holds scratch space: one evaluation at a time, which being synchronous it is. */
+/** All rules of one account. Contains scratch space, which is safe because evaluation is synchronous. */
 export interface CompiledRules {
   readonly settings: AccountSettings;
   readonly all: readonly CompiledRule[];
@@ -50,7 +50,10 @@ export interface CompiledRules {
   readonly account: KindRules<'account'>;
 }
 
-/** Compiles an account's rules; throws a TypeError for what the config should have refused. */
+/**
+ * Compiles an account's rules.
+ * @throws TypeError for rules that the config should have rejected
+ */
 export function compileRules(specs: readonly RuleSpec[], settings: AccountSettings): CompiledRules {
   const ids = new Set(specs.map(({ id }) => id));
   if (ids.size !== specs.length) throw new TypeError('two rules of one account have the same id');
@@ -110,7 +113,7 @@ function compileRule(
   };
 }
 
-/** One judge for all rules with the same `where`, so that a subject is asked once for several of them. */
+/** Rules with the same `where` share one filter, so that a subject is tested once for several of them. */
 function sharedFilter(where: SubjectFilter, filters: Map<string, FilterJudge>): FilterJudge {
   const text = JSON.stringify(where);
   const filter = filters.get(text) ?? compileFilter(where);

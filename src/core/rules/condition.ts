@@ -2,7 +2,7 @@ import type { FieldReader } from '../fields/field-cache.ts';
 import type { NoneMeaning } from '../fields/field-catalogue.ts';
 import type { Comparison, ConditionSpec, FieldParameter, FieldValue } from './rule.ts';
 
-/** Kleene's three truth values, as small integers: an unknown operand decides only what it cannot change. */
+/** Kleene's three truth values as small integers: an unknown operand leaves the result open only where it matters. */
 export type Truth = 0 | 1 | 2;
 export const FALSE = 0;
 export const TRUE = 1;
@@ -13,7 +13,7 @@ export type Latches = Uint8Array;
 
 type Judge = (latches: Latches) => Truth;
 
-/** A comparison of a compiled condition; for words and for finding thresholds. */
+/** A comparison of a compiled condition; also used for words and thresholds. */
 export interface Leaf {
   readonly kind: 'field';
   readonly slot: number;
@@ -28,16 +28,19 @@ export type ConditionTree =
   | { readonly kind: 'all' | 'any'; readonly children: readonly ConditionTree[]; readonly judge: Judge }
   | { readonly kind: 'not'; readonly child: ConditionTree; readonly judge: Judge };
 
-/** A condition compiled to closures over the field cache of its kind of subject. */
+/** A condition compiled to closures over the field cache of its subject kind. */
 export interface CompiledCondition {
   readonly tree: ConditionTree;
   readonly leaves: readonly Leaf[];
   readonly latchCount: number;
-  /** Updates the latches of all comparisons that have one; the caller keeps them only when the result is known. */
+  /** Updates all latches; the caller keeps them only if the result is known. */
   readonly judge: Judge;
 }
 
-/** Compiles a condition once; throws a TypeError for a field that the catalogue does not have. */
+/**
+ * Compiles a condition.
+ * @throws TypeError for a field that is not in the catalogue
+ */
 export function compileCondition(spec: ConditionSpec, fieldCache: FieldReader): CompiledCondition {
   const leaves: Leaf[] = [];
   let latchCount = 0;
@@ -81,7 +84,7 @@ function negate(truth: Truth): Truth {
   return truth === UNKNOWN ? UNKNOWN : truth === TRUE ? FALSE : TRUE;
 }
 
-/** `all` is decided by one FALSE, `any` by one TRUE, else by an UNKNOWN. Pairs cost less than a loop. */
+/** One FALSE decides `all`, one TRUE decides `any`; otherwise an UNKNOWN does. Pairs cost less than a loop. */
 function compileGroup(judges: readonly Judge[], decisive: typeof FALSE | typeof TRUE, eager: boolean): Judge {
   const otherwise: Truth = decisive === FALSE ? TRUE : FALSE;
   const both = eager ? compileEagerPair : compileLazyPair;
@@ -107,13 +110,13 @@ function compileEagerPair(first: Judge, second: Judge, decisive: Truth): Judge {
   };
 }
 
-/** The bound beyond which a comparison clears, if it differs from the one at which it fires. */
+/** The bound at which a comparison clears, if it has hysteresis. */
 function hysteresisBound(comparison: Comparison): number | undefined {
   if (comparison.op === 'below') return comparison.clearAbove;
   return comparison.op === 'above' ? comparison.clearBelow : undefined;
 }
 
-/** `none` as a value to compare with; `undefined` where every comparison with it is false. */
+/** The value that `none` compares as; `undefined` if every comparison with it is false. */
 function noneValue(meaning: NoneMeaning | undefined): number | undefined {
   if (meaning === 'infinite') return Number.POSITIVE_INFINITY;
   return meaning === 'zero' ? 0 : undefined;
@@ -150,7 +153,7 @@ function compileComparison(
 }
 
 interface Bound {
-  /** 1: dangerous below. -1: dangerous above, which is below with every number negated. */
+  /** 1: dangerous below. -1: dangerous above, which is handled as below with all numbers negated. */
   readonly sign: 1 | -1;
   readonly threshold: number;
   readonly clear: number | undefined;
@@ -162,7 +165,7 @@ function compileBound(fieldCache: FieldReader, slot: number, bound: Bound): Judg
   const { sign, latch, none } = bound;
   const threshold = sign * bound.threshold;
   const clear = bound.clear === undefined ? undefined : Math.max(threshold, sign * bound.clear);
-  /** Whether a number is on the dangerous side, or not far enough beyond it to clear. */
+  /** True if the value is on the dangerous side, or latched and not yet past the clearing bound. */
   const isHeld = (value: number, latches: Latches): boolean =>
     clear !== undefined && latches[latch] === 1 ? value <= clear : value < threshold;
   const judge = (value: number, latches: Latches): Truth => {
@@ -170,7 +173,7 @@ function compileBound(fieldCache: FieldReader, slot: number, bound: Bound): Judg
     if (latch >= 0) latches[latch] = held ? 1 : 0;
     return held ? TRUE : FALSE;
   };
-  /** The bound that can show danger; the other one can only rule it out. */
+  /** The kind of bound that can prove danger; the other kind can only rule it out. */
   const alarming = sign === 1 ? 'atMost' : 'atLeast';
   return (latches) => {
     const quantity = fieldCache.read(slot);
@@ -179,7 +182,7 @@ function compileBound(fieldCache: FieldReader, slot: number, bound: Bound): Judg
     if (quantity.kind === 'none') {
       return none === undefined ? released(latch, latches) : judge(sign * none, latches);
     }
-    // A bound decides only what no number that it allows could change.
+    // A bound decides only if every number it allows gives the same result.
     const decides = isHeld(sign * quantity.value, latches) === (quantity.kind === alarming);
     return decides ? judge(sign * quantity.value, latches) : UNKNOWN;
   };

@@ -4,17 +4,17 @@ import type { Mode, Severity } from './rule.ts';
 import type { Phase } from './rule-state.ts';
 import type { SubjectKey } from './subject.ts';
 
-/** Where one rule stands for one subject after an evaluation, and why; `explain` puts it in words. */
+/** State of one rule for one subject after an evaluation, and why; `explain` puts it in words. */
 export interface Decision {
   readonly ruleId: string;
   readonly subject: SubjectKey;
   readonly phase: Phase;
   readonly reason: DecisionReason;
-  /** For `frozenByUnknown`, when the subject as a whole cannot be judged. */
+  /** For `frozenByUnknown`, if the whole subject cannot be evaluated. */
   readonly unknown?: UnknownReason;
 }
 
-/** A change of state, with the figures that made it. */
+/** A state change, with the figures that caused it. */
 export interface Transition {
   readonly ruleId: string;
   readonly ruleChecksum: string;

@@ -1,25 +1,24 @@
 import type { Instant } from '../quantities/snapshot.ts';
 
-/** Where the last evaluation stood in time; plain JSON, part of the account's state. */
+/** Clocks of the last evaluation; plain JSON, part of the account's state. */
 export interface ElapsedState {
   readonly at: Instant;
-  /** In how many milliseconds that evaluation asked to be followed by the next. */
+  /** Interval to the next evaluation that it planned, milliseconds. */
   readonly plannedMs: number;
 }
 
-/** How much time passed since the last evaluation. */
 export interface Elapsed {
-  /** What timers may be credited with, milliseconds. */
+  /** Time that timers may be credited with, milliseconds. */
   readonly timerMs: number;
-  /** What most likely passed, for statistics; `undefined` when the clocks do not tell. */
+  /** Most likely elapsed time, for statistics; `undefined` if the clocks do not show it. */
   readonly measuredMs: number | undefined;
 }
 
-/** Across processes a gap beyond so many planned intervals may as well be a jump of the clock. */
+/** Between processes, a gap of more planned intervals than this may be a clock jump. */
 const PLAUSIBLE_INTERVALS = 3;
 
 /**
- * Time since the last evaluation, monotonic within one process. Between processes only the wall clock is left, which
+ * Time since the last evaluation, monotonic within one process. Between processes only the wall clock remains, which
  * may have jumped: timers are credited with at most the planned interval, and never with more than `maxStepMs`.
  */
 export function elapsedSince(last: ElapsedState | undefined, now: Instant, maxStepMs: number): Elapsed {

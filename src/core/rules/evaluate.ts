@@ -20,44 +20,41 @@ import {
   unseenPositions,
 } from './subjects.ts';
 
-/** Everything that follows from one snapshot; plain JSON. */
+/** Results of evaluating one snapshot; plain JSON. */
 export interface Evaluation {
   readonly state: AccountState;
-  /** One per rule and subject that the rule selects. */
+  /** One per rule and selected subject. */
   readonly decisions: readonly Decision[];
   readonly transitions: readonly Transition[];
-  /**
-   * Level-triggered: all actions of every stage reached by an episode that fires. One that is not here any more is
-   * over.
-   */
+  /** Level-triggered: all actions of every stage reached by a firing episode. An action no longer here is over. */
   readonly active: readonly ActionRequest[];
   readonly forecasts: readonly MarketForecast[];
   readonly nextDue: NextDue;
 }
 
 export interface EvaluateOptions {
-  /** Shortest time between polls that the request budget allows; see `leastIntervalMs`. */
+  /** Shortest polling interval that the request budget allows; see `leastIntervalMs`. */
   readonly leastIntervalMs?: number;
-  /** The clock that processes share, Unix milliseconds; absent: there is one process. */
+  /** The clock shared by all processes, Unix milliseconds; absent: there is only one process. */
   readonly laneNowMs?: number;
 }
 
-/** All that the judgement of an account depends on, but for its rules; the audit trail keeps it. */
+/** All inputs of an evaluation except the rules; the audit stores them. */
 export interface EvaluationInputs {
   readonly snapshot: Snapshot;
-  /** Before the evaluation. */
+  /** State before the evaluation. */
   readonly state: AccountState;
   readonly now: Instant;
   readonly options?: EvaluateOptions | undefined;
 }
 
-/** At most so many calm intervals are credited at once, or a longer planned one: nobody knows what a longer gap was. */
+/** At most this many calm intervals (or a longer planned one) are credited at once: a longer gap has unknown causes. */
 const MAX_CREDITED_INTERVALS = 3;
 
 /**
- * Judges one account; pure: the same inputs give the same bytes. Only data that are complete, valid and no older than
- * `maxSnapshotAgeMs` decide; what is unknown freezes the rules that need it. A jump of the wall clock changes labels
- * only.
+ * Evaluates one account. Pure: the same inputs give the same bytes. Only complete, valid data no older than
+ * `maxSnapshotAgeMs` decide; unknown data freeze the rules that need them. A jump of the wall clock only changes
+ * labels.
  */
 export function evaluate(inputs: EvaluationInputs, rules: CompiledRules): Evaluation {
   const { snapshot, state, now, options = {} } = inputs;

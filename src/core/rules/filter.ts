@@ -3,10 +3,10 @@ import type { AccountSettings, MarketSettings } from '../quantities/settings.ts'
 import type { SubjectFilter } from './rule.ts';
 import type { Direction } from './subject.ts';
 
-/** Whether a text matches any of the globs; compiled once, answers remembered. */
+/** Returns whether a text matches any of the globs. */
 export type GlobJudge = (text: string) => boolean;
 
-/** Compiles globs in which `*` stands for any characters and `?` for one; case matters. */
+/** Compiles globs: `*` matches any characters, `?` one. Case-sensitive. */
 export function compileGlobs(globs: readonly string[]): GlobJudge {
   const judges = globs.map(compileGlob);
   const [only] = judges;
@@ -14,7 +14,7 @@ export function compileGlobs(globs: readonly string[]): GlobJudge {
   return (text) => judges.some((judge) => judge(text));
 }
 
-/** Settings by market from those by market or glob. An exact name wins; else the first pattern that matches, in their order. */
+/** Market settings from entries by market or glob. An exact name wins; else the first matching pattern. */
 export function marketLookup(
   markets: Readonly<Record<string, MarketSettings>>,
 ): AccountSettings['marketSettings'] {
@@ -40,7 +40,7 @@ function compileGlob(glob: string): GlobJudge {
   return (text) => matchesGlob(text, glob);
 }
 
-/** Backtracks only to the last `*`, so that no pattern takes more than `text * glob` steps. */
+/** Backtracks only to the last `*`, so that no match takes more than `text * glob` steps. */
 function matchesGlob(text: string, glob: string): boolean {
   let at = 0;
   let pattern = 0;
@@ -62,7 +62,7 @@ function matchesGlob(text: string, glob: string): boolean {
   return pattern === glob.length;
 }
 
-/** What a filter looks at; a key that a kind of subject does not have is not asked for. */
+/** The keys that filters test. A subject never matches a filter on a key that it lacks. */
 export interface Filterable {
   readonly market?: string;
   readonly positionId?: string;
@@ -70,11 +70,11 @@ export interface Filterable {
   readonly direction?: Quantity<Direction>;
 }
 
-/** `true`, `false`, or why it cannot be told. */
+/** `true`, `false`, or why it is unknown. */
 export type FilterVerdict = boolean | UnknownReason;
 export type FilterJudge = (subject: Filterable) => FilterVerdict;
 
-/** Compiles a rule's `where`: lists are an "or", keys an "and"; a key that is not written selects everything. */
+/** Compiles a rule's `where`: lists mean "or", keys mean "and"; an absent key selects everything. */
 export function compileFilter(filter: SubjectFilter): FilterJudge {
   const market = filter.market && compileGlobs(filter.market);
   const asset = filter.asset && compileGlobs(filter.asset);

@@ -10,17 +10,17 @@ import { rememberBalances } from './balances.ts';
 import type { Elapsed } from './elapsed.ts';
 import type { SubjectKey } from './subject.ts';
 
-/** What is remembered between evaluations besides the rules. */
+/** Memory between evaluations, apart from the rules. */
 export type Memory = Pick<AccountState, 'markets' | 'creditLines' | 'positions' | 'ages' | 'balances'>;
 
-/** A mark price coarser than this is no sample: its rounding would pass for volatility. */
+/** Coarser mark prices are no samples: their rounding would look like volatility. */
 const COARSEST_SAMPLE = 0.001;
 /** A market without positions is forgotten after this time. */
 const FORGET_MARKET_AFTER_MS = MS_PER_HOUR;
-/** Two ages nearer than this stem from the same read. */
+/** Ages that differ by less than this come from the same read. */
 const SAME_READ_MS = 0.5;
 
-/** Takes in what the snapshot adds: one sample per new read, and the time without cover. */
+/** Adds the snapshot to the memory: one sample per new read, and the time without cover. */
 export function remember(memory: Memory, account: AccountQuantities, passage: Elapsed): Memory {
   const positionsAgeMs = account.ageMs('positions');
   const creditLineAgeMs = account.ageMs('creditLine');
@@ -39,9 +39,7 @@ export function remember(memory: Memory, account: AccountQuantities, passage: El
   };
 }
 
-/**
- * Time between the last read that gave samples and this one; `undefined` when clocks do not tell, 0 for the same one.
- */
+/** Time from the last read that gave samples to this one; `undefined` if the clocks do not show it, 0 if the same. */
 function sincePreviousRead(
   previousAgeMs: number | undefined,
   ageMs: number | undefined,
@@ -94,7 +92,7 @@ interface Mark {
   readonly error: number;
 }
 
-/** Per market the mark price of the position that shows it most precisely. */
+/** Per market, the mark price of the position that shows it most precisely. */
 function finestMarks(positions: readonly PositionQuantities[]): readonly Mark[] {
   const marks: Mark[] = [];
   for (const { market, markPrice, markError } of positions) {
@@ -150,13 +148,13 @@ function rememberCreditLines(
   return next;
 }
 
-/** The same list is looked at once more. */
+/** The same list was evaluated once more: only time is added. */
 function longerUnseen(memory: CreditLineMemory, timerMs: number): CreditLineMemory {
   const { unseen } = memory;
   return unseen === undefined ? memory : { ...memory, unseen: stillUnseen(unseen, false, timerMs) };
 }
 
-/** Whether a list shows another credit line in the asset that was not there before: the one that it lacks is repaid. */
+/** True if the list shows another, new credit line in the asset: then the missing one was repaid. */
 function hasFollowed(
   subject: SubjectKey,
   shown: readonly CreditLineRecord[],
@@ -168,7 +166,7 @@ function hasFollowed(
   );
 }
 
-/** Identity of a credit line across polls. */
+/** Identifies a credit line across polls. */
 export function creditLineKey({
   asset,
   createdAt,
@@ -176,7 +174,7 @@ export function creditLineKey({
   return `${keysOfAsset(asset)}${createdAt}`;
 }
 
-/** What the keys of all credit lines in the asset begin with. */
+/** Common prefix of the keys of all credit lines in an asset. */
 function keysOfAsset(asset: string): string {
   return `creditLine:${asset}@`;
 }
@@ -212,20 +210,20 @@ interface UnseenScene {
   readonly timerMs: number;
 }
 
-/** A position that the list does not show: closed for certain in time, at once where something explains it. */
+/** A position missing from the list: dropped once its closure is confirmed, at once if something explains it. */
 function stepUnseen(
   before: PositionMemory,
   { account, list, known, isNewRead, timerMs }: UnseenScene,
 ): readonly PositionMemory[] {
   const { positionId, market, side } = before;
   const { unseen, ...seen } = coverUnknown(before);
-  // Listed with nulls it is there, whatever it is.
+  // Listed with nulls: it exists.
   if (list.notOpenYet?.some((opening) => opening.positionId === positionId) === true) return [seen];
   if (!list.complete) return [coverUnknown(before)];
   const hasSuccessor = account.positions.some(
     ({ record }) => !known.has(record.positionId) && record.market === market && sideOf(record) === side,
   );
-  // An empty list proves nothing, whatever stood for what it lacks.
+  // An empty list proves nothing, even for positions that our orders may have closed.
   const isByOurs = account.positions.length > 0 && account.snapshot.closedByUs?.includes(positionId) === true;
   if (hasSuccessor || isByOurs) return [];
   const next = stillUnseen(unseen, isNewRead, timerMs);

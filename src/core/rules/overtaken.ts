@@ -2,15 +2,15 @@ import type { Snapshot } from '../quantities/snapshot.ts';
 import type { AccountState } from './account-state.ts';
 
 interface JudgedAt {
-  /** The clock that processes share, Unix milliseconds. */
+  /** The clock shared by all processes, Unix milliseconds. */
   readonly laneNowMs: number;
-  /** Whether this process has not judged its positions yet. */
+  /** Whether this process has not evaluated its positions yet. */
   readonly isNew: boolean;
 }
 
 /**
- * The snapshot without positions that are older than those already judged: another process has read them since, and
- * would be contradicted by what it has overtaken.
+ * Removes positions older than those already evaluated: another process has read them since, and this read would
+ * contradict it.
  */
 export function withoutOvertaken(
   snapshot: Snapshot,
@@ -20,14 +20,15 @@ export function withoutOvertaken(
   const { positions } = snapshot.sources;
   if (positions?.kind !== 'read' || state.positionsReadMs === undefined) return snapshot;
   const judgedAgeMs = laneNowMs - state.positionsReadMs;
-  // A read of the future was stamped before the shared clock stepped back: of two nobody knows the order then.
+  // A read from the future was stamped before the shared clock stepped back: then the order of the two reads is
+  // unknown.
   const isOvertaken = judgedAgeMs < 0 ? !isNew : judgedAgeMs + SAME_READ_MS < positions.ageMs;
   if (!isOvertaken) return snapshot;
   const ageMs = judgedAgeMs < 0 ? positions.ageMs : judgedAgeMs;
   return { ...snapshot, sources: { ...snapshot.sources, positions: { kind: 'notRead', ageMs } } };
 }
 
-/** When the newest read of the positions that was judged was sent, by the clock that processes share. */
+/** When the newest evaluated read of the positions was sent, by the shared clock. */
 export function positionsReadMs(
   { sources: { positions } }: Snapshot,
   state: AccountState,
@@ -36,5 +37,5 @@ export function positionsReadMs(
   return positions?.kind === 'read' ? Math.floor(laneNowMs - positions.ageMs) : state.positionsReadMs;
 }
 
-/** Rounding of the same read's age. */
+/** Tolerance for rounding the age of one read. */
 const SAME_READ_MS = 2;

@@ -1,4 +1,4 @@
-/** What people are told of without a rule: these stand where a notice names its rule. */
+/** Built-in causes of notices; they stand in place of a rule id. */
 export const OWN_RULES = {
   blind: 'built-in/blind',
   notJudged: 'built-in/not-judged',

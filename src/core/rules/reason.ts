@@ -4,7 +4,7 @@ const TRANSITIONS = {
   heldLongEnough: 'the condition has held long enough',
   clearedWhilePending: 'the condition cleared before it had held long enough',
   conditionCleared: 'the condition has been clear long enough',
-  /** firing -> firing: an escalation stage began. */
+  /** firing -> firing: an escalation stage started. */
   stageReached: 'the condition has held long enough since firing began',
   subjectGone: 'the subject is gone from a complete list',
   notSelected: 'the subject does not match the rule any more',
@@ -14,13 +14,13 @@ const TRANSITIONS = {
   modeChanged: 'the rule went from observe to enforce and starts a new episode',
 };
 
-/** Why a rule is where it is after an evaluation in which it did not change. */
+/** Why a rule is in its state after an evaluation that did not change it. */
 const STANDING = {
   conditionNotMet: 'the condition is not met',
   waitingFor: 'the condition has not held long enough yet',
   stillFiring: 'the condition still holds',
   keptFiring: 'the condition is clear, but not for long enough yet',
-  /** Its timers stand still as well. */
+  /** Its timers stop too. */
   frozenByUnknown: 'the data do not decide',
 };
 
@@ -28,7 +28,7 @@ const REASONS = { ...TRANSITIONS, ...STANDING };
 
 export type TransitionReason = keyof typeof TRANSITIONS;
 
-/** Reason of a decision: of its transition where there was one, else of its standing still. */
+/** Reason of a decision: that of its transition if any, else of its unchanged state. */
 export type DecisionReason = keyof typeof REASONS;
 
 export function reasonWords(reason: DecisionReason): string {

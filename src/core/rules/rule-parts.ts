@@ -1,6 +1,5 @@
 import type { ActionSpec, ConditionSpec, RuleSpec } from './rule.ts';
 
-/** Every comparison of a condition. */
 export function* comparisonsOf(
   condition: ConditionSpec,
 ): Generator<Extract<ConditionSpec, { kind: 'field' }>> {
@@ -17,7 +16,7 @@ export function* comparisonsOf(
   }
 }
 
-/** All actions of a rule with the stage they belong to: 0 is its own `do`. */
+/** All actions of a rule, those of its escalation stages included. */
 export function actionsOf(rule: RuleSpec): readonly ActionSpec[] {
   return [...rule.actions, ...rule.escalate.flatMap((stage) => stage.actions)];
 }

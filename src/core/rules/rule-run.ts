@@ -15,29 +15,29 @@ import type { Subject, SubjectList } from './subjects.ts';
 export const NO_ENTRIES: readonly RuleEntry[] = [];
 
 interface RunTimes {
-  /** The moment of the evaluation, Unix milliseconds. */
+  /** Time of the evaluation, Unix milliseconds. */
   readonly atMs: number;
-  /** How much time the timers are credited. */
+  /** Time credited to the timers, milliseconds. */
   readonly timerMs: number;
-  /** What active windows are judged by: the exchange's time where it is known, Unix milliseconds. */
+  /** Time for active windows: the exchange's if known, Unix milliseconds. */
   readonly windowNowMs: number;
 }
 
-/** What a subject's condition came to. */
+/** Result of a subject's condition. */
 interface Judged<K extends SubjectKind> {
   readonly truth: Truth;
   readonly latches: string;
   readonly fieldCache: FieldCache<K>;
 }
 
-/** One evaluation in progress: the only mutable part, gone when it is over. */
+/** One evaluation in progress: its only mutable part, discarded afterwards. */
 export class RuleRun {
   readonly decisions: Decision[] = [];
   readonly transitions: Transition[] = [];
   nextEpisode: number;
   readonly #rules: CompiledRules;
   readonly #times: RunTimes;
-  /** Entries by the index of their rule. */
+  /** Entries by rule index. */
   readonly #before: (readonly RuleEntry[])[];
   readonly #after: (RuleEntry[] | undefined)[];
   readonly #slotsBefore: readonly RuleSlot[];
@@ -52,7 +52,7 @@ export class RuleRun {
     for (const slot of state.rules) if (slot.entries.length > 0) this.#takeOver(slot);
   }
 
-  /** Keeps what is still valid of a rule's state, and ends the rest. */
+  /** Keeps the valid part of a rule's state and ends the rest. */
   #takeOver(slot: RuleSlot): void {
     const rule = this.#rules.byId.get(slot.ruleId);
     if (rule === undefined || rule.spec.checksum !== slot.checksum) {
@@ -77,7 +77,7 @@ export class RuleRun {
       let filter: FilterJudge | undefined;
       let selected: FilterVerdict = true;
       for (const rule of kind.rules) {
-        // Rules of a set share their filter: one verdict serves as long as it stays the same.
+        // Rules of a set share their filter, so its verdict is reused until the filter changes.
         if (rule.filter !== filter) {
           filter = rule.filter;
           selected = filter(subject.filterable);
@@ -98,7 +98,7 @@ export class RuleRun {
     const entries = this.#before[rule.index] ?? NO_ENTRIES;
     const entry = findEntry(entries, subject.key);
     if (selected === false && subject.frozen !== undefined && entry !== undefined) {
-      // What cannot be judged cannot have left the selection either.
+      // A frozen subject cannot be known to have left the selection.
       return this.#freeze(rule, subject.key, entry, subject.frozen);
     }
     if (selected === false) return this.#end(rule, subject.key, entry, 'notSelected');
@@ -139,7 +139,7 @@ export class RuleRun {
     if (step.changes.length > 0) this.#record(rule.emptySlot, subject, step.changes, figures());
   }
 
-  /** Subjects that were seen before and are not in the list: gone, or nobody knows. */
+  /** Handles subjects that were seen before and are not in the list: gone, or unknown. */
   #judgeAbsent<K extends SubjectKind>(rule: CompiledRule, list: SubjectList<K>): void {
     for (const entry of this.#before[rule.index] ?? NO_ENTRIES) {
       if (list.subjects.some(({ key }) => key === entry.subject)) continue;
@@ -209,7 +209,7 @@ export class RuleRun {
     }
   }
 
-  /** The next state of the rules, without those that have nothing to remember but their checksum. */
+  /** The next state of the rules; a rule with nothing to remember keeps only its checksum and mode. */
   finish(): readonly RuleSlot[] {
     return this.#rules.all.map((rule) => {
       const entries = this.#after[rule.index];
@@ -220,7 +220,7 @@ export class RuleRun {
   }
 }
 
-/** Then it is the same object: what has not changed need not be written again. */
+/** Unchanged slots keep their object, so that they are not written again. */
 function isUnchanged(
   before: RuleSlot | undefined,
   { emptySlot }: CompiledRule,
@@ -250,7 +250,7 @@ export function loadLatches(latches: Latches, entry: RuleEntry | undefined): voi
   }
 }
 
-/** `''` when none is set, so that a subject with nothing latched needs no entry. */
+/** Returns `''` if none is set, so that a subject with nothing latched needs no entry. */
 function writeLatches(latches: Latches): string {
   return latches.includes(1) ? latches.join('') : '';
 }

@@ -5,7 +5,7 @@ import type { SubjectKey } from './subject.ts';
 
 export type Phase = 'inactive' | 'pending' | 'firing';
 
-/** When and why a stage of an episode began. */
+/** When and why a stage of an episode started. */
 export interface StageMark {
   readonly stage: number;
   readonly atMs: number;
@@ -13,40 +13,39 @@ export interface StageMark {
 }
 
 /**
- * One rule for one subject, plain JSON without a clock: timers are sums of intervals whose both ends were known and
- * alike.
+ * State of one rule for one subject. Plain JSON without a clock: a timer sums the intervals whose two ends are known
+ * and agree.
  */
 export interface RuleEntry {
   readonly subject: SubjectKey;
   readonly phase: Phase;
-  /** Number of the episode while pending or firing, never used twice in an account; 0 while inactive. */
+  /** Number of the episode while pending or firing, unique in the account; 0 while inactive. */
   readonly episode: number;
-  /** Truth of the condition when last known. */
+  /** Last known truth of the condition. */
   readonly holds: boolean;
   /** The data did not decide at the last evaluation. */
   readonly frozen: boolean;
-  /** Pending: time towards `for`. Firing: time towards the escalation stages, counted as far as the last of them. */
+  /** Pending: time towards `for`. Firing: time towards the escalation stages, up to the last of them. */
   readonly heldMs: number;
   /** Firing: time towards `keepFiringFor`; 0 while the condition holds. */
   readonly clearMs: number;
-  /** Stages reached, the first is 0. */
+  /** Stages reached; the first is 0. */
   readonly stages: readonly StageMark[];
   /** One digit per comparison with hysteresis; empty when all are 0. */
   readonly latches: string;
 }
 
-/** The parts of a rule that its state machine needs. */
 export type RuleTiming = Pick<RuleSpec, 'forMs' | 'keepFiringForMs' | 'escalate'>;
 
 export interface StepInput {
   readonly truth: Truth;
-  /** As the condition left them; kept only when the truth is known. */
+  /** Latches after the condition; kept only if the truth is known. */
   readonly latches: string;
-  /** Time since the last evaluation that timers may be credited with. */
+  /** Time since the last evaluation that timers may be credited with, milliseconds. */
   readonly timerMs: number;
   readonly atMs: number;
   readonly nextEpisode: () => number;
-  /** Words for the stages that begin now. */
+  /** Words for the stages that start now. */
   readonly because: () => string;
 }
 
@@ -76,8 +75,8 @@ const STAYS_INACTIVE: RuleStepResult = {
 const FROZEN_INACTIVE: RuleStepResult = { ...STAYS_INACTIVE, reason: 'frozenByUnknown' };
 
 /**
- * As Prometheus alerts: true is pending, true for `for` fires, false ends it, while firing only after `keepFiringFor`.
- * Unknown changes nothing but its own mark.
+ * Works like Prometheus alerts: true is pending, true for `for` fires, false ends it (while firing, after
+ * `keepFiringFor`). Unknown only sets `frozen`.
  */
 export function stepRule(
   subject: SubjectKey,
@@ -103,7 +102,7 @@ function stepKnown(entry: RuleEntry, rule: RuleTiming, input: StepInput, creditM
   return entry.holds ? stepHolding(entry, rule, input, creditMs) : stepClear(entry, rule, creditMs);
 }
 
-/** What does not change need not be written again. */
+/** Unchanged entries need not be written again. */
 function isAlike(before: RuleEntry, now: RuleEntry | undefined): boolean {
   return (
     before.phase === now?.phase &&
@@ -117,7 +116,7 @@ function isAlike(before: RuleEntry, now: RuleEntry | undefined): boolean {
   );
 }
 
-/** What unknown data do to a rule: nothing, and they are remembered as a gap that no timer counts. */
+/** Unknown data change nothing; they are remembered as a gap that timers do not count. */
 export function freezeRule(entry: RuleEntry | undefined): RuleStepResult {
   if (entry === undefined) return FROZEN_INACTIVE;
   return {
@@ -128,7 +127,7 @@ export function freezeRule(entry: RuleEntry | undefined): RuleStepResult {
   };
 }
 
-/** Ends whatever the rule is doing for a subject, without regard to its timers. */
+/** Ends a rule's episode for a subject, regardless of its timers. */
 export function endRule(
   entry: RuleEntry | undefined,
   reason: TransitionReason,
@@ -156,7 +155,7 @@ function idle(subject: SubjectKey, input: StepInput): RuleEntry {
   };
 }
 
-/** The entry at rest, or nothing when there is nothing to remember. */
+/** The inactive entry, or undefined if there is nothing to remember. */
 function rest(entry: RuleEntry): RuleEntry | undefined {
   if (entry.latches === '') return undefined;
   return { ...entry, phase: 'inactive', episode: 0, heldMs: 0, clearMs: 0, stages: NO_STAGES };
@@ -224,7 +223,7 @@ function stepClear(entry: RuleEntry, rule: RuleTiming, creditMs: number): RuleSt
   return { entry: rest(entry), phase: 'inactive', reason, changes: [change] };
 }
 
-/** Adds the stages whose time has come, by the time for which the condition itself has held since firing. */
+/** Adds the stages that are due; the time counts only while the condition itself holds. */
 function reachStages(
   entry: RuleEntry,
   rule: RuleTiming,

@@ -1,18 +1,18 @@
-/** What a rule judges. */
+/** The kinds of things that rules are about. */
 export type SubjectKind = 'position' | 'creditLine' | 'account';
 
 export type Severity = 'info' | 'warning' | 'critical';
-/** `approve`: a person is asked before a rule acts; what needs nobody's approval acts as in `enforce`. */
+/** `approve`: a person is asked before a rule acts; actions that need no approval act as in `enforce`. */
 export type Mode = 'observe' | 'approve' | 'enforce';
 
-/** The mode of what nobody is asked about, such as standing stops and orders by hand. */
+/** The mode of actions without approval, such as standing stops and operator orders. */
 export function unaskedMode(mode: Mode): Exclude<Mode, 'approve'> {
   return mode === 'approve' ? 'enforce' : mode;
 }
 
 /**
- * `below` fires strictly below and stays true until strictly above `clearAbove` (default: not below); `above` mirrors
- * it.
+ * `below` fires strictly below the threshold and stays true until strictly above `clearAbove` (default: until not
+ * below); `above` mirrors it.
  */
 export type Comparison =
   | { readonly op: 'below'; readonly threshold: number; readonly clearAbove?: number }
@@ -30,7 +30,7 @@ export type ConditionSpec =
       readonly kind: 'field';
       /** Name in the field catalogue. */
       readonly field: string;
-      /** For fields that take one: the asset of `mainBalance`, the money of a total, a window. */
+      /** For fields with parameters: the asset of `mainBalance`, the money of a total, a window. */
       readonly parameter?: FieldParameter;
       readonly comparison: Comparison;
     };
@@ -41,7 +41,7 @@ export interface FieldParameter {
   readonly windowMs?: number;
 }
 
-/** Which subjects a rule looks at; globs with `*` and `?`, each list is an "or", all keys together an "and". */
+/** Selects the subjects of a rule by globs with `*` and `?`: each list means "or", all keys together mean "and". */
 export interface SubjectFilter {
   readonly market?: readonly string[];
   readonly direction?: 'long' | 'short';
@@ -49,23 +49,23 @@ export interface SubjectFilter {
   readonly positionId?: readonly string[];
 }
 
-/** Where a position is to be reduced to. Fractions of the size when the rule fired, unless said otherwise. */
+/** Target of a reduction. Fractions refer to the size when the rule fired, unless stated otherwise. */
 export type ReduceTarget =
   | { readonly kind: 'by'; readonly fraction: number }
   | { readonly kind: 'to'; readonly fraction: number }
   /** In the market's money currency, at the mark price when the rule fired; a decimal text. */
   | { readonly kind: 'toNotional'; readonly notional: string }
   | { readonly kind: 'untilDistance'; readonly distance: number }
-  /** For the account as a whole: until all markets together are this far from liquidation. */
+  /** For the whole account: until all markets together are this far from liquidation. */
   | { readonly kind: 'untilJointDistance'; readonly distance: number }
-  /** For the account as a whole: until positions take up no more of the funds in one money currency. */
+  /** For the whole account: until positions use at most this part of the funds in one money currency. */
   | { readonly kind: 'untilMarginUsage'; readonly asset: string; readonly usage: number };
 
 /** One step of a ladder of standing stops. */
 export interface Rung {
-  /** Where between mark (0) and liquidation (1) it activates when it is placed. */
+  /** Activation when placed, between mark (0) and liquidation (1). */
   readonly at: number;
-  /** What it and the ones before it leave of the size, a fraction. */
+  /** Fraction of the size left by it and the rungs before it. */
   readonly leave: number;
 }
 
@@ -73,17 +73,17 @@ export type ActionSpec =
   | {
       readonly kind: 'reduce';
       readonly target: ReduceTarget;
-      /** Slippage of each attempt in turn, as fractions; the last one is kept for all later attempts. */
+      /** Slippage of successive attempts, as fractions; the last one applies to all later attempts. */
       readonly slippageSteps: readonly number[];
-      /** From an account or credit-line rule: globs of the markets whose positions are reduced. */
+      /** In an account or credit-line rule: globs of the markets whose positions are reduced. */
       readonly positions?: readonly string[];
     }
   | {
       readonly kind: 'protect';
-      /** Where between mark (0) and liquidation (1) the stop activates when it is placed. */
+      /** Activation of the stop when placed, between mark (0) and liquidation (1). */
       readonly at: number;
       readonly slippage: number;
-      /** Several stops instead, nearest first; `at` is that of the first. Absent: one for the whole position. */
+      /** Several stops, nearest first; `at` is that of the first. Absent: one for the whole position. */
       readonly ladder?: readonly Rung[];
       readonly positions?: readonly string[];
     }
@@ -95,26 +95,26 @@ export type ActionSpec =
   | {
       readonly kind: 'notify';
       readonly channels: readonly string[];
-      /** Target LTVs for which a credit-line alert carries the cure. */
+      /** Target LTVs for which a credit-line notice includes the cure. */
       readonly cure: readonly number[];
     };
 
 export interface EscalationStage {
-  /** Since firing began, counted only while the condition itself holds. */
+  /** Time since firing began, counted only while the condition itself holds. */
   readonly afterMs: number;
   readonly actions: readonly ActionSpec[];
 }
 
 export interface RuleLimits {
-  /** Least time from the end of one episode to the start of the next that acts. */
+  /** Minimum time from the end of one episode to the start of the next that acts. */
   readonly cooldownMs?: number;
   /** Episodes of one subject that may act within any hour. */
   readonly perHour?: number;
 }
 
-/** In human terms: on these days from `from` to `to` (to the next morning when `to` is earlier), in `tz`. */
+/** On these days from `from` to `to` (until the next day if `to` is earlier), in `tz`. */
 export interface ActiveWindow {
-  /** 0 is Sunday, as in ECMAScript; the day is the one on which the window begins. */
+  /** 0 is Sunday, as in ECMAScript; the day on which the window starts. */
   readonly days: readonly number[];
   /** Minutes since local midnight. */
   readonly fromMinute: number;
@@ -139,6 +139,6 @@ export interface RuleSpec {
   /** Overrides the account's mode. */
   readonly mode?: Mode;
   readonly activeWindow?: ActiveWindow;
-  /** Of everything that decides; a rule whose checksum changed starts fresh. */
+  /** Covers everything that decides; a rule whose checksum changed starts fresh. */
   readonly checksum: string;
 }

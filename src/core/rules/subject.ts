@@ -1,14 +1,14 @@
 import type { ActionSpec, Mode, Severity, SubjectKind } from './rule.ts';
 
-/** Identity of what a rule judges, stable across polls: `position:42`, `creditLine:BTC@1700000000`, `account`. */
+/** Identifies a subject across polls: `position:42`, `creditLine:BTC@1700000000`, `account`. */
 export type SubjectKey = string;
 
 export type Direction = 'long' | 'short';
 
-/** `none` is the API's null; a value that the API does not document is `unrecognised`. */
+/** `none` is the API's null, `unrecognised` an undocumented value. */
 export type LiquidationStateValue = 'none' | 'margin_call' | 'liquidation' | 'unrecognised';
 
-/** What evaluating asks to be done: one action of one stage of one episode. Plain data, goes to the audit. */
+/** An action that evaluation requests: one action of one stage of one episode. Plain data, audited. */
 export interface ActionRequest {
   readonly accountId: string;
   readonly ruleId: string;
@@ -23,12 +23,12 @@ export interface ActionRequest {
   readonly action: ActionSpec;
   readonly mode: Mode;
   readonly severity: Severity;
-  /** When this stage began, Unix milliseconds. */
+  /** When this stage started, Unix milliseconds. */
   readonly atMs: number;
   /** Why this stage acts, in words with figures. */
   readonly because: string;
-  /** True when the state is margin_call, liquidation or unrecognised: limits do not hold it back. */
+  /** True if the state is margin_call, liquidation or unrecognised: limits do not hold the action back. */
   readonly exemptFromLimits: boolean;
-  /** The condition does not hold any more, and the rule is only kept firing; absent: it holds. */
+  /** The condition no longer holds, the rule is only kept firing; absent: it holds. */
   readonly hasCleared?: boolean | undefined;
 }

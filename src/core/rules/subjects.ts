@@ -9,7 +9,7 @@ import { creditLineKey, findCover, type Memory } from './memory.ts';
 import type { SubjectKind } from './rule.ts';
 import type { SubjectKey } from './subject.ts';
 
-/** One subject of an evaluation. `frozen` tells why nothing can be said of it. */
+/** One subject of an evaluation. `frozen`: why it cannot be evaluated. */
 export interface Subject<K extends SubjectKind> {
   readonly key: SubjectKey;
   readonly of: SubjectOf[K];
@@ -17,10 +17,10 @@ export interface Subject<K extends SubjectKind> {
   readonly frozen: UnknownReason | undefined;
 }
 
-/** The subjects of one kind that the snapshot shows, and which others are not certainly gone. */
+/** The listed subjects of one kind, and which others may still exist. */
 export interface SubjectList<K extends SubjectKind> {
   readonly subjects: readonly Subject<K>[];
-  /** Why nothing can be said of a subject that is not among them; `undefined` when it is gone. */
+  /** Returns why an unlisted subject cannot be evaluated; `undefined` if it is gone. */
   readonly whyAbsent: (key: SubjectKey) => UnknownReason | undefined;
 }
 
@@ -85,7 +85,7 @@ function positionSubjects(
   return { subjects: unique(subjects), whyAbsent };
 }
 
-/** Positions that were open and that the list does not show, as long as they are not certainly closed. */
+/** Known positions that the list lacks and that are not certainly closed. */
 export function unseenPositions(
   list: { readonly positions: readonly { readonly positionId: string }[] },
   { positions }: Pick<Memory, 'positions'>,
@@ -121,7 +121,7 @@ function isRepeated(keys: readonly SubjectKey[], index: number): boolean {
   return false;
 }
 
-/** The account itself; each of its fields knows whether its own source may decide. */
+/** The account itself; each of its fields checks its own source. */
 function accountSubject(account: AccountQuantities): SubjectList<'account'> {
   return {
     subjects: [{ key: ACCOUNT_KEY, of: account, filterable: {}, frozen: undefined }],
@@ -134,7 +134,7 @@ function incompleteness(list: Quantity<{ readonly complete: boolean }>): Unknown
   return list.kind === 'unknown' ? list.why : 'notRead';
 }
 
-/** One subject per key: records that share one are not told apart, and count once. */
+/** One subject per key: records with the same key cannot be distinguished and count once. */
 function unique<K extends SubjectKind>(subjects: readonly Subject<K>[]): readonly Subject<K>[] {
   if (subjects.every(({ frozen }) => frozen === undefined)) return subjects;
   const seen = new Set<SubjectKey>();

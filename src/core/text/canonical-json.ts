@@ -1,14 +1,15 @@
 import type { Conceal } from '../redaction/conceal.ts';
 
 /**
- * JSON with sorted keys (RFC 8785): equal data give equal bytes, for hashes and checksums. `undefined` is left out. What
- * JSON cannot say is a TypeError, as a record that lost a figure proves nothing. Texts pass through `redact`.
+ * JSON with sorted keys (RFC 8785): equal data give equal bytes, for hashes and checksums. `undefined` is omitted;
+ * strings and keys pass through `redact`.
+ * @throws TypeError for values that JSON cannot represent, since a record without a figure proves nothing
  */
 export function canonicalJson(value: unknown, redact: Conceal = (text) => text): string {
   return write(value, redact, (keys) => keys.sort());
 }
 
-/** The same with keys in their own order, on which a computation may depend. */
+/** The same with keys in insertion order, on which a computation may depend. */
 export function orderedJson(value: unknown, redact: Conceal = (text) => text): string {
   return write(value, redact, (keys) => keys);
 }

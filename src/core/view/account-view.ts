@@ -10,50 +10,50 @@ import type { StateLine } from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
 /**
- * One account as a person sees it, from shared state and config alone: page, API, `status` and metrics show the same.
- * `null` is unknown, `'none'` a valid "there is none". Ratios are fractions, amounts and prices decimal texts.
+ * One account as people see it, from shared state and config alone: page, API, `status` and metrics agree. `null` is
+ * unknown, `'none'` means that there is none. Ratios are fractions, amounts and prices decimal texts.
  */
 export interface AccountView {
   readonly accountId: string;
-  /** What it is doing, and why: the same words everywhere. */
+  /** Its state and the reason, in the same words everywhere. */
   readonly state: StateLine;
   readonly labels: Readonly<Record<string, string>>;
-  /** As configured, else as a daemon last had it; null: neither is known. */
+  /** As configured, else as last stored by a daemon; null: unknown. */
   readonly mode: Mode | null;
-  /** The pause that holds back all actions of the account, if any. */
+  /** The pause that stops all actions of the account, if any. */
   readonly pause: Pause | null;
   readonly silences: readonly Silence[];
   readonly epoch: StoreEpoch | null;
-  /** When it was last judged; null: never yet. */
+  /** Time of the last evaluation; null: never. */
   readonly judgedAtMs: number | null;
   readonly nextDueAtMs: number | null;
-  /** Of the figures below; they are stored less often than judged while all is calm. */
+  /** Time of the figures below, which are stored less often than evaluated while all is calm. */
   readonly figuresAtMs: number | null;
-  /** Highest severity of what fires; null: nothing does. */
+  /** Highest severity of the firing rules; null: none fires. */
   readonly worst: Severity | null;
-  /** As committed with the account: larger is nearer to harm; sorts accounts. */
+  /** As committed with the account; larger is nearer to harm. Sorts accounts. */
   readonly danger: number;
   /** How far all markets may move together before liquidation, a fraction. */
   readonly jointDistance: Figure;
   /** How far prices may move before the first liquidation or margin call, a fraction. */
   readonly nearest: Figure;
-  /** What stands to be liquidated: positions and collateral, by money currency. */
+  /** Value exposed to liquidation, positions and collateral, by money currency. */
   readonly atRisk: readonly WorthLine[];
   readonly sources: readonly SourceView[];
-  /** Why the newest reads failed, of sources that could not be read. */
+  /** Why the newest reads of sources failed. */
   readonly failures: readonly ReadFailure[];
   readonly positions: readonly PositionLine[];
   readonly creditLines: readonly CreditLineLine[];
   readonly balances: readonly { readonly asset: string; readonly available: DecimalString }[];
   readonly rules: readonly RuleLine[];
-  /** What people were told and is not over, the oldest first. */
+  /** Open notices, oldest first. */
   readonly notices: readonly NoticeLine[];
   readonly intents: readonly IntentLine[];
   readonly orders: readonly OrderLine[];
-  /** Orders by hand that have not begun. */
+  /** Operator orders that have not started. */
   readonly inbox: readonly OperatorOrder[];
   readonly questions: readonly QuestionLine[];
-  /** Markets in which nobody knows which orders of ours are open. */
+  /** Markets in which it is unknown which of our orders are open. */
   readonly doubts: readonly { readonly market: string; readonly why: string; readonly sinceMs: number }[];
   /** Stored state that this program must not touch; nothing else of the account is known then. */
   readonly refused: { readonly document: string; readonly message: string } | null;
@@ -92,7 +92,7 @@ export function emptyView(accountId: string, state: StateLine): AccountView {
   };
 }
 
-/** What of it is a number, or one of a few words: what the state gauges of /metrics are made from. */
+/** The numeric and enumerated part of the view, for the state gauges of /metrics. */
 export interface AccountFigures
   extends Pick<
     AccountView,
@@ -105,7 +105,7 @@ export interface AccountFigures
   readonly intents: readonly IntentFigures[];
 }
 
-/** The part of it that takes neither decimals nor words. */
+/** The part that needs neither decimals nor words. */
 export type PositionFigures = Omit<
   PositionLine,
   'sizeBase' | 'basePrice' | 'markPrice' | 'liquidationPrice' | 'minutesToLiquidation' | 'marks'
@@ -120,7 +120,7 @@ export type RuleFigures = Pick<RuleLine, 'ruleId' | 'subject' | 'severity' | 'ph
 
 export type IntentFigures = Pick<IntentLine, 'mode' | 'openedMs' | 'deadlineMs' | 'ended'>;
 
-/** Positions and collateral in one money currency; null: not known of one of them. */
+/** Positions and collateral in one money currency; null if any is unknown. */
 export interface WorthLine {
   readonly money: string;
   readonly worth: number | null;
@@ -130,7 +130,7 @@ export interface SourceView {
   readonly source: string;
   /** Time of the last good read; null: none yet. */
   readonly readAtMs: number | null;
-  /** Since the last good read, or since watching began without one. */
+  /** Since the last good read, or since watching began if there was none. */
   readonly ageMs: number;
   readonly complete: boolean;
   readonly setAside: number;
@@ -150,7 +150,7 @@ export interface ThresholdMark {
   readonly threshold: number;
 }
 
-/** A position as people see it: figures as JSON, each the one that rules are judged by. */
+/** A position as JSON; its figures are those that rules use. */
 export interface PositionLine {
   readonly subject: SubjectKey;
   readonly positionId: string;
@@ -168,9 +168,9 @@ export interface PositionLine {
   readonly unrealizedPnl: Figure;
   readonly marginUsage: Figure;
   readonly stopCover: 'ok' | 'missing' | 'beyondLiquidation' | 'unconfirmed' | null;
-  /** Of the size, what our own confirmed stops close before liquidation. Absent: none stands. */
+  /** Fraction of the size that our own confirmed stops close before liquidation. Absent: none stands. */
   readonly stopCoverShare?: number;
-  /** Where these activate, the nearest to the market first. Absent: none stands. */
+  /** Their activation prices, nearest to the market first. Absent: none stands. */
   readonly stopPrices?: readonly DecimalString[];
   readonly unprotectedMs: number | null;
   /** Chance of liquidation within an hour. */
@@ -192,19 +192,19 @@ export interface CreditLineLine {
   readonly ltvToMarginCall: Figure;
   readonly collateralMayFall: Figure;
   readonly minutesToMarginCall: Figure;
-  /** What brings the LTV down to a target: one entry per target of the account's rules. */
+  /** Cures to bring the LTV down to each target of the account's rules. */
   readonly cures: readonly CureLine[];
   readonly marks: readonly ThresholdMark[];
 }
 
-/** Either repaying or adding collateral is enough; both in the asset of the credit line, rounded up. */
+/** Either repaying or adding collateral suffices; both in the credit line's asset, rounded up. */
 export interface CureLine {
   readonly targetLtv: number;
   readonly repay: DecimalString;
   readonly addCollateralWorth: DecimalString;
 }
 
-/** A rule for one subject; every configured rule of the account and every subject it selects. */
+/** One configured rule for one subject that it selects. */
 export interface RuleLine {
   readonly ruleId: string;
   readonly subject: SubjectKey;
@@ -212,16 +212,16 @@ export interface RuleLine {
   readonly severity: Severity | null;
   readonly mode: Mode;
   readonly phase: Phase;
-  /** The data did not decide at the last evaluation, or do not decide any more. */
+  /** The data did not decide at the last evaluation, or no longer do. */
   readonly frozen: boolean;
   readonly episode: number;
   readonly stage: number | null;
-  /** Since when it has been in this phase, as far as is remembered. */
+  /** Start of the present phase, as far as remembered. */
   readonly sinceMs: number | null;
   readonly silenced: boolean;
-  /** In words, also for "nothing, because ...". */
+  /** In words, including why nothing happens. */
   readonly reason: string;
-  /** The condition in words: `liquidationDistance below 5 %`; empty for a rule that is not in the config. */
+  /** The condition in words: `distance to liquidation below 5 %`; empty for a rule that is not in the config. */
   readonly condition: string;
 }
 
@@ -230,14 +230,14 @@ export interface NoticeLine {
   readonly subject: SubjectKey;
   readonly market: string | null;
   readonly severity: Severity;
-  /** As in an acknowledgement of it; see `episodeOf`. */
+  /** As in its acknowledgement; see `episodeOf`. */
   readonly episode: number;
-  /** The highest that is reached. */
+  /** Highest stage reached. */
   readonly stage: number;
   readonly sinceMs: number;
-  /** When it was told last. */
+  /** Time of its last notice. */
   readonly toldAtMs: number;
-  /** null: nobody sees to it, or it has got worse since somebody said so. */
+  /** null: not acknowledged, or it got worse since. */
   readonly acknowledged: Acknowledgement | null;
 }
 
@@ -245,11 +245,11 @@ export interface IntentLine {
   readonly key: string;
   readonly market: string;
   readonly positionId: string;
-  /** `operator:ID` for an order by hand. */
+  /** `operator:ID` for an operator order. */
   readonly ruleId: string;
   readonly mode: Mode;
   readonly target: string;
-  /** At most so much is to be left; null: not known yet. */
+  /** The most that may remain; null: not known yet. */
   readonly targetBase: DecimalString | null;
   readonly openedMs: number;
   readonly deadlineMs: number;
@@ -258,9 +258,9 @@ export interface IntentLine {
   readonly ended: boolean;
 }
 
-/** What people are asked before it is done, or were asked and have answered. */
+/** A question to people, open or answered. */
 export interface QuestionLine {
-  /** What an answer names; null: it has not been asked yet. */
+  /** Reference for answers; null: not asked yet. */
   readonly reference: string | null;
   readonly ruleId: string;
   readonly subject: SubjectKey;
@@ -268,17 +268,17 @@ export interface QuestionLine {
   readonly state: QuestionState;
   /** Whether it can be approved or vetoed now. */
   readonly answerable: boolean;
-  /** Why it is not waited for any more; null: it is. */
+  /** Why it stopped waiting; null: it waits. */
   readonly settledBy: SettledBy | null;
   /** When people were asked; null: not yet. */
   readonly askedMs: number | null;
   /** When the wait ends. */
   readonly untilMs: number;
   readonly withoutAnswer: 'act' | 'hold';
-  /** A notice of it has reached somebody. */
+  /** Its notice reached somebody. */
   readonly delivered: boolean;
   readonly targets: readonly Omit<AskedTarget, 'openDate' | 'direction'>[];
-  /** As they would be sent now. */
+  /** Orders as they would be sent now. */
   readonly orders: readonly OrderLine[];
   readonly answer: Answered | null;
 }
@@ -291,11 +291,11 @@ export interface OrderLine {
   readonly amount: DecimalString;
   readonly activationPrice: DecimalString;
   readonly price: DecimalString;
-  /** Activates where the market moves in the position's favour: one of two of an urgent close. */
+  /** Activates when the market moves in the position's favour: one of the two stops of an urgent close. */
   readonly inFavour?: true;
   /**
-   * `unsure`: whether it is there is not known. `presumedFilled`: kept only to be cancelled before anything is placed.
-   * `observed`: would be sent; the rule is in observe mode, or somebody is asked first.
+   * `unsure`: unknown whether it stands. `presumedFilled`: kept only to be cancelled before anything is placed.
+   * `observed`: would be sent, but the rule is in observe mode or awaits approval.
    */
   readonly status: OwnOrder['status'] | 'presumedFilled' | 'observed';
   readonly clientOrderId: string;

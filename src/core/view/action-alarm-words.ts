@@ -23,7 +23,7 @@ const EXPIRY_WORDS: Readonly<Record<ExpiryReason, string>> = {
 
 const NEVER_BEGUN = 'failed:positionsUnknown';
 
-/** Why something ended, from a reason such as `failed:attempts`; undefined for what is no such reason. */
+/** Why something ended, from a reason such as `failed:attempts`; undefined for other reasons. */
 export function endingWords(reason: string): string | undefined {
   const [how = '', why = '', detail = ''] = reason.split(':');
   if (how === 'expired') return EXPIRY_WORDS[why as ExpiryReason];
@@ -33,7 +33,7 @@ export function endingWords(reason: string): string | undefined {
   return FAILURE_WORDS[why as keyof typeof FAILURE_WORDS];
 }
 
-/** What an event that must reach somebody says to a person who knows nothing of how it came about. */
+/** Words of an alarm for a person who does not know its background. */
 export function alarmWords(event: AuditEvent): string {
   const { kind, reason, words } = event;
   const where = placeWords(event);
@@ -42,7 +42,7 @@ export function alarmWords(event: AuditEvent): string {
       if (reason === NEVER_BEGUN) return `gave up: ${words}`;
       const why = endingWords(reason);
       const because = why === undefined ? '' : `: ${why}`;
-      // What names no position is a cancel.
+      // An event without a position is about a cancel.
       if (event.positionId === undefined) return `${words}${where}${because}`;
       const aim = event.targetBase === undefined ? '' : `, which should be at most ${event.targetBase}`;
       const ended = reason.startsWith('expired') ? 'what the operator asked for has expired' : 'gave up';

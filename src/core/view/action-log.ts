@@ -2,21 +2,21 @@ import type { AuditEvent } from '../audit/audit-event.ts';
 import type { AuditContent } from '../audit/audit-record.ts';
 import { actionWords } from './record-words.ts';
 
-/** What was sent and what became of it, from the audit: recorded before it is sent, and its outcome after. */
+/** A request and its outcome, from the audit: recorded before it is sent, the outcome afterwards. */
 export interface ActionLine {
-  /** The same for every state of one request. */
+  /** The same in every state of one request. */
   readonly id: string;
   readonly accountId: string;
-  /** Null: in all markets of the account. */
+  /** Null: all markets of the account. */
   readonly market: string | null;
   /** Null for a cancel, which concerns all positions of its market. */
   readonly positionId: string | null;
   readonly kind: 'place' | 'cancelAll';
   readonly outcome: ActionOutcome;
   readonly reason: string;
-  /** When it was begun, Unix milliseconds. */
+  /** Start, Unix milliseconds. */
   readonly atMs: number;
-  /** From the request's record to that of its outcome; null while there is none, and for what is not sent. */
+  /** From the record of the request to that of its outcome; null while pending and for requests that are not sent. */
   readonly tookMs: number | null;
   readonly words: string;
 }
@@ -24,7 +24,7 @@ export interface ActionLine {
 /** `pending`: being sent. `observed`: would have been sent, in observe mode. */
 export type ActionOutcome = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'observed';
 
-/** A record of the audit; only what lanes did counts. */
+/** An audit record; only actions of lanes count. */
 export interface LoggedRecord {
   readonly number: number;
   readonly record: {
@@ -36,7 +36,7 @@ export interface LoggedRecord {
 
 const MOST_PENDING = 200;
 
-/** The actions of one account: records go in from the oldest to the newest, what changed comes out. */
+/** Follows the actions of one account: takes records oldest first and returns the lines that changed. */
 export class ActionLog {
   readonly #accountId: string;
   readonly #pending = new Map<string, ActionLine>();
@@ -45,7 +45,7 @@ export class ActionLog {
     this.#accountId = accountId;
   }
 
-  /** New and changed lines, in the order in which they changed. */
+  /** Returns new and changed lines in the order of their changes. */
   add(records: readonly LoggedRecord[]): readonly ActionLine[] {
     const changed: ActionLine[] = [];
     for (const { number, record } of records) {
@@ -123,7 +123,7 @@ function begunBy({ kind, market, order, reason }: AuditEvent): Begun | undefined
   }
 }
 
-/** Which request has ended, and how; key null: whatever is pending in the market. */
+/** The request that ended, and how; null key: every pending request of the market. */
 function endOf(
   event: AuditEvent,
 ): { readonly key: string | null; readonly outcome: ActionOutcome } | undefined {
@@ -134,9 +134,9 @@ function endOf(
     case 'cancelAccepted':
       return { key, outcome: 'accepted' };
     case 'rejected':
-      // One without an order is found out later, from a read.
+      // A rejection without an order was found later, by a read.
       if (order === undefined) return undefined;
-      // The answer to the question whether it stands: its id is taken.
+      // A duplicate id answers whether the order stands: its id is taken.
       return { key, outcome: reason === 'duplicateId' && !alarm ? 'accepted' : 'rejected' };
     case 'cancelRejected':
       return { key, outcome: 'rejected' };
@@ -149,7 +149,7 @@ function endOf(
   }
 }
 
-/** Doubts that a request without an answer leaves behind. */
+/** Doubts caused by a request without an answer. */
 const LOST: ReadonlySet<string> = new Set(['unknownOutcome', 'processDied']);
 
 function orderKey(order: AuditEvent['order']): string {

@@ -27,7 +27,7 @@ export function conditionWords(tree: ConditionTree, fieldCache: FieldReader, lat
   return deciding(tree, tree.judge(latches.slice()), fieldCache, latches).join(' and ');
 }
 
-/** A condition as such: `distance to liquidation below 5 %, clears above 7 %`. */
+/** The text of a condition: `distance to liquidation below 5 %, clears above 7 %`. */
 export function conditionText(tree: ConditionTree, fieldCache: FieldReader): string {
   if (tree.kind === 'not') return `not (${conditionText(tree.child, fieldCache)})`;
   if (tree.kind !== 'field') {
@@ -59,7 +59,7 @@ function comparisonText({ comparison }: Leaf, spec: FieldSpec): string {
   }
 }
 
-/** Where it becomes true, and with hysteresis where it becomes false again: `below 5 %`, `above 7 %`. */
+/** Bound at which it becomes true and, with hysteresis, bound at which it becomes false: `below 5 %`, `above 7 %`. */
 function thresholdWords(
   comparison: Extract<Comparison, { readonly threshold: number }>,
   spec: FieldSpec,
@@ -107,10 +107,10 @@ function leafWords(leaf: Leaf, truth: Truth, fieldCache: FieldReader, latches: L
   return `${what}${comparisonWords(leaf.comparison, truth, isHeld, spec)}${basis}`;
 }
 
-/** A jump away from the danger makes it larger, too: it shows how far prices jump. */
+/** A jump away from the danger also raises the forecast, since it shows how far prices jump. */
 const BASIS = ', judged by how far prices have lately moved, up or down';
 
-/** Whether a comparison with hysteresis is true by its threshold itself, not only because it was before. */
+/** True if a comparison with hysteresis holds by its threshold, not only because it held before. */
 function isBeyondThreshold({ comparison }: Leaf, quantity: FieldQuantity): boolean {
   if (quantity.kind === 'none' || quantity.kind === 'unknown' || typeof quantity.value !== 'number')
     return false;
@@ -135,7 +135,7 @@ function comparisonWords(comparison: Comparison, truth: Truth, isHeld: boolean, 
   }
 }
 
-/** What it is has been said; which others it is not, only where that decides. */
+/** The value itself is already stated; the values it is not matter only where that decides. */
 function exactWords(values: readonly FieldValue[], truth: Truth, spec: FieldSpec): string {
   if (truth === TRUE) return '';
   const items = oneOfWords(values.map((value) => valueWords(value, spec)));

@@ -1,10 +1,10 @@
 import type { AccountView, Figure, WorthLine } from './account-view.ts';
 
-/** The figures of an account's one line: how near it is to harm, and how much that would take. */
+/** The figures of an account's row: how near it is to harm, and how much is at stake. */
 
 type Held = Pick<AccountView, 'positions' | 'creditLines'>;
 
-/** Of one market alone, of all markets together and of a credit line's margin call: the least. */
+/** The least distance: of one market, of all markets together, or of a credit line to its margin call. */
 export function nearestOf({
   jointDistance,
   positions,
@@ -26,7 +26,7 @@ export function nearestOf({
   return figures.includes(null) ? null : 'none';
 }
 
-/** What positions are worth, and collateral by its credit line's debt and LTV. */
+/** Worth of positions, and of collateral computed from its credit line's debt and LTV. */
 export function atRiskOf(
   { positions, creditLines }: Held,
   moneyOf: (market: string) => string,

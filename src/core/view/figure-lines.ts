@@ -14,7 +14,7 @@ import type {
 import { marksOf } from './marks.ts';
 import type { Scene } from './scene.ts';
 
-/** Positions as last read; each figure is the one that rules are judged by. */
+/** Positions as last read; the figures are those that rules use. */
 export function positionLines(scene: Scene): readonly PositionLine[] {
   return scene.subjects.positions.subjects.map((subject) => positionLine(subject, scene));
 }
@@ -39,7 +39,7 @@ function positionLine(subject: Subject<'position'>, { rules }: Scene): PositionL
   };
 }
 
-/** The same without what takes decimal arithmetic or words, which is most of the work. */
+/** The part without decimal arithmetic and words, which are most of the work. */
 export function positionFigures({ key, of }: Subject<'position'>): PositionFigures {
   const { position } = of;
   const { record } = position;
@@ -62,7 +62,7 @@ export function positionFigures({ key, of }: Subject<'position'>): PositionFigur
   };
 }
 
-/** Credit lines as last read, and what would cure each of them. */
+/** Credit lines as last read, with their cures. */
 export function creditLineLines(scene: Scene): readonly CreditLineLine[] {
   return scene.subjects.creditLines.subjects.map((subject) => creditLineLine(subject, scene));
 }
@@ -80,7 +80,7 @@ function creditLineLine(subject: Subject<'creditLine'>, scene: Scene): CreditLin
   };
 }
 
-/** The same without what only people want to know. */
+/** The part that metrics need. */
 export function creditLineFigures({ key, of }: Subject<'creditLine'>): CreditLineFigures {
   const { creditLine } = of;
   return {
@@ -96,7 +96,7 @@ export function creditLineFigures({ key, of }: Subject<'creditLine'>): CreditLin
   };
 }
 
-/** For every target that a rule on this credit line names, highest first: the nearest cure is the first one. */
+/** One cure per target of a rule on this credit line, highest target first: the first cure is the smallest. */
 function cureLines({ of, filterable }: Subject<'creditLine'>, { rules }: Scene): readonly CureLine[] {
   const targets = new Set<number>();
   for (const rule of rules.creditLine.rules) {
@@ -113,7 +113,7 @@ function cureLines({ of, filterable }: Subject<'creditLine'>, { rules }: Scene):
   }));
 }
 
-/** Unknown, none and zero stay apart. */
+/** Keeps unknown, none and zero apart. */
 export function figureOf(quantity: FieldQuantity): Figure {
   if (quantity.kind === 'none') return 'none';
   return quantity.kind === 'value' && typeof quantity.value === 'number' ? quantity.value : null;

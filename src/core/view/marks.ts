@@ -5,7 +5,7 @@ import type { Filterable } from '../rules/filter.ts';
 import type { SubjectKind } from '../rules/rule.ts';
 import type { ThresholdMark } from './account-view.ts';
 
-/** Thresholds of the rules that look at a subject, for the bars of its figures. */
+/** Thresholds of the rules on a subject, for the bars of its figures. */
 export function marksOf<K extends SubjectKind>(
   { rules, fieldCache }: KindRules<K>,
   filterable: Filterable,
@@ -13,7 +13,7 @@ export function marksOf<K extends SubjectKind>(
   return rules.flatMap((rule) => (rule.filter(filterable) === false ? [] : marksOfRule(rule, fieldCache)));
 }
 
-/** The same for all subjects of a rule, as long as the rule lives. */
+/** Cached per rule, since they are the same for all its subjects. */
 const KNOWN = new WeakMap<CompiledRule, readonly ThresholdMark[]>();
 
 function marksOfRule(rule: CompiledRule, fieldCache: FieldReader): readonly ThresholdMark[] {
@@ -30,7 +30,7 @@ function marksOfRule(rule: CompiledRule, fieldCache: FieldReader): readonly Thre
 
 type Threshold = Pick<ThresholdMark, 'field' | 'op' | 'threshold'>;
 
-/** Within a `not` a threshold is dangerous from its other side. */
+/** Inside a `not`, the other side of a threshold is dangerous. */
 function thresholdsIn(
   tree: ConditionTree,
   fieldCache: FieldReader,

@@ -3,13 +3,13 @@ import type { SubjectKey } from '../rules/subject.ts';
 import type { AccountView, Figure, IntentLine, OrderLine } from './account-view.ts';
 import { orderWords } from './state-of.ts';
 
-/** What a notice says of its subject and account: the same figures and words as page and `status`. */
+/** Facts about the subject and account of a notice: the same figures and words as page and `status`. */
 export function noticeFacts(
   view: AccountView,
   { subject, market, kind }: Pick<Notice, 'subject' | 'market'> & Partial<Pick<Notice, 'kind'>>,
 ): Pick<Notice, 'figures' | 'doing'> {
   const figures = positionFacts(view, subject, market) ?? creditLineFacts(view, subject);
-  // Whoever is asked about some orders is not shown those that other rules would send.
+  // A question is about its own orders: those that other rules would send are omitted.
   const shown =
     kind === 'approval'
       ? { ...view, orders: view.orders.filter(({ status }) => status !== 'observed') }
@@ -19,7 +19,7 @@ export function noticeFacts(
 
 const POSITION = 'position:';
 
-/** A position that could not be read is unknown in all its figures; one that is gone has none. */
+/** A position that was not read has unknown figures; a position that is gone has none. */
 function positionFacts(
   { positions, sources }: AccountView,
   subject: SubjectKey,
@@ -45,7 +45,7 @@ function positionFacts(
   };
 }
 
-/** What is never reached at the present speed has no time; JSON has no infinity. */
+/** A time that is never reached is `none`, since JSON has no infinity. */
 function inTime(minutes: Figure): Figure {
   return typeof minutes === 'number' && !Number.isFinite(minutes) ? 'none' : minutes;
 }

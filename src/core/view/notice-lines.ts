@@ -3,7 +3,7 @@ import type { Notice } from '../ports/notifier.ts';
 import type { StoredAlerts } from '../ports/state-store.ts';
 import type { NoticeLine, RuleLine } from './account-view.ts';
 
-/** What people were told and is not over: one line for a rule and subject, by the newest episode of it. */
+/** Open notices: one line per rule and subject, for its newest episode. */
 export function noticeLines(
   alerts: StoredAlerts | undefined,
   rules: readonly Pick<RuleLine, 'ruleId' | 'subject' | 'phase' | 'stage'>[],
@@ -37,7 +37,7 @@ export function noticeLines(
   return [...lines.values()].sort((a, b) => a.sinceMs - b.sinceMs);
 }
 
-/** Nothing is decided by it, so what cannot be read is left out. */
+/** Skips unreadable entries: nothing is decided by them. */
 function openNotice(entry: unknown): Notice | undefined {
   const notice = (entry as { readonly notice?: Partial<Notice> | null } | null)?.notice;
   const isRead =

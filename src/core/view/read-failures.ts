@@ -1,7 +1,7 @@
 import type { StateCause } from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
-/** Names of the exchange's error catalogue by what they mean for whoever watches; the others are errors of the exchange. */
+/** Names of the exchange's error catalogue by their cause; all others are errors of the exchange. */
 const CAUSES: Readonly<Record<string, StateCause>> = {
   ...named('keyRefused', ['unauthenticated', 'permissionDenied', 'nonceRefused', 'addressNotAllowed']),
   ...named('keyRefused', ['loansNotAvailable']),
@@ -15,7 +15,7 @@ function named(cause: StateCause, names: readonly string[]): Readonly<Record<str
   return Object.fromEntries(names.map((name) => [name, cause]));
 }
 
-/** Sources that are read with every poll. */
+/** Sources read at every poll. */
 export const EVERY_POLL: ReadonlySet<string> = new Set(['positions', 'creditLine']);
 
 export function causeOfFailure({ error }: Pick<ReadFailure, 'error'>): StateCause {

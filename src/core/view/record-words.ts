@@ -5,7 +5,7 @@ import type { Control, OperatorOrder } from '../controls/controls.ts';
 import type { Transition } from '../rules/decision.ts';
 import { orderWords } from './state-of.ts';
 
-/** What a record of the audit trail says, in one line for people. */
+/** An audit record in one line for people. */
 export function contentWords(content: AuditContent): string {
   switch (content.kind) {
     case 'decision': {
@@ -44,7 +44,7 @@ export function contentWords(content: AuditContent): string {
   }
 }
 
-/** Spells out what observe mode did not send: a person has to judge exactly those orders and cancels. */
+/** Spells out what observe mode did not send, so that a person can judge those exact orders and cancels. */
 export function actionWords({ kind, order, cancel, words }: AuditEvent): string {
   if (kind === 'wouldPlace' && order !== undefined) return `${orderWords(order)}; ${words}`;
   if (kind !== 'wouldCancel' || cancel === undefined) return words;
@@ -53,7 +53,7 @@ export function actionWords({ kind, order, cancel, words }: AuditEvent): string 
   return `cancel all ${types}orders ${where}; ${words}`;
 }
 
-/** `pending -> firing: liquidationDistance 4.1 % is below 5 %`. */
+/** `pending -> firing: the condition has held long enough: distance to liquidation is 4.1 %, below 5 %`. */
 export function transitionWords({ from, to, words }: Transition): string {
   return `${from} -> ${to}: ${words}`;
 }

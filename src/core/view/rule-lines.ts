@@ -14,7 +14,7 @@ import type { RuleLine } from './account-view.ts';
 import { conditionText, conditionWords, figure } from './alert-words.ts';
 import type { Scene } from './scene.ts';
 
-/** Every rule for every subject that it selects, each with the reason why it does what it does, or nothing. */
+/** Every rule for every subject it selects, each with the reason for what it does, or for doing nothing. */
 export function ruleLines(scene: Scene): readonly RuleLine[] {
   const lines: RuleLine[] = [];
   const { rules, subjects } = scene;
@@ -38,7 +38,7 @@ function linesOf<K extends SubjectKind>(
   );
   for (const subject of list.subjects) {
     kind.fieldCache.load(subject.of);
-    // By index: this is done for every rule of every subject of all accounts when somebody scrapes.
+    // Indexed loop: a scrape runs it for every rule, subject and account.
     for (let index = 0; index < kind.rules.length; index += 1) {
       const rule = kind.rules[index]!;
       const slot = slots[index];
@@ -91,7 +91,7 @@ function lineOf<K extends SubjectKind>(
     ruleId: id,
     subject,
     severity,
-    // Of a rule that fires as that which it began to fire with, until it is judged anew.
+    // A firing rule keeps the mode with which it began to fire until it is evaluated again.
     mode: entry === undefined ? rule.mode : (slot?.mode ?? rule.mode),
     phase,
     episode,
@@ -115,7 +115,7 @@ function phaseOf(
   const stage = stages.at(-1)?.stage ?? null;
   if (phase === 'inactive') return { phase, episode, stage, sinceMs: null };
   const judgedMs = evaluation.passage?.at.wallMs;
-  // Only the time that counts towards `for` is remembered of what is pending.
+  // For a pending rule, only the time towards `for` is remembered.
   const sinceMs = stages[0]?.atMs ?? (judgedMs === undefined ? null : judgedMs - heldMs);
   return { phase, episode, stage, sinceMs };
 }
@@ -132,11 +132,11 @@ function textOf<K extends SubjectKind>(rule: CompiledRule, fieldCache: KindRules
 }
 
 interface Judged extends Found {
-  /** Why nothing can be said of the subject. */
+  /** Why the subject cannot be evaluated. */
   readonly why: UnknownReason | undefined;
 }
 
-/** The subject is in the field cache. */
+/** The field cache must hold the subject. */
 function judge<K extends SubjectKind>(
   scene: Scene,
   rule: CompiledRule,
@@ -163,7 +163,7 @@ function judge<K extends SubjectKind>(
   };
 }
 
-/** In a hedged market one side has always passed its liquidation price: the other decides, and nobody has to look. */
+/** In a hedged market one side always has passed its liquidation price: the other decides, and nobody need look. */
 function isOddByHedge({ account }: Scene, subject: SubjectKey): boolean {
   return account.positions.some(
     (position) =>
@@ -183,7 +183,7 @@ function atRest(truth: Truth, words: string): string {
   return truth === FALSE ? `${reasonWords('conditionNotMet')}: ${words}` : `${words}; not judged yet`;
 }
 
-/** By what is remembered; figures that say otherwise are a moment older or newer than it. */
+/** By the remembered state; figures that contradict it are slightly older or newer. */
 function inEpisode(rule: CompiledRule, entry: RuleEntry, truth: Truth, words: string): string {
   const { phase, holds, stages, heldMs, clearMs } = entry;
   if (phase === 'inactive') return atRest(truth, words);
@@ -197,7 +197,7 @@ function inEpisode(rule: CompiledRule, entry: RuleEntry, truth: Truth, words: st
   return `${reasonWords('keptFiring')} (${part(clearMs, keepFiringForMs)})${clear}; it fired because ${because}`;
 }
 
-/** The figures are those of when it fired: others are not known, or are a moment newer than what was judged. */
+/** Shows the figures of when it fired: current ones are unknown, or newer than the evaluation. */
 function stillBecause(because: string): string {
   return `${reasonWords('stillFiring')}; it fired because ${because}`;
 }
@@ -206,7 +206,7 @@ function part(ms: number, wholeMs: number): string {
   return `${figure(Math.floor(ms / 100) / 10, 'seconds')} of ${figure(wholeMs / 1_000, 'seconds')}`;
 }
 
-/** Rules that are not in the config, or not in the one at hand: what is remembered is all there is. */
+/** Rules missing from the config of this process: only their remembered state is shown. */
 function linesOfUnknown({ ruleId, mode, entries }: RuleSlot, scene: Scene): readonly RuleLine[] {
   const lines: RuleLine[] = [];
   for (const entry of entries) {

@@ -16,9 +16,9 @@ import { unconfirmedZeros } from '../rules/balances.ts';
 import { type CompiledRules, compileRules } from '../rules/compiled-rules.ts';
 import { marketForecasts, type Subjects, subjectsOf, unseenPositions } from '../rules/subjects.ts';
 
-/** A stored account put together again as it was judged, seen from now. */
+/** A stored account restored as it was evaluated, seen from now. */
 export interface Scene {
-  /** Those of the config; without one none, with the settings that the figures were read by. */
+  /** Rules of the config; without one no rules, with the settings by which the figures were read. */
   readonly rules: CompiledRules;
   readonly evaluation: AccountState;
   readonly isJudged: boolean;
@@ -35,7 +35,7 @@ interface SceneInputs extends Pick<Scene, 'nowMs' | 'withReasons'> {
   readonly controls: Controls;
 }
 
-/** Names the clock of whoever looks: durations to it are measured by the wall clocks. */
+/** Clock id of the viewer: durations to it are measured by the wall clocks. */
 const VIEWER = 'viewer';
 
 export function sceneOf({ stored, rules, controls, nowMs, withReasons }: SceneInputs): Scene {
@@ -62,7 +62,7 @@ function nothingRead(accountId: string, at: Instant): Snapshot {
   return { version: 1, accountId, at, sources: {}, ownStops: [] };
 }
 
-/** What was known at the last evaluation; the figures may be a little older than the read that was judged last. */
+/** Data of the last evaluation; the figures may be slightly older than the read that was evaluated last. */
 function snapshotOf(stored: StoredAccount, evaluation: AccountState): Snapshot | undefined {
   const { documents, accountId } = stored;
   const at = evaluation.passage?.at;
@@ -81,7 +81,7 @@ function snapshotOf(stored: StoredAccount, evaluation: AccountState): Snapshot |
   return { version: 1, accountId, at, sources: sources as SnapshotSources, ownStops };
 }
 
-/** The read that the figures show, dated as the one that was judged last. */
+/** The read that the figures show, dated as the one evaluated last. */
 function everyPoll(
   figures: SourceReading<unknown> | undefined,
   ageMs: number | undefined,
@@ -104,7 +104,7 @@ function carriedOver(
   return { ...reading, ageMs: reading.ageMs + elapsedMs(readings.at, at) };
 }
 
-/** Settings of an account whose config is not at hand: those that decide how records are read are stored. */
+/** Settings of an account that is not in the config: those that decide how records are read are stored. */
 function settingsAsRead(accountId: string, { figures }: AccountDocuments): AccountSettings {
   return {
     ...UNKNOWN_SETTINGS,
@@ -113,7 +113,7 @@ function settingsAsRead(accountId: string, { figures }: AccountDocuments): Accou
   };
 }
 
-/** Nothing that is shown depends on these. */
+/** Stand-ins for settings that are not stored. Most of the view is independent of them. */
 const UNKNOWN_SETTINGS = {
   labels: {},
   marginModel: 'auto',

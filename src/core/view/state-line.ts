@@ -4,7 +4,7 @@ import { BLOCK_WORDS } from '../intents/intent.ts';
 import { MS_PER_HOUR, MS_PER_MINUTE, MS_PER_SECOND } from '../quantities/units.ts';
 import type { Severity } from '../rules/rule.ts';
 
-/** What an account is doing, worst first: a closed list, also a metric label. */
+/** States of an account, worst first. Closed list, also a metric label. */
 export const STATE_KINDS = [
   'blind',
   'blocked',
@@ -19,7 +19,7 @@ export const STATE_KINDS = [
 
 export type StateKind = (typeof STATE_KINDS)[number];
 
-/** Why it is in that state: what accounts are counted by. A closed list, also a metric label. */
+/** Why it is in that state; accounts are counted by it. Closed list, also a metric label. */
 export type StateCause = keyof typeof CAUSES | BlockReason | Exclude<GateReason, 'observeMode' | 'paused'>;
 
 const CAUSES = {
@@ -55,26 +55,26 @@ export const STATE_CAUSES = [
   ...Object.keys(GATE_WORDS).filter((reason) => reason !== 'observeMode' && reason !== 'paused'),
 ] as readonly StateCause[];
 
-/** The one truth about an account, in the same words wherever it is shown. */
+/** The state of an account, in the same words wherever it is shown. */
 export interface StateLine {
   readonly kind: StateKind;
   readonly cause: StateCause;
   /** With the account's own figures: `blind: the exchange refuses the key (401 ...)`. */
   readonly words: string;
-  /** How much it matters to a person; null: not at all. */
+  /** How urgent it is for a person; null: not at all. */
   readonly severity: Severity | null;
-  /** Unix milliseconds; null: not known. */
+  /** Unix milliseconds; null: unknown. */
   readonly sinceMs: number | null;
 }
 
-/** A cause in words that hold for every account that it is true of. */
+/** Words for a cause that fit every account in it. */
 export function causeWords(cause: StateCause): string {
   if (Object.hasOwn(CAUSES, cause)) return CAUSES[cause as keyof typeof CAUSES];
   if (Object.hasOwn(BLOCK_WORDS, cause)) return BLOCK_WORDS[cause as BlockReason];
   return GATE_WORDS[cause as GateReason];
 }
 
-/** Words of a kind, as they begin a sentence about an account. */
+/** Words for a kind at the start of a sentence about an account. */
 export const KIND_WORDS: Readonly<Record<StateKind, string>> = {
   blind: 'blind',
   blocked: 'blocked',
@@ -87,7 +87,7 @@ export const KIND_WORDS: Readonly<Record<StateKind, string>> = {
   calm: 'calm',
 };
 
-/** As it follows a number of accounts. */
+/** Words for a kind after a number of accounts. */
 function kindWordsOfMany(kind: StateKind): string {
   return kind === 'waiting' ? 'waiting for their trigger' : KIND_WORDS[kind];
 }
@@ -96,15 +96,15 @@ function kindWordsOfMany(kind: StateKind): string {
 export interface StateGroup {
   readonly kind: StateKind;
   readonly cause: StateCause;
-  /** Of the worst of them. */
+  /** Severity of the worst account. */
   readonly severity: Severity | null;
   readonly words: string;
   readonly count: number;
-  /** The first of them. */
+  /** The first few of them. */
   readonly accountIds: readonly string[];
 }
 
-/** How all accounts are: the worst state first, with a count by cause. */
+/** Summary of all accounts: worst state first, counted by cause. */
 export interface Headline {
   readonly kind: StateKind;
   readonly severity: Severity | null;
@@ -122,12 +122,12 @@ interface InState {
   readonly state: StateLine;
 }
 
-/** Orders accounts: what matters most to a person first, then the worse kind. */
+/** Sorts by urgency for a person, then by kind, worst first. */
 export function worseFirst(a: Pick<StateLine, 'kind' | 'severity'>, b: typeof a): number {
   return rankOf(a) - rankOf(b);
 }
 
-/** Smaller matters more to a person. */
+/** Smaller is more urgent. */
 export function rankOf({ severity, kind }: Pick<StateLine, 'kind' | 'severity'>): number {
   return SEVERITIES.indexOf(severity) * STATE_KINDS.length + STATE_KINDS.indexOf(kind);
 }
@@ -165,7 +165,7 @@ function groupsOf(accounts: readonly InState[]): readonly StateGroup[] {
     .map(({ group }) => group);
 }
 
-/** `20 accounts blind: the exchange is unreachable`; of one account its own words, of calm ones only how many. */
+/** `20 accounts blind: the exchange is unreachable`; a single account has its own words, calm ones only a number. */
 function groupWords(members: readonly InState[]): string {
   const [first] = members;
   if (first === undefined) return '';
@@ -184,7 +184,7 @@ export function clockWords(ms: number): string {
 
 const MS_PER_DAY = 24 * MS_PER_HOUR;
 
-/** `14:30 UTC`, and in how many days, as seen from now. */
+/** `14:30 UTC`, with the number of days from now if it is not today. */
 export function timeWords(ms: number, nowMs: number): string {
   const minutes = Math.floor((ms % MS_PER_DAY) / MS_PER_MINUTE);
   const two = (value: number): string => String(value).padStart(2, '0');

@@ -25,13 +25,13 @@ import {
 } from './state-line.ts';
 import type { ReadFailure } from './stored-figures.ts';
 
-/** What a state follows from: the account as stored, and two facts of the process that looks. */
+/** Inputs of a state: the stored account, and facts that only the viewing process knows. */
 export interface StateInputs {
   readonly refused: AccountFigures['refused'];
   readonly mode: Mode | null;
   readonly pause: Pause | null;
   readonly judgedAtMs: number | null;
-  /** Without a poll for longer than this the account is overdue. */
+  /** Without a poll for longer than this, the account is overdue. */
   readonly overdueAfterMs: number;
   readonly sources: readonly SourceView[];
   readonly failures: readonly ReadFailure[];
@@ -42,12 +42,12 @@ export interface StateInputs {
   readonly positions: readonly PositionFigures[];
   readonly lanes: readonly LaneState[];
   readonly questions: readonly QuestionLine[];
-  /** `lost`: what is stored is what was last seen, and may no longer be true. */
+  /** `lost`: the stored state was read earlier and may be outdated. */
   readonly storeLink: 'ok' | 'lost';
   readonly nowMs: number;
 }
 
-/** The one truth about an account. `acting` and `waiting` only ever follow from an order that was accepted. */
+/** The state of an account. `acting` and `waiting` require an accepted order. */
 export function stateOf(inputs: StateInputs): StateLine {
   const blind = blindness(inputs);
   if (blind !== undefined) return blind;
@@ -63,11 +63,11 @@ export function stateOf(inputs: StateInputs): StateLine {
   return { ...state, words, severity: isUnexpected ? atLeast('warning', state.severity) : state.severity };
 }
 
-/** Orders of before that pause or observe mode leave where they are: they can fill. */
+/** Earlier orders that a pause or observe mode leaves at the exchange, where they can fill. */
 function leftOrders({ mode, pause, lanes }: StateInputs): readonly OwnOrder[] {
   if (pause === null && mode !== 'observe') return [];
   return lanes.flatMap(({ orders, intents, covers }) => {
-    // A rule may have a mode of its own.
+    // Rules may have their own mode.
     const acts = ({ key }: OwnOrder): boolean =>
       intents.some((one) => one.key === key && one.end === null && one.mode !== 'observe') ||
       covers.some((one) => one.key === key && one.mode !== 'observe');
@@ -77,7 +77,7 @@ function leftOrders({ mode, pause, lanes }: StateInputs): readonly OwnOrder[] {
   });
 }
 
-/** What no order can do. */
+/** Orders cannot cure a credit line. */
 const REPAY = 'for the credit line a person has to repay or add collateral';
 
 function needsPerson({ rules }: StateInputs): boolean {
@@ -86,9 +86,9 @@ function needsPerson({ rules }: StateInputs): boolean {
 
 interface Found {
   readonly cause: StateCause;
-  /** In place of the words of the cause. */
+  /** Replaces the words of the cause. */
   readonly words?: string;
-  /** After them, in brackets. */
+  /** Appended in brackets. */
   readonly detail?: string;
   readonly severity: Severity | null;
   readonly sinceMs?: number | null;
@@ -147,7 +147,7 @@ function partBlindness({ sources, positions }: StateInputs): StateLine | undefin
   return line('blind', { cause: 'marketUnknown', words, severity: 'critical' });
 }
 
-/** With both sides of a market open one of them has always passed its liquidation price, which means nothing. */
+/** With both sides of a market open, one of them always has passed its liquidation price, which means nothing. */
 function isUnknown(position: PositionFigures, all: readonly PositionFigures[]): boolean {
   if (position.liquidationDistance !== null) return false;
   return position.disagreement !== true || !isHedged(position, all);
@@ -157,7 +157,7 @@ function isHedged({ market, direction }: PositionFigures, all: readonly Position
   return all.some((other) => other.market === market && other.direction !== direction);
 }
 
-/** Something is asked for and is not done. */
+/** Something is requested and not done. */
 function hindrance(inputs: StateInputs): StateLine | undefined {
   const severity = atLeast('warning', worstFiring(inputs));
   const blocked = (found: Omit<Found, 'severity'>): StateLine => line('blocked', { ...found, severity });
@@ -204,7 +204,7 @@ function hindrance(inputs: StateInputs): StateLine | undefined {
   return undefined;
 }
 
-/** Reads that fail are counted as refusals, too. */
+/** `refusals` also counts failed reads. */
 function isRefused(lane: LaneState): boolean {
   const { refusals, orderRefusedMs = 0, orderAcceptedMs = 0, cancelRefusals = 0 } = lane;
   return refusals > 0 && (orderRefusedMs > orderAcceptedMs || cancelRefusals > 0);
@@ -241,7 +241,7 @@ function isAccepted({ status, presumedFilled }: OwnOrder): boolean {
   return status === 'open' || presumedFilled;
 }
 
-/** What somebody is asked, the soonest deadline first. */
+/** Open questions to people, soonest deadline first. */
 function asking(inputs: StateInputs): StateLine | undefined {
   const [question, ...others] = inputs.questions
     .filter(({ state, askedMs }) => state === 'waiting' && askedMs !== null)
@@ -265,7 +265,7 @@ function asking(inputs: StateInputs): StateLine | undefined {
   };
 }
 
-/** What orders do, or would do. */
+/** Orders at work or waiting; in observe mode, those it would send. */
 function doing(inputs: StateInputs): StateLine | undefined {
   const severity = atLeast('info', worstFiring(inputs));
   const open = inputs.lanes.flatMap((lane) =>
@@ -295,7 +295,7 @@ function doing(inputs: StateInputs): StateLine | undefined {
   return observing(inputs, open, severity);
 }
 
-/** What observe mode holds back; a standing stop that would be there all the time is no news. */
+/** Orders that observe mode holds back; a standing stop that it would keep in place is less important. */
 function observing(
   { lanes }: StateInputs,
   open: readonly { readonly lane: LaneState; readonly intent: Intent }[],
@@ -381,7 +381,7 @@ function calm({ positions }: StateInputs): StateLine {
 
 const RANKS: Readonly<Record<Severity, number>> = { info: 1, warning: 2, critical: 3 };
 
-/** A rule that is not in the config any more counts as grave. */
+/** A rule missing from the config counts as critical. */
 function worstFiring({ rules }: StateInputs): Severity | null {
   let worst: Severity | null = null;
   for (const { phase, severity } of rules) {

@@ -5,13 +5,13 @@ import type { Instant, Snapshot, SourceReading } from '../quantities/snapshot.ts
 import type { Evaluation } from '../rules/evaluate.ts';
 
 /**
- * The last read of positions and credit lines, as it came: polls compute nothing for pages that nobody has open, and
- * every figure that a rule can ask for can be shown.
+ * The last read of positions and credit lines, unprocessed: polls compute nothing for pages that are not open, and
+ * every field can still be shown.
  */
 export interface StoredFigures {
   readonly version: 1;
   readonly at: Instant;
-  /** By which the records were read, for whoever has no config. */
+  /** The settings for reading the records, for processes without the account's config. */
   readonly settings: FigureSettings;
   readonly positions?: SourceReading<RecordList<PositionRecord>>;
   readonly creditLine?: SourceReading<RecordList<CreditLineRecord>>;
@@ -22,18 +22,18 @@ export interface StoredFigures {
 /** Why the newest read of a source failed. */
 export interface ReadFailure {
   readonly source: SourceName;
-  /** Name in the exchange's error catalogue, or `noReply`: it is still being waited for. */
+  /** Name in the exchange's error catalogue, or `noReply` while the reply is outstanding. */
   readonly error: string;
   readonly httpStatus?: number;
-  /** Without secrets and personal data. */
+  /** Contains no secrets or personal data. */
   readonly words: string;
-  /** Since when reads have failed like this, Unix milliseconds. */
+  /** Since when reads have failed this way, Unix milliseconds. */
   readonly sinceMs: number;
 }
 
 export type FigureSettings = Pick<AccountSettings, 'mode' | 'bothSign' | 'ltvUnit' | 'maxSnapshotAgeMs'>;
 
-/** Every write is 2 KB through Redis and its append-only file; a calm page need not be newer. */
+/** Each write sends 2 KB through Redis and its append-only file, and a calm page need not be newer. */
 export const FIGURES_EVERY_MS = 5_000;
 
 export function figuresOf(
@@ -57,11 +57,11 @@ export interface FiguresScene {
   readonly snapshot: Snapshot;
   readonly failures: readonly ReadFailure[];
   readonly evaluation: Pick<Evaluation, 'state' | 'transitions' | 'nextDue'>;
-  /** Something is to be done in some market of the account. */
+  /** A market of the account has work to do. */
   readonly isBusy: boolean;
 }
 
-/** Whether figures are to be written with this evaluation: at once where something is going on. */
+/** Whether to write figures with this evaluation: at once if something is going on. */
 export function figuresDue({ before, snapshot, failures, evaluation, isBusy }: FiguresScene): boolean {
   if (before === undefined || isBusy || evaluation.transitions.length > 0) return true;
   if (!failsAlike(before.failures ?? [], failures)) return true;
@@ -79,7 +79,7 @@ function failsAlike(before: readonly ReadFailure[], now: readonly ReadFailure[])
   );
 }
 
-/** A wall clock that stepped back makes them due rather than never due. */
+/** The absolute value makes figures due, not overdue forever, after a wall clock stepped back. */
 function sinceMs(before: Instant, now: Instant): number {
   return before.clockId === now.clockId
     ? now.monotonicMs - before.monotonicMs

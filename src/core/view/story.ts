@@ -4,11 +4,11 @@ import type { ActionRequest, SubjectKey } from '../rules/subject.ts';
 import { positionKey } from '../rules/subjects.ts';
 import { actionWords, contentWords, transitionWords } from './record-words.ts';
 
-/** One thing that happened, for people; several can come from one record of the audit trail. */
+/** An event for people; one audit record may give several. */
 export interface StoryEntry {
-  /** Number of the record; its inputs are at `/audit/:seq`. */
+  /** Record number; its inputs are at `/audit/:seq`. */
   readonly seq: number;
-  /** Tells the entries of one record apart, from 0. */
+  /** Index among the entries of one record, from 0. */
   readonly part: number;
   readonly atMs: number;
   readonly kind: StoryKind;
@@ -16,12 +16,12 @@ export interface StoryEntry {
   readonly ruleId?: string;
   readonly subject?: SubjectKey;
   readonly market?: string;
-  /** The new phase of a rule, or what became of a request. */
+  /** New phase of a rule, or outcome of a request. */
   readonly outcome?: string;
   readonly reason?: string;
-  /** Of an outcome: since its request was recorded. */
+  /** For an outcome: time since its request was recorded. */
   readonly tookMs?: number;
-  /** Somebody has to know. */
+  /** A person should know. */
   readonly alarm?: boolean;
   readonly detail: Readonly<Record<string, unknown>>;
 }
@@ -31,11 +31,11 @@ export type StoryKind = 'transition' | 'decision' | 'order' | 'cancel' | 'intent
 export interface StoryScope {
   /** Absent: the whole account. */
   readonly subject?: SubjectKey;
-  /** Of the subject, where it is a position: cancels there concern it. */
+  /** For a position: its market, since cancels there concern it. */
   readonly market?: string;
 }
 
-/** What records, oldest first, tell about a subject; newest first. */
+/** The story of a subject, newest first, from records that are oldest first. */
 export function storyOf(
   records: readonly Pick<ChainedRecord, 'number' | 'record'>[],
   scope: StoryScope,
@@ -52,7 +52,7 @@ export function storyOf(
   return entries.reverse();
 }
 
-/** An entry, and what else it is about than its own subject. */
+/** An entry and what it concerns beyond its own subject. */
 type Part = Omit<StoryEntry, 'seq' | 'part'> & { readonly scope: PartScope };
 
 /** `all`: concerns every subject of the account. */
@@ -111,7 +111,7 @@ function partsOf(content: AuditContent, atMs: number): readonly Part[] {
       return [{ atMs, kind, words: `${about}: ${words}`, ...subject, reason: about, detail, scope }];
     }
     case 'lanes':
-      // The records of lanes that it stands for tell what happened.
+      // The lanes' own records tell what happened.
       return [];
     case 'notification':
     case 'epochStarted':
@@ -122,7 +122,7 @@ function partsOf(content: AuditContent, atMs: number): readonly Part[] {
   }
 }
 
-/** Notes of what people did. */
+/** Notes about actions of people. */
 const OPERATOR_NOTES: ReadonlySet<string> = new Set(['topUpAsked', 'topUpLinkMade', 'topUpFailed']);
 
 function decisionParts({ transitions, active }: StoredDecision, atMs: number): readonly Part[] {
@@ -208,7 +208,7 @@ function actionPart(event: AuditEvent): Part {
     reason,
     ...(alarm ? { alarm } : {}),
     detail,
-    // Without a position it concerns the whole market, and without one the whole account.
+    // Without a position it concerns the market; without a market, the account.
     scope:
       market === undefined && positionId === undefined && asking.length === 0
         ? 'all'
@@ -216,7 +216,7 @@ function actionPart(event: AuditEvent): Part {
   };
 }
 
-/** The subject whose rule asked for it: the third part of an action's key. */
+/** The subject whose rule requested it: the third part of an action key. */
 function subjectOfKey(key: string): readonly SubjectKey[] {
   try {
     const parts: unknown = JSON.parse(key);

@@ -1,37 +1,37 @@
-/** What is kept of the stress tests on a schedule, for every process to show. */
+/** Result of the scheduled stress tests, stored for all processes. */
 export interface StoredStress {
   readonly version: 1;
-  /** The newest run that finished at least one scenario; null: none has yet. */
+  /** The newest run that finished at least one scenario; null: none yet. */
   readonly result: StressResult | null;
   readonly lastRun: StressRun;
   readonly nextAtMs: number;
 }
 
-/** How a run ended: `partial`: not within its time limit; `failed`: nothing came of it. */
+/** `partial`: stopped by its time limit. `failed`: no result. */
 export type StressOutcome = 'complete' | 'partial' | 'failed';
 
 export interface StressRun {
   readonly atMs: number;
   readonly durationMs: number;
   readonly outcome: StressOutcome;
-  /** Why it is not complete; empty when it is. */
+  /** Why it is incomplete; empty if complete. */
   readonly words: string;
 }
 
 export interface StressResult extends StressRun {
   readonly accounts: number;
-  /** Why others that hold something were not, in whole sentences; the first of them. */
+  /** Why accounts with holdings were left out, in whole sentences; the first few. */
   readonly leftOut: readonly string[];
   readonly leftOutCount: number;
   /** In the order of the config. */
   readonly cases: readonly StressedCase[];
-  /** Those that lost most first, at most `MOST_STRESSED_ACCOUNTS`. */
+  /** Largest losses first, at most `MOST_STRESSED_ACCOUNTS`. */
   readonly accountCases: readonly StressedAccountCase[];
 }
 
-/** What a crash does without protection (`without`) and with the rules (`withRules`). */
+/** Effect of a crash without protection (`...Without`) and with the rules (`...With`). */
 export interface StressEffect {
-  /** Shares of the equity at the start. */
+  /** Fractions of the initial equity that remain. */
   readonly keptWithout: number;
   readonly keptWith: number;
 }
@@ -54,5 +54,5 @@ export interface StressedAccountCase extends StressEffect {
   readonly liquidatedWith: boolean;
 }
 
-/** Accounts of which each has series of its own: thousands of them must not fill the memory of whoever scrapes. */
+/** Number of accounts with their own metric series; thousands would fill the memory of the scraper. */
 export const MOST_STRESSED_ACCOUNTS = 100;

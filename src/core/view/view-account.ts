@@ -37,11 +37,11 @@ export interface ViewInputs {
   readonly nowMs: number;
   /** Assets of the main balance to show; absent: those that are not zero. */
   readonly balances?: readonly string[] | undefined;
-  /** `lost`: what is stored cannot be read any more, and was read before. Default: `ok`. */
+  /** `lost`: the stored state can no longer be read and was read earlier. Default: `ok`. */
   readonly storeLink?: StateInputs['storeLink'];
 }
 
-/** Everything there is to say of one account now: a pure function of the shared state and the config. */
+/** The complete view of an account now: a pure function of shared state and config. */
 export function viewAccount(inputs: ViewInputs): AccountView {
   const { load, balances } = inputs;
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
@@ -54,7 +54,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
   const creditLines = creditLineLines(scene);
   const shared = sharedView(stored, scene, inputs, positions);
   return {
-    // First, as it has the order in which JSON shows all of it.
+    // First, because it defines the key order of the JSON.
     ...emptyView(stored.accountId, shared.state),
     ...shared,
     labels: scene.rules.settings.labels,
@@ -77,7 +77,7 @@ export function viewAccount(inputs: ViewInputs): AccountView {
   };
 }
 
-/** The figures of `viewAccount` alone: a third of its work, for metrics, which need those of all accounts at once. */
+/** The figures of `viewAccount` alone, for a third of its work: metrics need those of all accounts at once. */
 export function accountFigures(inputs: Omit<ViewInputs, 'balances'>): AccountFigures {
   const { load } = inputs;
   if (load.kind === 'refused') return refusedView(load.problem, inputs);
@@ -135,7 +135,7 @@ function sharedView(
   };
 }
 
-/** A process that dies is replaced within 5 s, and so long nothing is wrong yet. */
+/** A dead process is replaced within 5 s; nothing is wrong before that. */
 const LEAST_OVERDUE_MS = 10_000;
 const MISSED_POLLS = 3;
 
@@ -173,7 +173,7 @@ const NOTHING_SEEN = {
   questions: [],
 } as const;
 
-/** An account of which nothing could be read, as the store is lost. */
+/** View of an account that could not be read because the store is lost. */
 export function lostView(accountId: string): AccountView {
   return emptyView(accountId, LOST);
 }
@@ -215,7 +215,7 @@ function sourceViews({ account, nowMs }: Scene): readonly SourceView[] {
 
 const EVERYTHING: RecordList<unknown> = { records: [], setAside: [], complete: true };
 
-/** An asset that is absent from a valid reply is zero; without a reply nothing is known of any. */
+/** An asset absent from a valid reply is zero; without a reply all are unknown. */
 function balanceLines({ account }: Scene, wanted: readonly string[] | undefined): AccountView['balances'] {
   const reading = account.snapshot.sources.mainBalance;
   if (reading?.kind !== 'read') return [];
