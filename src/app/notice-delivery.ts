@@ -2,7 +2,10 @@ import type { NoticeDelivery, ReceiptStore } from '../core/ports/delivery.ts';
 import { LOG_CHANNEL } from '../notify/log-channel.ts';
 import { threadOf } from '../notify/thread.ts';
 
-/** By the receipts that all processes share. The log reaches nobody: without another channel nobody is ever told. */
+/**
+ * State by the receipts that all processes share. The log reaches nobody: without another channel every notice has
+ * failed.
+ */
 export function noticeDelivery(
   receipts: Pick<ReceiptStore, 'peek'>,
   channels: () => readonly string[],
