@@ -238,7 +238,6 @@ export const openOperations = lazy(async () => (await import('./app/operations.t
 
 export const openDesk = lazy(async () => (await import('./app/operations.ts')).openDesk);
 
-/** A digest in words. */
 export const digestText = lazy(async () => (await import('./app/digest/digest-notice.ts')).digestText);
 
 /** A token for the web server, and its hash. */
@@ -320,9 +319,8 @@ export interface ExchangeConnection {
 }
 
 /**
- * Single calls use these low digits of the nonce, daemons use lower ones: the two never collide, with a shared store or
- * without. Only in `window` mode, where nonces are plain milliseconds, does it take the shared store to keep them
- * apart.
+ * Low digits of a single call's nonces. Daemons use lower ones, so the two never collide, even without a shared store.
+ * In `window` mode nonces are plain milliseconds, and only the shared store keeps them apart.
  */
 const SINGLE_CALLS = { ordinal: 49, ordinals: 50 };
 const NO_KEY = { apiKey: 'none', apiSecret: 'none' };

@@ -253,9 +253,7 @@ export class ConfiguredAccounts implements AccountBook {
   }
 }
 
-/**
- * Enough for one request of each lane and the reads beside them at once: a request that waits for another is too late.
- */
+/** Enough for one request of each lane and the reads beside them: a request that waits for another is too late. */
 const CONNECTIONS_PER_ACCOUNT = 64;
 
 /** All inputs of an account's client except its key. */
@@ -379,10 +377,7 @@ function sharingKey(egress: string, source: string): string {
   return `${source} ${egress}`;
 }
 
-/**
- * Least polling interval of an account, ms. The tightest budget among the reads of every poll decides; the accounts of
- * the egress group that make these reads share it.
- */
+/** Least polling interval, ms: from the tightest budget of the reads of every poll, shared by the egress group. */
 export function leastInterval(
   account: CompiledAccount,
   { egress, exchange }: CompiledConfig,

@@ -68,10 +68,7 @@ export interface Daemon extends Pick<Base, 'instance' | 'state' | 'accounts' | '
   conceal(text: string): string;
   /** Reads the config and its secrets again. */
   reload(): Promise<ReloadResult>;
-  /**
-   * Stops in order: no new work; work under way ends or is handed back. Resolves to false if it took longer than
-   * `withinMs`.
-   */
+  /** Stops in order: takes no new work, ends or hands back the rest. Resolves to false if `withinMs` was too short. */
   stop(why: string, withinMs: number): Promise<boolean>;
 }
 
@@ -127,9 +124,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-/**
- * The process that shows the stress test runs it: processes that only poll and act do not share their cores with it.
- */
+/** The process that shows the stress test runs it: processes that only poll and act share no cores with it. */
 function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
   const { state, accounts, clock, telemetry, instance, redis, prefix } = base;
   return new StressSchedule({
@@ -306,7 +301,7 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
   });
 }
 
-/** What a new config is adopted into. */
+/** The parts that adopt a new config. */
 interface Adopting extends Parts {
   readonly deliverer: Replaceable<Deliverer>;
   readonly schedules: WantedSchedules | undefined;

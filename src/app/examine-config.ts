@@ -17,7 +17,7 @@ export interface ExaminedWord {
   readonly problems: readonly Problem[];
 }
 
-/** A shorter text blocks the event loop for less than 50 ms, whatever its content; `npm run fuzz` checks that. */
+/** A shorter text of any content blocks the event loop for less than 50 ms; `npm run fuzz` checks that. */
 export const LONG_CONFIG_CHARACTERS = 20_000;
 const TIME_LIMIT_MS = 120_000;
 

@@ -19,9 +19,9 @@ const WRONG_ACCESS = /NOAUTH|WRONGPASS|NOPERM|certificate|SSL/i;
 const NO_SENTINEL = 'no Sentinel names the primary';
 
 /**
- * A reset connection mostly counts as away: a proxy resets connections while its server is away. A server that speaks
- * TLS only resets plain ones too, but a daemon that does not start watches nothing. With TLS and no client certificate,
- * the server more likely wants one.
+ * A reset mostly counts as away: a proxy resets connections while its server is away. A server that speaks TLS only
+ * does so, too, but a daemon that does not start watches nothing. With TLS and no certificate, it more likely wants
+ * one.
  */
 function isAway({ code, message }: NodeJS.ErrnoException, why: string, { tls }: RedisTarget): boolean {
   if (code === 'ECONNRESET') return tls === undefined || tls.cert !== undefined;

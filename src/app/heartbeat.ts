@@ -8,7 +8,6 @@ export interface HeartbeatParts extends Pick<Base, 'clock' | 'telemetry'> {
   readonly settings: () => CompiledHeartbeat | undefined;
   /** The answer of /readyz; does not reject. */
   readonly readiness: () => Promise<Readiness>;
-  /** Removes secrets from a text. */
   readonly conceal: (text: string) => string;
 }
 

@@ -2,10 +2,7 @@ import type { NoticeDelivery, ReceiptStore } from '../core/ports/delivery.ts';
 import { LOG_CHANNEL } from '../notify/log-channel.ts';
 import { threadOf } from '../notify/thread.ts';
 
-/**
- * State by the receipts that all processes share. The log reaches nobody: without another channel every notice has
- * failed.
- */
+/** By the receipts that all processes share. The log reaches nobody: without another channel, notices have failed. */
 export function noticeDelivery(
   receipts: Pick<ReceiptStore, 'peek'>,
   channels: () => readonly string[],

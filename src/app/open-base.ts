@@ -48,7 +48,6 @@ export interface Surroundings {
   /** Number of this process among several, 0 to 9. */
   readonly ordinal: number;
   readonly strictRedis: boolean;
-  /** Roles of this process. */
   readonly roles: readonly string[];
   /** Directory for its files if the config names none. */
   readonly stateDirectory?: string;

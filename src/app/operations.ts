@@ -253,7 +253,7 @@ export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAcc
   };
 }
 
-/** Distinguishes sealed records from others by the key of a config file; without a file, or a key in it, it cannot. */
+/** Distinguishes sealed records by the key of a config file; without a file or a key all records look alike. */
 export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
   if (file === undefined) return TRUSTING;
   const key = readConfig(file, env).operators.key?.reveal();

@@ -9,7 +9,7 @@ import type { PipelineContext } from '../pipeline/pipeline-context.ts';
 import { groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
 
-/** What a process that runs the pipeline provides. */
+/** The parts that the process provides. */
 export interface PipelineParts {
   readonly work: Omit<PipelineContext, 'lanes' | 'settings' | 'turns'>;
   /** Identifies this process among those that share the store. */
@@ -34,7 +34,7 @@ const CLAIM_MS = 1_500;
 const LANE_LEASE_MS = 3_000;
 /** A lane that was started at once needs its job in the queue only after this: queue work delays other lanes. */
 const JOB_AFTER_MS = 1_000;
-/** Well below the lease of a process that died: a poll by then hands its lane over again soon enough. */
+/** Well below the lane lease: should the process die, a poll within this time hands its lanes over soon enough. */
 const NEXT_POLL_WITHIN_MS = 2_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;

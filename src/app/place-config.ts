@@ -23,8 +23,7 @@ export function readConfig(file: string, env: Env): CompiledConfig {
 }
 
 /**
- * Like readConfig, for holding daemons back, which a mistake must not prevent: of an unusable file it returns what
- * could be read.
+ * Like readConfig, for holding daemons back, which a mistake must not prevent: returns what is readable.
  * @throws an Error with a `cure`: `config-refused`, if not even the place of Redis could be read
  */
 export function readPlaceConfig(file: string, env: Env, needsRedis: boolean): PlaceConfig {

@@ -40,9 +40,8 @@ interface Open {
 }
 
 /**
- * Sends notices about problems that no rule sees: a refused config, an unreadable account state, a queue that had been
- * paused, a process that goes on without Redis, a channel that does not deliver. Sends one when it begins, and one when
- * it is over.
+ * Sends notices about problems that no rule sees: a refused config, an unreadable account state, a paused queue, a lost
+ * Redis, a channel that does not deliver. One notice when it begins, and one when it is over.
  */
 export class ProcessNotices implements Telemetry {
   readonly #clock: Clock;

@@ -23,7 +23,6 @@ export interface Differing {
   readonly found: Exclude<Recomputed, { kind: 'same' }>;
 }
 
-/** Bounds on the decisions that are judged again. */
 export interface RecomputeOptions {
   readonly most: number;
   readonly signal: AbortSignal;

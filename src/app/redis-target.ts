@@ -8,9 +8,7 @@ import { createFollowingConnector } from './sentinel-connector.ts';
 export type RedisPlace = Pick<RedisSettings, 'url' | 'prefix'> &
   Partial<Pick<RedisSettings, 'tls' | 'sentinel'>>;
 
-/**
- * Options that all connections to Redis share, for ioredis and BullMQ. @throws TypeError if the URL is no Redis address
- */
+/** Options of all connections to Redis, for ioredis and BullMQ. @throws TypeError if the URL is no Redis address */
 export function redisTarget({ url, prefix, tls = {}, sentinel = {} }: RedisPlace): RedisTarget {
   const { address, texts } = addressIn(url, tls);
   const { hosts, primary, isCluster = false, username, password, family, database: db } = address;

@@ -19,9 +19,7 @@ export interface StandbyParts {
   readonly clock: Clock;
   readonly timers: Pick<Timers, 'after'>;
   readonly telemetry: Telemetry;
-  /**
-   * Stores what belongs to no account: receipts of notices delivered while alone. Rejects if the store is lost again.
-   */
+  /** Stores what belongs to no account: receipts of notices delivered while alone. Rejects if Redis is lost again. */
   readonly handBackOthers: () => Promise<void>;
   /** Rejects if the shared store does not accept a write. */
   readonly probe: () => Promise<unknown>;
@@ -273,9 +271,7 @@ export class Standby {
     }
   }
 
-  /**
-   * Others poll the account meanwhile, so a conflicting commit is retried: otherwise an order would be in no record.
-   */
+  /** Others poll the account meanwhile: a conflicting commit is retried, or an order would be in no record. */
   async #attach({ accountId, how, segment }: HandedBack): Promise<void> {
     const { store, clock } = this.#parts;
     const note = {

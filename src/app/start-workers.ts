@@ -12,8 +12,7 @@ import { startReleasingHeld } from './release-held.ts';
 import type { Replaceable } from './replaceable.ts';
 
 /**
- * Concurrent jobs per process. A lane that waits for a fence keeps its place, and so does a message that waits for
- * others.
+ * Concurrent jobs per process. A lane that waits for a fence keeps its place, as does a message that waits for others.
  */
 const CONCURRENCY = { poll: 128, act: 512, notify: 256 };
 
@@ -27,7 +26,6 @@ interface WorkersParts {
   readonly config: () => CompiledConfig;
 }
 
-/** The workers of the queues that this process serves. */
 export function startWorkers(
   { base, pipeline: { context, near }, deliverer, roles, guard, config }: WorkersParts,
   signal: AbortSignal,

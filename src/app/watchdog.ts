@@ -32,10 +32,7 @@ const CLOCK_EVERY_LOOKS = 10;
 const LEFTOVERS_EVERY_LOOKS = 30;
 const HEADS_EVERY_LOOKS = 3_600;
 
-/**
- * Checks every second, independently of the queues: do they run, are the schedules alive, is the config file the one in
- * force?
- */
+/** Checks every second, apart from the queues: do they run, are the schedules alive, is the config file in force? */
 export function startWatchdog(parts: WatchdogParts): Watchdog {
   let looks = 0;
   let looking: Promise<void> | undefined;
@@ -87,9 +84,7 @@ async function tellHeads({ watch, audit, telemetry, clock }: WatchdogParts): Pro
   }
 }
 
-/**
- * Appends one line, with the head as `audit verify --head` takes it. A head that cannot be written is still in the log.
- */
+/** Appends a line with the head as `audit verify --head` takes it. A head that is not written is still in the log. */
 async function written(
   file: string,
   accountId: string,
@@ -105,9 +100,7 @@ async function written(
   }
 }
 
-/**
- * A paused queue no longer watches, acts or notifies, even after a restart. The daemon has its own pauses for people.
- */
+/** A paused queue no longer watches, acts or notifies, even after a restart. The daemon has pauses for people. */
 async function resumeQueues({ queues, telemetry }: WatchdogParts): Promise<void> {
   for (const queue of queues.all) {
     if (!(await queue.isPaused())) continue;

@@ -190,7 +190,6 @@ function linesOf(io: CliIo, { name, method, path, section, summary, changes, ...
   ];
 }
 
-/** One line per endpoint, for the help. */
 function endpointSummary(): string {
   const lines = CALL_ENDPOINTS.map(
     ({ name, summary, changes }) => `  ${name.padEnd(18)} ${changes === undefined ? ' ' : '*'} ${summary}`,

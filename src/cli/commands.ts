@@ -7,9 +7,7 @@ import type { CliIo } from './io.ts';
  */
 export type RegisterCommand = (program: Command, io: CliIo) => void;
 
-/**
- * In the order of `breakwater --help`. Loaded by name, so that a daemon that runs for months holds no other command.
- */
+/** In the order of `breakwater --help`. Loaded by name, so that a long-running daemon holds no other command. */
 export const COMMANDS: Readonly<Record<string, () => Promise<RegisterCommand>>> = {
   demo: async () => (await import('./demo.ts')).registerDemo,
   replay: async () => (await import('./replay/command.ts')).registerReplay,

@@ -5,10 +5,7 @@ import { type CliIo, printLine } from './io.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/**
- * `breakwater completion`: prints a shell's script for completing commands and options, made from the commands
- * themselves.
- */
+/** `breakwater completion`: prints a completion script for a shell, made from the commands themselves. */
 export function registerCompletion(program: Command, io: CliIo): void {
   const command = program
     .command('completion')
@@ -56,10 +53,7 @@ const SCRIPTS: Readonly<Record<Shell, (entries: readonly Entry[]) => readonly st
   fish: fishScript,
 };
 
-/**
- * Finds the path of the command so far, then completes what can follow it. After an option with a free value: file
- * names.
- */
+/** Finds the command's path so far, then completes what can follow it; after an option with any value, file names. */
 function bashScript(entries: readonly Entry[]): readonly string[] {
   const keyOf = ({ path }: Entry): string => quoted(`/${path.join('/')}`);
   const paths = entries.filter(({ path }) => path.length > 0).map(keyOf);

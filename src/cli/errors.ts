@@ -6,9 +6,7 @@ export interface CliErrorOptions extends ErrorOptions {
   readonly exitCode?: ExitCode;
 }
 
-/**
- * An expected failure of a command: one line, no stack. Anything else is a defect, except errors with a string `code`.
- */
+/** An expected failure: one line, no stack. Anything else is a defect, except errors with a string `code`. */
 export class CliError extends Error {
   readonly code: string;
   readonly cure: string | undefined;

@@ -12,9 +12,7 @@ export function withExamples(command: Command, examples: Readonly<Record<string,
   });
 }
 
-/**
- * Appends remarks to a command's help, as wide as the help. A line that ends within a sentence is joined with the next.
- */
+/** Appends remarks to a command's help, as wide as the help. A line that ends within a sentence joins the next. */
 export function withRemarks(command: Command, text: string): Command {
   return command.addHelpText('after', () => {
     const joined = text.replaceAll(/^(\S.*[^\s.:])\n(?=\S)/gm, '$1 ');

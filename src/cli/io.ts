@@ -16,19 +16,13 @@ export interface CliIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Aborted once: by a signal, or when nobody reads standard output any more. A command then ends in order. */
   readonly signal: AbortSignal;
-  /**
-   * Calls the listener for each SIGHUP, which then does not end the command. Returns a function that stops this.
-   * Absent: there is no SIGHUP.
-   */
+  /** Calls back for each SIGHUP, which then does not end the command; returns a function that stops it. */
   readonly onHangup?: (listener: () => void) => () => void;
-  /**
-   * After this call, lost outputs neither end the command nor keep it from ending. Absent: the outputs are no
-   * process's.
-   */
+  /** From this call on, lost outputs neither end the command nor keep it from ending. Absent: not of a process. */
   readonly outliveOutputs?: () => void;
-  /** Makes the process end with the command, even if something is left open. Absent: there is no process. */
+  /** Makes the process end with the command, even if something is left open. Absent: not of a process. */
   readonly leaveOpen?: () => void;
-  /** After this call, crashes and refusals print nothing that `conceal` hides. Absent: the outputs are no process's. */
+  /** From this call on, crashes and refusals print nothing that `conceal` hides. Absent: not of a process. */
   readonly hide?: (conceal: Conceal) => void;
   /** The function given to `hide`. */
   readonly conceal?: Conceal;
@@ -81,8 +75,7 @@ export function printWarning(io: Outputs, text: string): void {
 }
 
 /**
- * Asks on standard error. Any answer but y or yes is a no; `undone` (such as `nothing was sent`) then says what that
- * means.
+ * Asks on standard error; anything but y or yes is a no, which `undone` (such as `nothing was sent`) then explains.
  * @throws CliError for a no or Ctrl-C, UsageError if standard input is not a terminal
  */
 export async function confirm(io: CliIo, question: string, undone: string): Promise<void> {

@@ -8,9 +8,7 @@ interface Named {
   readonly rest: readonly string[];
 }
 
-/**
- * Finds the command that words name, by name or alias at each level. Options of a level may stand before its commands.
- */
+/** The command that words name, by name or alias at each level. Options of a level may stand before its commands. */
 export function namedCommand(group: Command, words: readonly string[]): Named {
   const [word] = words;
   if (word === undefined || group.commands.length === 0) return { command: group, rest: words };

@@ -7,7 +7,7 @@ import { type CliSurroundings, reportCrash, runCli } from './run.ts';
 import { abortOnClosedOutput, abortOnSignals, Hangups, stopReason } from './signals.ts';
 
 /**
- * npm repeats the terminal's Ctrl-C, and reports a command that has ended by then as killed: wait for it, but not
+ * npm repeats the terminal's Ctrl-C, and reports a command that is gone by then as killed: wait for it, but not
  * forever.
  */
 const NPM_ECHO_MS = 1_000;

@@ -2,9 +2,7 @@ import { type Decimal, decimal, formatDecimal } from '../core/quantities/decimal
 import { DEFAULT_MARKETS } from '../simulator/defaults.ts';
 import type { MarketSpec, SeedAccount } from '../simulator/model/types.ts';
 
-/**
- * Two equal accounts, which begin with the same position and the same money. The daemon acts for the first one only.
- */
+/** Two equal accounts, which begin with the same position and money. The daemon acts for the first one only. */
 export const PROTECTED = 'protected';
 export const TWIN = 'unprotected';
 

@@ -36,8 +36,7 @@ const NOISE = 0.001;
 const STOP_WITHIN_MS = 10_000;
 
 /**
- * Starts a simulated exchange, a private Redis and the daemon on loopback; `close` ends all of them. Exchange time
- * stands still until `begin`.
+ * Simulated exchange, private Redis and daemon on loopback, all ended by `close`; time stands still until `begin`.
  * @throws SimulatorError, NoRedisServerError, and errors of the daemon's start
  */
 export async function openDemo(options: DemoOptions) {

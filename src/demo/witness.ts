@@ -4,9 +4,7 @@ import { PROTECTED, TWIN } from './accounts.ts';
 
 const READY_WITHIN_MS = 60_000;
 const READY_POLL_MS = 10;
-/**
- * Warm-up, so that no part of the daemon runs for the first time when the market moves: a real daemon has run for long.
- */
+/** No part of the daemon should run for the first time when the market moves: a real daemon has run for long. */
 const WARM_AFTER_LOOKS = 4;
 
 /** Observes the daemon for the demo. */
@@ -29,9 +27,7 @@ export class Witness {
     return this.#looks.get(accountId) ?? 0;
   }
 
-  /**
-   * Resolves when both accounts have been evaluated. @throws the reason of the abort, or an error if it takes too long
-   */
+  /** Resolves when both accounts have been evaluated. @throws the reason of the abort, or that it took too long */
   async untilReady(signal: AbortSignal): Promise<void> {
     const late = AbortSignal.timeout(READY_WITHIN_MS);
     const bound = AbortSignal.any([signal, late]);

@@ -1,4 +1,3 @@
-/** Result of one check. */
 export interface DoctorCheck {
   /** Stable, for scripts: `redis.eviction`. */
   readonly name: string;
@@ -6,7 +5,6 @@ export interface DoctorCheck {
   readonly status: 'passed' | 'warning' | 'failed' | 'skipped' | 'note';
   /** Its account, address or other subject. */
   readonly about?: string;
-  /** The finding. */
   readonly why: string;
   readonly cure?: string;
 }

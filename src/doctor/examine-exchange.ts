@@ -31,9 +31,7 @@ export interface SharedStores {
 /** Nonces of this process end on another digit than those of daemons, whose ordinals are smaller. */
 const ORDINAL = 9;
 const PING_TIMEOUT_MS = 5_000;
-/**
- * Largest distance from its own time at which the exchange accepts a nonce of `window` mode (specification 5, rule 1).
- */
+/** The exchange accepts nonces of `window` mode up to this far from its own time (specification 5, rule 1). */
 const WINDOW_MS = 5_000;
 const NOTABLE_SKEW_MS = 1_000;
 
@@ -114,10 +112,7 @@ async function examineAddress(
   }
 }
 
-/**
- * Reports the least skew that explains the Date header, which has whole seconds and was written between sending and
- * receiving.
- */
+/** The least skew that explains the Date header: it has whole seconds, and is from between sending and receiving. */
 function examineClock(about: string, reply: ReplyTiming, windows: boolean): DoctorCheck {
   const { sentAtMs, receivedAtMs, serverDateMs } = reply;
   if (serverDateMs === undefined) {

@@ -93,10 +93,7 @@ export type AsText<Request> = {
   readonly [Name in keyof Request]: Request[Name] extends DecimalString | undefined ? string : Request[Name];
 };
 
-/**
- * All endpoints of the V4 API, for one account. Methods return failures of the exchange and the network; they do not
- * throw them.
- */
+/** All endpoints of the V4 API, for one account. Failures of the exchange or the network are returned, not thrown. */
 export interface Client
   extends Omit<FullExchange, 'fiatDepositLink' | 'prefetch' | 'reduceOnlyStop' | 'stopLimit'> {
   /** Can reduce or close a position, never open or grow one. */

@@ -9,8 +9,7 @@ export interface DeathWatch {
 }
 
 /**
- * POSIX sh. `read` fails when the pipe closes with this process; a line ends the watch. Arguments: a pid or '', then
- * folders.
+ * POSIX sh. `read` fails when the pipe closes with this process; a line ends it. Arguments: a pid or '', then folders.
  */
 const WATCH = [
   'trap "" HUP INT TERM',

@@ -80,7 +80,7 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
     await tellInterrupted(parts, underWay);
     if (!(await cursors.advance(id, owner, cursor))) return OTHERS_MS;
   }
-  // Distinguishes updates that waited since it last listened from new ones.
+  // Updates that waited since it last listened are not fresh.
   const isFresh = clock.nowMs() - cursor.caughtUpMs <= TOO_OLD_MS;
   const found = await bot.updates(cursor.offset, isFresh ? LONGEST_WAIT_SECONDS : 0, signal);
   if (found.kind === 'failed') return failedFor(parts, state, found);
@@ -98,7 +98,7 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
     const heard = hearingOf(parts, update, { isFresh, botName: state.botName });
     if (heard === undefined) continue;
     if ((await cursors.take(id, owner, TURN_MS)) === undefined) return OTHERS_MS;
-    // Marked as done, here and at the server, before it is carried out: whatever happens then, nobody repeats it.
+    // Marked as done, here and at the server, before it is carried out: even after a crash nobody repeats it.
     const begun = { ...cursor, offset, underWay: heard.update.chatId };
     if (!(await cursors.advance(id, owner, begun))) return OTHERS_MS;
     const confirmed = await bot.updates(offset, 0, signal);
@@ -107,8 +107,7 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
     if (!(await cursors.advance(id, owner, { ...cursor, offset }))) return OTHERS_MS;
   }
   const caughtUpMs = found.value.length < MOST_UPDATES ? clock.nowMs() : cursor.caughtUpMs;
-  // After a week without updates Telegram may continue from any number, even a lower one. All updates so far are
-  // confirmed.
+  // After a week without updates Telegram may continue from a lower number. All updates so far are confirmed.
   await cursors.advance(id, owner, { offset: found.value.length === 0 ? 0 : offset, caughtUpMs });
   return 0;
 }
@@ -155,7 +154,7 @@ function failedFor(
 }
 
 interface Hearing {
-  /** It has listened without a long gap. Presses carry no time, so they count as new only then. */
+  /** It listened without a long gap. Presses carry no time, so they count as new only then. */
   readonly isFresh: boolean;
   readonly botName: string;
 }

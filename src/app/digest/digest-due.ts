@@ -2,7 +2,6 @@ import type { CompiledDigest } from '../../config/digest.ts';
 
 type DigestTime = Pick<CompiledDigest, 'atMinute' | 'timeZone'>;
 
-/** One sending of the digest. */
 export interface DueDigest {
   /** Day and time of day in the config's time zone: `2026-01-31T08:00`. The same in every process. */
   readonly name: string;

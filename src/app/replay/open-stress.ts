@@ -93,10 +93,7 @@ export function stressPlan(configFile: string, book: Book, choice: Choice): Stre
   };
 }
 
-/**
- * The start price of every market: the given one, else the one read with the positions, the entry price, or that of the
- * coin's other market.
- */
+/** Start price of every market: the given one, else the mark, the entry, or the price of the coin's other market. */
 function startPrices(
   accounts: readonly StartingBook[],
   given: Readonly<Record<string, string>>,

@@ -5,7 +5,6 @@ import { runStress, type StressCase } from '../../replay/stress/stress.ts';
 import { stressPlan } from '../replay/open-stress.ts';
 import { bookOf, ReplayInputError } from '../replay/replay-input.ts';
 
-/** Input of a stress test's thread. */
 export interface StressThreadInput {
   readonly configFile: string;
   readonly accounts: readonly StartingBook[];
@@ -13,7 +12,6 @@ export interface StressThreadInput {
   readonly conditions: readonly string[];
 }
 
-/** Messages of the thread. */
 export type StressThreadWord =
   | { readonly kind: 'played'; readonly played: StressCase }
   | { readonly kind: 'refused'; readonly lines: readonly string[] };

@@ -6,8 +6,7 @@ import type { StressThreadInput } from './play-held-book.ts';
 
 const port = parentPort;
 if (port === null) throw new Error('stress-thread.ts runs in a worker thread');
-// On Linux the priority applies to this thread only: polls go first. It is set before the rest is loaded, which takes a
-// second.
+// On Linux the priority applies to this thread only: polls go first. Set before loading the rest, which takes a second.
 if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 const { playHeldBook } = await import('./play-held-book.ts');
 await playHeldBook(workerData as StressThreadInput, (word) => port.postMessage(word));

@@ -24,8 +24,7 @@ export interface DepositDeskParts {
 const TIMEOUT_MS = 8_000;
 
 /**
- * Makes deposit links (specification 4.1). The audit records who asks, before the request, and the outcome; nothing
- * personal.
+ * Makes deposit links (specification 4.1). The audit records who asks, beforehand, and the outcome; nothing personal.
  */
 export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts): DepositDesk {
   const note = (accountId: string, draft: AuditDraft) => record(store, accountId, draft);

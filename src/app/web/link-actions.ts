@@ -26,7 +26,6 @@ type LinkActions = {
   readonly [K in LinkTarget['kind']]: LinkAction<Extract<LinkTarget, { readonly kind: K }>>;
 };
 
-/** Returns the action of a link of any kind. */
 export function linkActions(parts: LinkParts): (target: LinkTarget) => LinkAction<LinkTarget> {
   const acknowledging = <T extends Acknowledge>(
     find: (parts: LinkParts, target: T) => Promise<readonly Open[]>,

@@ -48,9 +48,7 @@ const ALONE =
 const REDIS_TIMEOUT_MS = 1_000;
 const VIEW_TIMEOUT_MS = 2_500;
 
-/**
- * Whether any process watches the accounts: Redis answers or is not needed, and each account is judged on fresh data.
- */
+/** Whether any process watches the accounts: Redis answers or is not needed, each account is judged on fresh data. */
 export async function readinessOf(parts: ReadinessParts): Promise<Readiness> {
   const redis = await askRedis(parts);
   const checks = [redis, ...(redis.ok ? await examineAccounts(parts) : UNKNOWN)];

@@ -50,9 +50,7 @@ export function lostSeries(accountIds: readonly string[]): StateSeries {
 /** Accounts processed before yielding to the event loop. */
 const AT_A_STRETCH = 8;
 
-/**
- * The series of every configured account. Keeps no account: a thousand would take ten times the memory of their series.
- */
+/** The series of every configured account. Keeps no account: a thousand would need ten times the series' memory. */
 async function readState(parts: FigureParts, signal: AbortSignal): Promise<StateSeries> {
   const { store, clock, time } = parts;
   const watched = parts.accounts();

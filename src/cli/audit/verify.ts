@@ -111,13 +111,11 @@ async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFla
   }
 }
 
-/** What was found in one chain or file. */
 interface Found {
   readonly of: string;
   readonly verdict: ChainVerdict | FileVerdict;
   /** Records of an export have only their numbers in the chain, and `audit show` finds none by those. */
   readonly isExport: boolean;
-  /** Judges its decisions again. */
   readonly recompute: (options: { most: number; signal: AbortSignal }) => Promise<Recomputation>;
 }
 

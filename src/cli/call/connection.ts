@@ -29,7 +29,6 @@ const API_KEY = 'BREAKWATER_API_KEY';
 const API_SECRET = 'BREAKWATER_API_SECRET';
 const REDIS_URL = 'BREAKWATER_REDIS_URL';
 
-/** Adds the options of `ConnectionFlags`. */
 export function withConnection(command: Command): Command {
   const instead = `Set ${API_KEY} and ${API_SECRET}, or use --api-key-file and --api-secret-file.`;
   const account = 'an account of the config: its key, addresses, dialect, nonces and Redis';
@@ -65,9 +64,7 @@ export async function accessOf({ env }: CliIo, flags: ConnectionFlags): Promise<
   });
 }
 
-/**
- * Opens a client with this access, completed by flags and environment; sends nothing yet. @throws UsageError, CliError
- */
+/** Opens a client with this access, completed by flags and environment; sends nothing. @throws UsageError, CliError */
 export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: ConnectionFlags, access: Access) {
   const { account, timeoutMs: callMs } = flags;
   const baseUrls = access.baseUrls ?? baseUrlsOf(flags, io.env);

@@ -17,9 +17,7 @@ const ONE_DATE = 'a Unix time in seconds, or a date such as 2026-01-31 or 2026-0
 /** A date without a time is midnight UTC. A time without a zone is ambiguous, so it is refused. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-/**
- * By their names in the listing. Errors put `expected` after `must be`; `read` returns `undefined` for any other text.
- */
+/** By their names in the listing. Errors put `expected` after `must be`; `read` returns `undefined` for other texts. */
 const TYPES = {
   text: type('a text that is not empty', (text) => text || undefined),
   /** Kept as text, so that no digit is lost. */
@@ -46,7 +44,7 @@ export type ParametersOf<Q> = { readonly [F in keyof Q]-?: Parameter<TypesFor<El
 
 type Parameter<N extends TypeName> = ReturnType<typeof required<N>>;
 
-/** A repeatable parameter is a list. Aliases are further names, besides its own and the snake_case form of that. */
+/** A repeatable parameter is a list. Aliases are names in addition to its own and the snake_case form of that. */
 const declare =
   (form: { readonly required: boolean; readonly repeatable: boolean }) =>
   <N extends TypeName>(type: N, note: string, ...aliases: string[]) => ({ type, ...form, note, aliases });

@@ -9,7 +9,6 @@ import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import { pathFrom, secretSource, type WantedSecret } from './secret-sources.ts';
 
-/** The chosen access to the exchange and to Redis. */
 export type ChosenAccess = Awaited<ReturnType<typeof chooseAccess>>;
 
 /** @throws UsageError naming everything that is missing, if nobody can be asked */

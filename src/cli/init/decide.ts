@@ -18,9 +18,7 @@ import { measuredWords } from './set-words.ts';
 /** All contents of the config. */
 export type InitDecisions = Awaited<ReturnType<typeof decide>>;
 
-/**
- * Asks for what the flags do not say, and reads the account's holdings from the exchange. @throws CliError, UsageError
- */
+/** Asks for what the flags do not say, and reads the account from the exchange. @throws CliError, UsageError */
 export async function decide(io: CliIo, flags: InitFlags, prompter: Prompter | undefined) {
   const chosen = await chooseAccess(io, flags, prompter);
   const { access, read } =

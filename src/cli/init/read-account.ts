@@ -5,7 +5,6 @@ import { errorWords, exchangeCures, faultWords } from '../exchange-errors.ts';
 import type { CliIo } from '../io.ts';
 import { printable } from '../table.ts';
 
-/** The exchange's answers about an account. */
 export type AccountAnswers = Awaited<ReturnType<typeof readAccount>>;
 
 /** Enough to see the digits of amounts and prices, in one request. */

@@ -20,7 +20,6 @@ export interface WantedSecret {
   readonly newFile: string;
 }
 
-/** Where secrets may come from. */
 export interface SecretPlace {
   readonly io: CliIo;
   /** The config file; paths in it are relative to its folder. */
@@ -29,10 +28,7 @@ export interface SecretPlace {
   readonly isNeeded: boolean;
 }
 
-/**
- * Takes a secret from a file or a variable, or asks for it without echo. @throws CliError, UsageError; no error repeats
- * a value
- */
+/** From a file, a variable, or a hidden answer. @throws CliError, UsageError; no error repeats a value */
 export async function secretSource(
   wanted: WantedSecret,
   place: SecretPlace,

@@ -42,7 +42,7 @@ export function printControls(
   });
 }
 
-/** `reach`: the only daemon at which it is lifted, if not at all. */
+/** `reach`: the only daemon at which it is lifted, if not at every one. */
 export function printLifted(
   io: CliIo,
   lifted: readonly Control[],

@@ -8,8 +8,8 @@ const CURE =
   'Name the config of the daemons with --config, as a user who can read the file of operators.key, and restart daemons that have another key.';
 
 /**
- * Refuses a command that no daemon would obey, before anything is written. Warns if one of several daemons would not
- * obey it. `undone`: such as `nothing was paused`.
+ * Refuses a command that no daemon would obey, before anything is written; warns if one of several would not. `undone`
+ * is the reply, such as `nothing was paused`.
  * @throws CliError
  */
 export async function requireObeyed(

@@ -51,9 +51,8 @@ function daemonUrl(text: string): string {
 }
 
 /**
- * The address that `--redis` gives: the text itself, or the content of a variable (`env:NAME`) or of a file
- * (`file:PATH`). It may hold a password, so it is never shown. @throws UsageError also if a password is on the command
- * line
+ * The address that `--redis` gives: directly, in a variable (`env:NAME`) or in a file (`file:PATH`). It may hold a
+ * password, so it is never shown. @throws UsageError also if a password is on the command line
  */
 export function redisAddress(written: string, env: CliIo['env']): string {
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
@@ -113,10 +112,7 @@ export async function withOperations<T>(
   return await workingOn(io, () => openOperations(placeOf(flags, io)), work);
 }
 
-/**
- * Like withOperations, for what a daemon on this machine can do while Redis does not answer; warns if a daemon is
- * asked.
- */
+/** Like withOperations, but a daemon on this machine stands in if Redis does not answer; warns of that. */
 export async function withDesk<T>(
   io: CliIo,
   flags: PlaceFlags,
@@ -171,9 +167,7 @@ export function explained(error: unknown): unknown {
   return new CliError(code.toLowerCase().replaceAll('_', '-'), `${message}.`, { cause: error, cure });
 }
 
-/**
- * Requires an account of the config, or one that was ever watched. @throws UsageError naming the account probably meant
- */
+/** Accepts an account of the config, or one that was ever watched. @throws UsageError naming the likely one */
 export async function requireAccount(desk: Desk, accountId: string): Promise<void> {
   const { accountIds: ids } = desk;
   if (accountId === OPERATOR_CHAIN || ids?.includes(accountId) === true) return;

@@ -46,10 +46,7 @@ export interface StatusEvent {
   readonly alarm: boolean;
 }
 
-/**
- * The report for people: a headline, and a line for each account, the worst first; `everything` adds the details of
- * each account.
- */
+/** The report for people: a headline and a line per account, worst first; `everything` adds the details. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
   const { accounts, controls, watchers, pausedQueues, troubles, quietHours, atMs } = report;

@@ -32,7 +32,6 @@ interface Opened<T> {
   }): Promise<T>;
 }
 
-/** Prints the notes, then runs. */
 export async function runWithProgress<T>(io: CliIo, opened: Opened<T>): Promise<T> {
   for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
   const progress = createProgress(io);
