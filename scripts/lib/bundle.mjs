@@ -55,8 +55,7 @@ export async function bundle(root, dist) {
         msgpackr: path.join(root, 'node_modules/msgpackr/index.js'),
       },
     },
-    // undici's own switch for bundlers: leaves out the experimental parser, two WebAssembly programs that nothing
-    // starts.
+    // undici's own switch for bundlers: leaves out the experimental parser, two unused WebAssembly programs.
     transform: { define: { esbuildDetection: 'true' } },
     treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
     plugins: [board(), schedules(), connections(root), http(), placed(root)],

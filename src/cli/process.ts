@@ -6,10 +6,7 @@ import { EXIT } from './exit-codes.ts';
 import { type CliSurroundings, reportCrash, runCli } from './run.ts';
 import { abortOnClosedOutput, abortOnSignals, Hangups, stopReason } from './signals.ts';
 
-/**
- * npm repeats the terminal's Ctrl-C, and reports a command that is gone by then as killed: wait for it, but not
- * forever.
- */
+/** npm repeats the terminal's Ctrl-C, and reports a command that is gone by then as killed: wait briefly for it. */
 const NPM_ECHO_MS = 1_000;
 
 /** Runs this process's command line with its streams and signals, and sets its exit code. */
