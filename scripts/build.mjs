@@ -18,8 +18,8 @@ import { sbomOf } from './lib/sbom.mjs';
 import { runInstead } from './lib/spawn.mjs';
 
 /**
- * Behind `npm run build`: JavaScript in dist/, with nothing left from before, and the program executable. It does not
- * check types: `npm run check:types` does.
+ * `npm run build`: writes JavaScript to an emptied dist/ and makes the program executable. It does not check types:
+ * `npm run check:types` does.
  */
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const dist = path.join(ROOT, 'dist');
@@ -29,22 +29,22 @@ const exitCode = await compile('tsconfig.types.json');
 if (exitCode === 0) {
   const modules = await bundle(ROOT, dist);
   writeFileSync(path.join(dist, 'LICENSES.txt'), licencesOf(modules));
-  // Types of what others import, and of nothing else.
+  // Type declarations only for the modules that others import.
   const types = path.join(dist, '.types');
   const entries = readdirSync(path.join(types, 'src', 'package')).map((name) => `src/package/${name}`);
   copyDeclarations(types, dist, entries);
   rmSync(types, { recursive: true });
-  // What the program reads lies as far from dist/src as from src.
+  // Files that the program reads keep the same path relative to dist/src as to src.
   copyFileSync(path.join(ROOT, 'package.json'), path.join(dist, 'package.json'));
   cpSync(path.join(ROOT, 'config'), path.join(dist, 'config'), { recursive: true });
   mkdirSync(path.join(dist, 'docs'));
   copyFileSync(path.join(ROOT, 'docs', 'glossary.md'), path.join(dist, 'docs', 'glossary.md'));
-  // The page goes to browsers as it is.
+  // The page is served to browsers unchanged.
   cpSync(path.join(ROOT, 'src', 'web', 'page'), path.join(dist, 'src', 'web', 'page'), {
     recursive: true,
     filter: (file) => !/\.(ts|json)$/.test(file),
   });
-  // What comes with it, for whoever has to know.
+  // The SBOM of the installed packages.
   const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8'));
   writeFileSync(path.join(dist, 'sbom.cdx.json'), `${JSON.stringify(sbomOf(lock), undefined, 2)}\n`);
   chmodSync(path.join(dist, 'src', 'cli', 'main.js'), 0o755);

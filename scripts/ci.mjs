@@ -10,7 +10,7 @@ import { ensureInstalled } from './lib/install.mjs';
 import { findNode } from './lib/node.mjs';
 import { say } from './lib/say.mjs';
 
-/** Behind .ci/run. Every check counts as one test. `npm test` itself installs what the tests need. */
+/** Runs all checks for .ci/run. Each check counts as one test. `npm test` itself installs what the tests need. */
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** Long enough for tests on a slow machine that first installs what they need. */
@@ -61,7 +61,7 @@ function readReport(file) {
   }
 }
 
-/** A registry that does not answer neither passes nor fails; it is said. */
+/** An unreachable registry counts neither as passed nor as failed; it is reported. */
 async function auditPackages() {
   const { stdout } = spawnSync('npm', ['audit', '--json'], {
     cwd: ROOT,
@@ -118,7 +118,7 @@ async function npm(args) {
 /**
  * @param {string} program
  * @param {readonly string[]} args
- * @returns {Promise<number>} 1 also when it was ended by a signal, took too long or is not there
+ * @returns {Promise<number>} 1 also if the program is missing, timed out or was killed by a signal
  */
 function exitCodeOf(program, args) {
   return new Promise((resolve) => {

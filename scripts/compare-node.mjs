@@ -7,9 +7,9 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
 /**
- * `node scripts/compare-node.mjs [mirror]`: whether the program in the package node-linux-* is the one that the Node.js
- * project publishes. Loads SHASUMS256.txt and the archive of that version, checks the archive by its checksum, and
- * compares the program inside with ours. Ends with 0 when they are the same, 1 when not, 2 when it could not be found out.
+ * `node scripts/compare-node.mjs [mirror]`: checks that the program in the package node-linux-* is the one that the
+ * Node.js project publishes. Downloads SHASUMS256.txt and the archive of that version, verifies the archive's checksum,
+ * and compares the program inside with ours. Exit code: 0 the same, 1 different, 2 could not be compared.
  */
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -18,7 +18,7 @@ const TIMEOUT_MS = 120_000;
 const EXIT = { same: 0, different: 1, unknown: 2 };
 
 /**
- * @param {{ mirror: string, folder: string }} options `folder`: that of the package
+ * @param {{ mirror: string, folder: string }} options `folder`: the package's folder
  * @returns {Promise<{ exitCode: number, words: string }>}
  */
 export async function compareNode({ mirror, folder }) {

@@ -7,7 +7,7 @@ import { generatedFiles } from './documents/generated-files.ts';
 import { metricTables } from './documents/metric-tables.ts';
 import { dashboardFiles } from './grafana/dashboards.ts';
 
-/** Writes what is made from the sources: `config/schema.json`, the tables and examples in `docs/`, the dashboards. */
+/** Writes the generated files: `config/schema.json`, the tables and examples in `docs/`, the dashboards. */
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 /** @param {string} file */

@@ -33,7 +33,7 @@ SBOM, the notes and SHA256SUMS, in release/VERSION. It pushes nothing: it prints
 `;
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-/** Files that name the image of this version. */
+/** Files that name this version's image. */
 const IMAGES = ['config/kubernetes/daemon.yaml', 'config/kubernetes/web.yaml'];
 
 /** @param {string} file */
@@ -69,7 +69,7 @@ function readState() {
 }
 
 /**
- * The package of the last commit, packed in a folder of its own: what lies around here does not get into it.
+ * Builds the package of the last commit in a separate folder, so that uncommitted files do not get into it.
  * @param {string} folder
  * @param {string} version
  * @returns {Promise<{ source: string, package: string, sbom: string }>} the folder of the commit, and files
@@ -110,9 +110,9 @@ async function buildImage(image, source) {
 }
 
 /**
- * @param {string} folder where the release lies
+ * @param {string} folder the release's folder
  * @param {string} version
- * @param {string | undefined} image that was built
+ * @param {string | undefined} image name and version, if it was built
  */
 function commands(folder, version, image) {
   const place = path.relative(process.cwd(), folder) || '.';

@@ -9,8 +9,8 @@ import { runInstead } from './lib/spawn.mjs';
 import { ensureTestTools } from './lib/tools.mjs';
 
 /**
- * Behind the npm scripts that `TASKS` names. It makes sure of the packages and of a Node that runs TypeScript; where the
- * task needs them, also of a Redis server and of the tools that tests use. Then it runs the task.
+ * Runs the task of an npm script named in `TASKS`. It first makes sure of the packages and of a Node that runs
+ * TypeScript and, where the task needs them, of a Redis server and the tools that tests use.
  * Plain JavaScript without dependencies: it runs before anything is installed, on Node 20 too.
  */
 
@@ -52,7 +52,7 @@ async function main() {
   const script = path.join(ROOT, task.script);
   const args = [...(task.args ?? []), ...rest];
   if (node.isThisProcess) {
-    // Directly: starts faster, and signals and the exit code need no middleman.
+    // Running in this process starts faster, and signals and the exit code need no forwarding.
     Object.assign(process.env, environment);
     process.argv = [process.execPath, script, ...args];
     await import(pathToFileURL(script).href);
@@ -62,8 +62,8 @@ async function main() {
 }
 
 /**
- * npm runs a script in the folder of its package. The files that a command line names are those of the folder in which it
- * was typed: keys that `simulate` wrote landed in the checkout.
+ * npm runs a script in its package's folder, but file names on a command line are relative to the folder in which it
+ * was typed. Without this, keys that `simulate` writes land in the checkout.
  * @param {string} name
  */
 function standWhereCalled(name) {
@@ -72,7 +72,7 @@ function standWhereCalled(name) {
   if (isByNpm && called !== undefined && TASKS[name]?.script === 'src/cli/main.ts') process.chdir(called);
 }
 
-// Node would open its debugger to every user of this machine.
+// Without this handler, Node would open its debugger to every user of this machine.
 process.on('SIGUSR1', () => undefined);
 
 try {

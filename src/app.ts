@@ -13,10 +13,9 @@ import type { HistoryRecord } from './replay/history/judge-history.ts';
 import type { StressRecord } from './replay/stress/stress.ts';
 
 /**
- * The composition root: the only place where parts meet. What a command line or a web page needs
- * is composed here from the layers below and handed out as one object; no layer imports another.
- * Compose inside functions and import heavy parts there (`await import(...)`), so that a command
- * loads only what it runs.
+ * The composition root: the only place where the parts meet. It composes what the command line and the web page need
+ * from the layers below and exports it; no layer imports another. Compose inside functions and import heavy parts there
+ * (`await import(...)`), so that a command loads only what it runs.
  */
 
 export type { ConfiguredAccess } from './app/account-access.ts';
@@ -63,7 +62,7 @@ export { readVersion };
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A function that is loaded when it is called first. */
+/** Returns a function that is loaded at its first call. */
 function lazy<A extends readonly unknown[], R>(
   load: () => Promise<(...given: A) => R | Promise<R>>,
 ): (...given: A) => Promise<R> {
@@ -75,35 +74,34 @@ export const simulate = lazy(
   async () => (await import('./simulator/start-simulated-exchange.ts')).startSimulatedExchange,
 );
 
-/** What is wrong in a price file, with its place; `undefined` where it can be played. */
+/** Describes what is wrong in a price file, with its place; `undefined` if it can be played. */
 export const priceFileFault = lazy(
   async () => (await import('./simulator/prices/price-file.ts')).priceFileFault,
 );
 
-/** What `breakwater simulate --help` lists: names and one line each. */
+/** Vocabulary of `breakwater simulate --help`: names with one line each. */
 export const simulatorVocabulary = lazy(async () => (await import('./simulator/vocabulary.ts')).vocabulary);
 
 /**
- * From now on V8's baseline compiler makes machine code of every function at its first call. Code that acts may not
- * have run for months when it is needed: interpreted, the first orders after a breach leave a fifth later. What only a
- * start runs needs none: made for it too, it was 9 MB. A V8 without this flag says so on standard error and goes on as
- * before.
+ * Makes V8 compile every function at its first call with its baseline compiler. Code that acts may not have run for
+ * months when it is needed; interpreted, the first orders after a breach take a fifth longer. Call it after the start:
+ * compiling code that only a start runs cost 9 MB. A V8 without this flag reports that on standard error and continues.
  */
 function compileOnFirstCall(): void {
   setFlagsFromString('--always-sparkplug');
 }
 
 /**
- * From now on V8 leaves WebAssembly as it compiles it first. Here that is the parser of the exchange's replies. Optimized, it
- * takes 1 us less per reply, and its compilation took 0.2 s of processor time during the first polls and 10 MB that the C
- * library never handed back. The second flag alone would optimize everything at once.
+ * Makes V8 keep WebAssembly as first compiled. Here that is the parser of the exchange's replies. Optimizing it saves 1
+ * us per reply, but cost 0.2 s of processor time during the first polls and 10 MB that the C library never returned.
+ * The second flag alone would make V8 optimize everything at once.
  */
 function compileWebAssemblyOnce(): void {
   setFlagsFromString('--no-wasm-tier-up --no-wasm-dynamic-tiering');
 }
 
 /**
- * The daemon on a simulated exchange with a Redis of its own; exchange time stands still until it begins.
+ * Opens the daemon on a simulated exchange with its own Redis; exchange time stands still until it begins.
  * @throws errors with a `code` and a message that says what to change.
  */
 export const startDemo = lazy(async () => {
@@ -128,7 +126,7 @@ export const runDaemon = lazy(async () => {
   };
 });
 
-/** Everything that is wrong or dangerous in a config file, and its rules in words. */
+/** Reports everything that is wrong or dangerous in a config file, and its rules in words. */
 export async function checkConfigFile(file: string, env: Env): Promise<CheckReport> {
   const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
     import('./config/check-report.ts'),
@@ -137,7 +135,7 @@ export async function checkConfigFile(file: string, env: Env): Promise<CheckRepo
   return reportCheck(file, nodeSurroundings(env));
 }
 
-/** The same for the text of a file that is still to be written. */
+/** Like checkConfigFile, for the text of a file that is not written yet. */
 export async function checkConfigText(file: string, text: string, env: Env): Promise<CheckReport> {
   const [{ reportCheck }, { nodeSurroundings }] = await Promise.all([
     import('./config/check-report.ts'),
@@ -151,7 +149,7 @@ export async function checkConfigText(file: string, text: string, env: Env): Pro
   return reportCheck(file, { ...surroundings, readFile });
 }
 
-/** The shipped set for a leverage, or the one of this name. */
+/** The shipped rule set that fits a leverage, or the one with this name. */
 export async function shippedSet(of: number | PositionSetName): Promise<ProposedSet> {
   const [{ fittingSet }, { proposedSet }, { nodeSurroundings }] = await Promise.all([
     import('./config/rules/fitting-set.ts'),
@@ -161,21 +159,21 @@ export async function shippedSet(of: number | PositionSetName): Promise<Proposed
   return proposedSet(typeof of === 'number' ? fittingSet(of) : of, nodeSurroundings({}));
 }
 
-/** What a channel of a type is configured with. */
+/** The keys of a channel type in the config. */
 export const channelKeys = lazy(async () => (await import('./config/channel-keys.ts')).channelKeys);
 
-/** Reads and checks what a replay needs. @throws ReplayInputError, SimulatorError */
+/** Reads and checks all inputs of a replay. @throws ReplayInputError, SimulatorError */
 export const openReplay = lazy(async () => (await import('./app/replay/open-replay.ts')).openReplay);
 
 /** A replay as one HTML page. */
 export const renderReplay = lazy(async () => (await import('./replay/report/render-report.ts')).renderReport);
 
-/** Judges rules on what was recorded of accounts. @throws ReplayInputError */
+/** Judges rules on the recorded history of accounts. @throws ReplayInputError */
 export const judgeHistory = lazy(
   async () => (await import('./app/replay/judge-recorded-history.ts')).judgeRecordedHistory,
 );
 
-/** A judged history as tables, as lines of JSON, and as sentences about what was judged. */
+/** A judged history as tables, as JSON lines, and as sentences about its coverage. */
 export async function historyViews(record: HistoryRecord) {
   const tables = await import('./replay/history/history-tables.ts');
   return {
@@ -191,10 +189,10 @@ export const renderHistoryReport = lazy(
   async () => (await import('./replay/history/history-report.ts')).renderHistory,
 );
 
-/** Reads and checks what a stress test needs. @throws ReplayInputError */
+/** Reads and checks all inputs of a stress test. @throws ReplayInputError */
 export const openStress = lazy(async () => (await import('./app/replay/open-stress.ts')).openStress);
 
-/** What `breakwater stress --list` prints. */
+/** The scenarios that `breakwater stress --list` prints. */
 export async function stressScenarios() {
   const { STRESS_SCENARIOS } = await import('./app/replay/open-stress.ts');
   return STRESS_SCENARIOS.map(({ id, title, about, kind }) => ({ id, title, about, kind }));
@@ -216,10 +214,10 @@ export const renderStressReport = lazy(
   async () => (await import('./replay/stress/stress-report.ts')).renderStress,
 );
 
-/** Reads and checks what a search over rules needs. @throws ReplayInputError */
+/** Reads and checks all inputs of a search over rules. @throws ReplayInputError */
 export const openTune = lazy(async () => (await import('./app/tune/open-tune.ts')).openTune);
 
-/** What a search goes over: single standing stops, or ladders of them as well. */
+/** The space of a search: single standing stops, or ladders of them as well. */
 export async function tuneSpace(withLadders: boolean) {
   const { USUAL_LADDERS, USUAL_SPACE } = await import('./replay/tune/candidates.ts');
   const { covers } = USUAL_SPACE;
@@ -235,18 +233,17 @@ export async function tuneTables() {
 /** A search as one HTML page. */
 export const renderFront = lazy(async () => (await import('./replay/tune/front-page.ts')).renderFront);
 
-/** The shared state in an operator's hands. */
+/** Opens the shared state for an operator. */
 export const openOperations = lazy(async () => (await import('./app/operations.ts')).openOperations);
 
 export const openDesk = lazy(async () => (await import('./app/operations.ts')).openDesk);
 
-/** A digest in words. */
 export const digestText = lazy(async () => (await import('./app/digest/digest-notice.ts')).digestText);
 
 /** A token for the web server, and its hash. */
 export const makeToken = lazy(async () => (await import('./web/token.ts')).makeToken);
 
-/** Everything that has to be right for the daemon to run with this config. */
+/** Examines everything that has to be right for the daemon to run with this config. */
 export const examineSetup = lazy(async () => (await import('./doctor/examine-setup.ts')).examineSetup);
 
 export const operatorTrustOf = lazy(async () => (await import('./app/operations.ts')).operatorTrustOf);
@@ -257,7 +254,7 @@ export const recomputeTrail = lazy(async () => (await import('./app/recompute-de
 
 export const recomputeFile = lazy(async () => (await import('./app/recompute-decisions.ts')).recomputeFile);
 
-/** Checks an exported part of an audit chain by itself. */
+/** Verifies an exported part of an audit chain on its own. */
 export const verifyAuditFile = lazy(
   async () => (await import('./state/audit/audit-file.ts')).verifyAuditFile,
 );
@@ -267,7 +264,7 @@ export type NotifyTest =
   | { readonly kind: 'refused'; readonly problems: readonly string[] }
   | { readonly kind: 'noSuchChannel'; readonly channels: readonly string[] };
 
-/** Sends a marked message through each channel of a config file (or one); `say` is what the log channel writes. */
+/** Sends a marked message through each channel of a config file (or one); the log channel writes to `say`. */
 export async function testNotifications(
   { file, channel, env }: { readonly file: string; readonly channel?: string; readonly env: Env },
   signal: AbortSignal,
@@ -297,20 +294,20 @@ export async function testNotifications(
   return { kind: 'tested', tests: await testChannels(loaded.config, channel, parts) };
 }
 
-/** The bodies of requests as the client will send them, or what is wrong with them; nothing is sent. */
+/** Prepares request bodies as the client sends them, or says what is wrong with them; sends nothing. */
 export async function exchangeRequests() {
   const { PREPARE } = await import('./exchange/requests.ts');
   return PREPARE;
 }
 
-/** As an account of a config has it; what is absent is as for anybody. */
+/** Settings of an account's connection, as its config gives them; absent ones take the client's defaults. */
 export interface ExchangeConnectionOptions
   extends Pick<ConfiguredAccess, 'baseUrls' | 'dialect' | 'nonceMode'>,
     Partial<Pick<ConfiguredAccess, 'ca' | 'cardProviders' | 'limiter' | 'nonceStart' | 'proxy'>>,
     Pick<ExchangeClientOptions, 'observer' | 'timeouts'> {
-  /** Absent for what needs none: the public ping. */
+  /** Absent for calls that need none: the public ping. */
   readonly credentials?: ConfiguredAccess['credentials'] | undefined;
-  /** Nonces and request budgets shared with the other processes that use this Redis and prefix; else in memory. */
+  /** Nonces and request budgets shared with other processes on this Redis and prefix; absent: kept in memory. */
   readonly redis?: SharedStores | undefined;
 }
 
@@ -322,8 +319,8 @@ export interface ExchangeConnection {
 }
 
 /**
- * Nonces of a single call end on these digits, those of daemons on smaller ones: they never meet, shared or
- * not. Only in `window` mode, where nonces are plain milliseconds, it takes the shared store to keep them apart.
+ * Low digits of a single call's nonces. Daemons use lower ones, so the two never collide, even without a shared store.
+ * In `window` mode nonces are plain milliseconds, and only the shared store keeps them apart.
  */
 const SINGLE_CALLS = { ordinal: 49, ordinals: 50 };
 const NO_KEY = { apiKey: 'none', apiSecret: 'none' };
@@ -332,7 +329,7 @@ const NO_KEY = { apiKey: 'none', apiSecret: 'none' };
 export const accountAccess = lazy(async () => (await import('./app/account-access.ts')).accountAccess);
 
 /**
- * A client of the exchange for single calls by a person, with everything it can do.
+ * Opens an exchange client for single calls by a person, with all endpoints.
  * @throws ExchangeOptionsError (code EXCHANGE_OPTIONS), or an error with code `redis-unreachable`.
  */
 export async function connectExchange(options: ExchangeConnectionOptions): Promise<ExchangeConnection> {

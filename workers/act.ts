@@ -2,7 +2,7 @@ import type { LaneRef } from '../src/core/ports/lane-dispatcher.ts';
 import { actJobSchema } from '../src/queues/payloads.ts';
 import { type RunningWorker, startWorker, type WorkerSettings } from '../src/queues/worker.ts';
 
-/** From a lane in the queue to one run of it. */
+/** Runs the lane of each job in the queue. */
 export function startActWorker(
   settings: WorkerSettings,
   runLane: (lane: LaneRef) => Promise<unknown>,

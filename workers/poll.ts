@@ -5,7 +5,7 @@ import { pollJobSchema } from '../src/queues/payloads.ts';
 import { delaysOf, meantAt } from '../src/queues/schedules.ts';
 import { type RunningWorker, startWorker, type WorkerSettings } from '../src/queues/worker.ts';
 
-/** From a tick in the queue to one poll of each of its buckets. */
+/** Polls each bucket of a tick in the queue. */
 export function startPollWorker(
   settings: WorkerSettings,
   context: PipelineContext,

@@ -4,7 +4,7 @@ import { type FieldSpec, fieldsOf } from '../../src/core/fields/field-catalogue.
 import type { SubjectKind } from '../../src/core/rules/rule.ts';
 import { describedJsonSchema } from './json-schema.ts';
 
-/** The tables of docs/rules.md and docs/config.md, as Markdown. */
+/** Tables of docs/rules.md and docs/config.md, as Markdown. */
 
 const SUBJECT_TITLES: Readonly<Record<SubjectKind, string>> = {
   position: 'Position',
@@ -74,7 +74,7 @@ interface SchemaNode {
   readonly enum?: readonly unknown[];
 }
 
-/** Every key outside of rules with its default: from the schemas that the loader reads by. */
+/** Every key outside `rules` with its default, from the schemas that the loader uses. */
 export function keyTable(): string {
   const root = describedJsonSchema() as SchemaNode;
   const rows: string[] = [];
@@ -84,7 +84,7 @@ export function keyTable(): string {
   return [...HEAD, ...rows].join('\n');
 }
 
-/** Every key of a rule, whatever it judges. */
+/** Every key of a rule, for all kinds of subject. */
 export function ruleKeyTable(): string {
   const root = describedJsonSchema() as SchemaNode & { definitions?: Record<string, SchemaNode> };
   const kinds = root.properties?.['rules']?.items?.anyOf ?? [];
@@ -108,7 +108,7 @@ export function ruleKeyTable(): string {
 const HEAD = ['| Key | What it may be | Default | What it is |', '|---|---|---|---|'];
 const WHAT_IT_JUDGES = { expected: `one of ${SUBJECT_KINDS.join(', ')}` };
 
-/** The keys of all of these, and of what is below them; of the same key the first one's words. */
+/** Merges the properties of all nodes, recursively. For a repeated key the first node's texts win. */
 function mergedProperties(nodes: readonly SchemaNode[]): Record<string, SchemaNode> {
   const merged: Record<string, SchemaNode> = {};
   for (const { properties } of nodes) {
@@ -121,7 +121,7 @@ function mergedProperties(nodes: readonly SchemaNode[]): Record<string, SchemaNo
   return merged;
 }
 
-/** Sections of an account whose keys are those of the file's section of that name. */
+/** Sections of an account with the same keys as the file's section of that name. */
 const REPEATED: ReadonlySet<string> = new Set([
   'accounts[].cadence',
   'accounts[].exchange',
@@ -142,7 +142,7 @@ function addRows(rows: string[], path: string, node: SchemaNode, required: boole
   if (items?.properties !== undefined) addChildren(rows, `${path}[]`, items);
 }
 
-/** Entries of several kinds, told apart by `type`: each key once, with the kinds that have it unless all do. */
+/** Entries of several kinds, distinguished by `type`. Lists each key once, with its kinds unless all have it. */
 function addKinds(rows: string[], path: string, kinds: readonly SchemaNode[]): void {
   const types = kinds.flatMap(({ properties }) => (properties?.['type']?.enum ?? []).map(String));
   const shape = `one of ${types.join(', ')}`;
@@ -190,7 +190,7 @@ function defaultInWords(node: SchemaNode, required: boolean): string {
   return `\`${JSON.stringify(given).replaceAll('"', '')}\``;
 }
 
-/** A document with its generated parts, `<!-- generated: name -->` to `<!-- end -->`, made anew. */
+/** Returns the document with its generated parts, `<!-- generated: name -->` to `<!-- end -->`, replaced. */
 export function withGenerated(document: string, parts: Readonly<Record<string, string>>): string {
   return document.replaceAll(
     /(<!-- generated: ([\w-]+) -->)[\s\S]*?(<!-- end -->)/g,

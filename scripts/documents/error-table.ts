@@ -1,6 +1,6 @@
 import { CODES, FINDINGS, STATUSES } from '../../src/exchange/call/error-catalogue.ts';
 
-/** Every failure that the client knows, one row for each name. */
+/** All failures that the client knows, one row per name. */
 export function errorTable(): string {
   const rows = new Map<string, { meaning: string; effect: string }>();
   const found = Object.entries(FINDINGS).map(([name, entry]) => Object.assign({}, entry, { name }));

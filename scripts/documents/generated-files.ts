@@ -7,7 +7,7 @@ import { measuredSetsFile } from './measured-sets.ts';
 import { prometheusRules } from './prometheus-rules.ts';
 import { withExampleOutput } from './worked-examples.ts';
 
-/** Files that are made from the sources, with their text as it should be; `scripts/generate.mjs` writes them. */
+/** Texts of the files that are generated from the sources, by path. `scripts/generate.mjs` writes them. */
 export function generatedFiles(read: (file: string) => string): Readonly<Record<string, string>> {
   const surroundings = nodeSurroundings({});
   return {

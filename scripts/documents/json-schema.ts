@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { ROOT_KEYS } from '../../src/config/root.ts';
 
-/** For editors: what a config file may look like. Generated from the schemas that the loader reads by. */
+/** JSON schema of the config file, for editors. Generated from the schemas that the loader uses. */
 export function configJsonSchema(): Record<string, unknown> {
   const { $schema, ...rest } = generate(tidy);
   return named({ $schema, title: 'Breakwater config', ...rest });
 }
 
-/** The same with what each value is expected to be, in words, as `expected`: what the reference is made of. */
+/** The same schema with `expected`: a description of each value. The config reference is made from it. */
 export function describedJsonSchema(): Record<string, unknown> {
   return generate(() => undefined);
 }
@@ -20,7 +20,7 @@ function generate(change: (schema: Record<string, unknown>) => void): Record<str
   });
 }
 
-/** The generator numbers what recursion goes through; readers want names. */
+/** The generator gives numbers to recursive definitions; readers want names. */
 function named(schema: Record<string, unknown>): Record<string, unknown> {
   let text = JSON.stringify(schema);
   const definitions = (schema['definitions'] ?? {}) as Record<string, { allOf?: { $ref?: string }[] }>;
@@ -31,13 +31,13 @@ function named(schema: Record<string, unknown>): Record<string, unknown> {
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** Short forms that the loader takes as well, and marks that are ours. */
+/** Adds the short forms that the loader accepts and removes the project's own marks. */
 function tidy(schema: Record<string, unknown>): void {
   const { expected, alsoOne, shorthand } = schema;
   delete schema['expected'];
   delete schema['alsoOne'];
   delete schema['shorthand'];
-  // Typed words do not need their sentence twice; patterns do.
+  // An editor already describes a typed value; a failed pattern needs the sentence.
   if (typeof expected === 'string' && schema['pattern'] !== undefined)
     schema['patternErrorMessage'] = `expected ${expected}`;
   if (alsoOne === true) {

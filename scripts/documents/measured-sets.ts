@@ -1,6 +1,6 @@
 import { type MeasuredSet, POSITION_SETS } from '../../src/config/rules/fitting-set.ts';
 
-/** What the command line quotes of docs/rule-sets.md: a source file, so that an installed program needs no page. */
+/** Source file with the figures of docs/rule-sets.md that the command line quotes: an installed program has no docs. */
 export function measuredSetsFile(page: string): string {
   const rows = rowsOf(page);
   const entries = POSITION_SETS.map((name) => {
@@ -21,7 +21,7 @@ export function measuredSetsFile(page: string): string {
   ].join('\n');
 }
 
-/** The table of the sets within their leverage, of the large measurement: cells by title, by name of the set. */
+/** The table "Within the leverage" of the large measurement: cells by column title, by name of the set. */
 function rowsOf(page: string): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const [, table = ''] =
     /<!-- generated: measured -->[\s\S]*?\*\*Within the leverage[^\n]*\n\n([\s\S]*?)\n\n/.exec(page) ?? [];
@@ -56,7 +56,7 @@ function measuredOf(cells: ReadonlyMap<string, string>): MeasuredSet {
   };
 }
 
-/** `64.3 %` as 0.643; a negative one has the sign of typesetters. */
+/** Reads `64.3 %` as 0.643. A negative share may have the typographic minus sign. */
 function shareOf(text: string): number | null {
   const [, sign, digits] = /^([−-]?)([\d.]+) %$/.exec(text) ?? [];
   if (digits === undefined) return null;

@@ -1,4 +1,4 @@
-/** Rule files of Prometheus, by the name that each gets as an object of the operator. */
+/** Prometheus rule files, by the name of the PrometheusRule object made from each. */
 const RULE_FILES = {
   'breakwater-recording': 'config/prometheus/rules/recording.yml',
   'breakwater-alerts': 'config/prometheus/rules/alerts.yml',

@@ -4,10 +4,10 @@ import type { ConfigSurroundings } from '../../src/config/surroundings.ts';
 import { ruleInWords } from '../../src/config/words/rules.ts';
 import type { AccountSettings } from '../../src/core/quantities/settings.ts';
 
-/** A piece of a document that is a config: what is said of it stands in the block after it. */
+/** A config in a document; the block after it is the output for that config. */
 const EXAMPLE = /```yaml example\n([\s\S]*?)```\n\n```text\n[\s\S]*?```/g;
 
-/** The document with what `check --print` says of each example below it. */
+/** Returns the document with the output of `check --print` below each example. */
 export function withExampleOutput(document: string, surroundings: ConfigSurroundings): string {
   return document.replaceAll(EXAMPLE, (_whole, yaml: string) => {
     const output = exampleOutput(yaml, surroundings).join('\n');
@@ -15,7 +15,7 @@ export function withExampleOutput(document: string, surroundings: ConfigSurround
   });
 }
 
-/** Rules of an example in words; its errors instead, when it has any. */
+/** Returns the example's rules in words, or its errors if it has any. */
 export function exampleOutput(yaml: string, surroundings: ConfigSurroundings): readonly string[] {
   const text = `${EXAMPLE_FRAME}${yaml.includes('accounts:') ? yaml : `${EXAMPLE_ACCOUNT(idsOf(yaml))}${yaml}`}`;
   const checked = checkConfig(EXAMPLE_FILE, {

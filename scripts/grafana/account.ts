@@ -33,7 +33,7 @@ const POSITIONS = `${SCOPE}, market=~"$market"`;
 const BY_POSITION = '{{market}} {{direction}} {{position}}';
 const BY_LOAN = '{{asset}} {{loan}}';
 
-/** Positions and loans of one account in depth. */
+/** One account in detail: positions, loans and rules. */
 export function account(): Dashboard {
   return dashboardOf({
     uid: UIDS.account,

@@ -1,16 +1,16 @@
 import { type CurvesOptions, curves, type Panel } from './panels.ts';
 
-/** Panels on counters and histograms of the processes that are chosen. */
+/** Panels for counters and histograms of the selected processes. */
 
 export const SCOPE = 'instance=~"$instance"';
 
-/** Events of a counter per second, by labels. */
+/** Events per second, by labels. */
 export function rate(metric: string, by: readonly string[], matchers = ''): string {
   const labels = matchers === '' ? SCOPE : `${SCOPE}, ${matchers}`;
   return `sum by (${by.join(', ')}) (rate(breakwater_${metric}{${labels}}[$__rate_interval]))`;
 }
 
-/** How many events there were in each step. */
+/** Events in each step. */
 function increase(metric: string, by: readonly string[]): string {
   return `sum by (${by.join(', ')}) (increase(breakwater_${metric}{${SCOPE}}[$__rate_interval]))`;
 }
@@ -28,7 +28,7 @@ function legendOf(labels: readonly string[]): string {
 
 type Some = Partial<CurvesOptions> & Pick<CurvesOptions, 'title' | 'description'>;
 
-/** What happens now and then: bars that count. */
+/** Rare events, counted as bars. */
 export function counts(metric: string, by: readonly string[], options: Some): Panel {
   return curves({
     queries: [{ expr: increase(metric, by), legend: legendOf(by) }],

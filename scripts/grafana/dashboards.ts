@@ -4,7 +4,7 @@ import { overview } from './overview.ts';
 
 const FOLDER = 'config/grafana/dashboards';
 
-/** The dashboards as files for Grafana's provisioning: paths from the root, with their text. */
+/** Dashboard files for Grafana's provisioning: text by path from the root. */
 export function dashboardFiles(): Readonly<Record<string, string>> {
   const dashboards = { overview: overview(), account: account(), operations: operations() };
   return Object.fromEntries(

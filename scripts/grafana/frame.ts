@@ -25,7 +25,7 @@ export interface Variable {
   /** A query of label values. */
   readonly values: string;
   readonly description: string;
-  /** One value, or several and all. */
+  /** Selects one value; without it, several or all. */
   readonly one?: true;
 }
 
@@ -64,7 +64,7 @@ export interface DashboardOptions {
   readonly from: string;
 }
 
-/** A dashboard with what all of them have: data source, links to the others, and marks where orders were sent. */
+/** A dashboard with the common parts: data source, links to the other dashboards, marks where orders were sent. */
 export function dashboardOf(options: DashboardOptions): Dashboard {
   const { uid, title, description, variables, sections, from } = options;
   const builder = new DashboardBuilder(title)
@@ -113,7 +113,7 @@ function variable({ name, label, values, description, one }: Variable): QueryVar
     .current({ selected: true, text: ['All'], value: ['$__all'] });
 }
 
-/** A vertical line where the exchange has accepted an order or a cancel. */
+/** A vertical line where the exchange accepted an order or a cancel. */
 function ordersSent(): AnnotationQueryBuilder {
   return new AnnotationQueryBuilder()
     .name('Orders and cancels')

@@ -3,7 +3,7 @@ import { counts, durations, rate, rates, SCOPE } from './counters.ts';
 import { dashboardOf, INSTANCE, UIDS } from './frame.ts';
 import { ANY_IS_BAD, ANY_IS_ODD, curves, figure, GOOD, type Panel, subjects, words } from './panels.ts';
 
-/** The machinery: polls, queues, the exchange, and how fast everything is. */
+/** The daemon's own work: polls, queues, exchange calls, and how long each takes. */
 export function operations(): Dashboard {
   return dashboardOf({
     uid: UIDS.operations,

@@ -19,10 +19,10 @@ import { loansTable, positionsTable } from './tables.ts';
 const SCOPE = 'account=~"$account"';
 const POSITIONS = `${SCOPE}, market=~"$market"`;
 
-/** The distance of positions whose distance means something. */
+/** Distance to liquidation, without the positions whose figures contradict each other. */
 const DISTANCE_OF_POSITIONS = `(${each('min', POSITION, `position_liquidation_distance_ratio{${POSITIONS}}`)} unless ${each('max', POSITION, 'position_disagreement')} == 1)`;
 
-/** What is in danger now, over all accounts. */
+/** Positions and accounts in danger, over all accounts. */
 export function overview(): Dashboard {
   return dashboardOf({
     uid: UIDS.overview,
@@ -39,7 +39,7 @@ export function overview(): Dashboard {
   });
 }
 
-/** 0 when there are none: an answer, not a lack of data. */
+/** Shows 0 rather than "no data" for an empty result. */
 function count(expr: string): string {
   return `count(${expr}) or vector(0)`;
 }

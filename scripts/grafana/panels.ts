@@ -33,16 +33,16 @@ import * as timeline from '@grafana/grafana-foundation-sdk/statetimeline';
 import * as table from '@grafana/grafana-foundation-sdk/table';
 import * as timeseries from '@grafana/grafana-foundation-sdk/timeseries';
 
-/** The kinds of panels that the dashboards are made of, each with the look that it has everywhere. */
+/** Panel kinds of the dashboards, each with one look. */
 
 export const DATASOURCE = { type: 'prometheus', uid: '$datasource' } as const;
 
-/** Colours in rising order of values: the first one from the least value on. */
+/** Colours in rising order of values; the first one has no lower bound. */
 export type Steps = readonly (readonly [from: number | null, colour: string])[];
 
 export const NEUTRAL: Steps = [[null, 'blue']];
 export const GOOD: Steps = [[null, 'green']];
-/** None is good, one is bad. */
+/** Zero is good, one or more is bad. */
 export const ANY_IS_BAD: Steps = [
   [null, 'green'],
   [1, 'red'],
@@ -51,7 +51,7 @@ export const ANY_IS_ODD: Steps = [
   [null, 'green'],
   [1, 'orange'],
 ];
-/** As in the alerts: 3 % and 6 %. */
+/** Same thresholds as the alerts: 3 % and 6 %. */
 export const DISTANCE: Steps = [
   [null, 'red'],
   [0.03, 'orange'],
@@ -83,9 +83,9 @@ export interface Common {
   readonly unit?: string;
   readonly decimals?: number;
   readonly steps?: Steps;
-  /** Columns of 24, and rows. */
+  /** In grid columns (24 per row) and rows. */
   readonly size: readonly [width: number, height: number];
-  /** Shown when nothing was found, which is mostly good news. */
+  /** Shown when the query returns nothing, which is mostly good news. */
   readonly noValue?: string;
 }
 
@@ -114,7 +114,7 @@ function common<P extends Panel>(panel: P, options: Common): P {
   return panel;
 }
 
-/** One figure, coloured by its thresholds, as it is now. */
+/** The current value of one figure, coloured by its thresholds. */
 export function figure(
   options: Common & { readonly to?: string; readonly mappings?: readonly ValueMapping[] },
 ): Panel {
@@ -136,7 +136,7 @@ export interface CurvesOptions extends Common {
   readonly lines?: true;
   readonly stacked?: true;
   readonly bars?: true;
-  /** Where zero is the middle, as for profit and loss. */
+  /** Puts zero in the middle, as for profit and loss. */
   readonly centred?: true;
 }
 
@@ -170,7 +170,7 @@ function legend(): VizLegendOptionsBuilder {
 }
 
 export interface Column {
-  /** A label, or a name for the value. */
+  /** A label, or the name of the value. */
   readonly name: string;
   readonly title: string;
   readonly unit?: string;
@@ -178,25 +178,25 @@ export interface Column {
   readonly steps?: Steps;
   readonly mappings?: readonly ValueMapping[];
   readonly width?: number;
-  /** Address; `${__value.text}` is the cell. */
+  /** URL; `${__value.text}` is the cell. */
   readonly to?: string;
 }
 
-/** A query's value as a column, or, where its value is always 1, one of its labels. */
+/** A column with a query's value or, where the value is always 1, with one of its labels. */
 export interface ValueColumn extends Column {
   readonly expr: string;
   readonly shows?: 'label';
 }
 
 export interface TableOptions extends Omit<Common, 'queries'> {
-  /** Rows are what has the same labels. */
+  /** Records with the same labels share a row. */
   readonly labels: readonly Column[];
   readonly values: readonly ValueColumn[];
   readonly sortBy: string;
   readonly descending?: true;
 }
 
-/** One row per subject: several instant queries, joined by the labels they share. */
+/** One row per subject: several instant queries, joined by their common labels. */
 export function subjects(options: TableOptions): Panel {
   const { values, labels, sortBy, descending = false } = options;
   const fieldOf = ({ name, shows }: ValueColumn, index: number): string =>
@@ -223,7 +223,7 @@ export function subjects(options: TableOptions): Panel {
   return panel;
 }
 
-/** What Grafana calls the value of a table query. */
+/** Grafana's name for the value of a table query. */
 function valueField(values: readonly ValueColumn[], index: number): string {
   return values.length === 1 ? 'Value' : `Value #${REF_IDS.charAt(index)}`;
 }
@@ -242,7 +242,7 @@ function propertiesOf({ unit, decimals, steps, mappings, width, to }: Column): D
   ];
 }
 
-/** Texts and colours for values, of numbers or labels. */
+/** Texts and colours by value; values are numbers or labels. */
 export function words(
   texts: Readonly<Record<string, readonly [text: string, colour: string]>>,
 ): readonly ValueMapping[] {
@@ -252,7 +252,7 @@ export function words(
   return [{ type: MappingType.ValueToText, options: Object.fromEntries(options) }];
 }
 
-/** What was when: one line per series, coloured by its value. */
+/** A state timeline: one line per series, coloured by its value. */
 export function states(options: Common & { readonly mappings: readonly ValueMapping[] }): Panel {
   return common(new timeline.PanelBuilder(), options)
     .targets(options.queries.map((query, index) => target(query, index).range()))

@@ -3,7 +3,7 @@ import { TO_ACCOUNT } from './subjects.ts';
 
 const KEPT = { unit: 'percentunit', decimals: 1 } as const;
 
-/** What crashes would do to the accounts, as the newest stress test on a schedule found. */
+/** Outcome of crashes for the accounts, from the newest scheduled stress test. */
 export function stressPanels(): readonly Panel[] {
   return [cases(), accounts(), ...runs()];
 }

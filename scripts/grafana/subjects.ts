@@ -1,18 +1,18 @@
 import { UIDS } from './frame.ts';
 import { type Column, words } from './panels.ts';
 
-/** What positions, loans and rules are called and how their values are said, in every panel alike. */
+/** Labels of positions, loans and rules, and the texts of their values, the same in every panel. */
 
 export const POSITION = ['account', 'market', 'position', 'direction'] as const;
 export const LOAN = ['account', 'asset', 'loan'] as const;
 export const RULE = ['account', 'rule', 'subject', 'severity'] as const;
 
-/** One series per subject, however many processes tell it. */
+/** Merges the series of several processes into one per subject. */
 export function each(how: 'min' | 'max', labels: readonly string[], selector: string): string {
   return `${how} by (${labels.join(', ')}) (breakwater_${selector})`;
 }
 
-/** A link from a cell with an account's name. */
+/** Link from a cell with an account's name. */
 export const TO_ACCOUNT = `/d/${UIDS.account}?var-account=\${__value.raw}&\${__url_time_range}`;
 
 export const POSITION_COLUMNS: readonly Column[] = [
@@ -57,7 +57,7 @@ export const FIRING_WORDS = words({
 export const STATE_NAMES = ['none', 'margin_call', 'liquidation', 'unrecognised'] as const;
 export const COVER_NAMES = ['ok', 'missing', 'beyondLiquidation', 'unconfirmed'] as const;
 
-/** A label with a few values as numbers, its place in the list: what a timeline can show. */
+/** Turns a label into a number, its index in `names`, because a timeline shows only numbers. */
 export function numbered(names: readonly string[], label: string, selector: string): string {
   return names
     .map((name, index) => `${each('max', POSITION, `${selector}, ${label}="${name}"}`)} * ${index}`)

@@ -2,11 +2,11 @@
  * @typedef {{ kind: 'clean' | 'found' | 'unanswered', words: string }} AuditVerdict
  */
 
-/** Worse than this fails. */
+/** Severities that fail the check. */
 const FAILING = ['high', 'critical'];
 
 /**
- * What `npm audit --json` said. A registry that does not answer is no pass.
+ * Judges the output of `npm audit --json`. An unreachable registry is not a pass.
  * @param {string} output
  * @returns {AuditVerdict}
  */

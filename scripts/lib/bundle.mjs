@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
 
-/** Programs of threads: a worker is started by the place of its file. */
+/** Entry points of worker threads: a worker is started by its file's path. */
 const THREADS = [
   'src/app/config-thread',
   'src/app/scheduled-stress/stress-thread',
@@ -12,8 +12,8 @@ const THREADS = [
 const PLACE = 'place-of:';
 
 /**
- * Packages that go into our files: those of many files, which every start had to find and read. The others stay where npm
- * puts them: they read files of their own, or are few.
+ * Packages bundled into our files: those with many files, which every start had to find and read. The others stay
+ * external: they read files of their own, or have few files.
  */
 const BUNDLED = new Set([
   '@bull-board/api/bullMQAdapter', // would load a second bullmq
@@ -27,15 +27,15 @@ const BUNDLED = new Set([
   'yaml',
   'zod',
 ]);
-/** Of what these need: there only if somebody installed it. */
+/** Optional dependencies of bundled packages: present only if the user installed them. */
 const APART = new Set(['supports-color']);
 
 /**
- * JavaScript of the program, of what others import and of the threads, each where its source is, in as few files as leave
- * every command to be loaded by itself: finding and reading 1,100 files took a third of the processor time of a start.
+ * Bundles the program, the modules that others import and the threads, each at its source's path. The files are few, as
+ * finding and reading 1,100 took a third of a start's processor time, but every command still loads alone.
  * @param {string} root
  * @param {string} dist
- * @returns {Promise<readonly string[]>} the files that they were made of
+ * @returns {Promise<readonly string[]>} the source files that were bundled
  */
 export async function bundle(root, dist) {
   const offered = readdirSync(path.join(root, 'src/package')).map(
@@ -47,20 +47,20 @@ export async function bundle(root, dist) {
     platform: 'node',
     input: Object.fromEntries(entries.map((entry) => [entry, path.join(root, `${entry}.ts`)])),
     external: (id, importer) => isExternal(id, importer ?? ''),
-    // Of bullmq only what is used: its files have no effects of their own, which it does not say.
+    // Only the used parts of bullmq: its modules have no side effects, but its package.json does not say so.
     resolve: {
       alias: {
         bullmq: path.join(root, 'node_modules/bullmq/dist/esm/index.js'),
-        // Its other door loads a native library, which unpacks: bullmq only packs.
+        // Its other entry point loads a native library for unpacking; bullmq only packs.
         msgpackr: path.join(root, 'node_modules/msgpackr/index.js'),
       },
     },
-    // As undici says that it is bundled: without its experimental parser, two programs of WebAssembly that nothing starts.
+    // undici's own switch for bundlers: leaves out the experimental parser, two unused WebAssembly programs.
     transform: { define: { esbuildDetection: 'true' } },
     treeshake: { moduleSideEffects: (id) => !id.includes('/bullmq/dist/esm/') },
     plugins: [board(), schedules(), connections(root), http(), placed(root)],
     onLog(_level, log) {
-      // A warning of the bundler is a program that behaves otherwise than its sources.
+      // After a warning of the bundler the program may behave differently from its sources.
       throw new Error(log.message);
     },
   });
@@ -70,7 +70,7 @@ export async function bundle(root, dist) {
     sourcemap: true,
     entryFileNames: '[name].js',
     chunkFileNames: 'src/chunks/[name].js',
-    // Sources are in the maps. What is loaded stays in memory as text.
+    // Source maps contain the sources. Loaded code stays in memory as text.
     comments: false,
   });
   await built.close();
@@ -80,7 +80,7 @@ export async function bundle(root, dist) {
 }
 
 /**
- * A character beyond ASCII, and V8 keeps two bytes for each of the whole file.
+ * Escapes non-ASCII characters: with a single one, V8 stores the whole file with two bytes per character.
  * @param {string} code
  */
 function inAscii(code) {
@@ -97,7 +97,7 @@ function isExternal(id, importer) {
 const BOARD_QUEUE = '\0queue-of-the-board';
 
 /**
- * The queues' page asks bullmq for two classes, in a way that would take all of it along.
+ * The queues' page requires two classes of bullmq in a way that would pull in all of it.
  * @returns {import('rolldown').Plugin}
  */
 function board() {
@@ -115,8 +115,8 @@ function board() {
 const NO_CRON = '\0no-cron';
 
 /**
- * Every schedule of our queues has a pace. Bullmq's other way, by cron patterns, would take along a library for them and one
- * for dates.
+ * Every schedule of our queues is an interval. Cron patterns, bullmq's alternative, would pull in a cron library and a
+ * date library.
  * @returns {import('rolldown').Plugin}
  */
 function schedules() {
@@ -134,8 +134,8 @@ function schedules() {
 const HTTP_PARTS = '\0undici-parts';
 
 /**
- * Of undici the connections alone, put together as its index does it. What comes with them there (fetch, WebSocket, caches,
- * mocks, ...) was two thirds of it, and is made by being loaded.
+ * Only the connections of undici, assembled as its index does. The rest (fetch, WebSocket, caches, mocks, ...) is two
+ * thirds of the package, and is built when it is loaded.
  * @param {string} root
  * @returns {import('rolldown').Plugin}
  */
@@ -161,14 +161,14 @@ export { Agent, Pool, ProxyAgent };`
 
 const HTTP_OF_NODE = '\0http-of-node';
 
-/** Packages require it, which makes nothing. @param {string} id @param {string} importer */
+/** Packages use `require`, which does not create every export. @param {string} id @param {string} importer */
 function isOurHttp(id, importer) {
   return id === 'node:http' && !importer.includes('node_modules');
 }
 
 /**
- * Where a module imports Node's `http`, Node makes all that it could offer, and for `WebSocket` reads an undici of its own:
- * it is asked for by a call instead.
+ * An `import` of Node's `http` makes Node create every export, and for `WebSocket` load its own undici. A call gets
+ * `createServer` without that.
  * @returns {import('rolldown').Plugin}
  */
 function http() {
@@ -183,8 +183,8 @@ function http() {
 }
 
 /**
- * What a module finds beside itself it finds from the chunk that it is in, too: `import.meta.url` is the place that its
- * own file would have.
+ * Keeps `import.meta.url` the URL of the module's own file, so that a module in a chunk still finds the files beside
+ * it.
  * @param {string} root
  * @returns {import('rolldown').Plugin}
  */

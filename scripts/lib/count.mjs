@@ -1,6 +1,6 @@
 /**
- * Counts what vitest's JSON reporter says, so that nothing that went wrong is lost: a file that failed without
- * a failing test (it does not load, or leaks), a run that failed though every test passed, no tests at all.
+ * Counts the results of vitest's JSON reporter. It also counts as failures: a file that failed without a failing test
+ * (it does not load, or leaks), a run that failed though every test passed, and a run without tests.
  * @param {any} report the parsed report; undefined if there is none
  * @param {number} exitCode of vitest
  * @returns {{ passed: number, failed: number }}

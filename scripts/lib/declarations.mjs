@@ -4,12 +4,12 @@ import path from 'node:path';
 const IMPORT = /(\bfrom |\bimport\(|\bimport )(['"])(\.{1,2}\/[^'"]+)\.ts\2/g;
 
 /**
- * Copies the declarations that some files need, themselves included: what a package shows of its types. Imports in them
- * end in `.js`, as in the JavaScript beside them: compilers of every version find those.
+ * Copies the given declaration files and all that they import. Imports in the copies end in `.js`, as in the JavaScript
+ * beside them: compilers of every version resolve those.
  * @param {string} from the folder that the compiler wrote to
  * @param {string} to
  * @param {readonly string[]} entries declaration files, relative to both
- * @returns {readonly string[]} what was copied
+ * @returns {readonly string[]} the copied files
  */
 export function copyDeclarations(from, to, entries) {
   const reached = new Set(entries.map((entry) => path.normalize(entry)));

@@ -13,7 +13,7 @@ import { findProgram, runHelper } from './spawn.mjs';
  */
 
 /**
- * Makes node_modules what package-lock.json asks for, with `npm ci` where it is not.
+ * Makes node_modules match package-lock.json, with `npm ci` if it does not.
  * @param {string} root the folder of package-lock.json
  */
 export async function ensureInstalled(root) {
@@ -41,7 +41,7 @@ async function install(root, reason) {
   }
   say(`setting up with npm ci (${reason}); this takes half a minute.`);
   const [program, ...first] = npmCommand();
-  // Errors only: on an older Node, npm warns about engines, and we run the sources on a newer one.
+  // Errors only: an older Node's npm warns about engines, but the sources run on a newer Node.
   const args = [...first, 'ci', '--loglevel=error', '--include=dev', '--include=optional', '--no-progress'];
   const code = await runHelper(program, args, { cwd: root });
   if (code !== 0) {
@@ -62,7 +62,7 @@ function npmCommand() {
 }
 
 /**
- * What keeps node_modules from being what package-lock.json asks for, in words; undefined if nothing does.
+ * Why node_modules does not match package-lock.json, in words; undefined if it does.
  * npm records what it installed in node_modules/.package-lock.json, as its last step.
  * @param {string} root
  * @returns {string | undefined}
@@ -93,7 +93,7 @@ export function compare(wanted, installed) {
 }
 
 /**
- * npm leaves out an optional package that is for another platform, and with it what only that one needs.
+ * npm leaves out an optional package that is for another platform, and the packages that only it needs.
  * @param {Locked} entry
  */
 function mayBeLeftOut(entry) {

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const FILE = /^(licen[cs]e|copying|copyright|notice)/i;
-/** A file of a package, its folder in front. */
+/** A file of a package; group 1 is the package's folder. */
 const OF_PACKAGE = /^(.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/;
 
 /**
- * What the packages ask for whose code is in files of ours: name, version and licence of each, and its text.
- * @param {Iterable<string>} modules files that were bundled, absolute; those of other folders do not count
+ * Licence notices of the packages that are bundled into our files: name, version, licence and licence text of each.
+ * @param {Iterable<string>} modules absolute paths of bundled files; those outside of packages are ignored
  * @returns {string}
- * @throws where a package brings no text, and has not said that its licence is MIT
+ * @throws if a package has no licence text, unless it declares the MIT licence
  */
 export function licencesOf(modules) {
   const folders = new Set([...modules].flatMap((file) => OF_PACKAGE.exec(file)?.[1] ?? []));

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const POLL_MS = 200;
 
 /**
- * Runs `work` while no other process runs its own under the same lock file. A lock whose owner died is taken over.
+ * Runs `work` under a lock file that excludes other processes. Takes over a lock whose owner died.
  * @template T
  * @param {string} file
- * @param {() => void} onWait called once if somebody else is at work
+ * @param {() => void} onWait called once if another process holds the lock
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */
@@ -35,7 +35,7 @@ export async function withLock(file, onWait, work) {
 }
 
 /**
- * Appears complete or not at all, so that nobody reads half of it.
+ * Creates the file complete or not at all, so that nobody reads half of it.
  * @param {string} file
  * @param {string} content
  */
@@ -70,14 +70,14 @@ function isAbandoned(content) {
     process.kill(pid, 0);
     return false;
   } catch (error) {
-    // EPERM: alive, and somebody else's. Unreadable content: never written by us.
+    // EPERM: alive, under another user. Unreadable content was not written by this program.
     return /** @type {NodeJS.ErrnoException} */ (error).code !== 'EPERM';
   }
 }
 
 /**
- * Removes the lock if it is still the one meant: between reading and removing, another process
- * may have taken over the abandoned one, and then its lock is put back.
+ * Removes the lock if its content is still `content`. Another process may take over an abandoned lock between the read
+ * and the removal; its lock is then put back.
  * @param {string} file
  * @param {string} content
  */
@@ -92,7 +92,7 @@ function remove(file, content) {
     try {
       linkSync(aside, file);
     } catch {
-      // A third process has locked meanwhile; the owner that lost its file finishes beside it.
+      // A third process took the lock meanwhile. The owner whose file is lost finishes beside it.
     }
   }
   rmSync(aside, { force: true });

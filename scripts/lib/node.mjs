@@ -14,7 +14,7 @@ export function runsSources(version) {
 }
 
 /**
- * Whether it does so without a warning about it.
+ * Whether it does so without a warning.
  * @param {string} version
  */
 function isQuiet(version) {
@@ -22,11 +22,11 @@ function isQuiet(version) {
   return major > 24 || (major === 24 && minor >= 12);
 }
 
-/** From the first moment on: the program's own handler comes some milliseconds later. */
+/** Needed from the start: the program installs its own handler some milliseconds later. */
 const NO_DEBUGGER = '--disable-sigusr1';
 
 /**
- * A Node that can run the sources: this one, or the one that comes from npm for Linux.
+ * Finds a Node that can run the sources: this one, or the Linux one from npm.
  * @param {string} root
  * @returns {{ program: string, flags: string[], isThisProcess: boolean }}
  */
@@ -54,7 +54,7 @@ function versionOf(program) {
       stdio: ['ignore', 'pipe', 'ignore'],
     }).trim();
   } catch {
-    // Such as a binary for another libc.
+    // For example, a binary for another libc.
     return 'v0.0.0';
   }
 }

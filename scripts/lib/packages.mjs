@@ -3,8 +3,8 @@ import { say } from './say.mjs';
 import { findProgram, runHelper } from './spawn.mjs';
 
 /**
- * Debian starts a service as soon as it is installed, some of them for all the network to see. We need
- * programs only: while it installs, a policy forbids that, unless the system has a policy of its own.
+ * Debian starts a service as soon as it is installed, some on all network interfaces. Only the programs are needed: a
+ * policy forbids services during the installation, unless the system has its own policy.
  */
 const WITHOUT_SERVICES = `
 policy=/usr/sbin/policy-rc.d
@@ -16,8 +16,8 @@ fi
 "$@"`;
 
 /**
- * How each system's package manager installs without a question. `before` is run once per process;
- * a failing one is tolerated, as the lists that are there may do.
+ * Commands of each package manager that install without asking. `before` runs once per process. Its failure is
+ * tolerated: the package lists already present may do.
  * @type {readonly { name: string, before?: string[], install: string[], env?: Record<string, string>, asUser?: boolean, wrapper?: string[] }[]}
  */
 const MANAGERS = [
@@ -45,10 +45,10 @@ const USUAL_FOLDERS = ['/usr/bin', '/usr/sbin', '/bin', '/sbin', '/usr/local/bin
 const prepared = new Set();
 
 /**
- * Installs one of the packages through the system's package manager, where that needs no password.
+ * Installs one of the packages with the system's package manager, if that needs no password.
  * @param {Readonly<Record<string, readonly string[]>>} packages names to try by manager, in order; `default` for the others
  * @param {string} purpose for the progress line
- * @returns {Promise<string | undefined>} why nothing was installed; undefined if it was
+ * @returns {Promise<string | undefined>} why nothing was installed; undefined on success
  */
 export async function installPackage(packages, purpose) {
   if (isSet('BREAKWATER_NO_INSTALL')) return 'BREAKWATER_NO_INSTALL is set';
@@ -83,7 +83,7 @@ export async function installPackage(packages, purpose) {
 }
 
 /**
- * How to become root without a question: nothing in front, `sudo -n`, or not at all.
+ * Prefix that runs a command as root without asking: empty, `sudo -n`, or undefined if there is none.
  * @param {boolean} asUser
  * @returns {Promise<string[] | undefined>}
  */
@@ -99,7 +99,7 @@ async function privileges(asUser) {
 }
 
 /**
- * A program on the PATH or in the usual folders, which a bare PATH does not name.
+ * Finds a program on the PATH or in the usual folders, which a minimal PATH does not list.
  * @param {string} name
  */
 export function findTool(name) {

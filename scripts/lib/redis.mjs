@@ -7,7 +7,7 @@ import { findProgram } from './spawn.mjs';
 
 const ANSWER_TIMEOUT_MS = 5_000;
 const SERVERS = ['redis-server', 'valkey-server'];
-/** Which package has the server, by manager: several systems carry Valkey in place of Redis. */
+/** Packages that contain the server, by manager: several systems ship Valkey instead of Redis. */
 const PACKAGES = {
   'apt-get': ['redis-server', 'valkey-server'],
   pacman: ['valkey', 'redis'],
@@ -15,7 +15,7 @@ const PACKAGES = {
 };
 
 /**
- * A Redis for what is about to run: the one at REDIS_URL, or a server program that can be started privately.
+ * Finds a Redis for the task: the one at REDIS_URL, or a server program that can be started privately.
  * @returns {Promise<Record<string, string>>} environment to run with
  */
 export async function ensureRedis() {

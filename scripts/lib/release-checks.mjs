@@ -1,13 +1,13 @@
 /**
- * What a release is judged by, read from a checkout.
+ * Facts about a checkout that decide whether it can be released.
  * @typedef {{
- *   version: string,
- *   lockVersion: string | undefined,
- *   images: readonly { file: string, tag: string }[],
- *   changelog: string,
- *   changed: readonly string[],
- *   tags: readonly string[],
- *   notInstalled: string | undefined,
+ *     version: string,
+ *     lockVersion: string | undefined,
+ *     images: readonly { file: string, tag: string }[],
+ *     changelog: string,
+ *     changed: readonly string[],
+ *     tags: readonly string[],
+ *     notInstalled: string | undefined,
  * }} ReleaseState
  */
 
@@ -17,7 +17,7 @@ const VERSION = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$/;
 export const tagOf = (version) => `v${version}`;
 
 /**
- * Everything that keeps this from being released, in words.
+ * Reasons against a release, in words.
  * @param {ReleaseState} state
  * @returns {string[]}
  */
@@ -41,7 +41,7 @@ export function releaseProblems(state) {
 }
 
 /**
- * The sections of a changelog, the newest first: `## [1.2.3] - 2026-05-01`.
+ * Sections of a changelog, newest first: `## [1.2.3] - 2026-05-01`.
  * @param {string} changelog
  */
 function sectionsOf(changelog) {
@@ -84,7 +84,7 @@ function isDate(text) {
 }
 
 /**
- * What the changelog says of a version.
+ * The changelog's text for a version.
  * @param {string} changelog
  * @param {string} version
  */

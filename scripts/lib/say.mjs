@@ -1,10 +1,10 @@
 import process from 'node:process';
 
-/** A problem of the surroundings that its reader can solve: shown as one line, without a stack. */
+/** A set-up problem that the reader can solve: shown as one line, without a stack. */
 export class SetupError extends Error {}
 
 /**
- * Progress goes to standard error: standard output belongs to the command that was asked for.
+ * Reports progress on standard error: standard output belongs to the requested command.
  * @param {string} text
  */
 export function say(text) {

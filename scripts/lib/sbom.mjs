@@ -10,8 +10,8 @@ import { Buffer } from 'node:buffer';
  */
 
 /**
- * What package-lock.json brings, as CycloneDX 1.6: every package with its version, license and checksum, and who needs
- * whom. The same lock always gives the same text: no serial number and no time.
+ * The packages of package-lock.json as CycloneDX 1.6: version, license, checksum and dependencies of each. The same
+ * lock always gives the same text: there is no serial number and no time.
  * @param {Lock} lock
  */
 export function sbomOf({ packages }) {
@@ -53,7 +53,7 @@ function componentOf(path, entry) {
     ...(group === undefined ? {} : { group }),
     name: bare,
     version: entry.version,
-    // What only builds and tests is not part of what runs.
+    // Packages that only build and test are not part of the running program.
     scope:
       entry.dev === true || entry.devOptional === true
         ? 'excluded'
@@ -74,7 +74,7 @@ function licensesOf({ license }) {
   };
 }
 
-/** The place in node_modules tells two of the same version apart. @param {string} path @param {Entry} entry */
+/** The path in node_modules distinguishes two copies of the same version. @param {string} path @param {Entry} entry */
 function refOf(path, entry) {
   const nested = path.split('node_modules/').length > 2 ? `#${path}` : '';
   return `${purlOf(nameOf(path, entry), entry.version ?? '')}${nested}`;
@@ -91,7 +91,7 @@ function purlOf(name, version) {
 }
 
 /**
- * The packages that one finds by the names that it asks for, as Node finds them: nearest folder first.
+ * Dependencies of a package, resolved as Node does: nearest folder first.
  * @param {string} path
  * @param {Entry & { devDependencies?: Record<string, string> }} entry
  * @param {Record<string, Entry>} packages

@@ -6,7 +6,7 @@ import process from 'node:process';
 import { isatty } from 'node:tty';
 
 /**
- * The full path of a program in the first of the folders that has it; the PATH, unless told otherwise.
+ * Finds a program in `folders`, by default those of the PATH. Returns its full path.
  * @param {string} name
  * @param {readonly string[]} [folders]
  * @returns {string | undefined}
@@ -30,8 +30,8 @@ export function isProgram(file) {
 }
 
 /**
- * Runs a helper program to its end. It gets no standard input, so that it can never wait for an answer,
- * and what it prints goes to standard error. Resolves to its exit code, or 1 if it could not run or took too long.
+ * Runs a helper program to its end. It gets no standard input, so it can never wait for an answer. Its output goes to
+ * standard error. Resolves to its exit code, or 1 if it could not run or took too long.
  * @param {string} program
  * @param {readonly string[]} args
  * @param {{ env?: Record<string, string>, quiet?: boolean, timeoutMs?: number, cwd?: string }} [options]
@@ -52,7 +52,7 @@ export function runHelper(program, args, options = {}) {
 }
 
 /**
- * Runs the program that was asked for in our place: same streams, same signals, same end.
+ * Runs the requested program in place of this one: same streams, same signals, same exit code.
  * @param {string} program
  * @param {readonly string[]} args
  * @param {Record<string, string>} [env]
@@ -74,7 +74,7 @@ export function runInstead(program, args, env = {}) {
 }
 
 /**
- * On a terminal, Ctrl-C reaches the child by itself: passing it on would count as the second one.
+ * On a terminal, Ctrl-C reaches the child directly: forwarding it would count as a second Ctrl-C.
  * @param {import('node:child_process').ChildProcess} child
  */
 function forwardSignals(child) {

@@ -6,8 +6,8 @@ import { say } from './say.mjs';
 import { findProgram } from './spawn.mjs';
 
 /**
- * A program that tests run. Any of `programs` will do. `packages` has the names to try by package manager.
- * A test file that needs it has `usedBy` in its text.
+ * A program that tests run. Any of `programs` will do. `packages` lists the names to try by package manager. `usedBy`
+ * matches the text of a test file that needs it.
  * @typedef {{ programs: readonly [string, ...string[]], packages: Readonly<Record<string, readonly string[]>>, usedBy: RegExp }} Tool
  */
 
@@ -18,7 +18,7 @@ const PROMETHEUS = {
 };
 
 /**
- * What the tests use in addition to Redis. Tests skip what they cannot run without one of these.
+ * Programs that tests use in addition to Redis. Tests that need a missing one are skipped.
  * @type {readonly Tool[]}
  */
 export const TEST_TOOLS = [
@@ -44,8 +44,8 @@ export const TEST_TOOLS = [
 ];
 
 /**
- * Installs the tools that the chosen tests need and this machine lacks. It never fails: it says which tests
- * are skipped without a tool, and why the tool is not there.
+ * Installs the missing tools that the chosen tests need. It never fails: it reports which tests are skipped without a
+ * tool, and why the tool is missing.
  * @param {string} root the folder of test/
  * @param {readonly string[]} args of vitest
  * @param {readonly Tool[]} [tools]
@@ -76,8 +76,8 @@ async function install(tool) {
 }
 
 /**
- * The test files that need a tool, among those that vitest will run. Vitest reads an argument that is no option
- * as a part of a file's path. Where there are options, every file counts: a value may look like a path.
+ * Test files that need a tool, among those that vitest will run. Vitest matches an argument that is no option against
+ * file paths. With options present every file counts: an option's value may look like a path.
  * @param {Tool} tool
  * @param {string} root
  * @param {readonly string[]} args
@@ -96,7 +96,7 @@ export function testsThatNeed(tool, root, args) {
 }
 
 /**
- * A bare PATH does not name every folder that packages install programs to.
+ * A minimal PATH does not list every folder that packages install programs to.
  * @param {readonly Tool[]} tools
  * @returns {Record<string, string>}
  */

@@ -5,7 +5,7 @@ import type { ExchangeClientOptions } from '../exchange/client.ts';
 import { cardProvidersOf, clientAccess, limitsFor } from './configured-accounts.ts';
 import { problem, readConfig } from './place-config.ts';
 
-/** How one account of a config reaches the exchange, for single calls by a person; keys in the clear: do not keep. */
+/** An account's access to the exchange, for single calls by a person. Has its keys in the clear: do not keep. */
 export interface ConfiguredAccess
   extends Required<Pick<ExchangeClientOptions, 'baseUrls' | 'credentials' | 'dialect' | 'cardProviders'>>,
     Pick<ExchangeClientOptions, 'proxy' | 'ca'> {

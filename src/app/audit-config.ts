@@ -4,10 +4,10 @@ import { OPERATOR_CHAIN } from '../core/audit/audit-record.ts';
 import type { State } from '../state/state.ts';
 
 const ABOUT = 'configInForce';
-/** How far back the last such note is looked for; one that is older is written again. */
+/** Records searched for the last such note; if that is older, the note is written again. */
 const LOOKED_AT = 100;
 const ATTEMPTS = 20;
-/** Within this all processes have taken a changed file over. */
+/** All processes adopt a changed file within this time. */
 const SAME_CHANGE_MS = 60_000;
 
 interface InForce {
@@ -19,8 +19,8 @@ interface InForce {
 }
 
 /**
- * Notes in the operators' chain which config is in force from now on. Several processes take the same file over: the
- * first of them notes it. @throws StoreLostError
+ * Notes in the operators' chain which config is in force from now on. Several processes adopt the same file; the first
+ * one notes it. @throws StoreLostError
  */
 export async function auditConfig(
   { store, audit }: Pick<State, 'store' | 'audit'>,
@@ -28,7 +28,7 @@ export async function auditConfig(
 ): Promise<void> {
   const { checksum, file } = config;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    // Before the look at what was noted: another process that notes in between makes the commit a conflict.
+    // Read before looking for the last note: a note by another process in between makes the commit a conflict.
     const { load } = await store.read(OPERATOR_CHAIN);
     if (load.kind === 'refused') return;
     const before = await lastNoted(audit);
@@ -36,7 +36,7 @@ export async function auditConfig(
     if (before?.detail['checksum'] === checksum) {
       const { detail, atMs: notedMs } = before;
       const isOfOther = detail['instance'] !== instance && atMs - notedMs < SAME_CHANGE_MS;
-      // The same file with other secrets is a change as well.
+      // The same file with other secrets is also a change.
       if (changes.length === 0 || (isOfOther && String(detail['changes']) === String(changes))) return;
     }
     const how =
@@ -68,7 +68,7 @@ async function lastNoted(audit: State['audit']): Promise<Noted | undefined> {
     .findLast((noted) => noted !== undefined);
 }
 
-/** What a reload changes, one line for each account and section; no value of a secret is in it. */
+/** Changes of a reload, one line per account and section; contains no secret values. */
 function changesOf({ added, removed, changed, sections }: ConfigChange): readonly string[] {
   return [
     ...added.map((id) => `account ${id} added`),

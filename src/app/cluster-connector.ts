@@ -6,10 +6,10 @@ import type { RedisHost } from '../config/redis-address.ts';
 import { type ReconnectPause, singleAttempt, type TlsTexts } from '../queues/connection.ts';
 import { FollowingStreams } from './following-streams.ts';
 
-/** No node of the cluster names a server for the slot; the message says why and names no password. */
+/** No node of the cluster names a server for the slot. The message says why and names no password. */
 export class NoClusterNodeError extends Error {
   readonly code = 'no-cluster-node';
-  /** It may be there later; else what was told of it is wrong. */
+  /** The server may be there later; otherwise the configuration is wrong. */
   readonly isAway: boolean;
   constructor(message: string, isAway: boolean) {
     super(message);
@@ -21,7 +21,7 @@ export class NoClusterNodeError extends Error {
 export interface ClusterPlace {
   /** Nodes to ask; at least one. */
   readonly nodes: readonly RedisHost[];
-  /** A key of the slot that is looked for. */
+  /** A key of the wanted slot. */
   readonly key: string;
   readonly username?: string;
   readonly password?: string;
@@ -30,12 +30,12 @@ export interface ClusterPlace {
   readonly tls?: TlsTexts;
 }
 
-/** A node that takes longer has hung, and the next one is asked. */
+/** A slower node counts as hung; the next one is asked. */
 const ASK_TIMEOUT_MS = 1_000;
 
 /**
- * Connections of one process to the node that serves one slot of a Redis Cluster. All keys of an installation lie in that
- * slot, so to everything above it is one server that another one may replace, as behind Sentinels.
+ * Connects one process to the node that serves one slot of a Redis Cluster. All keys of an installation are in that
+ * slot, so the rest of the program sees one server that may be replaced, as behind Sentinels.
  */
 export function createClusterConnector(place: ClusterPlace) {
   const streams = new FollowingStreams();
@@ -66,7 +66,7 @@ export function createClusterConnector(place: ClusterPlace) {
       return stream;
     }
 
-    /** Called with what a server says of itself before it is used. */
+    /** Called with the server's own report before the connection is used. */
     override check({ role = 'master' }: { role?: string }): boolean {
       if (role !== 'master') return false;
       streams.lead(this.stream);
@@ -88,7 +88,7 @@ export function createClusterConnector(place: ClusterPlace) {
   };
 }
 
-/** Nodes in the order in which they are asked: who was asked comes last, as what it says may be old. */
+/** Nodes in the order of asking. A node that was asked goes last, as its answer may be outdated. */
 class KnownNodes {
   #nodes: readonly RedisHost[];
   readonly #configured: readonly RedisHost[];
@@ -106,7 +106,7 @@ class KnownNodes {
     this.#nodes = [...this.#nodes.filter((other) => !isSame(other, node)), node];
   }
 
-  /** Those that are gone are asked no more, unless the config names them. */
+  /** Drops nodes that are gone, unless the config names them. */
   learn(nodes: readonly RedisHost[]): void {
     const now = [...this.#configured, ...nodes];
     const kept = this.#nodes.filter((node) => now.some((other) => isSame(other, node)));
@@ -117,7 +117,7 @@ class KnownNodes {
 
 const isSame = (a: RedisHost, b: RedisHost): boolean => a.host === b.host && a.port === b.port;
 
-/** The node that serves the slot, as the first that answers says. */
+/** The node that serves the slot, according to the first node that answers. */
 async function askNodes(known: KnownNodes, place: ClusterPlace): Promise<RedisHost | NoClusterNodeError> {
   const problems = new Set<string>();
   let isAway = true;
@@ -171,7 +171,7 @@ function readSlots(reply: readonly unknown[], slot: number, asked: RedisHost): A
   return { kind: 'told', server, nodes };
 }
 
-/** A node that does not know its own address, or does not tell it, is where it was asked. */
+/** A node that does not know or report its address is at the address that was asked. */
 function hostOf([host, port]: readonly unknown[], asked: RedisHost): RedisHost {
   const isKnown = typeof host === 'string' && host !== '' && host !== '?';
   return { host: isKnown ? host : asked.host, port: Number(port) };

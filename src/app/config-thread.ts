@@ -2,11 +2,11 @@ import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ExaminedInput, ExaminedWord } from './examine-config.ts';
 
-/** The program of the thread in which a long config is examined. */
+/** Worker thread that examines a long config. */
 
 const port = parentPort;
 if (port === null) throw new Error('config-thread.ts runs in a worker thread');
-// On Linux a priority is a thread's own: polls come first.
+// On Linux the priority applies to this thread only: polls go first.
 if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 const [{ loadConfig }, { nodeSurroundings }, { readAs }] = await Promise.all([
   import('../config/load-config.ts'),

@@ -12,9 +12,9 @@ export interface ConfigWatchOptions {
   readonly file: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly telemetry: Telemetry;
-  /** Of the file as it was before it was read for the config in force. */
+  /** Mark of the file, taken before it was read for the config in force. */
   readonly mark: string;
-  /** Puts a new config into force; it is not in force when this rejects. */
+  /** Puts a new config into force. If it rejects, the config is not in force. */
   readonly adopt: (config: CompiledConfig, change: ConfigChange) => Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export type ReloadResult =
 
 const STOPPING: ReloadResult = { kind: 'refused', problems: ['the daemon is stopping'] };
 
-/** The config in force. A file that cannot be used never replaces it. */
+/** The config in force. An unusable file never replaces it. */
 export class ConfigWatch {
   readonly #options: ConfigWatchOptions;
   #config: CompiledConfig;
@@ -43,20 +43,20 @@ export class ConfigWatch {
     return this.#config;
   }
 
-  /** Reads the file and its secrets again; one reload at a time. */
+  /** Reads the file and its secrets again. Reloads run one at a time. */
   reload(): Promise<ReloadResult> {
     const result = this.#reloading.then(() => this.#reload());
     this.#reloading = result.catch(() => undefined);
     return result;
   }
 
-  /** Nothing is put into force any more: resolves when a reload that is under way has ended. */
+  /** Prevents further reloads. Resolves when a reload under way has ended. */
   async close(): Promise<void> {
     this.#over.abort(new Error('the daemon is stopping'));
     await this.#reloading;
   }
 
-  /** Reloads if the file is another one, or was written, since the last look. */
+  /** Reloads if the file was replaced or written since the last look. */
   async look(): Promise<void> {
     const mark = await markOf(this.#options.file);
     if (mark === this.#seen) return;
@@ -67,7 +67,7 @@ export class ConfigWatch {
   async #reload(): Promise<ReloadResult> {
     const { file, env, telemetry, adopt } = this.#options;
     if (this.#over.signal.aborted) return STOPPING;
-    // Asked for by hand, it is not read once more at the next look.
+    // After a reload on request, the next look must not read the file once more.
     this.#seen = await markOf(file);
     const loaded = await this.#examined(file, env);
     if (loaded === undefined) return STOPPING;
@@ -92,7 +92,7 @@ export class ConfigWatch {
     return { kind: 'adopted', change };
   }
 
-  /** `undefined` where the daemon stops meanwhile. */
+  /** `undefined` if the daemon stops meanwhile. */
   async #examined(file: string, env: ConfigWatchOptions['env']): Promise<LoadResult | undefined> {
     try {
       return await examineConfig(file, env, this.#over.signal);
@@ -108,7 +108,7 @@ export class ConfigWatch {
   }
 }
 
-/** Another one whenever the file is another one, or was written. */
+/** Changes whenever the file is replaced or written. */
 export async function markOf(file: string): Promise<string> {
   try {
     const { mtimeMs, size, ino } = await stat(file);
@@ -118,7 +118,7 @@ export async function markOf(file: string): Promise<string> {
   }
 }
 
-/** As `check` writes an error, also for a warning that is shown as one. */
+/** Formats a problem as `check` formats an error, warnings included. */
 export function problemWords(found: Problem): string {
   return formatProblem({ ...found, severity: 'error' });
 }

@@ -29,15 +29,15 @@ export interface AccountParts {
   readonly limits: RateLimitStore;
   readonly fallbackLimits: RateLimitStore;
   readonly telemetry: Telemetry;
-  /** Which of several processes this is, 0 to 9: keeps nonces apart while their store is lost. */
+  /** Number of this process among several, 0 to 9: keeps nonces apart while their store is lost. */
   readonly ordinal: number;
-  /** Names this process among those that share the store; default: each client has a random name. */
+  /** Identifies this process among those that share the store; default: each client has a random name. */
   readonly instance?: string;
   /** Default: the timers of this machine. */
   readonly timers?: Timers;
-  /** How the exchange is reached; default: over sockets. */
+  /** Connections to the exchange; default: over sockets. */
   readonly connections?: Connections;
-  /** Default: every order by hand is believed. */
+  /** Default: trusts every operator order. */
   readonly operators?: OperatorTrust;
 }
 
@@ -47,11 +47,11 @@ interface Entry {
   readonly client: ExchangeClient;
   /** Shared by the accounts of its egress group. */
   readonly limiter: Limiter;
-  /** See `connectionOf`: a change makes a new client. */
+  /** See `connectionOf`: a different value requires a new client. */
   readonly connection: string;
 }
 
-/** What the accounts of one config have in common. */
+/** What the accounts of one config share while it is adopted. */
 interface Adoption {
   readonly limiters: Map<string, Limiter>;
   readonly sharing: ReadonlyMap<string, number>;
@@ -92,17 +92,17 @@ export class ConfiguredAccounts implements AccountBook {
     return this.#buckets.get(bucket) ?? [];
   }
 
-  /** Assets of the main balance that are shown. */
+  /** Assets of the main balance to show. */
   balancesOf(accountId: string): readonly string[] | undefined {
     return this.#entries.get(accountId)?.compiled.watch.balances;
   }
 
-  /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
+  /** Least distance of an activation price from the mark, as a fraction; undefined: the market has no entry. */
   gapOf(accountId: string, market: string): number | undefined {
     return this.#entries.get(accountId)?.compiled.settings.marketSettings(market)?.basisAllowance;
   }
 
-  /** What amounts of a market are counted in. */
+  /** The currency of a market's amounts. */
   moneyOf(accountId: string, market: string): string {
     const settings = this.#entries.get(accountId)?.compiled.settings;
     return settings === undefined ? quoteOf(market) : moneyOf(market, settings);
@@ -121,13 +121,13 @@ export class ConfiguredAccounts implements AccountBook {
     return [...this.#entries.values()].map(({ watched }) => watched);
   }
 
-  /** How much of each request budget this process has used lately, by egress group and limit. */
+  /** This process's recent use of each request budget, by egress group and limit. */
   budgets(): readonly BudgetUse[] {
     const uses = new Map<string, BudgetUse>();
     const limiters = new Map([...this.#entries.values()].map(({ limiter, compiled }) => [limiter, compiled]));
     for (const [limiter, { egress }] of limiters) {
       for (const [limit, used] of limiter.uses()) {
-        // After a change of the config two limiters of one group are in use for a while.
+        // After a config change, one group may have two limiters for a while.
         const key = JSON.stringify([egress, limit]);
         uses.set(key, { egress, limit, used: used + (uses.get(key)?.used ?? 0) });
       }
@@ -141,8 +141,8 @@ export class ConfiguredAccounts implements AccountBook {
   }
 
   /**
-   * Takes over a config. Accounts with the same key and connection keep their client; unused ones end with their last
-   * request.
+   * Adopts a config. Accounts with the same key and connection keep their client; an unused client closes after its
+   * last request.
    */
   adopt(config: CompiledConfig): void {
     const before = this.#entries;
@@ -253,10 +253,10 @@ export class ConfiguredAccounts implements AccountBook {
   }
 }
 
-/** A request of each lane and the reads beside them at once: one that waits for another's is too late. */
+/** Enough for one request of each lane and the reads beside them: a request that waits for another is too late. */
 const CONNECTIONS_PER_ACCOUNT = 64;
 
-/** All that the client of an account is made from, but for its key. */
+/** All inputs of an account's client except its key. */
 function connectionOf(account: CompiledAccount, config: CompiledConfig): string {
   const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, limits, certificateAuthorities } =
     config.exchange;
@@ -271,7 +271,7 @@ export function cardProvidersOf({ depositLink }: CompiledAccount): readonly stri
   return depositLink?.byCard === true ? [depositLink.provider] : [];
 }
 
-/** An egress group that the config does not describe. */
+/** Settings of an egress group that the config does not describe. */
 const WHOLE = { share: 1, reservedShare: 0 };
 
 type Ways = Pick<CompiledConfig, 'exchange' | 'egress'>;
@@ -280,7 +280,7 @@ function proxyOf(account: CompiledAccount, { exchange, egress }: Ways): string |
   return (egress[account.egress]?.proxy ?? exchange.proxy)?.reveal();
 }
 
-/** How a client of an account reaches the exchange; has its key in the clear: do not keep. */
+/** How an account's client reaches the exchange. Has its key in the clear: do not keep. */
 export function clientAccess(account: CompiledAccount, config: Ways) {
   const { baseUrls, dialect, attemptTimeoutMs, callTimeoutMs, certificateAuthorities } = config.exchange;
   const proxy = proxyOf(account, config);
@@ -301,7 +301,7 @@ function hasSameKey(a: CompiledAccount, b: CompiledAccount): boolean {
 
 type Limits = CompiledConfig['exchange']['limits'];
 
-/** Only the group's share of each budget is ours. */
+/** Scales the limits to the egress group's share. */
 export function limitsFor(account: CompiledAccount, { exchange: { limits }, egress }: Ways): Limits {
   const { share } = egress[account.egress] ?? WHOLE;
   if (share === 1) return limits;
@@ -319,7 +319,7 @@ function watchedAccount(
   client: ExchangeClient,
   sharing: ReadonlyMap<string, number>,
 ): Omit<WatchedAccount, 'orderFault'> {
-  // Addresses are personal, and what they decide is in the snapshot.
+  // Addresses are personal data; the decisions made from them are in the snapshot.
   const { marketSettings: _resolved, withdrawalAllowList: _personal, ...settings } = account.settings;
   return {
     id: account.id,
@@ -336,7 +336,7 @@ function watchedAccount(
   };
 }
 
-/** What is shown of histories where no rule looks at them. */
+/** Histories are shown even if no rule reads them. */
 const LEAST_LOOKBACK_MS = 3_600_000;
 
 function lookback(account: CompiledAccount, source: 'transfers' | 'spotOrders'): number {
@@ -361,7 +361,7 @@ const PATHS = { positions: ENDPOINTS.openPositions.path, creditLine: ENDPOINTS.c
 
 type EveryPoll = keyof typeof PATHS;
 
-/** How many accounts of each egress group read what is read at every poll. */
+/** Number of accounts that read each source, by egress group. */
 export function countSharing({ accounts }: CompiledConfig): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { egress, watch } of accounts) {
@@ -377,7 +377,7 @@ function sharingKey(egress: string, source: string): string {
   return `${source} ${egress}`;
 }
 
-/** By the tightest budget of the reads of every poll, shared by the accounts of the egress group that make them. */
+/** Least polling interval, ms: from the tightest budget of the reads of every poll, shared by the egress group. */
 export function leastInterval(
   account: CompiledAccount,
   { egress, exchange }: CompiledConfig,

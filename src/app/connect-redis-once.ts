@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { RedisTarget } from '../queues/connection.ts';
 import { makeContact } from './first-contact.ts';
 
-/** One attempt: a person waits, and a store that was asked for is not silently gone without. */
+/** Tries once: a person is waiting, and a requested store must not be silently skipped. */
 export async function connectRedisOnce(target: RedisTarget): Promise<Redis> {
   const { Redis } = await import('ioredis');
   const redis = new Redis({

@@ -20,12 +20,12 @@ export class RedisUnusableError extends Error {
   }
 }
 
-/** Of the client library, on a connection that has just gone. */
+/** Errors of the client library on a connection that has just closed. */
 const OF_CONNECTION = /max retries per request|isn't writeable|Connection is closed/;
 
 /**
- * What a start ends with that lost Redis on the way: no defect. The next one goes on alone where it may, and does again
- * what this one did.
+ * Replaces the error of a start that lost Redis midway, which is not a defect. The next start goes on alone if it may,
+ * and repeats the steps of this one.
  */
 export function orLostAtStart(error: unknown, { redis, lost }: Connected): unknown {
   const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
@@ -38,15 +38,15 @@ export function orLostAtStart(error: unknown, { redis, lost }: Connected): unkno
 /** A connection for calls that must be answered at once or fail. */
 export interface Connected {
   readonly redis: Redis;
-  /** Why the server cannot be used now, in words; the connection goes on asking. */
+  /** Why the server cannot be used now, in words; the connection keeps trying. */
   readonly lost?: string | undefined;
 }
 
 export interface ConnectOptions {
   readonly onError: (error: unknown) => void;
-  /** A server that is away is waited for; a wrong password, say, is still refused. */
+  /** Waits for a server that is away; a wrong password, for example, is still refused. */
   readonly mayBeLost: boolean;
-  /** A write that leaves nothing is made under this prefix. */
+  /** The write probe uses a key under this prefix. */
   readonly prefix: string;
 }
 
@@ -54,7 +54,7 @@ export interface ConnectOptions {
 export async function connectRedis(target: RedisTarget, options: ConnectOptions): Promise<Connected> {
   const { onError, mayBeLost, prefix } = options;
   let isMade = false;
-  // A daemon that cannot reach Redis at its start says so; later it goes on asking.
+  // A daemon that cannot reach Redis at its start reports it; later it keeps asking.
   const pauseOfLookUps: ReconnectPause = (times) => (isMade ? reconnectPause(times) : null);
   const redis = new Redis({ ...promptConnection(target, pauseOfLookUps), lazyConnect: true });
   const problem = await makeContact(redis, target);
@@ -71,19 +71,19 @@ export async function connectRedis(target: RedisTarget, options: ConnectOptions)
   return { redis: waiting, lost: words };
 }
 
-/** A write that leaves nothing: a server that only answers reads is as good as lost. */
+/** Writes a key that expires at once: a server that only answers reads counts as lost. */
 export async function probeRedis(redis: Redis, prefix: string): Promise<void> {
   try {
     await redis.set(`${prefix}:probe`, '1', 'PX', 1);
   } catch (error) {
-    // A user who may not write this key alone: the server is there.
+    // Only this key is denied to the user; the server works.
     if (!(error instanceof Error && error.message.startsWith('NOPERM'))) throw error;
   }
 }
 
 const PROBE_MS = 1_000;
 
-/** A replica is none that has failed: what a config names as the server has to be another one. */
+/** Does not count a replica as lost: it works, but the config must name another server. */
 async function refusedWrite(redis: Redis, prefix: string): Promise<string | undefined> {
   try {
     await inTime(probeRedis(redis, prefix), PROBE_MS);
@@ -94,7 +94,7 @@ async function refusedWrite(redis: Redis, prefix: string): Promise<string | unde
   }
 }
 
-/** Samples worse than this say too little. */
+/** Samples with a longer round trip are too inaccurate. */
 const WORST_ROUND_TRIP_MS = 100;
 
 /** Measures the store's clock once. */
@@ -109,7 +109,7 @@ export async function followClock(redis: Redis, clock: Clock, time: SharedTime):
 const REPORTS_APART_MS = 1_000;
 
 /**
- * Reports one error per second of an outage. Meanwhile polls by the queue stop; the watchdog repairs schedules later.
+ * Reports one error per second of an outage. During it the queue makes no polls; the watchdog repairs schedules later.
  */
 export function onRedisLost(telemetry: Telemetry, clock: Clock): (error: unknown) => void {
   let reportedMs = Number.NEGATIVE_INFINITY;

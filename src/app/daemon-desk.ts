@@ -10,7 +10,7 @@ import { type Desk, type DeskReason, idsOf, knownAccount } from './operations.ts
 import { type PlaceConfig, problem } from './place-config.ts';
 
 const TIMEOUT_MS = 5000;
-/** It seals by itself what it is told over its port. */
+/** The daemon itself seals what it receives over its port. */
 const TAKEN = { kind: 'taken' } as const;
 
 interface Asking {
@@ -21,8 +21,8 @@ interface Asking {
 type Ask = <S extends z.ZodType>(path: string, reply: S, asking?: Asking) => Promise<z.output<S>>;
 
 /**
- * The desk of a daemon that runs here, over its own port: for when Redis does not answer. A pause made here holds back
- * the daemon that was asked, and goes to Redis with what it did alone. undefined: nobody answers there.
+ * Operator desk over the port of a daemon on this machine, for when Redis does not answer. A pause made here holds back
+ * that daemon only; it reaches Redis together with what the daemon did alone. undefined: no daemon answers there.
  */
 export async function openDaemonDesk(
   found: PlaceConfig,
@@ -65,7 +65,7 @@ export async function openDaemonDesk(
     const words = `${lost}the daemon at ${base} refused: ${said}`;
     throw problem('daemon-refused', words, `${tokenCure(web)} ${HOW_TO_END}`);
   };
-  // Tokens go to what at least says that it is alive.
+  // Tokens go only to a server that at least says it is alive.
   if (!(await isAlive(base))) return undefined;
   const accountIds = idsOf(found) ?? (await idsOfDaemon(ask));
   return {
@@ -88,17 +88,17 @@ export async function openDaemonDesk(
   };
 }
 
-/** Undefined: it does not say. That must not stand between a person and a pause, which says itself why it is refused. */
+/** undefined: the daemon does not say. That must not block a pause, which reports its own refusal. */
 async function idsOfDaemon(ask: Ask): Promise<readonly string[] | undefined> {
   const said = await ask('rows', rowsReply).catch(() => undefined);
   return said?.rows.map(({ accountId }) => accountId);
 }
 
-/** What holds a daemon back that cannot be asked. */
+/** How to hold back a daemon that cannot be asked. */
 const HOW_TO_END =
   'To hold it back without that, end its process (SIGTERM, or systemctl stop breakwater): orders at the exchange stay.';
 
-/** undefined, here and below: what the config says of the web server is not known. */
+/** undefined, here and below: the config's web section is not known. */
 function tokenCure(web: WebSettings | undefined): string {
   if (web === undefined)
     return 'It takes web.token for reading and web.controlToken for changes, from its config: name that with --config.';
@@ -107,7 +107,7 @@ function tokenCure(web: WebSettings | undefined): string {
     : 'It takes web.token for reading, web.controlToken for changes.';
 }
 
-/** What to do where Redis does not answer, and no daemon where one was looked for. */
+/** What to do if Redis does not answer, and no daemon answers where one was looked for. */
 export function noDeskCure(web: WebSettings | undefined, url?: string): string {
   const base = url ?? addressOf(web);
   const from = url === undefined ? 'web.host and web.port of the config' : '--url';
@@ -119,7 +119,7 @@ export function noDeskCure(web: WebSettings | undefined, url?: string): string {
   return `Start Redis, or name the right one with --redis. ${looked}${named}. ${tokenCure(web)} ${HOW_TO_END}`;
 }
 
-/** undefined: it listens where it cannot be found. */
+/** undefined: its address is not known. */
 function addressOf(web: WebSettings | undefined): string | undefined {
   if (web === undefined || web.port === 0) return undefined;
   const { host, port } = web;
@@ -129,10 +129,10 @@ function addressOf(web: WebSettings | undefined): string | undefined {
 
 const TROUBLES_TIMEOUT_MS = 1500;
 
-/** What of the daemon that runs here does not work, as it says itself; nothing where none answers, or is silent. */
+/** Failures that the daemon on this machine reports; none if no daemon answers, or it does not say. */
 export async function troublesOf(web: WebSettings): Promise<readonly string[]> {
   const base = addressOf(web);
-  // Tokens go to what at least says that it is alive.
+  // Tokens go only to a server that at least says it is alive.
   if (base === undefined || !(await isAlive(base, TROUBLES_TIMEOUT_MS))) return [];
   const bearer = web.token ?? web.controlToken;
   const headers = bearer === undefined ? {} : { authorization: `Bearer ${bearer.reveal()}` };

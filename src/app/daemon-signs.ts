@@ -4,7 +4,7 @@ import type { DaemonSign } from '../core/controls/daemon-sign.ts';
 import type { Timers } from '../core/ports/clock.ts';
 import { readJson } from '../state/read-json.ts';
 
-/** Others may have written it. */
+/** Signs are validated: others may have written them. */
 const signSchema = z.object({
   takesOrders: z.boolean(),
   keyMark: z
@@ -15,7 +15,7 @@ const signSchema = z.object({
   maxSlippage: z.number().min(0).max(1),
 });
 
-/** A daemon that said nothing for so long has ended. */
+/** A daemon that has not renewed its sign for this long has ended. */
 const LIFE_MS = 5_000;
 const RENEW_MS = 1_000;
 
@@ -41,7 +41,7 @@ return signs`;
 
 const FORGET = `redis.call('HDEL', KEYS[1], ARGV[1]) redis.call('ZREM', KEYS[2], ARGV[1]) return 1`;
 
-/** One hash tag: a script looks at both. */
+/** One hash tag: the scripts use both keys. */
 function keysOf(prefix: string): readonly [string, string] {
   return [`${prefix}:{daemons}:signs`, `${prefix}:{daemons}:until`];
 }
@@ -54,7 +54,7 @@ export interface SigningParts {
   readonly sign: () => DaemonSign;
 }
 
-/** Says it from now on, every second; resolves to what ends that. What fails is repeated. */
+/** Publishes the sign now and every second. Resolves to a function that ends that. Failures are retried. */
 export async function showSign(parts: SigningParts): Promise<() => Promise<void>> {
   const { redis, prefix, instance, timers, sign } = parts;
   let callOff: (() => void) | undefined;
@@ -74,7 +74,7 @@ export async function showSign(parts: SigningParts): Promise<() => Promise<void>
   };
 }
 
-/** Of the daemons that run now. */
+/** Signs of the daemons that are running. */
 export async function readSigns(redis: Redis, prefix: string): Promise<readonly DaemonSign[]> {
   const texts = (await redis.eval(READ, 2, ...keysOf(prefix))) as readonly (string | null)[];
   return texts.map((text) => readJson(signSchema, text ?? '')).filter((sign) => sign !== undefined);

@@ -38,37 +38,37 @@ export type Role = (typeof ROLES)[number];
 export interface DaemonOptions {
   readonly configFile: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What this process does; default: everything. */
+  /** Roles of this process; default: all. */
   readonly roles?: readonly Role[];
-  /** Which of several processes this is, 0 to 9: tells them apart while Redis is lost. */
+  /** Number of this process among several, 0 to 9: distinguishes them while Redis is lost. */
   readonly ordinal?: number;
   /** Absent: nothing is logged. */
   readonly log?: LogOutput;
   /** Observers in addition to the log and the metrics. */
   readonly telemetry?: readonly Telemetry[];
-  /** Wins over the config's `web.port`; 0: a free one. */
+  /** Overrides the config's `web.port`; 0: any free port. */
   readonly webPort?: number;
-  /** Wins over the config's `web.health.port`, and makes a listener for probes where the config has none. */
+  /** Overrides the config's `web.health.port`; opens a listener for probes even if the config has none. */
   readonly healthPort?: number;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Refuses what a Redis server should be, too, and not only what it must be. */
+  /** Treats warnings about the Redis server as errors. */
   readonly strictRedis?: boolean;
 }
 
 export interface Daemon extends Pick<Base, 'instance' | 'state' | 'accounts' | 'queues' | 'redis'> {
-  /** The clock that it shares with others by its store. */
+  /** The clock that all processes share through the store. */
   readonly time: LaneTime;
-  /** Where its web server is; undefined without the role `web`. */
+  /** URL of its web server; undefined without the role `web`. */
   webUrl(): string | undefined;
-  /** Where its listener for probes is; undefined without one. */
+  /** URL of its listener for probes; undefined without one. */
   healthUrl(): string | undefined;
   config(): CompiledConfig;
-  /** The text without any secret of the configs since the start. */
+  /** Removes the secrets of all configs since the start from a text. */
   conceal(text: string): string;
   /** Reads the config and its secrets again. */
   reload(): Promise<ReloadResult>;
-  /** Ends in order: no new work, what is under way ends or is handed back. False: not within the bound. */
+  /** Stops in order: takes no new work, ends or hands back the rest. Resolves to false if `withinMs` was too short. */
   stop(why: string, withinMs: number): Promise<boolean>;
 }
 
@@ -106,7 +106,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     if (base.state.standby?.isAlone !== true) {
       await auditConfig(base.state, { config, instance: base.instance, atMs: clock.nowMs() });
     }
-    // First of all: a port in use must keep it from doing anything else.
+    // First of all: if the port is in use, nothing else must happen.
     const stress = roles.includes('web') ? openStress(base, options) : undefined;
     const web = stress === undefined ? undefined : await openWeb(base, config, options, stress);
     if (web !== undefined) closers.push(() => web.close());
@@ -124,7 +124,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-/** What shows the outcome runs it: processes that only poll and act do not share their cores with it. */
+/** The process that shows the stress test runs it: processes that only poll and act share no cores with it. */
 function openStress(base: Base, { configFile }: DaemonOptions): StressSchedule {
   const { state, accounts, clock, telemetry, instance, redis, prefix } = base;
   return new StressSchedule({
@@ -191,7 +191,7 @@ interface Parts {
   readonly health: HealthListener;
   readonly stress: StressSchedule | undefined;
   readonly notices: ProcessNotices;
-  /** Of the config file as it was read. */
+  /** Mark of the config file as read. */
   readonly mark: string;
 }
 
@@ -199,7 +199,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
   const { base, options, roles, web, health } = parts;
   const { telemetry, redis, queues, accounts, state, instance } = base;
   const deliverer = new Replaceable<Deliverer>(await openDeliverer(base, config));
-  // A process that polls sets up the schedules that its config needs.
+  // A process that polls sets up the schedules of its config.
   const schedules: WantedSchedules | undefined = roles.includes('poll')
     ? { wanted: () => schedulesOf(accounts), areSetUp: false, unwanted: new Set() }
     : undefined;
@@ -242,7 +242,7 @@ async function runRoles(parts: Parts, config: CompiledConfig): Promise<Daemon> {
     over.signal,
   );
   try {
-    // Where Redis is lost, the watchdog does it when that is back.
+    // If Redis is lost, the watchdog does it when Redis is back.
     if (base.lost === undefined) await setUpSchedules(base, schedules, 'start');
   } catch (error) {
     over.abort(new Error('the daemon cannot start'));
@@ -301,7 +301,7 @@ function openDeliverer(base: Base, config: CompiledConfig): Promise<Deliverer> {
   });
 }
 
-/** What takes over a new config. */
+/** The parts that adopt a new config. */
 interface Adopting extends Parts {
   readonly deliverer: Replaceable<Deliverer>;
   readonly schedules: WantedSchedules | undefined;
@@ -316,7 +316,7 @@ async function adopt(
 ): Promise<void> {
   const { accounts, memory, state, process } = base;
   process.hide(config);
-  // What can be refused comes first, while everything is as it was.
+  // Steps that can be refused come first, while nothing has changed.
   await web?.adopt(config.web);
   await health.adopt(config.web);
   const next = await openDeliverer(base, config);
@@ -332,7 +332,7 @@ async function adopt(
     await makeChangedDue(state.store, change);
     await auditConfig(state, { config, change, instance: base.instance, atMs: base.clock.nowMs() });
   } catch (error) {
-    // It is in force, also where Redis is lost just now: the watchdog sets up the schedules when it is back.
+    // The config is in force, even if Redis is lost now: the watchdog sets up the schedules when Redis is back.
     base.telemetry.emit({ kind: 'workerError', queue: 'poll', error });
   }
 }
@@ -368,20 +368,20 @@ async function stop(running: Running, why: string, withinMs: number): Promise<bo
   return inTime;
 }
 
-/** Part of the time to end in that a lost Redis is waited for; the rest is for ending without it. */
+/** Part of the stop's time bound in which it waits for a lost Redis; the rest is for stopping without Redis. */
 const WAITED_FOR_REDIS = 0.5;
 
-/** After `giveUp` nothing waits for a lost Redis any more: what needs it is left as after a crash. */
+/** After `giveUp` nothing waits for a lost Redis: work that needs it is left as after a crash. */
 async function end(running: Running, giveUp: AbortSignal): Promise<void> {
   const { base, pipeline, workers, watch, web, health, stress, digest } = running;
   await Promise.all([running.watchdog.stop(), running.heartbeat?.stop()]);
   running.over.abort(new Error('the daemon is stopping'));
   await running.standby?.stop();
-  // A reload opens what it replaces: what it opened after everything was closed would stay open.
+  // A reload under way ends first: what it opened after everything was closed would stay open.
   const closed = watch
     .close()
     .then(() => Promise.all([web?.close(), health.close(), stress?.stop(), digest?.stop()]));
-  // Readiness probes fail from now on.
+  // Readiness probes fail from here on.
   await Promise.all([closed, ...workers.map((worker) => worker.close(giveUp))]);
   await pipeline.near?.settled();
   base.memory.abortAll();

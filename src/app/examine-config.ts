@@ -13,20 +13,20 @@ export interface ExaminedInput {
 }
 
 export interface ExaminedWord {
-  /** None: the config can be loaded. */
+  /** Empty: the config can be loaded. */
   readonly problems: readonly Problem[];
 }
 
-/** A shorter text holds the loop for less than 50 ms, whatever it says; `npm run fuzz` watches over that. */
+/** A shorter text of any content blocks the event loop for less than 50 ms; `npm run fuzz` checks that. */
 export const LONG_CONFIG_CHARACTERS = 20_000;
 const TIME_LIMIT_MS = 120_000;
 
-/** Beside this file, with its ending: .ts from sources, .js where they were compiled. */
+/** Beside this file, with the same extension: .ts in the sources, .js when compiled. */
 const PROGRAM = new URL(`./config-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
 
 /**
- * Loads a config while the daemon runs. A long text is examined in a thread first, so that one that is refused never
- * holds the loop; one that can be used is then loaded here, from the same text.
+ * Loads a config while the daemon runs. A long text is examined in a thread first, so that a refused one never blocks
+ * the event loop; a usable one is then loaded here, from the same text.
  * @throws the reason of the signal
  */
 export async function examineConfig(
@@ -43,7 +43,7 @@ export async function examineConfig(
   return loadConfig(file, readAs(surroundings, file, reading));
 }
 
-/** The same file is what was read, not what it says by now. */
+/** Surroundings in which `file` has the text already read, not its present one. */
 export function readAs(
   surroundings: ConfigSurroundings,
   file: string,

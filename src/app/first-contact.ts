@@ -19,8 +19,9 @@ const WRONG_ACCESS = /NOAUTH|WRONGPASS|NOPERM|certificate|SSL/i;
 const NO_SENTINEL = 'no Sentinel names the primary';
 
 /**
- * A proxy whose server is away resets connections. So does a server that speaks TLS only, but a daemon that does not
- * start watches nothing. Where TLS is spoken without a certificate, it rather wants one.
+ * A reset mostly counts as away: a proxy resets connections while its server is away. A server that speaks TLS only
+ * does so, too, but a daemon that does not start watches nothing. With TLS and no certificate, it more likely wants
+ * one.
  */
 function isAway({ code, message }: NodeJS.ErrnoException, why: string, { tls }: RedisTarget): boolean {
   if (code === 'ECONNRESET') return tls === undefined || tls.cert !== undefined;
@@ -29,14 +30,14 @@ function isAway({ code, message }: NodeJS.ErrnoException, why: string, { tls }: 
   return AWAY.has(code);
 }
 
-/** Why a server cannot be used, with no password in it. */
+/** Why a server cannot be used; names no password. */
 export interface ContactProblem {
   readonly why: string;
-  /** It does not answer now and may later; else it answers, and what it was told of is wrong. */
+  /** It does not answer now and may later; otherwise it answers, and the configuration is wrong. */
   readonly isAway: boolean;
 }
 
-/** Connects a lazy connection; resolves to what is wrong. A failed one is disconnected. */
+/** Connects a lazy connection; resolves to the problem, if any. A failed one is disconnected. */
 export async function makeContact(redis: Redis, target: RedisTarget): Promise<ContactProblem | undefined> {
   let first: NodeJS.ErrnoException | undefined;
   const note = (error: NodeJS.ErrnoException): void => {
@@ -47,9 +48,9 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
   redis.on('error', note);
   redis.on('sentinelError', noteSentinel);
   try {
-    // One that is loading its data may take long before it is ready.
+    // A server that is loading its data may take long to be ready.
     await inTime(redis.connect(), CONNECT_MS);
-    // A server that accepts connections and says nothing is as good as none.
+    // A server that accepts connections but never answers cannot be used.
     await inTime(redis.ping(), ANSWER_MS);
     if (target.kind !== undefined || !(await inTime(isOfCluster(redis), ANSWER_MS))) return undefined;
     redis.disconnect();
@@ -63,20 +64,20 @@ export async function makeContact(redis: Redis, target: RedisTarget): Promise<Co
   } finally {
     redis.off('error', note);
     redis.off('sentinelError', noteSentinel);
-    // What a connection that is given up says later is for nobody.
+    // Later errors of an abandoned connection interest nobody.
     redis.on('error', () => undefined);
   }
 }
 
 const OF_CLUSTER = 'it is a node of a Redis Cluster (then redis+cluster:// or rediss+cluster://)';
 
-/** False also for a server that does not say. */
+/** Also false if the server does not say. */
 async function isOfCluster(redis: Redis): Promise<boolean> {
   const info = await redis.info('server').catch(() => '');
   return /^redis_mode:cluster/m.test(info);
 }
 
-/** `undefined`: one of them has named a server. */
+/** `undefined`: a Sentinel has named a server. */
 function noSentinel({ message }: Error, target: RedisTarget, said: readonly string[]): string | undefined {
   if (target.kind !== 'sentinel' || !message.startsWith('All sentinels are unreachable')) return undefined;
   const isUnknown = said.some((words) => words.endsWith('got an invalid reply: null'));

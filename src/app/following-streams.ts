@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 
 /**
- * Connections of one process to a server that may be replaced by another one. A server that lost its network ends none of
- * them, and those that wait for something would stay with it. So where one connection has found another server, all others
- * leave the old one: the connection that the watchdog writes to is the first to notice.
+ * Connections of one process to a server that another one may replace. A server that lost its network closes none of
+ * them, so connections that wait for a reply would stay with it. When one connection finds another server, all others
+ * therefore leave the old one. The connection that the watchdog writes to notices first.
  */
 export class FollowingStreams {
   readonly #streams = new Set<Socket>();
@@ -13,7 +13,7 @@ export class FollowingStreams {
     stream.once('close', () => this.#streams.delete(stream));
   }
 
-  /** Called with a connection that has found the server that is in use from now on. */
+  /** Called with a connection to the server that is in use from now on. */
   lead(leader: Socket): void {
     const place = placeOf(leader);
     for (const stream of this.#streams) {

@@ -6,9 +6,8 @@ import type { Base } from './open-base.ts';
 export interface HeartbeatParts extends Pick<Base, 'clock' | 'telemetry'> {
   /** As configured now. */
   readonly settings: () => CompiledHeartbeat | undefined;
-  /** What /readyz answers; does not reject. */
+  /** The answer of /readyz; does not reject. */
   readonly readiness: () => Promise<Readiness>;
-  /** Takes secrets out of a text. */
   readonly conceal: (text: string) => string;
 }
 
@@ -21,19 +20,19 @@ type Signal = 'start' | 'success' | 'fail';
 interface Told {
   readonly url: Secret;
   readonly atMs: number;
-  /** What the receiver last accepted; it is repeated where it changes. */
+  /** What the receiver last accepted (`start`: accepted or not); another signal is sent at once. */
   readonly signal: Signal | undefined;
 }
 
 const LOOK_EVERY_MS = 10_000;
-/** So long accounts may take to be judged first. */
+/** Accounts may take this long until they are first judged. */
 const START_MS = 10_000;
 const START_LOOK_MS = 1_000;
 const TIMEOUT_MS = 10_000;
 
 /**
  * Pings a dead-man service while all accounts are judged in time, and its `/fail` with the reason while one is not. The
- * service alarms when it hears nothing. A process that ends sends nothing, so that one that stays away is missed.
+ * service raises an alarm when pings stop. A process that ends sends nothing, so its absence is noticed.
  */
 export function startHeartbeat(parts: HeartbeatParts): Heartbeat {
   const over = new AbortController();
@@ -55,7 +54,7 @@ async function beat(parts: HeartbeatParts, over: AbortSignal): Promise<void> {
       const isStarting = clock.monotonicMs() - startedMs < START_MS;
       told = await look(parts, told, isStarting, over);
     } catch (error) {
-      // Whatever it is, it must not end what watches.
+      // No error may end the heartbeat.
       if (!over.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
     }
     const everyMs = settings()?.everyMs ?? LOOK_EVERY_MS;
@@ -64,7 +63,7 @@ async function beat(parts: HeartbeatParts, over: AbortSignal): Promise<void> {
   }
 }
 
-/** What is told now, if anything is to be. */
+/** Sends the signal that is due, if any. */
 async function look(
   parts: HeartbeatParts,
   before: Told | undefined,
@@ -78,14 +77,14 @@ async function look(
   let told = before;
   if (told === undefined || !told.url.equals(url)) {
     await tell(parts, settings, { signal: 'start', words: 'it starts to watch' }, over);
-    // Taken or not: there are receivers that know no start.
+    // Accepted or not: some receivers have no start signal.
     told = { url, atMs: clock.monotonicMs(), signal: 'start' };
   }
   const { ready, checks } = await readiness();
   if (!ready && isStarting && told.signal === 'start') return told;
   const signal = ready ? 'success' : 'fail';
   const nowMs = clock.monotonicMs();
-  // A look comes a little late each time: half of one early is in time.
+  // Each look is a little late, so half an interval early counts as due.
   const isDue = nowMs - told.atMs >= everyMs - Math.min(everyMs, LOOK_EVERY_MS) / 2;
   if (told.signal === signal && !isDue) return told;
   const words = conceal(
@@ -103,7 +102,7 @@ interface Ping {
   readonly words: string;
 }
 
-/** Resolves to whether the receiver took it. What it says is not looked at. */
+/** Resolves to whether the receiver accepted it. Its reply text is ignored. */
 async function tell(
   { telemetry, clock }: HeartbeatParts,
   { url, proxy }: CompiledHeartbeat,
@@ -144,7 +143,7 @@ async function tell(
   }
 }
 
-/** As dead-man services have it: success at the address itself, the others below it. */
+/** The convention of dead-man services: success at the address itself, other signals below it. */
 function addressOf(address: string, signal: Signal): string {
   if (signal === 'success') return address;
   const url = new URL(address);

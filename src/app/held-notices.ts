@@ -22,12 +22,12 @@ const schema = z.object({
   seal: notifyJobSchema.shape.seal,
 });
 
-/** Notices as texts, sealed like those in the queue: somebody else's is told as such. */
+/** Notices as texts, sealed like those in the queue. One that somebody else wrote is marked as unproven. */
 export function heldNotices({ store, operators, telemetry }: HeldParts): HeldNotices {
   const readHeld = ({ name, atMs, text, count }: WaitingText): readonly HeldNotice[] => {
     const written = parsedJson(text);
     const read = schema.safeParse(written);
-    // Another version may know how to read it.
+    // Another version may be able to read it.
     if (!read.success) return [];
     const { held, seal } = read.data;
     if (nameOf(held) !== name || timeOf(held) !== atMs || !hasTimes(held)) return [];
@@ -53,7 +53,7 @@ export function heldNotices({ store, operators, telemetry }: HeldParts): HeldNot
 
 type Named = Pick<HeldNotice, 'channel' | 'notice'>;
 
-/** Of names as they are stored: of a channel and a notice. */
+/** Number of notices among stored names; a name is a channel and a notice's key. */
 export function countHeld(names: readonly string[]): number {
   const keys = names.flatMap((name) => {
     const named = parsedJson(name);
@@ -66,7 +66,7 @@ function nameOf({ channel, notice: { key } }: Named): string {
   return JSON.stringify([channel, key]);
 }
 
-/** Others cannot be written as dates, and one notice must not keep the others from being told. */
+/** Times outside the range of dates cannot be written, and one such notice must not block the others. */
 function hasTimes({ notice: { atMs, sinceMs } }: Named): boolean {
   return [atMs, sinceMs].every((unixMs) => unixMs >= 0 && unixMs <= LATEST_MS);
 }

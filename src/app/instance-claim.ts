@@ -19,28 +19,28 @@ export interface ClaimParts {
   readonly redis: Redis;
   readonly prefix: string;
   readonly ordinal: number;
-  /** Names this process; no other has the name. */
+  /** Unique name of this process. */
   readonly instance: string;
   readonly clock: Clock;
   readonly timers: Pick<Timers, 'after'>;
-  /** Told with every renewal whether other processes are there. */
+  /** Called with every renewal: whether other processes exist. */
   readonly onCompany: (hasCompany: boolean) => void;
-  /** Told once when the number has become another's. */
+  /** Called once when another process has taken the number. */
   readonly onTaken: (holder: string) => void;
 }
 
-/** Others may have written it: one short line. */
+/** One short line, as others may have written it. */
 const shown = foreignWords([], { maxLength: 200, opaqueLength: 100 });
 
 const ORDINALS = 10;
-/** So long the number of a process that died stays taken, unless it is seen to be dead. */
+/** The number of a dead process stays taken this long, unless its death is detected. */
 export const CLAIM_TTL_MS = 5_000;
 const RENEW_MS = 1_000;
 const ASK_AGAIN_MS = 250;
 
 /**
- * Takes what is free or one's own, and answers who holds it then, and how many numbers are held. What would stay longer
- * than any of our claims is none: it must not keep a daemon from starting.
+ * Takes the number if it is free or this process's own. Returns its holder then, and how many numbers are held. A key
+ * that would outlive any claim is not a claim: it must not keep a daemon from starting.
  */
 const CLAIM = `
 local key = KEYS[tonumber(ARGV[1])]
@@ -54,7 +54,7 @@ return { holder, redis.call('EXISTS', unpack(KEYS)) }`;
 
 const RELEASE = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 1`;
 
-/** Holds the `--instance` of this process in Redis, as long as it lives. */
+/** Holds this process's `--instance` number in Redis while the process lives. */
 export class InstanceClaim {
   readonly #parts: ClaimParts;
   readonly #name: string;
@@ -67,7 +67,7 @@ export class InstanceClaim {
     this.#name = `${parts.instance} ${whereabouts(process.pid)}`;
   }
 
-  /** Waits for a number to become free whose process may just have died. @throws InstanceTakenError */
+  /** Waits for the number in case its process has just died. @throws InstanceTakenError */
   async take(): Promise<void> {
     const { clock, ordinal } = this.#parts;
     const startedMs = clock.monotonicMs();
@@ -83,7 +83,7 @@ export class InstanceClaim {
     }
   }
 
-  /** Renews it from now on. What fails is repeated: without Redis there is nothing to hold. */
+  /** Starts to renew it. Failures are retried: without Redis there is nothing to hold. */
   start(): void {
     this.#callOff = this.#parts.timers.after(RENEW_MS, () => void this.#renew());
   }
@@ -102,7 +102,7 @@ export class InstanceClaim {
       if (holder !== this.#name && !this.#isTaken) this.#parts.onTaken(shown(holder));
       this.#isTaken = holder !== this.#name;
     } catch {
-      // The probe of the store says that it is lost.
+      // The store's probe reports the loss.
     }
     if (!this.#isReleased) this.start();
   }
@@ -117,13 +117,13 @@ export class InstanceClaim {
     return holder;
   }
 
-  /** One hash tag: a script looks at all of them. */
+  /** One hash tag: the script uses all keys. */
   #keyOf(ordinal: number): string {
     return `${this.#parts.prefix}:{instances}:${ordinal}`;
   }
 }
 
-/** A host, a space of process ids and an id in it: nothing else has all three. */
+/** Host, pid namespace and pid: together they are unique. */
 function whereabouts(pid: number): string {
   return `${hostname()} ${processSpace()} ${pid}`;
 }
@@ -136,7 +136,7 @@ function processSpace(): string {
   }
 }
 
-/** Whether the process certainly runs no more: only one on this machine can be looked for. */
+/** Whether the process has certainly ended; only processes on this machine can be checked. */
 function hasDied(holder: string): boolean {
   const pid = Number(holder.split(' ').at(-1));
   const isHere =

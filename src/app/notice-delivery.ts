@@ -2,7 +2,7 @@ import type { NoticeDelivery, ReceiptStore } from '../core/ports/delivery.ts';
 import { LOG_CHANNEL } from '../notify/log-channel.ts';
 import { threadOf } from '../notify/thread.ts';
 
-/** By the receipts that all processes share. The log reaches nobody: without another channel nobody is ever told. */
+/** By the receipts that all processes share. The log reaches nobody: without another channel, notices have failed. */
 export function noticeDelivery(
   receipts: Pick<ReceiptStore, 'peek'>,
   channels: () => readonly string[],

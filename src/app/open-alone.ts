@@ -23,14 +23,14 @@ export interface AloneParts {
   readonly prefix: string;
   readonly instance: string;
   readonly lost: string | undefined;
-  /** The directory of the config. */
+  /** The config's mirror directory. */
   readonly mirror: string | undefined;
   readonly state: State;
   readonly operators: OperatorTrust;
   readonly time: SharedTime;
 }
 
-/** What a process needs that goes on alone: a number that nobody else has, and a mirror. Resolves to what closes both. */
+/** Opens what a process needs to go on alone: a unique number and a mirror. Resolves to functions that close both. */
 export async function openAlone(
   { clock, telemetry, ordinal, stateDirectory }: AloneSurroundings,
   { redis, prefix, instance, lost, mirror: configured, state, operators, time }: AloneParts,

@@ -45,34 +45,33 @@ export interface Surroundings {
   readonly random: Random;
   readonly process: ProcessTelemetry;
   readonly telemetry: Telemetry;
-  /** Which of several processes this is, 0 to 9. */
+  /** Number of this process among several, 0 to 9. */
   readonly ordinal: number;
   readonly strictRedis: boolean;
-  /** What this process does. */
   readonly roles: readonly string[];
-  /** Where it may keep files, if the config does not say so. */
+  /** Directory for its files if the config names none. */
   readonly stateDirectory?: string;
 }
 
-/** A process that polls and acts can do both without the others. */
+/** Only a process that polls and acts can go on without the others. */
 export function canGoAlone(roles: readonly string[]): boolean {
   return roles.includes('poll') && roles.includes('act');
 }
 
-/** Everything that runs by itself and is closed last. */
+/** Everything that runs independently and is closed last. */
 export interface Base extends Surroundings {
-  /** Names this process among those that share the store. */
+  /** Identifies this process among those that share the store. */
   readonly instance: string;
-  /** What makes other daemons believe an order by hand that is made here. */
+  /** Proof that makes other daemons trust an operator order made here. */
   readonly orderProof: () => OrderProof;
-  /** As the daemon bounds orders by hand. */
+  /** The daemon's bound on operator orders. */
   readonly maxSlippage: number;
   readonly target: RedisTarget;
   readonly prefix: string;
   readonly redis: Redis;
   readonly state: State;
   readonly receipts: StandbyReceipts;
-  /** What quiet hours hold back. */
+  /** Notices that quiet hours hold back. */
   readonly held: HeldNotices;
   readonly quiet: QuietSource;
   /** Absent: `operators.key` is not set. */
@@ -85,7 +84,7 @@ export interface Base extends Surroundings {
   readonly time: SharedTime;
   /** Why Redis was lost at the start, in words; absent: it answered. */
   readonly lost: string | undefined;
-  /** Does what a start does in Redis, in a process that was started while that was lost. */
+  /** Does the start's steps in Redis later, in a process that started while Redis was lost. */
   readonly join: () => Promise<void>;
   close(): Promise<void>;
 }
@@ -163,7 +162,7 @@ export async function openBase(config: CompiledConfig, surroundings: Surrounding
 
 type NoticeParts = Pick<Base, 'redis' | 'prefix' | 'state' | 'operators' | 'clock' | 'telemetry'>;
 
-/** What is remembered of notices: which were told, and which wait. */
+/** What is remembered of notices: which were delivered, and which wait. */
 function noticeStores(
   { notify }: CompiledConfig,
   { redis, prefix, state, operators, clock, telemetry }: NoticeParts,
@@ -207,10 +206,10 @@ function signOf(
   return () => ({ takesOrders, keyMark, isGuarded: isGuarded(), maxSlippage });
 }
 
-/** The last first. */
+/** Closes the last opened first. */
 async function closeAll(closers: (() => Promise<unknown> | void)[]): Promise<void> {
   const failures: unknown[] = [];
-  // One that fails must not keep the others from being closed.
+  // One failure must not keep the others from being closed.
   for (const end of closers.splice(0).reverse()) {
     try {
       await end();
@@ -221,7 +220,7 @@ async function closeAll(closers: (() => Promise<unknown> | void)[]): Promise<voi
   if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
 }
 
-/** Resolves to whether it is known to ask for a password. `runs`: what is wrong is told, and refuses nothing. */
+/** Resolves to whether Redis is known to ask for a password. `runs`: reports problems, but refuses nothing. */
 async function checkRedis(
   redis: Redis,
   config: CompiledConfig,

@@ -14,11 +14,11 @@ import type { Standby } from './standby.ts';
 export interface DelivererParts extends Omit<DelivererOptions, 'opened' | 'groupWaitMs' | 'quiet'> {
   readonly log: WriteLog;
   readonly held: HeldNotices;
-  /** Signs links with which people act; absent: there is no key to sign with. */
+  /** Signs links with which people act; absent: there is no key. */
   readonly links?: LinkSigner | undefined;
 }
 
-/** The channels of a config, with their secrets in the clear inside of them only. */
+/** A deliverer for the config's channels. Their secrets are in the clear only inside it. */
 export async function delivererOf(config: CompiledConfig, parts: DelivererParts): Promise<Deliverer> {
   const [{ openChannels }, { createDeliverer }, { QuietHours }] = await Promise.all([
     import('../notify/channels.ts'),
@@ -39,24 +39,24 @@ export async function delivererOf(config: CompiledConfig, parts: DelivererParts)
   return createDeliverer({ ...rest, opened, groupWaitMs, quiet });
 }
 
-/** An alert that is not repeated has ended for the Alertmanager after this many reminders. */
+/** Alertmanager ends an alert that is not repeated for this many reminder intervals. */
 const EXPIRES_AFTER_REMINDERS = 3;
 
-/** The channels as the notifier takes them, their secrets in the clear: do not keep. */
+/** Options of the channels for the notifier, with secrets in the clear: do not keep. */
 export function channelOptions({ channels, notify }: CompiledConfig): readonly ChannelOptions[] {
   const expireAfterMs = EXPIRES_AFTER_REMINDERS * notify.remindEveryMs;
   return channels.map((channel) => ({ ...revealed(channel), expireAfterMs }));
 }
 
 export interface NotifierParts {
-  /** Absent: this process never is alone. */
+  /** Absent: this process is never alone. */
   readonly standby: Standby | undefined;
   readonly deliverer: Replaceable<Deliverer>;
-  /** Ends what this process still repeats by itself. */
+  /** Ends the retries of this process. */
   readonly over: AbortSignal;
 }
 
-/** Through the queue; to the deliverer of this process while there is no queue. */
+/** Hands notices to the queue, or to this process's deliverer while there is no queue. */
 export function notifierOf(
   { queues, telemetry }: Base,
   { standby, deliverer, over }: NotifierParts,
@@ -64,7 +64,7 @@ export function notifierOf(
   return {
     hand: async (notices) => {
       if (standby?.isAlone !== true) return await queues.notifier.hand(notices);
-      // Nothing waits for a receiver: the deliverer repeats by itself, and reports what it did.
+      // Not awaited: the deliverer itself retries and reports.
       for (const notice of notices) {
         deliverer.current.deliver(notice, over).catch((error: unknown) => {
           if (!over.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });

@@ -8,7 +8,7 @@ import type { MirrorPlace } from '../state/mirror/mirror-place.ts';
 import { type ReadMirror, readMirror } from '../state/mirror/read-mirror.ts';
 
 export interface MirrorSettings {
-  /** Absent: there is none. */
+  /** Absent: there is no mirror. */
   readonly place?: MirrorPlace & { readonly where: string };
   readonly prefix: string;
   readonly ordinal: number;
@@ -26,8 +26,7 @@ export interface OpenMirrorParts {
 }
 
 /**
- * Reads what this process wrote down before its last end, begins with it where it has to, and keeps it up to date from
- * then on.
+ * Reads the mirror that this process wrote before its last end, begins from it if needed, and then keeps it up to date.
  */
 export async function openMirror(
   settings: MirrorSettings,
@@ -73,14 +72,14 @@ export async function openMirror(
   return mirror;
 }
 
-/** A mirror that was in force longer ago is not acted on: others may have paused or acted since. */
+/** An older mirror is not acted on: others may have paused or acted since. */
 const FRESH_FOR_MS = 300_000;
-/** So far clocks that were set meanwhile may be wrong. */
+/** Tolerance for clocks that were set meanwhile. */
 const AHEAD_MS = 5_000;
 
 /**
- * Begins alone where the shared store is lost, or where what this process did alone before its last end has not been
- * handed back. `found`: what it had written down, or why there is nothing, in words.
+ * Begins alone if the shared store is lost, or if work done alone before the last end has not been handed back.
+ * `found`: the mirror, or why there is none, in words.
  */
 function beginAlone({ backend, clock, time, lost }: OpenMirrorParts, found: ReadMirror | string): void {
   const mirror = typeof found === 'string' ? undefined : found;
@@ -100,7 +99,7 @@ function whyNotFresh({ process, faults }: ReadMirror, nowMs: number): string | u
   return faults.length === 0 ? undefined : `the mirror is damaged: ${faults.slice(0, 3).join('; ')}`;
 }
 
-/** The shared clock is not to be had: it is as far from the one here as it was. */
+/** Without the shared clock, assumes its last known offset from this machine's clock. */
 function adoptClock(clock: Clock, time: SharedTime, offsetMs: number): void {
   const nowMs = clock.monotonicMs();
   time.adopt({ storeMs: clock.nowMs() + offsetMs, askedAtMs: nowMs, answeredAtMs: nowMs });

@@ -9,7 +9,7 @@ export interface StandbyUse {
   readonly roles: readonly string[];
   readonly guard: PollGuard;
   readonly pipeline: () => Pipeline;
-  /** Notes which config is in force, which a process cannot that was started alone. */
+  /** Notes which config is in force; a process that was started alone cannot do so at its start. */
   readonly noteConfig: () => Promise<void>;
 }
 

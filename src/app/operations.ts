@@ -33,24 +33,24 @@ import { type PlaceConfig, problem, readConfig, readForUrl, readPlaceConfig } fr
 import { QuietSource } from './quiet-source.ts';
 import { prefixOf, redisTarget } from './redis-target.ts';
 
-/** Where the shared state is: a config file, a Redis server, or both, of which the latter then wins. */
+/** Where the shared state is: a config file, a Redis server, or both, in which case the server wins. */
 export interface OperationsPlace {
   readonly config?: string;
   readonly redisUrl?: string;
   /** Default: the config's, else `breakwater`. */
   readonly redisPrefix?: string;
-  /** Where a daemon listens that is asked while Redis does not answer. Default: where the config says. */
+  /** The daemon to ask while Redis does not answer. Default: at the config's address. */
   readonly daemonUrl?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What the config says of an account; no secrets. */
+/** The config's settings of an account; no secrets. */
 interface KnownAccount {
   readonly id: string;
   readonly mode: Mode;
   readonly rules: readonly { readonly id: string; readonly mode: Mode }[];
   readonly calmMs: number;
-  /** How far from the mark an activation is placed at least, a fraction; undefined: the market has no entry. */
+  /** Least distance of an activation price from the mark, as a fraction; undefined: the market has no entry. */
   readonly gapOf: (market: string) => number | undefined;
   readonly moneyOf: (market: string) => string;
 }
@@ -58,54 +58,54 @@ interface KnownAccount {
 /** Redis does not answer, or the config does not say where it is. */
 export type DeskReason = 'redis-lost' | 'config';
 
-/** What a person can look at and hold back from a shell. Rejections are a lost Redis. */
+/** What a person can view and hold back from a shell. Rejects if Redis is lost. */
 export interface Desk {
-  /** In the order of the config; absent without one, or where it has a mistake. */
+  /** In the order of the config; absent without one, or if it has a mistake. */
   readonly accounts: readonly KnownAccount[] | undefined;
-  /** The same by id alone, also of a config with a mistake elsewhere; absent without one. */
+  /** Ids alone, also from a config with a mistake elsewhere; absent without one. */
   readonly accountIds: readonly string[] | undefined;
-  /** Why the config cannot be used as a whole, for people; absent: it can, or none was named. */
+  /** Why the config as a whole is unusable, for people; absent: it is usable, or none was named. */
   readonly fault?: string;
-  /** Who is asked in place of Redis, and why. */
+  /** The daemon that is asked in place of Redis, and why. */
   readonly through?: { readonly base: string; readonly why: DeskReason };
   readonly controls: Pick<OperatorControls, 'put' | 'lift' | 'list'>;
-  /** The queues that somebody has paused as a whole: what goes through them stands still. */
+  /** Queues that somebody has paused as a whole: their jobs stand still. */
   pausedQueues(): Promise<readonly QueueName[]>;
-  /** How many daemons say that they run and poll. */
+  /** Number of running daemons that poll. */
   watchers(): Promise<number>;
-  /** What of the daemon that runs here does not work, as it says itself; none where no daemon answers. */
+  /** Failures that the daemon on this machine reports; none if no daemon answers. */
   troubles(): Promise<readonly string[]>;
-  /** null: they are not on and nothing waits, or there is no config here. */
+  /** null: they are off and no notice waits, or there is no config here. */
   quietHours(): Promise<QuietHoursLine | null>;
-  /** One account as everybody is shown it; of one that the config does not have what is stored alone. */
+  /** One account as everybody sees it; of an account that is not in the config, only what is stored. */
   view(accountId: string): Promise<AccountView>;
-  /** The newest audit records of an account, as far as they can be had. */
+  /** The newest audit records of an account, as far as available. */
   records(accountId: string, count: number): Promise<readonly ChainedRecord[]>;
   wasWatched(accountId: string): Promise<boolean>;
-  /** Whether every process hears of what is put or lifted here. */
+  /** Whether every process learns of controls put or lifted here. */
   reachesAll(): Promise<boolean>;
-  /** What the daemons will do with a pause, a silence or an acknowledgement that is made here. */
+  /** What the daemons will do with a pause, a silence or an acknowledgement made here. */
   obedience(accountId: string | null): Promise<Expectation>;
   close(): Promise<void>;
 }
 
-/** The shared state in the hands of a person. */
+/** All of the shared state for a person. */
 export interface Operations extends Desk {
   readonly prefix: string;
   readonly audit: AuditReader;
   readonly controls: OperatorControls;
   readonly history: HistoryReader;
-  /** All accounts within a time; absent without a config. */
+  /** All accounts over a period; absent without a config. */
   readonly digest?: (period: Period, signal: AbortSignal) => Promise<Digest>;
   readonly orderProof: OrderProof;
-  /** What the daemons will do with an order by hand that is made here. */
+  /** What the daemons will do with an operator order made here. */
   expected(accountId: string, claim: Omit<OrderClaim, 'keyMark'>): Promise<Expectation>;
   /** `operators.maxSlippage`; absent without a config. */
   readonly maxSlippage?: number;
 }
 
 const DEFAULT_PREFIX = 'breakwater';
-/** Without a daemon that says what it takes, the audit tells what the last one took. */
+/** Used when no daemon says what it accepts: the audit shows what the last one accepted. */
 const SEALED_BEFORE = {
   kind: 'refused',
   why: 'what was said before bears seals of an operators.key, so daemons take only what does, and this command has no key',
@@ -123,7 +123,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   const written = place.redisPrefix ?? server?.prefix ?? DEFAULT_PREFIX;
   const prefix = prefixOf({ url, prefix: written });
   const redis = await connectRedisOnce(redisTarget({ ...server, url, prefix }));
-  // What an operator types must not carry a secret into the audit.
+  // Text that an operator types must not carry a secret into the audit.
   const secrets = found?.secrets ?? [];
   const key = ownKey?.reveal();
   const isGuarded = key === undefined && (await isRedisGuarded(redis));
@@ -136,7 +136,7 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
     clock: systemClock,
     secrets: () => secrets,
     operators,
-    // A daemon that runs without this key would go on without seals.
+    // A daemon that runs without this key would continue without seals.
     mayBeginSeals: async (isEmpty) => {
       const running = await daemons();
       return (isEmpty || running.length > 0) && running.every((daemon) => daemon.keyMark === keyMark);
@@ -185,14 +185,14 @@ export async function openOperations(place: OperationsPlace): Promise<Operations
   };
 }
 
-/** Undefined: there is no config, or only a broken one that names none. */
+/** undefined: there is no config, or only a broken one that names no accounts. */
 export function idsOf({ accountIds, config }: PlaceConfig): readonly string[] | undefined {
   return accountIds.length === 0 && config === undefined ? undefined : accountIds;
 }
 
 /**
- * The same for looking and holding back alone; where Redis does not answer, or no config says where it is, by a daemon that
- * runs here. One that is named needs no config, but for its tokens.
+ * Opens the shared state for viewing and holding back. If Redis does not answer, or no config says where it is, a
+ * daemon on this machine is used. A daemon named by its URL needs a config only for its tokens.
  */
 export async function openDesk(place: OperationsPlace): Promise<Desk> {
   try {
@@ -211,7 +211,7 @@ export async function openDesk(place: OperationsPlace): Promise<Desk> {
   }
 }
 
-/** Loads what it takes only when it is asked. */
+/** Loads the digest's code on first use. */
 function gatherer(
   { accounts }: CompiledConfig,
   { audit, history, store }: State,
@@ -253,7 +253,7 @@ export function knownAccount({ id, settings, rules }: CompiledAccount): KnownAcc
   };
 }
 
-/** What tells sealed records from others, by the key of a config file; without a file, or a key in it, nothing does. */
+/** Distinguishes sealed records by the key of a config file; without a file or a key all records look alike. */
 export function operatorTrustOf(file: string | undefined, env: OperationsPlace['env']): OperatorTrust {
   if (file === undefined) return TRUSTING;
   const key = readConfig(file, env).operators.key?.reveal();

@@ -9,37 +9,37 @@ import type { PipelineContext } from '../pipeline/pipeline-context.ts';
 import { groupTicks, type Schedule, tickOf } from '../queues/schedules.ts';
 import type { ConfiguredAccounts } from './configured-accounts.ts';
 
-/** What a process that runs the pipeline brings along. */
+/** The parts that the process provides. */
 export interface PipelineParts {
   readonly work: Omit<PipelineContext, 'lanes' | 'settings' | 'turns'>;
-  /** Names this process among those that share the store. */
+  /** Identifies this process among those that share the store. */
   readonly instance: string;
-  /** Takes the lanes that this process does not begin itself. */
+  /** Takes the lanes that this process does not start itself. */
   readonly queue: LaneDispatcher;
-  /** What this process may not do now is left to the next poll. Absent: it always may. */
+  /** An action that this process may not take now is left to the next poll. Absent: it always may. */
   readonly turns: ActingTurns | undefined;
   readonly notify: () => Pick<NotifySettings, 'escalation' | 'remindEveryMs'>;
-  /** Bound on one request, as configured at present, milliseconds. */
+  /** Bound on one request as configured now, milliseconds. */
   readonly attemptTimeoutMs: () => number;
 }
 
 export interface Pipeline {
   readonly context: PipelineContext;
-  /** Absent: this process does not act, others take the jobs. */
+  /** Absent: this process does not act; others take the jobs. */
   readonly near: NearLanes | undefined;
 }
 
-/** A poll whose process died is begun again after this, with the next tick: no account is silent for over 5 s. */
+/** After this, the next tick repeats a poll whose process died: no account goes unpolled for more than 5 s. */
 const CLAIM_MS = 1_500;
 const LANE_LEASE_MS = 3_000;
-/** A lane that was begun at once need not have its job before: a queue's work stands in the way of others that act. */
+/** A lane that was started at once needs its job in the queue only after this: queue work delays other lanes. */
 const JOB_AFTER_MS = 1_000;
-/** Well before the lease of a process that died has ended: a poll by then hands its lane over again soon enough. */
+/** Well below the lane lease: should the process die, a poll within this time hands its lanes over soon enough. */
 const NEXT_POLL_WITHIN_MS = 2_000;
 const LONGEST_WAIT_MS = 10_000;
 const HISTORY_MS = 10_000;
 
-/** `signal`: from then on no lane is begun any more. */
+/** After `signal` no lane is started. */
 export function openPipeline(parts: PipelineParts, acts: boolean, signal: AbortSignal): Pipeline {
   const { queue } = parts;
   const { telemetry, timers } = parts.work;
@@ -85,7 +85,7 @@ function contextOf(
   };
 }
 
-/** Schedules of the buckets that have accounts, as often as their accounts' cadences need. */
+/** Schedules of the buckets that have accounts, as frequent as their accounts' cadences need. */
 export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
   const ticks = accounts.buckets().map((bucket) => {
     const ids = accounts.inBucket(bucket);
@@ -97,7 +97,7 @@ export function schedulesOf(accounts: ConfiguredAccounts): readonly Schedule[] {
   return groupTicks(ticks);
 }
 
-/** What a reload changed is judged by it at once, not when its old cadence says. */
+/** Makes accounts that a reload changed due at once, not at their old cadence. */
 export async function makeChangedDue(store: StateStore, change: ConfigChange): Promise<void> {
   const ids = [...change.added, ...change.changed.map(({ accountId }) => accountId)];
   await Promise.all(ids.map((id) => store.makeDue(id, 0)));

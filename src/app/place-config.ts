@@ -7,15 +7,15 @@ import { secretValues } from '../config/secret.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What a command for people takes from a config file. */
+/** The parts of a config file that a command for people uses. */
 export interface PlaceConfig extends ConfigHandles {
-  /** Absent: the file has a mistake, and only what stands here could be read. */
+  /** Absent: the file has a mistake, and only the other members could be read. */
   readonly config?: CompiledConfig;
-  /** The mistake and what follows from it, for people. */
+  /** The mistake and its consequences, for people. */
   readonly fault?: string;
 }
 
-/** As far as it can be used without secrets. @throws an Error with a `cure`: `config-refused` */
+/** Loads a config as far as it is usable without secrets. @throws an Error with a `cure`: `config-refused` */
 export function readConfig(file: string, env: Env): CompiledConfig {
   const result = loadWithoutSecrets(file, nodeSurroundings(env));
   if (result.kind === 'usable') return result.config;
@@ -23,8 +23,8 @@ export function readConfig(file: string, env: Env): CompiledConfig {
 }
 
 /**
- * The same for holding daemons back, which a mistake must not prevent: of a file that cannot be used what could be read.
- * @throws an Error with a `cure`: `config-refused`, where that is not even where Redis is
+ * Like readConfig, for holding daemons back, which a mistake must not prevent: returns what is readable.
+ * @throws an Error with a `cure`: `config-refused`, if not even the place of Redis could be read
  */
 export function readPlaceConfig(file: string, env: Env, needsRedis: boolean): PlaceConfig {
   const surroundings = nodeSurroundings(env);
@@ -40,7 +40,7 @@ export function readPlaceConfig(file: string, env: Env, needsRedis: boolean): Pl
   return { ...handles, fault: faultWords(handles, firstError(file, result.problems)) };
 }
 
-/** The same for a daemon that is named: a file that is not there, or cannot be read, only lacks its tokens. */
+/** Like readPlaceConfig, for a daemon named by its URL: without a readable file only its tokens are missing. */
 export function readForUrl(file: string | undefined, env: Env): PlaceConfig {
   if (file === undefined) return NO_FILE;
   try {

@@ -13,16 +13,16 @@ interface Said {
   readonly rule: OwnRule;
   readonly severity: Severity;
   readonly words: string;
-  /** Absent: it is about this process. */
+  /** Absent: it concerns this process. */
   readonly accountId?: string;
   /** Absent: all. */
   readonly channels?: readonly string[];
 }
 
-/** Of the config in force. */
+/** Views of the config in force. */
 export interface NoticeScene {
   readonly channels: () => readonly string[];
-  /** Of an account, else of the whole. */
+  /** Mode of an account; of an unknown one, the config's. */
   readonly modeOf: (accountId: string) => Mode;
 }
 
@@ -40,13 +40,13 @@ interface Open {
 }
 
 /**
- * Tells people what no rule can: that a config was refused, that the state of an account cannot be read, that a queue
- * had been paused, that the process goes on without Redis, that a channel does not deliver. Once when it begins, and once when it is over.
+ * Sends notices about problems that no rule sees: a refused config, an unreadable account state, a paused queue, a lost
+ * Redis, a channel that does not deliver. One notice when it begins, and one when it is over.
  */
 export class ProcessNotices implements Telemetry {
   readonly #clock: Clock;
   readonly #open = new Map<string, Open>();
-  /** Accounts whose polls have failed since then and have judged nothing, by the monotonic clock. */
+  /** By account: since when its polls fail and judge nothing (monotonic clock, ms). */
   readonly #failing = new Map<string, number>();
   #notifier: Notifier | undefined;
   #scene: NoticeScene = { channels: () => [], modeOf: () => 'observe' };
@@ -59,7 +59,7 @@ export class ProcessNotices implements Telemetry {
     this.#clock = clock;
   }
 
-  /** Nothing is told before: who starts the process sees what happens. */
+  /** Nothing is sent before: the person who starts the process sees what happens. */
   start(instance: string, notifier: Notifier, scene: NoticeScene, onError: (error: unknown) => void): void {
     this.#instance = instance;
     this.#notifier = notifier;
@@ -101,7 +101,7 @@ export class ProcessNotices implements Telemetry {
     }
   }
 
-  /** A lost Redis is told as such, and a poll that is repeated in vain for so long is not just unlucky. */
+  /** A lost Redis has its own notice. Polls that fail for `TOLD_AFTER_MS` are not just bad luck. */
   #noteFailedPoll({ accountId, why, error }: Extract<DaemonEvent, { kind: 'pollFailed' }>): void {
     if (why !== 'error' || this.#isRedisLost || error instanceof StoreLostError) return;
     const nowMs = this.#clock.monotonicMs();
@@ -110,7 +110,7 @@ export class ProcessNotices implements Telemetry {
     if (nowMs - sinceMs >= TOLD_AFTER_MS) this.#begin(`poll ${accountId}`, notJudged(accountId, error));
   }
 
-  /** Through the other channels, where there are any; the first reason stands, as a channel fails in several ways. */
+  /** Sent through the other channels, if any. The first reason stays, as one channel fails in several ways. */
   #noteDelivery({ channel, delivery }: ChannelReport): void {
     const place = `channel ${channel}`;
     if (delivery.kind === 'delivered') return this.#end(place);
@@ -182,7 +182,7 @@ function deaf(channel: string, trouble: string): Said {
 
 const TOLD_AFTER_MS = 10_000;
 
-/** Whatever failed, no secret of it goes to channels. */
+/** Keeps secrets in error texts out of channels. */
 const shown = foreignWords([], { maxLength: 160, opaqueLength: 20 });
 
 function notJudged(accountId: string, error: unknown): Said {

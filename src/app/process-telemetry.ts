@@ -9,27 +9,27 @@ import type { MetricsRecorder } from '../telemetry/record.ts';
 import { createTelemetry } from '../telemetry/telemetry.ts';
 import { readVersion } from './read-version.ts';
 
-/** Where the log goes; what is given here wins over the config. */
+/** Where the log goes; values here override the config. */
 export interface LogOutput {
   readonly stream: Writable;
-  /** People read along: decides what the config calls `auto`. */
+  /** People read along: decides the config's format `auto`. */
   readonly isTerminal: boolean;
   readonly colours: boolean;
   readonly level?: LogLevel;
   readonly format?: LogFormat;
 }
 
-/** Log, metrics and other observers of this process, set up as its config says. */
+/** Log, metrics and other observers of this process, as configured. */
 export interface ProcessTelemetry {
   readonly telemetry: Telemetry;
   readonly metrics: MetricsRecorder;
   /** Secrets of every config since the start: a late reply may still repeat an old one. */
   readonly secrets: { readonly current: readonly string[] };
-  /** From now on the secrets of this config are hidden; before anything of it is used. */
+  /** Hides the secrets of this config from now on; call it before anything of the config is used. */
   hide(config: CompiledConfig): void;
-  /** Takes over level, format and what there are series of. */
+  /** Adopts level and format, and drops series of accounts and channels that are gone. */
   adopt(config: CompiledConfig): void;
-  /** What was logged is written, or a second has passed. */
+  /** Resolves when the log is written, or after a second. */
   flush(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export interface ProcessTelemetryOptions {
   readonly observers: readonly Telemetry[];
 }
 
-/** The channel that is always there. */
+/** The channel that always exists. */
 const LOG_CHANNEL = 'log';
 
 export function openTelemetry(
@@ -91,7 +91,7 @@ function loggerOf(log: LogOutput | undefined, onLost: (why: LogLoss) => void): L
   return createLogger({ stream: nowhere, level: 'fatal', format: 'json' });
 }
 
-/** Tells several observers; what one of them throws concerns nobody else. */
+/** Emits to several observers; an error in one does not affect the others. */
 function tellAll(observers: readonly Telemetry[]): Telemetry {
   return {
     emit(event: DaemonEvent) {

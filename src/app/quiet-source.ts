@@ -4,7 +4,7 @@ import type { HeldNotices } from '../core/ports/delivery.ts';
 import { compileActiveWindow, endOfWindow, type WindowJudge } from '../core/rules/active-window.ts';
 import type { ActiveWindow } from '../core/rules/rule.ts';
 
-/** Whether quiet hours are on, until when, and how much waits: for the page, `status` and chats. */
+/** Whether quiet hours are on, until when, and how many notices wait: for the page, `status` and chats. */
 export class QuietSource {
   readonly #held: Pick<HeldNotices, 'count'>;
   readonly #clock: Pick<Clock, 'nowMs'>;
@@ -21,13 +21,13 @@ export class QuietSource {
     this.adopt(window);
   }
 
-  /** `window`: of the config that is in force now; undefined: there are no quiet hours. */
+  /** `window`: of the config in force; undefined: there are no quiet hours. */
   adopt(window: ActiveWindow | undefined): void {
     this.#isInside = window && compileActiveWindow(window);
     this.#found = undefined;
   }
 
-  /** null: they are not on, and nothing waits. */
+  /** null: they are off, and no notice waits. */
   async now(): Promise<QuietHoursLine | null> {
     const untilMs = this.#untilMs() ?? null;
     const held = await this.#held.count().catch(() => null);

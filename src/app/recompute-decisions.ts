@@ -9,12 +9,12 @@ import type { AuditReader } from '../core/ports/audit-reader.ts';
 import type { CompiledRules } from '../core/rules/compiled-rules.ts';
 import { decisionsOfAuditFile } from '../state/audit/audit-file.ts';
 
-/** What came of judging decisions once more. */
+/** Result of judging decisions again. */
 export interface Recomputation {
-  /** Decisions that the trail has, and how many of them were judged again: spread evenly where there are more. */
+  /** Decisions in the trail, and how many of them were judged again: an evenly spread sample if there are more. */
   readonly decisions: number;
   readonly computed: number;
-  /** Oldest first; of stored trails by number, of exports by their place in the chain. */
+  /** Oldest first; records of stored trails by number, those of exports by their place in the chain. */
   readonly differing: readonly Differing[];
 }
 
@@ -23,7 +23,6 @@ export interface Differing {
   readonly found: Exclude<Recomputed, { kind: 'same' }>;
 }
 
-/** Which of an account's decisions, and at most how many of them, are judged again. */
 export interface RecomputeOptions {
   readonly most: number;
   readonly signal: AbortSignal;
@@ -31,7 +30,7 @@ export interface RecomputeOptions {
 
 const PAGE = 200;
 
-/** Judges decisions of a stored trail once more, from what was recorded with each. */
+/** Judges decisions of a stored trail again, from the inputs recorded with each. */
 export async function recomputeTrail(
   audit: AuditReader,
   accountId: string,
@@ -103,7 +102,7 @@ class Judge {
   }
 }
 
-/** At most so many, the first and the last among them. */
+/** At most `most` items, evenly spread, the first and the last included. */
 function spread<T>(all: readonly T[], most: number): readonly T[] {
   if (all.length <= most) return all;
   if (most <= 1) return all.slice(all.length - most);

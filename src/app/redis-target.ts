@@ -4,11 +4,11 @@ import type { RedisTarget, TlsTexts } from '../queues/connection.ts';
 import { createClusterConnector } from './cluster-connector.ts';
 import { createFollowingConnector } from './sentinel-connector.ts';
 
-/** What says where Redis is and how it is reached. */
+/** Where Redis is and how to reach it. */
 export type RedisPlace = Pick<RedisSettings, 'url' | 'prefix'> &
   Partial<Pick<RedisSettings, 'tls' | 'sentinel'>>;
 
-/** What every connection to Redis has in common, for ioredis and BullMQ. @throws TypeError for what is no address */
+/** Options of all connections to Redis, for ioredis and BullMQ. @throws TypeError if the URL is no Redis address */
 export function redisTarget({ url, prefix, tls = {}, sentinel = {} }: RedisPlace): RedisTarget {
   const { address, texts } = addressIn(url, tls);
   const { hosts, primary, isCluster = false, username, password, family, database: db } = address;
@@ -51,19 +51,19 @@ function addressIn(url: RedisSettings['url'], { ca, cert, key }: RedisSettings['
   return { address, texts: address.tls ? texts : undefined };
 }
 
-/** A Sentinel that takes longer has hung, and the next one is asked. */
+/** A slower Sentinel counts as hung; the next one is asked. */
 const SENTINEL_TIMEOUT_MS = 1_000;
 
 /**
- * Answers of a server that may have stopped being the primary, and after how long each is a reason to look again. While a
- * slot is on its way (ASK, TRYAGAIN) its keys are at two servers: that ends with MOVED, and looking again would not help.
+ * Replies of a server that may no longer be the primary, and how often each may cause a new look-up. While a slot
+ * migrates (ASK, TRYAGAIN) its keys are at two servers: that ends with MOVED, and a look-up would not help.
  */
 const REASONS_TO_LOOK: readonly { readonly words: RegExp; readonly everyMs: number }[] = [
   { words: /\bMOVED\b/, everyMs: 500 },
   { words: /\b(?:READONLY|NOREPLICAS|CLUSTERDOWN)\b/, everyMs: 5_000 },
 ];
 
-/** Whether a refusal is a reason to ask again which server is the primary. */
+/** Returns whether an error calls for a new look-up of the primary. */
 function askAgain(): (error: Error) => boolean {
   let askedMs = Number.NEGATIVE_INFINITY;
   return ({ message }) => {
@@ -76,7 +76,7 @@ function askAgain(): (error: Error) => boolean {
   };
 }
 
-/** The prefix of keys at this address, however it was written. @throws TypeError for what is no address */
+/** The key prefix at this address, however it was written. @throws TypeError if the URL is no Redis address */
 export function prefixOf({ url, prefix }: Pick<RedisSettings, 'url' | 'prefix'>): string {
   return prefixAt(addressIn(url, {}).address, prefix);
 }

@@ -3,13 +3,13 @@ import type { RunningWorker } from '../queues/worker.ts';
 import type { Base } from './open-base.ts';
 
 export interface ReleaseParts extends Pick<Base, 'clock' | 'telemetry'> {
-  /** It may be replaced when the config changes. */
+  /** Another one may replace it when the config changes. */
   readonly deliverer: () => Pick<Deliverer, 'releaseHeld'>;
 }
 
 const LOOK_EVERY_MS = 10_000;
 
-/** Looks whether quiet hours have ended, until `signal`. Of several processes that do, receipts see to it that one tells. */
+/** Checks until `signal` whether quiet hours have ended. If several processes do, receipts ensure that one delivers. */
 export function startReleasingHeld(
   { deliverer, clock, telemetry }: ReleaseParts,
   signal: AbortSignal,
@@ -19,7 +19,7 @@ export function startReleasingHeld(
       try {
         await deliverer().releaseHeld(signal);
       } catch (error) {
-        // What was not told is still there, and is told at the next look.
+        // Undelivered notices are kept and delivered at the next look.
         if (!signal.aborted) telemetry.emit({ kind: 'workerError', queue: 'notify', error });
       }
       await clock.sleep(LOOK_EVERY_MS, signal).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Something that is used while it is replaced; what is not used any more is closed. */
+/** A value that may be replaced while it is used; the replaced one is closed. */
 export class Replaceable<T extends { close(): Promise<void> }> {
   #current: T;
   readonly #closing = new Set<Promise<void>>();

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { type SentinelConnectionOptions, SentinelConnector } from 'ioredis';
 import { FollowingStreams } from './following-streams.ts';
 
-/** Connections of one process to the primary that Sentinels name. */
+/** Connects one process to the primary that Sentinels name. */
 export function createFollowingConnector() {
   const streams = new FollowingStreams();
   return class FollowingConnector extends SentinelConnector {
@@ -16,7 +16,7 @@ export function createFollowingConnector() {
       return stream;
     }
 
-    /** Called with what a server says of itself before it is used. */
+    /** Called with the server's own report before the connection is used. */
     override check(info: { role?: string }): boolean {
       const isPrimary = super.check(info);
       if (isPrimary) streams.lead(this.stream);

@@ -5,21 +5,21 @@ import type { StandbyBackend } from '../state/account/backend-standby.ts';
 
 export interface LearningParts {
   readonly backend: StandbyBackend;
-  /** Over the same backend. */
+  /** Uses the same backend. */
   readonly store: Pick<StateStore, 'readBucket'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Undefined: none yet. */
+  /** undefined: not yet known. */
   readonly accounts: () => AccountBook | undefined;
 }
 
-/** So old may be what is known of pauses, and of what others decided, where this process polls nothing. */
+/** Maximum age of what this process knows of pauses, and of others' decisions, where it polls nothing. */
 const EVERY_MS = 1_000;
-/** Accounts that are compared at a time, about. */
+/** Accounts compared at a time, approximately. */
 const MOST_COMPARED = 200;
 
 /**
- * What a process has to know should it lose the shared store, and does not learn by its own polls: it may poll an account
- * rarely, or never where others take the jobs. What fails here is seen by the probe.
+ * Learns what a process must know should it lose the shared store, and its own polls do not show: it may poll an
+ * account rarely, or never if others take the jobs. The probe notices what fails here.
  */
 export class StandbyLearning {
   readonly #parts: LearningParts;
@@ -32,7 +32,7 @@ export class StandbyLearning {
     this.#parts = parts;
   }
 
-  /** Pauses that others put and lift. */
+  /** Learns of pauses that others put and lift. */
   learnControls(): void {
     const { backend, clock } = this.#parts;
     const nowMs = clock.monotonicMs();
@@ -42,8 +42,8 @@ export class StandbyLearning {
   }
 
   /**
-   * What somebody answers and another process takes in, and what others decide. Who did not know that a rule has fired and
-   * has reduced a position would, alone, let it fire and reduce again.
+   * Learns of answers that another process takes in, and of others' decisions. A process that did not know that a rule
+   * has fired and reduced a position would, once alone, let it fire and reduce again.
    */
   learnAccounts(): void {
     if (this.#isLearning) return;
@@ -71,7 +71,7 @@ export class StandbyLearning {
     return (await Promise.all(compared)).flat();
   }
 
-  /** The next buckets, until they have enough accounts; it goes on where it stopped the last time. */
+  /** The next buckets, until they have enough accounts; continues where the last call stopped. */
   #nextAccounts(): readonly (readonly [bucket: number, accountIds: readonly string[]])[] {
     const accounts = this.#parts.accounts();
     const next: [number, readonly string[]][] = [];

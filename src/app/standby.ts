@@ -14,45 +14,45 @@ import { StandbyLearning } from './standby-learning.ts';
 
 export interface StandbyParts {
   readonly backend: StandbyBackend;
-  /** Over the same backend. */
+  /** Uses the same backend. */
   readonly store: StateStore & { forgetAll(): void };
   readonly clock: Clock;
   readonly timers: Pick<Timers, 'after'>;
   readonly telemetry: Telemetry;
-  /** Stores what is not of accounts: receipts of notices that were delivered alone. Rejects when that is lost again. */
+  /** Stores what belongs to no account: receipts of notices delivered while alone. Rejects if Redis is lost again. */
   readonly handBackOthers: () => Promise<void>;
-  /** Rejects when the shared store does not take a write. */
+  /** Rejects if the shared store does not accept a write. */
   readonly probe: () => Promise<unknown>;
   readonly schedules: () => readonly Schedule[];
-  /** Which of several processes this is: those before it act first. */
+  /** Number of this process among several: those with a lower one act first. */
   readonly ordinal: number;
-  /** The same one that the poll worker of this process uses. */
+  /** The guard that this process's poll worker also uses. */
   readonly guard: PollGuard;
-  /** Resolves when no lane runs in this process any more. */
+  /** Resolves when no lane runs in this process. */
   readonly lanesSettled: () => Promise<void>;
-  /** Does what a start does in the shared store, where that was lost then; before anything is handed back. */
+  /** Does the start's steps in the shared store if it was lost then; called before anything is handed back. */
   readonly join: () => Promise<void>;
-  /** Takes a lane's job. */
+  /** Runs a lane's job. */
   readonly runLane: (lane: LaneRef) => Promise<unknown>;
 }
 
 const PROBE_EVERY_MS = 400;
-/** A store that takes longer than this to take a small write is lost. */
+/** A store that takes longer for a small write is lost. */
 const PROBE_TIMEOUT_MS = 1_000;
-/** So long it has to answer again before it is trusted. */
+/** The store must answer for this long before it is trusted. */
 const STEADY_MS = 2_000;
-/** The first in line hands back first: it is the one that has acted. */
+/** The process with the lowest ordinal hands back first: it is the one that acted. */
 const IN_ORDER_MS = 1_000;
-/** Lanes end within a few requests; one that does not goes on with its lane in doubt. */
+/** Lanes end within a few requests; a longer run goes on with its lane in doubt. */
 const SETTLE_MS = 10_000;
-/** So long polls begin no lane meanwhile, and runs end: one that hangs must not keep others from what they have to do. */
+/** For this long polls start no lane, and runs end. Longer would let a hanging run keep other lanes from acting. */
 const BEGIN_NONE_MS = 3_000;
-/** A poll that takes longer is looked at again in the shared store. */
+/** A longer poll is checked again in the shared store. */
 const POLLS_END_MS = 1_000;
 
 /**
- * Notices that the shared store is lost, runs the pipeline from the memory of this process meanwhile, and hands back
- * what was done when the store takes writes again.
+ * Detects that the shared store is lost, runs the pipeline from this process's memory meanwhile, and hands back the
+ * work when the store accepts writes again.
  */
 export class Standby {
   readonly #parts: StandbyParts;
@@ -68,10 +68,10 @@ export class Standby {
   #steadySinceMs: number | undefined;
   #probing: Promise<void> | undefined;
   #isStopped = false;
-  /** No tick polls meanwhile. */
+  /** No tick polls during the hand-back. */
   #isHandingBack = false;
   #attaching: Promise<void> | undefined;
-  /** Why the records of an account could not be attached, as it was told last. */
+  /** Why an account's records could not be attached, as last reported. */
   readonly #unattachable = new Map<string, string>();
 
   constructor(parts: StandbyParts) {
@@ -94,14 +94,14 @@ export class Standby {
     return this.#parts.backend.isAlone;
   }
 
-  /** The queue of lanes, or this process while there is no queue. */
+  /** Dispatches to the queue, or to this process while there is no queue. */
   over(queue: LaneDispatcher): LaneDispatcher {
     return {
       dispatch: (lanes, seen) => (this.isAlone ? this.#direct.dispatch(lanes) : queue.dispatch(lanes, seen)),
     };
   }
 
-  /** A request may arrive late, and is given up after the timeout. */
+  /** Bound on when a request can take effect: it may arrive late, and is given up after the timeout. */
   #shownWithinMs(accountId: string): number {
     const { accounts, settings } = this.#context ?? {};
     const lateArrivalMs = accounts?.get(accountId)?.rules.settings.lateArrivalMs;
@@ -161,7 +161,7 @@ export class Standby {
     if (settlingMs >= SETTLE_MS || (await this.#haveLanesEnded())) await this.#handBack();
   }
 
-  /** Lanes begin as ever, until the shared store has been steady again. */
+  /** Lets lanes start as usual until the shared store is steady again. */
   #unsettle(): void {
     this.#steadySinceMs = undefined;
     this.turns.isSettling = false;
@@ -179,7 +179,7 @@ export class Standby {
     this.#tickAll();
   }
 
-  /** Accounts may have come and gone since with a new config. */
+  /** A new config may have added and removed accounts since. */
   #tickAll(): void {
     this.#wanted = new Map(this.#parts.schedules().map((schedule) => [JSON.stringify(schedule), schedule]));
     for (const key of this.#wanted.keys()) if (!this.#ticking.has(key)) this.#tick(key);
@@ -194,7 +194,7 @@ export class Standby {
     return await this.#within(PROBE_TIMEOUT_MS, answer, late);
   }
 
-  /** Soon enough for the next probe, if they have not. */
+  /** Waits until the next probe at most, which asks again. */
   async #haveLanesEnded(): Promise<boolean> {
     const ended = Promise.all([this.#parts.lanesSettled(), this.#direct.settled()]).then(() => true);
     return await this.#within(PROBE_EVERY_MS, ended, false);
@@ -246,7 +246,7 @@ export class Standby {
     this.#unsettle();
   }
 
-  /** What could not continue its chain goes into it as one record that has it attached: at each probe until it is there. */
+  /** Attaches records that could not continue their chain to one new record, at each probe until it succeeds. */
   #attachSegments(): void {
     this.#attaching ??= this.#attachEach().finally(() => {
       this.#attaching = undefined;
@@ -271,7 +271,7 @@ export class Standby {
     }
   }
 
-  /** Others poll the account meanwhile: what meets their commit is written again, or an order would be in no record. */
+  /** Others poll the account meanwhile: a conflicting commit is retried, or an order would be in no record. */
   async #attach({ accountId, how, segment }: HandedBack): Promise<void> {
     const { store, clock } = this.#parts;
     const note = {

@@ -11,7 +11,9 @@ import type { Pipeline } from './pipeline.ts';
 import { startReleasingHeld } from './release-held.ts';
 import type { Replaceable } from './replaceable.ts';
 
-/** Jobs at the same time, per process. A lane that waits for a fence keeps its place, a message that waits for others too. */
+/**
+ * Concurrent jobs per process. A lane that waits for a fence keeps its place, as does a message that waits for others.
+ */
 const CONCURRENCY = { poll: 128, act: 512, notify: 256 };
 
 interface WorkersParts {
@@ -20,11 +22,10 @@ interface WorkersParts {
   readonly deliverer: Replaceable<Deliverer>;
   readonly roles: readonly string[];
   readonly guard: PollGuard;
-  /** As it is in force. */
+  /** The config in force. */
   readonly config: () => CompiledConfig;
 }
 
-/** The workers of the queues that this process serves. */
 export function startWorkers(
   { base, pipeline: { context, near }, deliverer, roles, guard, config }: WorkersParts,
   signal: AbortSignal,

@@ -13,10 +13,10 @@ export interface ChannelTest {
   readonly delivery: Delivery;
 }
 
-/** A person waits for the result. */
+/** Short, as a person waits for the result. */
 const LONGEST_TEST_MS = 20_000;
 
-/** Sends a marked message through each channel by itself: no other one is told instead. */
+/** Sends a marked message through each channel alone: no other channel takes its place. */
 export async function testChannels(
   config: CompiledConfig,
   only: string | undefined,

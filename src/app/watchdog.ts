@@ -10,15 +10,15 @@ import type { Base } from './open-base.ts';
 export interface WatchdogParts extends Pick<Base, 'clock' | 'telemetry' | 'redis' | 'queues' | 'time'> {
   readonly watch: ConfigWatch;
   readonly audit: Pick<AuditReader, 'head'>;
-  /** Absent: others see to the schedules. */
+  /** Absent: other processes maintain the schedules. */
   readonly schedules: WantedSchedules | undefined;
 }
 
 export interface WantedSchedules {
   readonly wanted: () => readonly Schedule[];
-  /** As they are wanted now, as far as this process knows. */
+  /** They are set up as wanted now, as far as this process knows. */
   areSetUp: boolean;
-  /** Schedules that were there the last time and are not wanted here. */
+  /** Schedules found at the last check that are not wanted here. */
   unwanted: ReadonlySet<string>;
 }
 
@@ -28,17 +28,17 @@ export interface Watchdog {
 
 const LOOK_MS = 1_000;
 const CLOCK_EVERY_LOOKS = 10;
-/** Long enough for the process before this one, in a roll-out, to have ended between two of them. */
+/** Long enough for the preceding process of a roll-out to end between two checks. */
 const LEFTOVERS_EVERY_LOOKS = 30;
 const HEADS_EVERY_LOOKS = 3_600;
 
-/** Looks every second, apart from the queues: do they run, are the schedules alive, is the config the one in force? */
+/** Checks every second, apart from the queues: do they run, are the schedules alive, is the config file in force? */
 export function startWatchdog(parts: WatchdogParts): Watchdog {
   let looks = 0;
   let looking: Promise<void> | undefined;
-  // No cron: at every start it would make what reads calendars.
+  // Not node-cron: it would build its calendar code at every start.
   const timer = setInterval(() => {
-    // One look at a time; what hangs is not piled up.
+    // One look at a time: looks must not pile up behind a hanging one.
     if (looking !== undefined) return;
     looks += 1;
     looking = look(parts, looks)
@@ -72,7 +72,7 @@ async function look(parts: WatchdogParts, looks: number): Promise<void> {
   }
 }
 
-/** Once an hour and at the start, so that the log has what somebody with access to Redis cannot change. */
+/** At the start and once an hour: somebody with access to Redis cannot change the log. */
 async function tellHeads({ watch, audit, telemetry, clock }: WatchdogParts): Promise<void> {
   const { headsFile } = watch.config.audit;
   for (const accountId of [...watch.config.accounts.map(({ id }) => id), OPERATOR_CHAIN]) {
@@ -84,7 +84,7 @@ async function tellHeads({ watch, audit, telemetry, clock }: WatchdogParts): Pro
   }
 }
 
-/** One line, as `audit verify --head` takes it. What the file does not take is still in the log. */
+/** Appends a line with the head as `audit verify --head` takes it. A head that is not written is still in the log. */
 async function written(
   file: string,
   accountId: string,
@@ -100,7 +100,7 @@ async function written(
   }
 }
 
-/** A paused queue watches, acts or tells no more, across restarts: the daemon has pauses of its own for people. */
+/** A paused queue no longer watches, acts or notifies, even after a restart. The daemon has pauses for people. */
 async function resumeQueues({ queues, telemetry }: WatchdogParts): Promise<void> {
   for (const queue of queues.all) {
     if (!(await queue.isPaused())) continue;
@@ -124,11 +124,11 @@ async function lookAtSchedules(
     }
     return;
   }
-  // A reload could not: what ticks at another pace than is wanted now is not broken, and would stay.
+  // A reload could not set them up. A schedule with an old pace is not broken, so a repair would leave it.
   await setUpSchedules(parts, schedules, 'reload');
 }
 
-/** Without schedules, others see to them. */
+/** Does nothing without schedules: other processes maintain them. */
 export async function setUpSchedules(
   { redis, queues, telemetry }: Pick<WatchdogParts, 'redis' | 'queues' | 'telemetry'>,
   schedules: WantedSchedules | undefined,

@@ -22,7 +22,7 @@ interface Flags extends ControlFlags {
   readonly lift?: boolean;
 }
 
-/** `breakwater acknowledge`: somebody sees to what people were told of. */
+/** `breakwater acknowledge`: says that somebody sees to open notices. */
 export function registerAcknowledge(program: Command, io: CliIo): void {
   const command = program
     .command('acknowledge')
@@ -76,7 +76,7 @@ async function acknowledge(io: CliIo, flags: Flags): Promise<void> {
   });
 }
 
-/** A rule that exists may have nothing open. @throws UsageError naming those that have */
+/** A rule that exists may have nothing open. @throws UsageError naming the rules that have */
 async function requireKnown(desk: Desk, ruleId: string): Promise<void> {
   const rules = (desk.accounts ?? []).flatMap((account) => account.rules.map(({ id }) => id));
   if ([...rules, ...Object.values(OWN_RULES)].includes(ruleId)) return;
@@ -93,7 +93,7 @@ async function openIn(desk: Desk, account: string | undefined): Promise<readonly
 
 const OTHERS_REMIND = { done: 'knows of it', others: 'Other instances that run go on reminding' };
 
-/** `json`: as JSON, with this. */
+/** `json`: prints JSON, with these fields added. */
 function report(io: CliIo, done: readonly Acknowledged[], json: OutOfReach | undefined): void {
   if (json !== undefined) {
     printJson(io, { acknowledgements: done.map(({ acknowledgement }) => acknowledgement), ...json });

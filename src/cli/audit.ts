@@ -6,7 +6,7 @@ import { withExamples } from './help.ts';
 import type { CliIo } from './io.ts';
 import { withHelpCommand } from './named-command.ts';
 
-/** `breakwater audit`: why the daemons did what they did, and proof that nobody changed it since. */
+/** `breakwater audit`: why the daemons did what they did, and proof that nobody changed the records since. */
 export function registerAudit(program: Command, io: CliIo): void {
   const audit = program
     .command('audit')

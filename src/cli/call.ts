@@ -67,7 +67,7 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
   const { id, name, changes, exposure, caution, send } = endpoint;
   const access = await accessOf(io, flags);
   const request = await requestOf(endpoint, flags);
-  // The body but for nonce and path, checked by the client's own rules.
+  // The body without nonce and path, checked by the client's own rules.
   const prepare = (await exchangeRequests()) as object as Readonly<Record<string, Prepare>>;
   const prepared = prepare[id]?.(request, access) ?? { ok: true, params: {} };
   if (!prepared.ok) throw new UsageError(`${name}: ${prepared.error.message}.`, `See: call ${name} --list`);
@@ -90,7 +90,7 @@ async function call(io: CliIo, endpoint: CallEndpoint, flags: Flags): Promise<vo
   }
 }
 
-/** Customer data (specification 4.1) are checked by the client. No error quotes them, as that of the parser would. */
+/** The client checks customer data (specification 4.1). Errors must not quote them, as the JSON parser's would. */
 async function requestOf(endpoint: CallEndpoint, { param = [], customerFile }: Flags): Promise<Values> {
   const { name, parameters, takesCustomer, defaults } = endpoint;
   const given = readParameters(name, parameters, param);
@@ -119,7 +119,7 @@ function showBody(io: CliIo, body: Values, added: string): void {
 const PREFIX = { failed: '', rejected: 'rejected: ', unknown: 'it is NOT KNOWN whether it took effect: ' };
 
 /**
- * Shows what came of a call and sets the exit code. With `--json` every outcome is a line on standard output.
+ * Reports the outcome of a call and sets the exit code. With `--json` every outcome is a line on standard output.
  * @throws CliError for a failure, or the signal's reason when Ctrl-C ended a call that had no effect.
  */
 function report(
@@ -150,7 +150,7 @@ function report(
   printJson(io, { endpoint: name, outcome: kind, error, advice });
 }
 
-/** What to do about errors that are not the request's fault. */
+/** What to do about errors that the request did not cause. */
 const CURES: Readonly<Record<string, string>> = {
   ...exchangeCures('--base-url'),
   permissionDenied: 'The exchange enables this per key: in its settings or through its support.',
@@ -161,7 +161,7 @@ const CURES: Readonly<Record<string, string>> = {
 
 const COLUMNS = columnsOf('parameter', 'type', 'needed', 'meaning');
 
-/** What `call --list` prints: each endpoint with its path, what it changes, and its parameters. */
+/** Prints `call --list`: each endpoint with its path, what it changes, and its parameters. */
 function listEndpoints(io: CliIo, name: string | undefined, { json }: Flags): void {
   const endpoints = name === undefined ? CALL_ENDPOINTS : [findEndpoint(name)];
   if (json !== true)
@@ -190,7 +190,6 @@ function linesOf(io: CliIo, { name, method, path, section, summary, changes, ...
   ];
 }
 
-/** One line per endpoint, for the help. */
 function endpointSummary(): string {
   const lines = CALL_ENDPOINTS.map(
     ({ name, summary, changes }) => `  ${name.padEnd(18)} ${changes === undefined ? ' ' : '*'} ${summary}`,

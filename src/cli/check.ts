@@ -10,7 +10,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** `breakwater check`: everything that is wrong or dangerous in a config file, at once. */
+/** `breakwater check`: reports everything that is wrong or dangerous in a config file at once. */
 export function registerCheck(program: Command, io: CliIo): void {
   const command = program
     .command('check')
@@ -66,7 +66,7 @@ function printRules(io: CliIo, { accounts, heartbeat }: CheckReport): void {
 
 type Account = CheckReport['accounts'][number];
 
-/** Accounts with the same mode and rules stand together, in the order of the config. */
+/** Groups accounts with the same mode and rules, in the order of the config. */
 function foldedAccounts(accounts: readonly Account[]): readonly (readonly [Account, ...Account[]])[] {
   const folded = Map.groupBy(accounts, ({ mode, rules }) => JSON.stringify([mode, rules]));
   return [...folded.values()].flatMap(([first, ...others]) =>
@@ -77,7 +77,7 @@ function foldedAccounts(accounts: readonly Account[]): readonly (readonly [Accou
 const LINE_WIDTH = 80;
 const INDENT = '  ';
 
-/** `account desk-1 (enforce)`, or `2 accounts (enforce):` and their names on lines of their own. */
+/** `account desk-1 (enforce)`, or `2 accounts (enforce):` with their names on the next lines. */
 function headLines(alike: readonly [Account, ...Account[]]): readonly string[] {
   const [{ id, mode }] = alike;
   if (alike.length === 1) return [`account ${id} (${mode})`];

@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import type { CliIo } from './io.ts';
 
 /**
- * Adds a command from the file of its name: summary, options, examples (`withExamples`); loads what it runs in its
- * action.
+ * Adds a command from the file of its name: summary, options, examples (`withExamples`). Its action loads the code that
+ * it runs.
  */
 export type RegisterCommand = (program: Command, io: CliIo) => void;
 
-/** In the order of `breakwater --help`. Loaded by name: a daemon that runs for months holds no other command. */
+/** In the order of `breakwater --help`. Loaded by name, so that a long-running daemon holds no other command. */
 export const COMMANDS: Readonly<Record<string, () => Promise<RegisterCommand>>> = {
   demo: async () => (await import('./demo.ts')).registerDemo,
   replay: async () => (await import('./replay/command.ts')).registerReplay,
@@ -37,7 +37,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<RegisterCommand>>> 
   completion: async () => (await import('./completion.ts')).registerCompletion,
 };
 
-/** What a command line needs: its command, or all of them where it does not begin with the name of one. */
+/** The command that a command line begins with, or all commands if it begins with none. */
 export async function commandsFor(args: readonly string[]): Promise<readonly RegisterCommand[]> {
   const [name = ''] = args;
   const load = Object.hasOwn(COMMANDS, name) && !READS_ALL.has(name) ? COMMANDS[name] : undefined;
@@ -48,5 +48,5 @@ export async function allCommands(): Promise<readonly RegisterCommand[]> {
   return await Promise.all(Object.values(COMMANDS).map((load) => load()));
 }
 
-/** Its output is made from the others. */
+/** Commands whose output is made from the others. */
 const READS_ALL: ReadonlySet<string> = new Set(['completion']);

@@ -5,7 +5,7 @@ import { type CliIo, printLine } from './io.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** `breakwater completion`: what a shell needs to complete commands and options, from the commands themselves. */
+/** `breakwater completion`: prints a completion script for a shell, made from the commands themselves. */
 export function registerCompletion(program: Command, io: CliIo): void {
   const command = program
     .command('completion')
@@ -23,14 +23,14 @@ export function registerCompletion(program: Command, io: CliIo): void {
   command.action((shell: Shell) => printLine(io, SCRIPTS[shell](entriesOf(program)).join('\n')));
 }
 
-/** A command with what can follow it. */
+/** A command and what can follow it. */
 interface Entry {
-  /** Names from the program on: [] is the program itself. */
+  /** Names below the program: [] is the program itself. */
   readonly path: readonly string[];
   readonly summary: string;
   readonly subcommands: readonly string[];
   readonly options: readonly Option[];
-  /** What its first argument can be; empty: anything. */
+  /** Choices for its first argument; empty: anything. */
   readonly choices: readonly string[];
 }
 
@@ -53,7 +53,7 @@ const SCRIPTS: Readonly<Record<Shell, (entries: readonly Entry[]) => readonly st
   fish: fishScript,
 };
 
-/** The path of the command so far, then what can follow it. After an option that takes any value: file names. */
+/** Finds the command's path so far, then completes what can follow it; after an option with any value, file names. */
 function bashScript(entries: readonly Entry[]): readonly string[] {
   const keyOf = ({ path }: Entry): string => quoted(`/${path.join('/')}`);
   const paths = entries.filter(({ path }) => path.length > 0).map(keyOf);
@@ -116,7 +116,7 @@ function fishOption(option: Option): string {
   return [...names, ...value, `-d ${quoted(description)}`].join(' ');
 }
 
-/** One whose value may be left out can be followed by anything. */
+/** An option with an optional value can be followed by anything. */
 function takesValue({ required }: Option): boolean {
   return required;
 }

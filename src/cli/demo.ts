@@ -78,13 +78,13 @@ function printOutcome(io: CliIo, flags: Flags, demo: Demo): void {
     for (const line of outcomeLines(io, outcome, stoppedAfterMs)) printLine(io, line);
     return;
   }
-  // What was stopped is not judged: much of it had not happened yet.
+  // A stopped demo is not judged: much of it had not happened yet.
   if (stoppedAfterMs !== undefined) printJson(io, { event: 'stopped', afterMs: Math.round(stoppedAfterMs) });
   else for (const text of outcome.failures) printJson(io, { event: 'failure', text });
   printJson(io, { event: 'demo', ...outcome.result });
 }
 
-/** Where nothing says how large a terminal is, it has the usual size. */
+/** If the size of the terminal is unknown, the usual one. */
 function sizeOf(io: CliIo): { readonly columns: number; readonly rows: number } {
   return {
     columns: terminalSize(io, 'columns') ?? SMALLEST.columns,
@@ -104,12 +104,12 @@ const SHOW_CURSOR = `${ESC}?25h`;
 const CLEAR_TO_END = `${ESC}0J`;
 const CLEAR_LINE = `${ESC}K`;
 
-/** Each frame over the one before, in one write so that nothing flickers. The last is left standing. */
+/** Draws each frame over the one before, in one write so that nothing flickers. The last frame stays. */
 async function drawUntil(io: CliIo, demo: Demo, ended: AbortSignal): Promise<void> {
   let drawn = 0;
   const draw = () => {
     const frame = demo.look();
-    // Made smaller meanwhile: a frame that does not fit would scroll, and could not be drawn over.
+    // The terminal was made smaller: a frame that does not fit would scroll, and could not be drawn over.
     if (!canDraw(io)) return;
     const lines = renderFrame(frame, {
       ...sizeOf(io),
@@ -155,11 +155,11 @@ function lineOf({
   return `${inSeconds(elapsedMs).padStart(8)}  ${market}: protected ${money(protectedSide.equity)}, twin ${money(twin.equity)}`;
 }
 
-/** The last time when it has ended. */
+/** Acts once more after the end. */
 async function repeatUntil(ended: AbortSignal, act: () => void): Promise<void> {
   while (!ended.aborted) {
     act();
-    // A sleep that is cut short is how it ends, and no error.
+    // An aborted sleep is the normal end.
     await delay(FRAME_MS, undefined, { signal: ended }).catch(() => undefined);
   }
   act();

@@ -14,7 +14,7 @@ interface Flags extends PlaceFlags {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** `breakwater digest`: what the daily digest says, without sending it. */
+/** `breakwater digest`: prints the daily digest without sending it. */
 export function registerDigest(program: Command, io: CliIo): void {
   const command = program
     .command('digest')

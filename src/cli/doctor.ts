@@ -13,7 +13,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** `breakwater doctor`: whether everything the daemon needs is there and right. */
+/** `breakwater doctor`: checks that everything the daemon needs is there and right. */
 export function registerDoctor(program: Command, io: CliIo): void {
   const command = program
     .command('doctor')

@@ -1,12 +1,12 @@
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
 export interface CliErrorOptions extends ErrorOptions {
-  /** What the reader can do about it, as a sentence of its own. */
+  /** What the reader can do about it, as a separate sentence. */
   readonly cure?: string | undefined;
   readonly exitCode?: ExitCode;
 }
 
-/** An expected end of a command: one line, no stack. Anything else is a defect, except errors with a string `code`. */
+/** An expected failure: one line, no stack. Anything else is a defect, except errors with a string `code`. */
 export class CliError extends Error {
   readonly code: string;
   readonly cure: string | undefined;
@@ -22,7 +22,7 @@ export class CliError extends Error {
   }
 }
 
-/** The command line asks for something that makes no sense; exit code 2. */
+/** The command line makes no sense; exit code 2. */
 export class UsageError extends CliError {
   constructor(message: string, cure?: string) {
     super('usage', message, { exitCode: EXIT.usage, cure });

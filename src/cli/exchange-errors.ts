@@ -12,12 +12,12 @@ export function errorWords(error: ExchangeError): string {
   return printable(`${said} (${name}${status}${number}${wait})`);
 }
 
-/** Where a reply is not as documented, and how. */
+/** Where and how a reply differs from the documentation. */
 export function faultWords({ path, expected, got }: SetAsideRecord): string {
   return printable(`${path}: expected ${expected}, got ${got}`);
 }
 
-/** What to do about errors that are not the request's fault, by name. `flag`: names the address of the exchange. */
+/** What to do about errors that the request did not cause, by name. `flag`: the option with the exchange's address. */
 export function exchangeCures(flag: string): Readonly<Record<string, string>> {
   return {
     unauthenticated: 'Check that key and secret belong together and to this exchange.',

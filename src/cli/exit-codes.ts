@@ -1,4 +1,4 @@
-/** Every way a command can end; scripts rely on the numbers: add, never renumber. `breakwater --help` prints them. */
+/** All exit codes of commands. Scripts rely on the numbers: add, never renumber. `breakwater --help` prints them. */
 export const EXIT = {
   ok: 0,
   failed: 1,

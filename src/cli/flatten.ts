@@ -9,7 +9,7 @@ interface Flags extends OrderFlags {
   readonly urgent?: boolean;
 }
 
-/** `breakwater flatten`: closes positions, by hand, the way a rule would. */
+/** `breakwater flatten`: closes positions by an operator order, the way a rule would. */
 export function registerFlatten(program: Command, io: CliIo): void {
   const command = program
     .command('flatten')

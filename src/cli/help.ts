@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { filled } from './table.ts';
 
-/** Appends examples to the help of a command: what each does, and what follows `breakwater ` then. */
+/** Appends examples to a command's help: each key describes the value, which is what follows `breakwater `. */
 export function withExamples(command: Command, examples: Readonly<Record<string, string>>): Command {
   return command.addHelpText('after', () => {
     const width = helpWidthOf(command);
@@ -12,7 +12,7 @@ export function withExamples(command: Command, examples: Readonly<Record<string,
   });
 }
 
-/** Appends remarks to the help of a command, as wide as the help is. A line that ends within a sentence goes on. */
+/** Appends remarks to a command's help, as wide as the help. A line that ends within a sentence joins the next. */
 export function withRemarks(command: Command, text: string): Command {
   return command.addHelpText('after', () => {
     const joined = text.replaceAll(/^(\S.*[^\s.:])\n(?=\S)/gm, '$1 ');
@@ -23,7 +23,7 @@ export function withRemarks(command: Command, text: string): Command {
   });
 }
 
-/** The `--json` option in its one wording; a command that offers it prints through `printJson` only. */
+/** Adds the `--json` option; a command that has it prints through `printJson` only. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'print JSON, one value per line; errors too (on standard error)');
 }
@@ -32,7 +32,7 @@ function helpWidthOf(command: Command): number {
   return command.configureOutput().getOutHelpWidth?.() ?? 80;
 }
 
-/** Further lines begin below the text of the first, after what stands before two or more blanks. */
+/** Continuation lines begin below the text of the first line, which may follow a term and two or more blanks. */
 function brokenLine(line: string, width: number): readonly string[] {
   const [start = ''] = /^ *(?:(?:\* )?\S+ +(?:\* )?(?<= {2}|\* ))?/.exec(line) ?? [];
   return filled(line.slice(start.length).split(' '), width - start.length).map(
@@ -40,7 +40,7 @@ function brokenLine(line: string, width: number): readonly string[] {
   );
 }
 
-/** Can be pasted as it is: broken with a backslash, outside of quotes and not behind an option's name. */
+/** Can be pasted: broken by backslashes outside of quotes, and never behind an option's name. */
 function shellLines(command: string, width: number): readonly string[] {
   const words = command.match(/(?:-\S+ (?!-))?(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
   const lines = filled(words, width - '        '.length - ' \\'.length);

@@ -6,7 +6,7 @@ import type { CliIo } from './io.ts';
 import { DEFAULT_CONFIG } from './operate/place.ts';
 import { collect, configName, nonceOption, refusedSecret } from './option-values.ts';
 
-/** `breakwater init`: a first config, in observe mode, from what the account shows. */
+/** `breakwater init`: writes a first config in observe mode, from what the account holds. */
 export function registerInit(program: Command, io: CliIo): void {
   const command = program
     .command('init')

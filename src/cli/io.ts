@@ -6,25 +6,25 @@ import type { Conceal } from '../core/redaction/conceal.ts';
 import { CliError, UsageError } from './errors.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
-/** Everything a command may touch of the process it runs in; tests hand in their own. */
+/** Everything that a command may touch of its process; tests supply their own. */
 export interface CliIo {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-  /** Which of the three is a terminal: decides about colours, live tables and questions. */
+  /** Which of the three are terminals: decides on colours, live tables and questions. */
   readonly isTty: { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Aborted once: by a signal, or because nobody reads standard output any more. A command then ends in order. */
+  /** Aborted once: by a signal, or when nobody reads standard output any more. A command then ends in order. */
   readonly signal: AbortSignal;
-  /** Calls back for each SIGHUP, which then does not end the command; returns how to stop. Absent: there is none. */
+  /** Calls back for each SIGHUP, which then does not end the command; returns a function that stops it. */
   readonly onHangup?: (listener: () => void) => () => void;
-  /** From now on lost outputs neither end the command nor keep it from ending. Absent: not those of a process. */
+  /** From this call on, lost outputs neither end the command nor keep it from ending. Absent: not of a process. */
   readonly outliveOutputs?: () => void;
-  /** The process ends with the command, whatever that left open. Absent: it is not a process. */
+  /** Makes the process end with the command, even if something is left open. Absent: not of a process. */
   readonly leaveOpen?: () => void;
-  /** From now on nothing that a crash or a refusal prints shows what this conceals. Absent: not those of a process. */
+  /** From this call on, crashes and refusals print nothing that `conceal` hides. Absent: not of a process. */
   readonly hide?: (conceal: Conceal) => void;
-  /** As given to `hide`. */
+  /** The function given to `hide`. */
   readonly conceal?: Conceal;
   /** For an end that is neither success nor an error: a daemon stopped by a signal may end with 0. */
   setExitCode(code: ExitCode): void;
@@ -48,13 +48,13 @@ export function paint(io: Outputs, output: OutputName, style: Style, text: strin
   return hasColours(io, output) ? styleText(style, text, { validateStream: false }) : text;
 }
 
-/** Of the terminal behind standard output; undefined where nothing tells. */
+/** Size of the terminal behind standard output; undefined if unknown. */
 export function terminalSize({ stdout }: Pick<CliIo, 'stdout'>, of: 'columns' | 'rows'): number | undefined {
   const size: unknown = Reflect.get(stdout, of);
   return Number.isInteger(size) && Number(size) > 0 ? Number(size) : undefined;
 }
 
-/** One line to standard output: the result that was asked for. */
+/** Prints one line of the result to standard output. */
 export function printLine(io: Outputs, text: string): void {
   io.stdout.write(`${text}\n`);
 }
@@ -64,19 +64,19 @@ export function printJson(io: Outputs, value: unknown): void {
   io.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
-/** Progress and remarks, which are not the result: standard error. */
+/** Prints progress and remarks, which are not the result, to standard error. */
 export function printNote(io: Outputs, text: string): void {
   io.stderr.write(`${text}\n`);
 }
 
-/** A remark that must not be overlooked. */
+/** Prints a remark that must not be overlooked. */
 export function printWarning(io: Outputs, text: string): void {
   printNote(io, paint(io, 'stderr', 'yellow', text));
 }
 
 /**
- * Asks on standard error; anything but y or yes is a no, and `undone` (`nothing was sent`) then says what that means.
- * @throws CliError when the answer is no or Ctrl-C, UsageError where standard input is no terminal
+ * Asks on standard error; anything but y or yes is a no, which `undone` (such as `nothing was sent`) then explains.
+ * @throws CliError for a no or Ctrl-C, UsageError if standard input is not a terminal
  */
 export async function confirm(io: CliIo, question: string, undone: string): Promise<void> {
   if (!io.isTty.stdin) {
@@ -84,12 +84,12 @@ export async function confirm(io: CliIo, question: string, undone: string): Prom
   }
   const prompt = createInterface({ input: io.stdin, output: io.stderr, terminal: io.isTty.stderr });
   try {
-    // A terminal in the hands of the line editor sends Ctrl-C as a key, not as a signal.
+    // A terminal under the line editor's control sends Ctrl-C as a key, not as a signal.
     const stopped = once(prompt, 'SIGINT').then(() => {
       const exitCode = EXIT.interrupted;
       throw new CliError('interrupted', `stopped by Ctrl-C: ${undone}.`, { exitCode });
     });
-    // The end of the input (Ctrl-D) answers nothing, and `question` would wait for ever.
+    // The end of the input (Ctrl-D) is no answer, and `question` would wait forever.
     const ended = once(prompt, 'close').then(() => '');
     const asked = prompt.question(`${question} [y/N] `, { signal: io.signal }).catch(noneAt(io.signal));
     const answer = await Promise.race([asked, ended, stopped]);
@@ -101,7 +101,7 @@ export async function confirm(io: CliIo, question: string, undone: string): Prom
   }
 }
 
-/** Ctrl-D at a terminal is a key, which rejects the question as an abort does. */
+/** Ctrl-D at a terminal is a key that rejects the question like an abort; it counts as an empty answer. */
 function noneAt(signal: AbortSignal): (error: Error) => string {
   return (error) => {
     if (error.name !== 'AbortError' || signal.aborted) throw error;

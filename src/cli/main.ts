@@ -3,7 +3,7 @@ import { tooOld } from './node-version.ts';
 
 const words = tooOld(process.version);
 if (words === undefined) {
-  // Not before: what it loads ends an older Node with an error that says nothing.
+  // Imported only here: on an older Node its modules would fail with an unhelpful error.
   const { runProcess } = await import('./process.ts');
   await runProcess();
 } else {

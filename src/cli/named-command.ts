@@ -4,11 +4,11 @@ import { UsageError } from './errors.ts';
 
 interface Named {
   readonly command: Command;
-  /** The words after it; what it cannot know comes first. */
+  /** The words after it, beginning with the first one that it does not know. */
   readonly rest: readonly string[];
 }
 
-/** The command that words are about, by name or alias at each level. Options of a level may stand before its commands. */
+/** The command that words name, by name or alias at each level. Options of a level may stand before its commands. */
 export function namedCommand(group: Command, words: readonly string[]): Named {
   const [word] = words;
   if (word === undefined || group.commands.length === 0) return { command: group, rest: words };
@@ -25,7 +25,7 @@ export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-/** Checked before any help: that of a parent says nothing of a command that is misspelt. @throws UsageError */
+/** Checked before any help: a parent's help would say nothing of a misspelt command. @throws UsageError */
 export function requireKnownCommand(program: Command, words: readonly string[]): void {
   const { command, rest } = namedCommand(program, words);
   const [word] = rest;

@@ -1,7 +1,7 @@
-/** The oldest that runs the program, as in `engines` of package.json. */
+/** The oldest version that runs the program, as in `engines` of package.json. */
 export const OLDEST_NODE = '22.19';
 
-/** What to tell somebody whose Node is too old, such as `v20.20.2`; undefined: it is not. Runs on any Node. */
+/** Message for a Node that is too old, such as `v20.20.2`; undefined: it is new enough. Runs on any Node. */
 export function tooOld(version: string): string | undefined {
   const [major = 0, minor = 0] = numbersOf(version.replace('v', ''));
   const [oldest = 0, oldestMinor = 0] = numbersOf(OLDEST_NODE);

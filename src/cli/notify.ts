@@ -12,7 +12,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** `breakwater notify test`: whether messages arrive, before one has to. */
+/** `breakwater notify test`: tests whether messages arrive before one has to. */
 export function registerNotify(program: Command, io: CliIo): void {
   const notify = program.command('notify').summary('try the channels that people are told through');
   notify.helpCommand(false);

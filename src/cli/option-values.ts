@@ -18,7 +18,7 @@ export function collect(text: string, previous: readonly string[] = []): string[
   return [...previous, text];
 }
 
-/** Some of several words, separated by commas. `what`: what each of them is. */
+/** Several known words, separated by commas. `what`: their kind, for errors. */
 export function someOf<T extends string>(known: readonly T[], what: string): (text: string) => readonly T[] {
   const read = (word: string): T => {
     const found = known.find((one) => one === word);
@@ -28,7 +28,7 @@ export function someOf<T extends string>(known: readonly T[], what: string): (te
   return (text) => text.split(',').map((word) => read(word.trim()));
 }
 
-/** Known only to be refused, so that what follows is not repeated in an error about an unknown option. */
+/** An option that is always refused, so that its value is not repeated in an error about an unknown option. */
 export function refusedSecret(flags: string, cure: string): Option {
   const refuse = (): never => {
     throw new UsageError(
@@ -39,7 +39,7 @@ export function refusedSecret(flags: string, cure: string): Option {
   return new Option(flags).hideHelp().preset('').argParser(refuse);
 }
 
-/** How the exchange wants the nonces of a key. */
+/** The nonce mode that the exchange requires of a key. */
 export function nonceOption(): Option {
   const modes = ['unique', 'increasing', 'window'];
   return new Option('--nonce <mode>', 'nonce mode of the key').choices(modes).default('unique');
@@ -47,13 +47,13 @@ export function nonceOption(): Option {
 
 export const WEB_ADDRESS = 'an http or https address without user, query or fragment';
 
-/** Without slashes at its end. The error leaves the text out, which may hold a password. @throws UsageError */
+/** Removes trailing slashes. The error omits the text, which may hold a password. @throws UsageError */
 export function webAddress(flag: string, text: string): string {
   if (isWebAddress(text)) return text.replace(/(?<!\/)\/+$/, '');
   throw new UsageError(`${flag}: expected ${WEB_ADDRESS}.`);
 }
 
-/** As names are in the config. */
+/** The config's syntax of names. */
 export function isConfigName(text: string): boolean {
   return /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/.test(text);
 }
@@ -65,7 +65,7 @@ export function configName(text: string): string {
   );
 }
 
-/** The text of the file that an option names; its path is not shown, as it may be a secret by mistake. */
+/** Reads the file that an option names. Its path is not shown, as it may be a secret by mistake. */
 export async function readText(flag: string, file: string): Promise<string> {
   return await readFile(file, 'utf8').catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
     const cure = 'Give it a readable file.';

@@ -10,7 +10,7 @@ import { type OutOfReach, sayOutOfReach } from './operate/out-of-reach.ts';
 import { requireAccount, withDaemonPlace, withDesk } from './operate/place.ts';
 import { authorOf, durationMs, nonEmpty, timeOf } from './operate/values.ts';
 
-/** `breakwater pause`: no actions, from the next step on. */
+/** `breakwater pause`: holds back all actions from the next step on. */
 export function registerPause(program: Command, io: CliIo): void {
   const command = program
     .command('pause')

@@ -6,10 +6,10 @@ import { EXIT } from './exit-codes.ts';
 import { type CliSurroundings, reportCrash, runCli } from './run.ts';
 import { abortOnClosedOutput, abortOnSignals, Hangups, stopReason } from './signals.ts';
 
-/** npm repeats the terminal's Ctrl-C, and reports a command that is gone by then as killed: it waits, not for ever. */
+/** npm repeats the terminal's Ctrl-C, and reports a command that is gone by then as killed: wait briefly for it. */
 const NPM_ECHO_MS = 1_000;
 
-/** Runs this process's command line on this process's streams and signals, and sets its exit code. */
+/** Runs this process's command line with its streams and signals, and sets its exit code. */
 export async function runProcess(commands?: readonly RegisterCommand[]): Promise<void> {
   const args = process.argv.slice(2);
   const controller = new AbortController();
@@ -19,7 +19,7 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   let conceal = (text: string): string => text;
   const outputs = [process.stdout, process.stderr];
   const surroundings: CliSurroundings = {
-    // Standard input is opened only by a command that reads it.
+    // Opens standard input only for a command that reads it.
     get stdin() {
       return process.stdin;
     },
@@ -46,10 +46,10 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   const isEchoed = process.env['npm_lifecycle_event'] !== undefined;
   const echo = abortOnSignals(process, controller, { nowMs: () => performance.now(), hangups, isEchoed });
   abortOnClosedOutput(outputs, controller, () => outlivesOutputs);
-  // Node would open its debugger to every user of this machine, with all secrets in reach.
+  // Without this handler, Node would open its debugger to every user of this machine, with all secrets in reach.
   process.on('SIGUSR1', () => undefined);
   process.on('uncaughtException', (error) => process.exit(reportCrash(error, args, surroundings)));
-  // Mostly it then ends by itself: a handle that a command forgot shows as a hang, not as luck.
+  // Usually the process then ends by itself, so that a handle forgotten by a command shows as a hang.
   process.exitCode = await runCli(args, surroundings, commands);
   if (leavesOpen) process.exit();
   if (outlivesOutputs && outputs.some(({ writableLength }) => writableLength > 0)) process.exit();
@@ -57,7 +57,7 @@ export async function runProcess(commands?: readonly RegisterCommand[]): Promise
   if (interrupted && isEchoed) await orAfter(NPM_ECHO_MS, echo);
 }
 
-/** A diagnostic report that somebody asks for with NODE_OPTIONS would hold the environment, and with it keys and tokens. */
+/** A diagnostic report requested by NODE_OPTIONS would contain the environment, and with it keys and tokens. */
 function keepSecretsOutOfReports(): void {
   process.report.excludeEnv = true;
   process.report.reportOnFatalError = false;

@@ -4,7 +4,7 @@ import { EXIT, EXIT_MEANING } from './exit-codes.ts';
 import { type CliIo, hasColours, paint, terminalSize } from './io.ts';
 import { withHelpCommand } from './named-command.ts';
 
-/** The whole command line, not yet run. Commander throws instead of exiting, and prints to `io` only. */
+/** Builds the command line without running it. Commander throws instead of exiting, and prints to `io` only. */
 export function buildProgram(io: CliIo, version: string, commands: readonly RegisterCommand[]): Command {
   const helpWidth = Math.min(terminalSize(io, 'columns') ?? 80, 110);
   const program = new Command('breakwater')
@@ -26,7 +26,7 @@ export function buildProgram(io: CliIo, version: string, commands: readonly Regi
       getErrHelpWidth: () => helpWidth,
     })
     .configureHelp({
-      // Else descriptions beside long names are not broken at all at 80 columns.
+      // Otherwise descriptions beside long names are not wrapped at 80 columns.
       minWidthToWrap: 20,
       styleTitle: (text) => paint(io, 'stdout', 'bold', text),
       styleCommandText: (text) => paint(io, 'stdout', 'cyan', text),

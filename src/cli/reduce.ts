@@ -15,7 +15,7 @@ interface Flags extends OrderFlags {
   readonly withdraw?: string;
 }
 
-/** `breakwater reduce`: one position, by hand, the way a rule would. */
+/** `breakwater reduce`: reduces one position by an operator order, the way a rule would. */
 export function registerReduce(program: Command, io: CliIo): void {
   const command = program
     .command('reduce')
@@ -35,7 +35,7 @@ export function registerReduce(program: Command, io: CliIo): void {
       positiveAmount,
     )
     .option('--until-distance <ratio>', 'until liquidation is this far away, such as 10%', ratio(0, 1, false))
-    // Known only to be refused: flatten has it.
+    // Exists only to be refused: flatten has it.
     .addOption(new Option('--market [name]').hideHelp().preset('').argParser(refuseMarket))
     .option('--withdraw <order>', 'take an earlier order back, begun or not', nonEmpty);
   withJson(withOrderOptions(command));
@@ -63,7 +63,7 @@ export function registerReduce(program: Command, io: CliIo): void {
   });
 }
 
-/** Options of a new order, which one that is taken back does not have. */
+/** Options of a new order, which a withdrawal does not take. */
 const NOT_WITHDRAWING: readonly string[] = ['position', 'slippage', 'within', 'key'];
 
 function refuseMarket(): never {
@@ -73,7 +73,7 @@ function refuseMarket(): never {
   );
 }
 
-/** @throws UsageError unless exactly one is given */
+/** @throws UsageError unless exactly one target is given */
 function targetOf(flags: Flags): ReduceTarget {
   const [target, ...more] = targetsOf(flags);
   if (target !== undefined && more.length === 0) return target;

@@ -20,13 +20,13 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** As in `ROLES` of the daemon, which is loaded only when it runs. */
+/** Same as `ROLES` of the daemon, which is loaded only when it runs. */
 const ROLES: readonly Role[] = ['poll', 'act', 'notify', 'web'];
 const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'];
 const STOP_WITHIN_S = 10;
 const MAX_PORT = 65_535;
 
-/** `breakwater run`: the daemon, until it is stopped. */
+/** `breakwater run`: runs the daemon until it is stopped. */
 export function registerRun(program: Command, io: CliIo): void {
   const command = program
     .command('run')
@@ -94,7 +94,7 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   }
 }
 
-/** One that comes while the daemon starts may be for a config that was written after it was read: it is passed on then. */
+/** A SIGHUP during the start may mean a config written after the daemon read it, so it is passed on after the start. */
 function heldHangups(io: CliIo) {
   let isHeld = false;
   let reload = (): void => {

@@ -8,10 +8,10 @@ import { fullName, namedCommand, requireKnownCommand } from './named-command.ts'
 import { buildProgram } from './program.ts';
 import { stopReason } from './signals.ts';
 
-/** What the surroundings provide; `setExitCode` is added here, one per run. */
+/** What the caller provides; `runCli` adds `setExitCode`, one per run. */
 export type CliSurroundings = Omit<CliIo, 'setExitCode'>;
 
-/** One line for people, or one object for `--json`. */
+/** An error as one line for people, or as one object for `--json`. */
 interface Problem {
   readonly exitCode: ExitCode;
   readonly code: string;
@@ -19,7 +19,7 @@ interface Problem {
   readonly cure?: string | undefined;
 }
 
-/** Runs one command line and says how it ended; never throws, never ends the process. */
+/** Runs one command line and returns its exit code; never throws, never ends the process. */
 export async function runCli(
   args: readonly string[],
   surroundings: CliSurroundings,
@@ -37,15 +37,15 @@ export async function runCli(
   } catch (error) {
     const stopped = stopReason(io.signal);
     if (stopped !== undefined && isAbort(error, stopped)) return chosen ?? stopped.exitCode;
-    // Help and version were asked for: printed already, nothing went wrong.
+    // Help or version was asked for and is printed already.
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-    // No command given: commander has printed the help, which is the whole answer.
+    // No command was given: commander has printed the help, which is the whole answer.
     if (error instanceof CommanderError && error.code === 'commander.help') return EXIT.usage;
     return report(error, describe(error, program, args), args, io);
   }
 }
 
-/** An error that no command awaited: one line as for any other, and the exit code of a defect. */
+/** Reports an error that no command awaited: one line as for any other, and the exit code of a defect. */
 export function reportCrash(
   error: unknown,
   args: readonly string[],
@@ -54,7 +54,7 @@ export function reportCrash(
   return report(error, describeDefect(error), args, surroundings);
 }
 
-/** Keeps `stdin` the lazy getter that it may be. */
+/** Keeps `stdin` a lazy getter, if it is one. */
 function withExitCode(surroundings: CliSurroundings, setExitCode: CliIo['setExitCode']): CliIo {
   return Object.create(surroundings, { setExitCode: { value: setExitCode } }) as CliIo;
 }

@@ -25,44 +25,42 @@ export function stopReason(signal: AbortSignal): Stopped | undefined {
   return signal.aborted && signal.reason instanceof Stopped ? signal.reason : undefined;
 }
 
-/** The part of a process that signals come from. */
+/** The part of a process that emits signals. */
 export interface SignalSource {
   on(signal: StopSignal, listener: () => void): unknown;
   exit(code: number): unknown;
 }
 
-/** A service is told by SIGHUP to read its config again; a command that does not listen is ended by it. */
+/** SIGHUP tells a service to read its config again; it ends a command that does not listen. */
 export class Hangups {
   readonly #listeners = new Set<() => void>();
 
-  /** @returns how to stop listening */
+  /** @returns a function that stops listening */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Whether anybody listened. */
+  /** Calls the listeners. Returns whether there are any. */
   tell(): boolean {
     for (const listener of this.#listeners) listener();
     return this.#listeners.size > 0;
   }
 }
 
-/** One press of Ctrl-C arrives twice where a parent passes on what the terminal has already sent to us. */
+/** One press of Ctrl-C arrives twice if a parent process forwards what the terminal has already sent. */
 const SAME_PRESS_MS = 500;
 
-/** What a process is told about its surroundings when it listens to signals. */
+/** What decides how signals are handled. */
 export interface SignalHabits {
-  /** Never steps back. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
   readonly hangups?: Hangups;
-  /** Under npm: it repeats every Ctrl-C of a terminal, on a busy machine at any time after it. */
+  /** Runs under npm, which repeats every Ctrl-C of a terminal, on a busy machine at any time after it. */
   readonly isEchoed?: boolean;
 }
 
-/**
- * The first signal asks the command to end, a later one ends it. @returns resolves when npm's second Ctrl-C has come
- */
+/** The first signal asks the command to end, a later one ends it. Resolves when npm's second Ctrl-C has arrived. */
 export function abortOnSignals(
   source: SignalSource,
   controller: AbortController,

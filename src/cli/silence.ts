@@ -17,7 +17,7 @@ interface Flags extends ControlFlags {
   readonly lift?: boolean;
 }
 
-/** `breakwater silence`: one rule neither acts nor notifies for a time. */
+/** `breakwater silence`: keeps one rule from acting and notifying for a time. */
 export function registerSilence(program: Command, io: CliIo): void {
   const command = program
     .command('silence')
@@ -58,7 +58,7 @@ async function list(io: CliIo, flags: Flags): Promise<void> {
   });
 }
 
-/** @throws UsageError for what is missing */
+/** @throws UsageError for a missing option */
 function named({ rule, reason }: Flags) {
   if (rule === undefined) throw new UsageError('name the rule.', 'Add --rule ID.');
   if (reason === undefined) throw new UsageError('a reason is needed.', 'Add --reason TEXT.');
@@ -120,16 +120,16 @@ function subjectOf(text: string | undefined): string | null {
   );
 }
 
-/** @throws UsageError when the config has no such rule for the accounts in question */
+/** @throws UsageError if the config has no such rule for these accounts */
 async function requireRule({ accounts }: Desk, ruleId: string, accountId: string | undefined): Promise<void> {
   if (accounts === undefined) return;
   const concerned = accounts.filter(({ id }) => accountId === undefined || id === accountId);
-  // What is told of an account without a rule can be silenced, too.
+  // The built-in notice of a blind account can be silenced, too.
   const ids: readonly string[] = [
     ...new Set(concerned.flatMap(({ rules }) => rules.map(({ id }) => id))),
     OWN_RULES.blind,
   ];
-  // An account that is stored and not in the config any more has no rules that could be known here.
+  // The rules of an account that is stored but no longer in the config are not known here.
   if (concerned.length === 0 || ids.includes(ruleId)) return;
   const { meantOr } = await import('../app.ts');
   const whose = accountId === undefined ? 'no account has' : `account ${accountId} does not have`;

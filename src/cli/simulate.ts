@@ -37,7 +37,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** `breakwater simulate`: the whole exchange on this machine, until it is stopped. */
+/** `breakwater simulate`: runs the whole exchange on this machine until it is stopped. */
 export function registerSimulate(program: Command, io: CliIo): void {
   const command = program
     .command('simulate')
@@ -147,7 +147,7 @@ async function run(io: CliIo, flags: Flags): Promise<void> {
   } finally {
     await simulator.close();
   }
-  // Being stopped is how this command ends as planned.
+  // Being stopped is the normal end of this command.
   io.setExitCode(EXIT.ok);
 }
 
@@ -184,7 +184,7 @@ async function optionsOf(flags: Flags): Promise<SimulatorOptions> {
   };
 }
 
-/** Each file is there as a whole or not at all: a daemon that waits for it never reads a half. */
+/** Each file appears complete or not at all: a daemon that waits for it never reads half of it. */
 async function writeKeys(folder: string, { accounts, controlToken }: RunningSimulator): Promise<void> {
   const files = accounts.flatMap(({ id, apiKey, apiSecret }) => [
     [`${id}.key`, apiKey],

@@ -23,7 +23,7 @@ interface Flags extends PlaceFlags {
   readonly watch?: number;
 }
 
-/** `breakwater status`: what the daemons have last seen and done, from the shared state alone. */
+/** `breakwater status`: what the daemons last saw and did, from the shared state alone. */
 export function registerStatus(program: Command, io: CliIo): void {
   const command = program
     .command('status')
@@ -76,7 +76,7 @@ async function status(io: CliIo, flags: Flags): Promise<void> {
   }
 }
 
-/** Each time everything is opened anew: it goes on through a lost Redis, and sees what was configured meanwhile. */
+/** Opens everything anew each time, so that it continues through a lost Redis and sees config changes. */
 async function watchStatus(io: CliIo, flags: Flags, everyMs: number): Promise<void> {
   const frames = openFrames(io, flags.json !== true);
   try {
@@ -90,7 +90,7 @@ async function watchStatus(io: CliIo, flags: Flags, everyMs: number): Promise<vo
   }
 }
 
-/** @throws every other error */
+/** @throws any other error */
 function lostLines(error: unknown, { json }: Flags): readonly string[] {
   if (!isLost(error)) throw error;
   const { code, message } = error;
@@ -132,10 +132,10 @@ async function statusOf(desk: Desk, { account: wanted, json }: Flags): Promise<S
   return { atMs, controls, refusedControls, watchers, pausedQueues, troubles, quietHours, accounts };
 }
 
-/** Newest audit records that are looked through for actions. */
+/** Newest audit records that are searched for actions. */
 const RECORDS = 50;
 const EVENTS = 5;
-/** For so long an alarm stands in the first lines. */
+/** How long an alarm stays in the first lines. */
 const ALARMS_FOR_MS = 10 * 60_000;
 
 async function statusAccount(desk: Desk, accountId: string, withEvents: boolean): Promise<StatusAccount> {

@@ -2,15 +2,15 @@ import { type CliIo, type OutputName, paint, printJson, printLine, terminalSize 
 
 export interface Column {
   readonly title: string;
-  /** Numbers stand under each other by their last digit. */
+  /** Aligns numbers by their last digit. */
   readonly align?: 'right';
-  /** On a terminal too narrow its texts are cut, to no less than this, before rows become blocks. */
+  /** On a terminal that is too narrow, its texts are cut, at most to this width, before rows become blocks. */
   readonly leastWidth?: number;
 }
 
 export interface Table {
   readonly columns: readonly Column[];
-  /** One text per column; an empty one where there is nothing. */
+  /** One text per column; empty if there is no value. */
   readonly rows: readonly (readonly string[])[];
 }
 
@@ -24,10 +24,10 @@ export function columnsOf(...titles: readonly string[]): readonly Column[] {
 type Place = Pick<CliIo, 'stdout' | 'stderr' | 'isTty' | 'env'>;
 
 const GAP = '  ';
-/** Where nothing says how wide the terminal is. */
+/** The width if nothing tells that of the terminal. */
 const UNBOUNDED = Number.POSITIVE_INFINITY;
 
-/** Lines of a table without empty columns; on a terminal too narrow each row is a block of its own. */
+/** Lines of a table without its empty columns; on a terminal that is too narrow, each row becomes a block. */
 export function tableLines(io: Place, table: Table): string[] {
   const kept = table.columns.flatMap((column, index) =>
     table.rows.some((row) => cell(row, index) !== '') ? [{ column, index }] : [],
@@ -80,7 +80,7 @@ export function fieldLines(
   });
 }
 
-/** Prints records as a table, or as JSON. `none`: what to say where there is none. */
+/** Prints records as a table, or as JSON. `none`: printed if there are no records. */
 export function printListing<T>(
   io: Place,
   records: readonly T[],
@@ -110,19 +110,19 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
-/** Of the terminal, or where there is none what COLUMNS says: a file takes lines of any length. */
+/** Width of the terminal; without a terminal that of COLUMNS, as a file takes lines of any length. */
 function widthOf(io: Place): number {
   if (io.isTty.stdout) return terminalSize(io, 'columns') ?? UNBOUNDED;
   const columns = Number(io.env['COLUMNS'] ?? '');
   return Number.isInteger(columns) && columns > 0 ? columns : UNBOUNDED;
 }
 
-/** A sentence on as many lines as the width takes behind `indent`. */
+/** Wraps a sentence to the width behind `indent`. */
 export function wrapped(io: Place, text: string, indent = ''): string[] {
   return filled(printable(text).split(' '), widthOf(io) - indent.length);
 }
 
-/** Words on as many lines as the room takes; a longer word has one of its own. */
+/** Fills lines of `room` characters with words; a longer word gets its own line. */
 export function filled(words: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const word of words) {

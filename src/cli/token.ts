@@ -11,7 +11,7 @@ interface Flags {
 const SCOPES = ['read', 'control', 'operate'];
 const readScopes = someOf(SCOPES, 'scope');
 
-/** `breakwater token`: a token for the web server, and what of it the config needs. */
+/** `breakwater token`: makes a token for the web server, and the config entry that admits it. */
 export function registerToken(program: Command, io: CliIo): void {
   const command = program
     .command('token')

@@ -4,7 +4,7 @@ import { readVersion } from '../app.ts';
 import { withExamples, withJson } from './help.ts';
 import { type CliIo, printJson, printLine } from './io.ts';
 
-/** `breakwater version`: of the program and of what runs it, as a report of a problem needs them. */
+/** `breakwater version`: the versions of the program and its runtime, for a problem report. */
 export function registerVersion(program: Command, io: CliIo): void {
   const command = program
     .command('version')

@@ -2,7 +2,7 @@ import { type Decimal, decimal, formatDecimal } from '../core/quantities/decimal
 import { DEFAULT_MARKETS } from '../simulator/defaults.ts';
 import type { MarketSpec, SeedAccount } from '../simulator/model/types.ts';
 
-/** Two equal accounts, which begin with the same position and the same money. The daemon acts for the first alone. */
+/** Two equal accounts, which begin with the same position and money. The daemon acts for the first one only. */
 export const PROTECTED = 'protected';
 export const TWIN = 'unprotected';
 
@@ -12,10 +12,10 @@ export const BASE = 'BTC';
 export const CURRENCY = 'USDT';
 export const LEVERAGE = 10;
 
-/** The exchange's perpetual that the accounts hold. */
+/** The perpetual market in which the accounts hold positions. */
 export const MARKET = DEFAULT_MARKETS.find(({ name }) => name === PERPETUAL) as MarketSpec;
 
-/** An account that is long at 10x with all that it has. */
+/** An account that is long at 10x with all its money. */
 export function seedOf(id: string): SeedAccount {
   return {
     id,
@@ -26,10 +26,10 @@ export function seedOf(id: string): SeedAccount {
   };
 }
 
-/** A crash moves some tenths of a percent between read and order, at the demo's speed and on a busy machine. */
+/** The price moves by some tenths of a percent between read and order, at the demo's speed and on a busy machine. */
 const BASIS_ALLOWANCE = '0.5%';
 
-/** The market as the config of the daemon says it. */
+/** The market's entry in the daemon's config. */
 export function marketYaml(): string {
   const { name, amountStep, priceStep, minAmount, maintenanceMargin, price } = MARKET;
   const quoted = (value: Decimal): string => `"${formatDecimal(value)}"`;

@@ -7,7 +7,7 @@ export const FIRES_BELOW = 0.05;
 export interface DemoConfig {
   readonly baseUrls: readonly string[];
   readonly redis: { readonly url: string; readonly prefix: string };
-  /** Exchange time per real time: every duration is divided by it. */
+  /** Exchange time per real time: every duration of the config is divided by it. */
   readonly speed: number;
 }
 
@@ -56,7 +56,7 @@ rules:
 `;
 }
 
-/** Budgets of requests are per time too. */
+/** Request budgets are per time, too. */
 function limitsYaml(scaled: (seconds: number) => string): string {
   return Object.entries(DEFAULT_RATE_LIMITS)
     .map(([name, { periodMs }]) => `    ${name}: { period: ${scaled(periodMs / 1000)} }`)

@@ -17,27 +17,27 @@ import { Witness } from './witness.ts';
 export interface DemoOptions {
   /** Real time. */
   readonly durationMs: number;
-  /** Where REDIS_URL, REDIS_SERVER and PATH are looked up. */
+  /** Source of REDIS_URL, REDIS_SERVER and PATH. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }
 
-/** What `openDemo` hands out; `close` ends everything that it started, in order. */
+/** Result of `openDemo`; `close` ends everything that it started, in order. */
 export type Demo = Awaited<ReturnType<typeof openDemo>>;
-/** How it went so far. */
+/** The result so far. */
 export type DemoOutcome = ReturnType<Demo['outcome']>;
 
 /** Exchange time per real time; also divides every duration of the daemon's config. */
 const SPEED = 5;
-/** Down by so much, then back up: enough to liquidate at 10x. */
+/** The price falls by this fraction, then recovers: enough to liquidate at 10x. */
 const CRASH = decimal('0.16');
-/** Of every tick, as a fraction of the price. */
+/** Noise of every tick, as a fraction of the price. */
 const NOISE = 0.001;
 const STOP_WITHIN_MS = 10_000;
 
 /**
  * Simulated exchange, private Redis and daemon on loopback, all ended by `close`; time stands still until `begin`.
- * @throws SimulatorError, NoRedisServerError, and what starting a daemon throws
+ * @throws SimulatorError, NoRedisServerError, and errors of the daemon's start
  */
 export async function openDemo(options: DemoOptions) {
   const closers: (() => Promise<unknown>)[] = [];
@@ -74,14 +74,14 @@ export async function openDemo(options: DemoOptions) {
   }
 }
 
-/** One after the other; one that fails keeps none of the others from ending. @throws the first failure. */
+/** Ends them one after the other; a failure does not keep the others from ending. @throws the first failure. */
 async function endAll(ends: readonly (() => Promise<unknown>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const end of ends) await end().catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
 }
 
-/** Prices begin to move with the clock, which stands still. */
+/** Prices move with the clock, which stands still at first. */
 async function openExchange({ durationMs }: DemoOptions): Promise<RunningSimulator> {
   return await startSimulatedExchange({
     accounts: [PROTECTED, TWIN].map(seedOf),
@@ -124,7 +124,7 @@ function demoOf(simulator: RunningSimulator, witness: Witness, durationMs: numbe
   const price = (): number => toNumber(model.market(PERPETUAL)?.last ?? MARKET.price);
   const startPrice = price();
   const remarks = new Remarks();
-  // What was before the beginning is no news.
+  // Events before the beginning are not shown.
   let lastSeq = model.ledger().at(-1)?.seq ?? 0;
   let startMs = performance.now();
   const elapsedMs = (): number => Math.min(performance.now() - startMs, durationMs);
@@ -133,19 +133,19 @@ function demoOf(simulator: RunningSimulator, witness: Witness, durationMs: numbe
     twin: sideOf(model, TWIN, twinBefore),
   });
   return {
-    /** Lets time run. */
+    /** Starts exchange time. */
     begin(): void {
       startMs = performance.now();
       exchange.clock.setSpeed(SPEED);
     },
-    /** Exchange time stands still from here on. */
+    /** Stops exchange time. */
     halt(): void {
       exchange.catchUp();
       exchange.clock.setSpeed(0);
     },
     /** Since the beginning, milliseconds of real time. */
     elapsedMs,
-    /** What the exchange shows now, with all that happened since the beginning. */
+    /** The present state of the exchange, with all events since the beginning. */
     look(): DemoFrame {
       const entries = model.ledger({ afterSeq: lastSeq });
       lastSeq = entries.at(-1)?.seq ?? lastSeq;

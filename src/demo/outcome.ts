@@ -5,7 +5,7 @@ import type { DemoOutcome } from './open-demo.ts';
 import type { DemoSide } from './result.ts';
 import { inSeconds, money, percent, signedMoney } from './words.ts';
 
-/** The result, by the ledger. @param stoppedAfterMs when it was ended early, and is not judged */
+/** The result, by the ledger. @param stoppedAfterMs when the demo was stopped early; it is then not judged */
 export function outcomeLines(
   io: CliIo,
   { result, failures }: DemoOutcome,
@@ -32,7 +32,7 @@ export function outcomeLines(
   ];
 }
 
-/** npm runs a checkout, which does not put the program on the PATH. */
+/** npm runs the program from a checkout, where it is not on the PATH. */
 function nextLines({ env }: Pick<CliIo, 'env'>): readonly string[] {
   const isByNpm = env['npm_lifecycle_event'] !== undefined;
   return [

@@ -4,11 +4,11 @@ import type { DemoEvent } from './view.ts';
 interface Remark {
   readonly tone: DemoEvent['tone'];
   readonly words: (entry: LedgerEntry) => string;
-  /** An account that is liquidated has dozens of them: the first is told. */
+  /** Shown only the first time per account: a liquidation has dozens of these entries. */
   readonly once?: boolean;
 }
 
-/** Entries of the exchange's ledger that a person would want to hear of; most are not worth a word. */
+/** Kinds of ledger entries that interest a person; most do not. */
 const REMARKS: { readonly [kind in LedgerEntry['kind']]?: Remark } = {
   order_placed: {
     tone: 'info',
@@ -27,7 +27,7 @@ const REMARKS: { readonly [kind in LedgerEntry['kind']]?: Remark } = {
   },
 };
 
-/** Turns entries of the ledger and sentences of the daemon into events; remembers what was told. */
+/** Turns ledger entries and the daemon's alerts into events; remembers what was shown. */
 export class Remarks {
   /** Oldest first. */
   readonly events: DemoEvent[] = [];

@@ -14,7 +14,7 @@ export type DemoSide = ReturnType<typeof sideOf>;
 
 type Model = RunningSimulator['model'];
 
-/** Reads an account from the exchange and its ledger, never from what the daemon believes. */
+/** Reads an account from the exchange and its ledger, never from the daemon. */
 export function sideOf(model: Model, id: string, equityBefore: Decimal) {
   const entries = (kind: LedgerKind) => model.ledger({ accountId: id, kinds: [kind] });
   const amountOf = (kind: LedgerKind): DecimalString =>
@@ -37,7 +37,7 @@ export function sideOf(model: Model, id: string, equityBefore: Decimal) {
     /** To liquidation, as a fraction of the mark price. `null`: no position is open, or it has no such price. */
     distance: distanceOf(position),
     state,
-    /** The exchange took some of the position, or all of it. */
+    /** The exchange took some or all of the position. */
     wasLiquidated: entries('liquidation').length > 0,
     takenByExchange: amountOf('liquidation'),
     // Only reduce-only orders are sent, so every fill closes.
@@ -52,7 +52,7 @@ export function sideOf(model: Model, id: string, equityBefore: Decimal) {
   };
 }
 
-/** Of a long position. */
+/** For a long position. */
 function distanceOf(position: ReturnType<Model['openPositions']>[number] | undefined): number | null {
   if (position === undefined || position.liquidationPrice === null) return null;
   const { liquidationPrice, markPrice } = position;
@@ -64,7 +64,7 @@ export interface DemoSides {
   readonly twin: DemoSide;
 }
 
-/** What must not have happened. Empty: the daemon protected, and the crash was one that it had to protect from. */
+/** Reasons why the demo failed. Empty: the daemon protected the account, and the crash made that necessary. */
 export function failuresOf({ protectedSide, twin }: DemoSides): readonly string[] {
   const found: readonly (readonly [isSo: boolean, text: string])[] = [
     [protectedSide.wasLiquidated, 'the protected account was liquidated'],

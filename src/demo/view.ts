@@ -4,7 +4,7 @@ import { FIRES_BELOW } from './config.ts';
 import { type DemoSide, type DemoSides, keptMore } from './result.ts';
 import { clock, coins, money, percent, price, signedMoney, signedPercent, wrapped } from './words.ts';
 
-/** Draws the demo's live picture. Pure: what to show and the terminal's size come in, lines of text go out. */
+/** Draws the demo's live picture. Pure: takes the content and the terminal's size, returns lines of text. */
 
 export interface DemoEvent {
   readonly atMs: number;
@@ -29,7 +29,7 @@ export interface Canvas {
   readonly paint: (style: Style, text: string) => string;
 }
 
-/** The picture needs as much room; it uses no more than the widest of what is still easy to read. */
+/** The picture needs this much room. It uses at most `WIDEST` columns, to stay easy to read. */
 export const SMALLEST = { columns: 80, rows: 24 };
 const WIDEST = 100;
 const LABEL_WIDTH = 18;
@@ -51,7 +51,7 @@ export function renderFrame(frame: DemoFrame, given: Canvas): string[] {
     '',
   ];
   const below = [paint('dim', 'The bar fills towards liquidation. Ctrl-C ends.')];
-  // The terminal's last row stays free: the cursor is there after the last line.
+  // The terminal's last row stays free for the cursor.
   const room = canvas.rows - 1 - above.length - below.length;
   return [...above, ...eventLines(frame.events, room, canvas), ...below];
 }
@@ -97,7 +97,7 @@ function stateWords({ state, distance, wasLiquidated }: DemoSide): string {
   return state.replace('_', ' ');
 }
 
-/** The distance at which the bar is empty, as on the page for a rule that fires at 5 %. */
+/** The distance from which the bar is empty, as on the page for a rule that fires at 5 %. */
 const BAR_END = 0.15;
 
 /** How much of the way to liquidation is used up: 0 is far away, 1 is there. */
@@ -113,7 +113,7 @@ export function bar(part: number, width: number): string {
 
 const STYLES = { info: 'dim', good: 'green', warning: 'yellow', danger: 'red' } as const;
 
-/** As many of the latest events as there is room for, each whole; always the same number of lines. */
+/** The latest events that fit, each whole; always the same number of lines. */
 function eventLines(events: readonly DemoEvent[], room: number, { paint, columns }: Canvas): string[] {
   const lines: string[] = [];
   for (const { atMs, tone, text } of events.toReversed()) {

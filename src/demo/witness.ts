@@ -4,10 +4,10 @@ import { PROTECTED, TWIN } from './accounts.ts';
 
 const READY_WITHIN_MS = 60_000;
 const READY_POLL_MS = 10;
-/** So that no part of the daemon runs for the first time when the market moves: in life it has run for long. */
+/** No part of the daemon should run for the first time when the market moves: a real daemon has run for long. */
 const WARM_AFTER_LOOKS = 4;
 
-/** What the daemon does, as far as the demo tells of it. */
+/** Observes the daemon for the demo. */
 export class Witness {
   /** Sentences of its alerts for the protected account, oldest first. */
   readonly alerts: string[] = [];
@@ -27,7 +27,7 @@ export class Witness {
     return this.#looks.get(accountId) ?? 0;
   }
 
-  /** Until both accounts were looked at. @throws what aborted the wait, or that it took too long */
+  /** Resolves when both accounts have been evaluated. @throws the reason of the abort, or that it took too long */
   async untilReady(signal: AbortSignal): Promise<void> {
     const late = AbortSignal.timeout(READY_WITHIN_MS);
     const bound = AbortSignal.any([signal, late]);

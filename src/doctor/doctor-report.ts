@@ -1,12 +1,10 @@
-/** One thing that was looked at. */
 export interface DoctorCheck {
   /** Stable, for scripts: `redis.eviction`. */
   readonly name: string;
-  /** `note`: nothing that a program can check; a person has to. */
+  /** `note`: a person has to check it, as no program can. */
   readonly status: 'passed' | 'warning' | 'failed' | 'skipped' | 'note';
-  /** Account, address or whatever else it is about. */
+  /** Its account, address or other subject. */
   readonly about?: string;
-  /** What was found. */
   readonly why: string;
   readonly cure?: string;
 }

@@ -28,14 +28,14 @@ export interface SharedStores {
   readonly prefix: string;
 }
 
-/** Nonces of this process end on another digit than those of daemons on smaller ordinals. */
+/** Nonces of this process end on another digit than those of daemons, whose ordinals are smaller. */
 const ORDINAL = 9;
 const PING_TIMEOUT_MS = 5_000;
-/** The exchange accepts nonces of `window` mode so far from its own time (specification 5, rule 1). */
+/** The exchange accepts nonces of `window` mode up to this far from its own time (specification 5, rule 1). */
 const WINDOW_MS = 5_000;
 const NOTABLE_SKEW_MS = 1_000;
 
-/** Everything about the exchange, at the same time: addresses, clocks, keys, permissions, markets, budgets. */
+/** Examines the exchange, all at the same time: addresses, clocks, keys, permissions, markets, budgets. */
 export async function examineExchange(
   config: CompiledConfig,
   shared: SharedStores | undefined,
@@ -49,7 +49,7 @@ export async function examineExchange(
   return [...found.flat(), ...config.accounts.map((account) => examineBudget(account, config, sharing))];
 }
 
-/** Each base URL over each way out. */
+/** Examines each base URL through each egress proxy. */
 async function examineAddresses(
   config: CompiledConfig,
   signal: AbortSignal,
@@ -112,7 +112,7 @@ async function examineAddress(
   }
 }
 
-/** The Date header has whole seconds and was written between sending and receiving: the least skew that explains it. */
+/** The least skew that explains the Date header: it has whole seconds, and is from between sending and receiving. */
 function examineClock(about: string, reply: ReplyTiming, windows: boolean): DoctorCheck {
   const { sentAtMs, receivedAtMs, serverDateMs } = reply;
   if (serverDateMs === undefined) {
@@ -214,7 +214,7 @@ async function examineSource(
   return { name, status: 'passed', about, why: creditLineWords(outcome.value as RecordList<unknown>) };
 }
 
-/** Specification 4.6b shows one object: where the exchange answers so, it shows one credit line of several. */
+/** Specification 4.6b shows a single object: an exchange that replies so shows only one of several credit lines. */
 function creditLineWords({ records }: RecordList<unknown>): string {
   if (records.length === 0) return 'there is none';
   if (records.length > 1) return `${records.length} are open`;

@@ -1,7 +1,7 @@
 import type { CompiledConfig } from '../config/compiled-config.ts';
 import type { DoctorCheck } from './doctor-report.ts';
 
-/** Whether somebody learns of what is wrong, and can stop the daemon also while Redis is lost. */
+/** Whether somebody learns of problems, and can stop the daemon even while Redis is lost. */
 export function examinePeople(config: CompiledConfig): readonly DoctorCheck[] {
   return [channelsOf(config), brakeOf(config)];
 }
@@ -16,7 +16,7 @@ function channelsOf({ channels }: CompiledConfig): DoctorCheck {
   return { name, status: 'passed', why };
 }
 
-/** Commands reach a daemon through Redis; without that through its web server alone. */
+/** Commands reach a daemon through Redis; without Redis, only through its web server. */
 function brakeOf({ redis, web }: CompiledConfig): DoctorCheck {
   const name = 'brake';
   if (redis.required) {

@@ -17,16 +17,16 @@ import { examinePeople } from './examine-people.ts';
 export interface DoctorOptions {
   readonly config: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Bound on all checks together, which go on at the same time. */
+  /** Bound on all checks together, which run at the same time. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Looks at everything that the daemon needs, without changing anything at the exchange. */
+/** Examines everything that the daemon needs, without changing anything at the exchange. */
 export async function examineSetup(options: DoctorOptions): Promise<DoctorReport> {
   const surroundings = nodeSurroundings(options.env);
   const result = loadWithoutSecrets(options.config, surroundings);
-  // What only a start refuses is a warning to an operator's commands, and a failure here.
+  // A problem that only a start refuses is a warning for operators' commands, but a failure here.
   const { problems } = checkConfig(options.config, surroundings);
   const checks: DoctorCheck[] = [...examineConfig(options.config, problems)];
   if (result.kind === 'usable') {
@@ -72,7 +72,7 @@ function examineConfig(file: string, problems: readonly Problem[]): readonly Doc
 async function examineServices(config: CompiledConfig, signal: AbortSignal): Promise<readonly DoctorCheck[]> {
   const { redis, checks } = await openRedis(config, signal);
   try {
-    // The exchange is read with nonces from the shared store, so that no daemon is disturbed.
+    // Reads the exchange with nonces from the shared store, so that no daemon is disturbed.
     const stores: SharedStores | undefined = redis && { redis, prefix: config.redis.prefix };
     const found = await Promise.all([
       examineServer(redis, config, signal),
@@ -110,7 +110,7 @@ async function openRedis({ redis: place }: CompiledConfig, signal: AbortSignal):
   }
 }
 
-/** What the server is like, and what follows for orders by hand. */
+/** Settings of the server, and their consequences for operator orders. */
 async function examineServer(
   redis: Connection | undefined,
   config: CompiledConfig,
@@ -132,7 +132,7 @@ function checkOf({ aspect, level, words, cure }: RedisFinding): DoctorCheck {
   return { name, status, why: words, ...(cure === undefined ? {} : { cure: `${cure}.` }) };
 }
 
-/** Whether this program can go on with what is stored. */
+/** Whether somebody has paused a queue. */
 async function examineQueues(
   redis: Connection,
   { redis: { prefix } }: CompiledConfig,
@@ -144,7 +144,7 @@ async function examineQueues(
   return [{ name: 'queues', status: 'failed', why, cure }];
 }
 
-/** `isGuarded`: whether Redis asks for a password; undefined: it could not be asked. */
+/** `isGuarded`: whether Redis asks for a password; undefined: Redis could not be asked. */
 function examineOperators({ operators }: CompiledConfig, isGuarded?: boolean): DoctorCheck {
   const name = 'operators';
   if (operators.key !== undefined) {
@@ -164,6 +164,7 @@ function examineOperators({ operators }: CompiledConfig, isGuarded?: boolean): D
   return { name, status: 'warning', why, cure: `${cure}, or a password for Redis.` };
 }
 
+/** Whether this program can read the stored state. */
 async function examineState(redis: Connection, config: CompiledConfig): Promise<readonly DoctorCheck[]> {
   const state = createRedisState({ redis, prefix: config.redis.prefix, clock: systemClock });
   try {

@@ -17,7 +17,7 @@ import { systemClock } from '../exchange/system-clock.ts';
 import { createMemoryRateLimitStore } from '../state/limits/limiter-memory.ts';
 import { createMemoryNonceStore } from '../state/nonce/nonce-memory.ts';
 
-/** `breakwater/client`. Others build on every name here: what changes follows the rules of Semantic Versioning. */
+/** `breakwater/client`. Every name here is public API: changes follow Semantic Versioning. */
 
 export type {
   CallOptions,
@@ -74,13 +74,13 @@ type Kept =
 
 export interface ClientOptions extends Pick<ExchangeClientOptions, Kept> {
   /**
-   * `unique` (default): every nonce is new. `increasing`: and larger than all before, so that one request of a key is
-   * under way at a time. `window`: near the exchange's time, as `nonceWindow` asks.
+   * `unique` (default): every nonce is new. `increasing`: each one is also larger than all before, so only one request
+   * of a key is under way at a time. `window`: near the exchange's time, as `nonceWindow` requires.
    */
   readonly nonce?: 'unique' | 'increasing' | 'window';
-  /** Shared by all that use the key; default: the memory of this process, for all its clients. */
+  /** Shared by all users of the key; default: the memory of this process, for all its clients. */
   readonly nonceStore?: NonceStore;
-  /** Shared by all behind one IP address; default: the memory of this process, for all its clients. */
+  /** Shared by everything behind one IP address; default: the memory of this process, for all its clients. */
   readonly limitStore?: RateLimitStore;
   /** Changes to the table of limits, by name: `{ order: { limit: 500 } }`. */
   readonly limits?: NonNullable<ExchangeClientOptions['limiter']['limits']>;
@@ -88,12 +88,12 @@ export interface ClientOptions extends Pick<ExchangeClientOptions, Kept> {
   readonly reservedShare?: number;
 }
 
-/** A request as a caller writes it: amounts and prices are plain texts, checked before anything is sent. */
+/** A request as a caller writes it: amounts and prices are plain texts, which are checked before anything is sent. */
 export type AsText<Request> = {
   readonly [Name in keyof Request]: Request[Name] extends DecimalString | undefined ? string : Request[Name];
 };
 
-/** All endpoints of the V4 API, for one account. No method throws for what the exchange or the network does. */
+/** All endpoints of the V4 API, for one account. Failures of the exchange or the network are returned, not thrown. */
 export interface Client
   extends Omit<FullExchange, 'fiatDepositLink' | 'prefetch' | 'reduceOnlyStop' | 'stopLimit'> {
   /** Can reduce or close a position, never open or grow one. */
@@ -111,7 +111,7 @@ export interface Client
   close(): Promise<void>;
 }
 
-/** Of the whole process: no client takes a nonce, or a place in a limit, that another one has taken. */
+/** Shared by the whole process: no client takes a nonce, or a place in a limit, that another client has taken. */
 const processNonces = createMemoryNonceStore(systemClock);
 const processLimits = createMemoryRateLimitStore(systemClock);
 
@@ -135,7 +135,7 @@ export function createClient(options: ClientOptions): Client {
   });
 }
 
-/** One budget for each exchange: its addresses in any order, with any path. */
+/** One budget per exchange: the order and the paths of its addresses do not matter. */
 function egressTo(baseUrls: readonly string[]): string {
   const origins = baseUrls.map((url) => (URL.canParse(url) ? new URL(url).origin : url));
   return [...new Set(origins)].sort().join(' ');

@@ -13,7 +13,7 @@ import {
   startSimulatedExchange,
 } from '../simulator/start-simulated-exchange.ts';
 
-/** `breakwater/simulator`. Others build on every name here: what changes follows the rules of Semantic Versioning. */
+/** `breakwater/simulator`. Every name here is public API: changes follow Semantic Versioning. */
 
 export type { ConditionInput } from '../simulator/control/condition-routes.ts';
 export type { FaultSpec } from '../simulator/http/faults.ts';
@@ -28,7 +28,7 @@ export { SimulatorError } from '../simulator/simulated-exchange.ts';
 export type AccountInput = z.input<typeof SEED_ACCOUNT>;
 
 export interface StartOptions extends Omit<SimulatorOptions, 'accounts' | 'config'> {
-  /** How many ready-made accounts, or which; 3 if absent. */
+  /** Number of ready-made accounts, or the accounts themselves; default 3. */
   readonly accounts?: number | readonly AccountInput[];
 }
 
@@ -49,24 +49,24 @@ type Kept =
   | 'setReadings'
   | 'setRegion';
 
-/** A simulated exchange that listens. What is not here, the control API has: `controlUrl`. */
+/** A simulated exchange that listens. The control API at `controlUrl` has everything that is not here. */
 export interface Simulator extends Pick<RunningSimulator, Kept> {
-  /** Those of the start, in their order. */
+  /** The accounts of the start, in order. */
   readonly accounts: readonly SimulatorAccount[];
-  /** One more account. @throws SimulatorError for what cannot be */
+  /** Adds an account. @throws SimulatorError for an invalid account */
   createAccount(account: AccountInput): SimulatorAccount;
   /** Last and mark price, as texts. @throws SimulatorError for a market that does not exist */
   priceOf(market: string): { readonly last: string; readonly mark: string };
   /** Exchange time, Unix milliseconds. */
   nowMs(): number;
-  /** Answers the number by which `clearFaults` takes it back. @throws SimulatorError for what makes no sense */
+  /** Returns the number by which `clearFaults` removes the fault. @throws SimulatorError for an invalid fault */
   injectFault(fault: FaultSpec | string): number;
-  /** @throws SimulatorError for what makes no sense or is refused now */
+  /** @throws SimulatorError for a condition that is invalid, or refused now */
   setCondition(condition: ConditionInput | string): void;
 }
 
 /**
- * Starts a simulated exchange in this process, on free ports of 127.0.0.1 unless told otherwise.
+ * Starts a simulated exchange in this process, by default on free ports of 127.0.0.1.
  * @throws SimulatorError for options that make no sense
  */
 export async function startSimulator({ accounts = 3, ...options }: StartOptions = {}): Promise<Simulator> {

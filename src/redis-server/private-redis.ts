@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { type ServerOptions, startRedisServer } from './redis-server.ts';
 
-/** A place in a Redis that belongs to one user. */
+/** A part of a Redis server for one user. */
 export interface PrivateRedis {
   readonly url: string;
-  /** Begins every key and BullMQ prefix: the server may be shared. */
+  /** Start of every key and BullMQ prefix: the server may be shared. */
   readonly prefix: string;
   /** Removes everything under the prefix, or the whole private server. Disconnect clients first. */
   stop(): Promise<void>;
 }
 
-/** Keys under a random prefix in the server at REDIS_URL, or else a server of its own on a free loopback port. */
+/** A random prefix in the server at REDIS_URL; without that, a private server on a free loopback port. */
 export async function startPrivateRedis(
   options: ServerOptions & {
     /** First part of the prefix. */

@@ -15,7 +15,7 @@ const STOP_TIMEOUT_MS = 5_000;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ServerOptions {
-  /** Where REDIS_SERVER and PATH are looked up. */
+  /** Source of REDIS_SERVER and PATH. */
   readonly env: Environment;
   /** Keeps an append-only file. */
   readonly persistent?: boolean;
@@ -31,9 +31,9 @@ export class NoRedisServerError extends Error {
 }
 
 /**
- * A private server on loopback, for the demo and for tests.
+ * Starts a private server on loopback, for the demo and for tests.
  *
- * @throws NoRedisServerError (code no-redis-server), or an error with what the server said when it does not start.
+ * @throws NoRedisServerError (code no-redis-server), or an error with the server's output if it does not start.
  */
 export async function startRedisServer({ env, persistent = false }: ServerOptions) {
   const program = serverProgram(env);
@@ -54,10 +54,10 @@ export async function startRedisServer({ env, persistent = false }: ServerOption
   }
 }
 
-/** Options of a server that finds its data again after a restart. */
+/** Options of a server that keeps its data across a restart. */
 export const KEEPS_ALL = ['--appendonly', 'yes'] as const;
 
-/** Somebody else may take a free port before the server binds it: then the next one. */
+/** Another process may take the free port before the server binds it: then it tries the next one. */
 export async function startAnywhere(
   start: (port: number) => Promise<Launched>,
   attempt = 1,
@@ -73,7 +73,7 @@ export async function startAnywhere(
 export interface Launched {
   readonly port: number;
   readonly child: ChildProcess;
-  /** Resolves when it and its watch have ended. */
+  /** Resolves when the server and its watch have ended. */
   readonly ended: Promise<void>;
 }
 
@@ -97,7 +97,7 @@ export async function launch(
   const standard = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
   const child = spawn(program, [...standard, ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
-    // In a group of its own: Ctrl-C in the terminal is for this process, which still needs it to end in order.
+    // In its own process group: Ctrl-C is for this process, which still needs the server to end in order.
     detached: true,
   });
   // A process that ends early, or is killed, must not leave its server behind.
@@ -107,7 +107,7 @@ export async function launch(
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   const release = () => {
     process.off('exit', killWithUs);
-    // From now on the process id may be somebody else's.
+    // From here on, the pid may belong to another process.
     resolve(watch?.release());
   };
   child.once('exit', release);
@@ -162,7 +162,7 @@ export function serverProgram(env: Environment = process.env): string | undefine
   });
 }
 
-/** A port that was free a moment ago, on loopback. */
+/** A loopback port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -8,12 +8,12 @@ import { type LinkParts, linkActions, openIn, timeWords } from '../web/link-acti
 
 export interface BotDeskParts extends Omit<LinkParts, 'reason'> {
   readonly accountIds: () => readonly string[];
-  /** What of this process does not work, in words. */
+  /** Failures of this process, in words. */
   readonly troubles: () => readonly string[];
   readonly quietHours: () => Promise<QuietHoursLine | null>;
 }
 
-/** Who says something in a chat that is listed. */
+/** The author of a message in a listed chat. */
 export interface Speaker {
   /** For the audit. */
   readonly author: string;
@@ -29,7 +29,7 @@ export interface BotReply {
   readonly text: string;
 }
 
-/** Says and does what people ask for in a chat. Rejects where the store is lost. */
+/** Answers and carries out what people ask for in a chat. Rejects if the store is lost. */
 export interface BotDesk {
   command(name: string, words: readonly string[], speaker: Speaker): Promise<BotReply>;
   press(data: string, speaker: Speaker): Promise<BotReply>;

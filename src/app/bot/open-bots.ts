@@ -14,7 +14,7 @@ import type { ListedChat } from './run-bot.ts';
 
 const LOOK_EVERY_MS = 1_000;
 
-/** Listens to the bots of the config as it is, until `signal`. */
+/** Listens to the bots of the current config until `signal`. */
 export function startBots(base: Base, config: () => CompiledConfig, signal: AbortSignal): RunningWorker {
   const desk = deskOf(base);
   const { redis, prefix, state, ordinal } = base;
@@ -25,7 +25,7 @@ export function startBots(base: Base, config: () => CompiledConfig, signal: Abor
       const current = config();
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
-      // A key that a reload brings counts from the next start on, and so do commands.
+      // Commands need `operators.key`. A key added by a reload takes effect at the next start, and so do commands.
       const bots = base.links === undefined ? [] : botsOf(current);
       const running = startThem(base, bots, { desk, cursors }, either);
       while (!signal.aborted && config() === current) {
@@ -44,7 +44,7 @@ interface Parts {
   readonly cursors: UpdateCursors;
 }
 
-/** What listens is loaded by processes that do. */
+/** Only processes that listen load the bot's code. */
 async function startThem(
   base: Base,
   bots: readonly WantedBot[],
@@ -80,7 +80,7 @@ interface WantedBot extends Pick<TelegramChannel, 'apiUrl' | 'token' | 'proxy'> 
   readonly chats: ReadonlyMap<string, ListedChat>;
 }
 
-/** Channels of one bot are listened to together: it is told everything once. */
+/** Merges the channels of one bot: it receives each update once. */
 function botsOf({ channels }: CompiledConfig): readonly WantedBot[] {
   const bots = new Map<string, WantedBot & { readonly chats: Map<string, ListedChat> }>();
   for (const channel of channels) {

@@ -8,45 +8,45 @@ import type { Cursor, UpdateCursors } from '../../state/bot/update-cursor.ts';
 import type { Base } from '../open-base.ts';
 import type { BotDesk, BotReply, Speaker } from './bot-desk.ts';
 
-/** A chat whose commands are obeyed, by its number. */
+/** A chat whose commands are carried out; keyed by its number. */
 export interface ListedChat {
   readonly name?: string | undefined;
   readonly mayControl: boolean;
 }
 
 export interface BotParts extends Pick<Base, 'clock' | 'telemetry'> {
-  /** Names it among the bots; no secret. */
+  /** Identifies the bot among others; not a secret. */
   readonly id: string;
-  /** The channel that it belongs to, or the first of them. */
+  /** The bot's channel, or the first of several. */
   readonly channel: string;
   readonly chats: ReadonlyMap<string, ListedChat>;
   readonly bot: TelegramBot;
   readonly desk: BotDesk;
   readonly cursors: UpdateCursors;
-  /** Of this process, unique among all. */
+  /** Identifies this process among all. */
   readonly owner: string;
 }
 
-/** Longer than the other side waits for an update and one is carried out. */
+/** Longer than waiting for an update and carrying one out. */
 const TURN_MS = 90_000;
-/** Until who has not the turn asks again. */
+/** How often a process without the turn asks for it. */
 const OTHERS_MS = 5_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A new process may begin to listen while the last request of an old one still waits. */
+/** A new process may start listening while the last request of the old one is still open. */
 const TROUBLE_AFTER_MS = 40_000;
-/** What was said longer ago is not done: who said it may not want it any more. */
+/** Older messages are not carried out: their author may no longer want it. */
 const TOO_OLD_MS = 300_000;
 
 interface State {
-  /** By which commands are addressed; undefined: not known yet. */
+  /** Name by which commands address the bot; undefined: not known yet. */
   botName: string | undefined;
   failedSinceMs: number | undefined;
   failures: number;
   isTold: boolean;
 }
 
-/** Listens until `signal`, whenever it has the turn. Does not reject. */
+/** Listens until `signal` while it has the turn. Does not reject. */
 export async function runBot(parts: BotParts, signal: AbortSignal): Promise<void> {
   const { cursors, id, owner, clock, telemetry, bot, channel } = parts;
   const state: State = { botName: undefined, failedSinceMs: undefined, failures: 0, isTold: false };
@@ -67,7 +67,7 @@ export async function runBot(parts: BotParts, signal: AbortSignal): Promise<void
   await bot.close();
 }
 
-/** One look for what was said, and all of it carried out. Resolves to how long to wait before the next one. */
+/** Fetches updates once and carries out all of them. Resolves to the pause before the next fetch, ms. */
 async function listen(parts: BotParts, state: State, before: Cursor, signal: AbortSignal): Promise<number> {
   const { bot, cursors, id, owner, clock } = parts;
   if (state.botName === undefined) {
@@ -80,25 +80,25 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
     await tellInterrupted(parts, underWay);
     if (!(await cursors.advance(id, owner, cursor))) return OTHERS_MS;
   }
-  // What waits since it last listened is told apart from what is said now.
+  // Updates that waited since it last listened are not fresh.
   const isFresh = clock.nowMs() - cursor.caughtUpMs <= TOO_OLD_MS;
   const found = await bot.updates(cursor.offset, isFresh ? LONGEST_WAIT_SECONDS : 0, signal);
   if (found.kind === 'failed') return failedFor(parts, state, found);
   hear(parts, state);
   let { offset } = cursor;
-  // Another server at `api` than Telegram's may never forget: it must not be asked without a pause.
+  // A server other than Telegram's (`api`) may never forget updates: do not ask it without a pause.
   const isRepeated = found.value.length > 0 && found.value.every(({ updateId }) => updateId < cursor.offset);
   if (isRepeated) return FIRST_PAUSE_MS;
   for (const update of found.value.toSorted((a, b) => a.updateId - b.updateId)) {
-    // Begun before: the other side repeats what was not confirmed.
+    // Already begun: the server repeats updates that were not confirmed.
     if (update.updateId < offset) continue;
-    // The next process carries it out, as nothing of it has begun.
+    // The next process carries it out: none of it has begun.
     if (signal.aborted) return 0;
     offset = update.updateId + 1;
     const heard = hearingOf(parts, update, { isFresh, botName: state.botName });
     if (heard === undefined) continue;
     if ((await cursors.take(id, owner, TURN_MS)) === undefined) return OTHERS_MS;
-    // It counts as done, here and at the other side, before it is: whatever happens then, nobody does it again.
+    // Marked as done, here and at the server, before it is carried out: even after a crash nobody repeats it.
     const begun = { ...cursor, offset, underWay: heard.update.chatId };
     if (!(await cursors.advance(id, owner, begun))) return OTHERS_MS;
     const confirmed = await bot.updates(offset, 0, signal);
@@ -107,12 +107,12 @@ async function listen(parts: BotParts, state: State, before: Cursor, signal: Abo
     if (!(await cursors.advance(id, owner, { ...cursor, offset }))) return OTHERS_MS;
   }
   const caughtUpMs = found.value.length < MOST_UPDATES ? clock.nowMs() : cursor.caughtUpMs;
-  // After a quiet week Telegram counts from any number, which may be a lower one. All before is confirmed by now.
+  // After a week without updates Telegram may continue from a lower number. All updates so far are confirmed.
   await cursors.advance(id, owner, { offset: found.value.length === 0 ? 0 : offset, caughtUpMs });
   return 0;
 }
 
-/** A process ended, or lost Redis or Telegram, after something had begun to count as done. */
+/** Reports an update that counted as done when a process ended, or lost Redis or Telegram, and may not have been. */
 async function tellInterrupted({ bot, chats, channel, telemetry }: BotParts, chatId: string): Promise<void> {
   const words = 'the last thing that was said may not have been done: it was interrupted';
   telemetry.emit({ kind: 'botTold', channel, what: 'other', outcome: 'failed', words });
@@ -137,7 +137,7 @@ function failedFor(
   const nowMs = clock.monotonicMs();
   state.failedSinceMs ??= nowMs;
   state.failures += 1;
-  // Of these nothing is over by waiting; Telegram calls a webhook so.
+  // Waiting cures none of these reasons. Telegram's message for a configured webhook has these words.
   const isLasting =
     nowMs - state.failedSinceMs >= TROUBLE_AFTER_MS ||
     reason === 'unauthorized' ||
@@ -154,7 +154,7 @@ function failedFor(
 }
 
 interface Hearing {
-  /** Presses have no time of their own: it has listened all the while, so they are new. */
+  /** It listened without a long gap. Presses carry no time, so they count as new only then. */
   readonly isFresh: boolean;
   readonly botName: string;
 }
@@ -167,7 +167,7 @@ interface Heard {
   readonly isFresh: boolean;
 }
 
-/** What is said by a chat that is listed, to this bot; everything else is only counted. */
+/** Returns an update from a listed chat that is for this bot; only counts any other. */
 function hearingOf(
   { channel, telemetry, chats }: BotParts,
   update: BotUpdate,
@@ -184,7 +184,7 @@ function hearingOf(
   return { update, speaker: speakerOf(update, chat), isFresh };
 }
 
-/** Does not reject: what could not be done is said, and not done later. */
+/** Does not reject: a failure is reported in the chat and not retried. */
 async function carryOut(parts: BotParts, heard: Heard): Promise<void> {
   const { channel, telemetry, bot } = parts;
   const { update, speaker } = heard;

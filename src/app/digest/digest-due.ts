@@ -2,18 +2,17 @@ import type { CompiledDigest } from '../../config/digest.ts';
 
 type DigestTime = Pick<CompiledDigest, 'atMinute' | 'timeZone'>;
 
-/** One sending of the digest. */
 export interface DueDigest {
-  /** The day and the time of day, of the config's time zone: `2026-01-31T08:00`. The same in every process. */
+  /** Day and time of day in the config's time zone: `2026-01-31T08:00`. The same in every process. */
   readonly name: string;
-  /** When it was due, Unix milliseconds, and where the time that it is about ends. */
+  /** When it was due, Unix milliseconds; its period ends here. */
   readonly atMs: number;
 }
 
 const MS_PER_MINUTE = 60_000;
 const MINUTES_PER_DAY = 1_440;
 
-/** The newest one that is due by now. An hour that summer time skips or repeats moves it by that hour, once a day. */
+/** The newest digest due at `nowMs`. An hour that a clock change skips or repeats may move it by that hour. */
 export function dueBy(nowMs: number, { atMinute, timeZone }: DigestTime): DueDigest {
   const minuteMs = Math.floor(nowMs / MS_PER_MINUTE) * MS_PER_MINUTE;
   const sinceMinutes = (localTime(minuteMs, timeZone).minute - atMinute + MINUTES_PER_DAY) % MINUTES_PER_DAY;
@@ -21,7 +20,7 @@ export function dueBy(nowMs: number, { atMinute, timeZone }: DigestTime): DueDig
   return { name: `${localTime(atMs, timeZone).day}T${clockWords(atMinute)}`, atMs };
 }
 
-/** As node-cron has it: minute and hour of every day. */
+/** The node-cron pattern: minute and hour of every day. */
 export function cronOf({ atMinute }: DigestTime): string {
   return `${atMinute % 60} ${Math.floor(atMinute / 60)} * * *`;
 }

@@ -4,10 +4,10 @@ import { type DigestText, digestWords } from '../../core/digest/digest-words.ts'
 import type { Notice } from '../../core/ports/notifier.ts';
 import type { DueDigest } from './digest-due.ts';
 
-/** What every channel takes: Slack 3,000 characters with links, ntfy 4,000 bytes, Telegram 4,000 characters. */
+/** Fits every channel: Slack 3,000 characters with links, ntfy 4,000 bytes, Telegram 4,000 characters. */
 const MOST_CHARS = 2_400;
 
-/** A digest in words; `all`: also what does not fit a message. */
+/** A digest in words; `all` includes what does not fit a message. */
 export function digestText(digest: Digest, { all }: { readonly all: boolean }): DigestText {
   return digestWords(digest, { maxChars: all ? Number.POSITIVE_INFINITY : MOST_CHARS, timeOf });
 }
@@ -17,7 +17,7 @@ function timeOf(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** Of the same day always the same id: it is delivered once, whoever hands it over. */
+/** The day determines the id, so the digest is delivered once even if several processes hand it over. */
 export function digestNotice(
   digest: Digest,
   { name, atMs }: DueDigest,

@@ -19,21 +19,21 @@ interface Sending {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** A digest that comes later than this is left out: the next one says more. */
+/** A digest later than this is skipped: the next one says more. */
 const LATEST_MS = 3_600_000;
 /** By then a process that has just started has read every account. */
 const CATCH_UP_MS = 20_000;
-/** While another process is at it, or the store is lost. */
+/** Pause while another process sends it, or while the store is lost. */
 const RETRY_MS = 60_000;
-/** One attempt; by then its claim has ended. */
+/** Bound on one attempt; its claim has expired by then. */
 const LONGEST_MS = 5 * 60_000;
-/** A process that was held up sends it this late still. */
+/** A delayed process still sends it if it is this late. */
 const TOLERANCE_MS = 60_000;
 
-/** What it has to say comes as events. */
+/** Telemetry events take the place of node-cron's log. */
 const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} };
 
-/** Sends a digest every day; of several processes one does, and another one where that one dies at it. */
+/** Sends a digest every day. One of several processes sends it; another takes over if that one dies. */
 export class DigestSchedule {
   readonly #parts: DigestScheduleParts;
   #current: { readonly settings: CompiledDigest; readonly task: ScheduledTask } | undefined;
@@ -44,7 +44,7 @@ export class DigestSchedule {
     this.#parts = parts;
   }
 
-  /** Takes over what the config says. What was due within the last hour and was not sent is sent now. */
+  /** Adopts the config. A digest that was due within the last hour and was not sent is sent now. */
   async adopt(settings: CompiledDigest | undefined): Promise<void> {
     if (JSON.stringify(settings) === JSON.stringify(this.#current?.settings)) return;
     await this.stop();
@@ -64,7 +64,7 @@ export class DigestSchedule {
     send(this.#parts.clock.nowMs(), CATCH_UP_MS);
   }
 
-  /** Ends what is under way; another process may send it then. */
+  /** Ends a sending under way; another process may take it over. */
   async stop(): Promise<void> {
     this.#over.abort(new Error('the schedule of the digest has ended'));
     const task = this.#current?.task;
@@ -81,7 +81,7 @@ export class DigestSchedule {
     });
   }
 
-  /** Until it was sent, by whichever process, or is too late. Does not reject. */
+  /** Retries until some process has sent it, or it is too late. Does not reject. */
   async #send({ due, afterMs }: Sending, settings: CompiledDigest, signal: AbortSignal): Promise<void> {
     const { clock, telemetry } = this.#parts;
     if (clock.nowMs() - due.atMs >= LATEST_MS) return;
@@ -100,7 +100,7 @@ export class DigestSchedule {
     telemetry.emit({ kind: 'digested', outcome: 'failed', name: due.name, words });
   }
 
-  /** One attempt; does not wait for what a lost store never answers. */
+  /** Makes one bounded attempt, as a lost store may never answer. */
   async #bounded(due: DueDigest, settings: CompiledDigest, signal: AbortSignal): Promise<boolean> {
     const ended = new AbortController();
     const bound = AbortSignal.any([signal, ended.signal]);
@@ -114,7 +114,7 @@ export class DigestSchedule {
     }
   }
 
-  /** Whether nothing is left to do. */
+  /** Resolves to true if nothing is left to do. */
   async #attempt(due: DueDigest, settings: CompiledDigest, signal: AbortSignal): Promise<boolean> {
     const { claims, gather, notifier, instance, telemetry } = this.#parts;
     const { name, atMs } = due;

@@ -29,20 +29,20 @@ export interface DigestPlace {
   readonly accounts: readonly DigestedAccount[];
   readonly nowMs: number;
   readonly signal: AbortSignal;
-  /** Said in the digest, whole sentences. */
+  /** Whole sentences to include in the digest. */
   readonly notes?: readonly string[];
 }
 
 export interface DigestedAccount {
   readonly id: string;
-  /** Holds the account's settings, too. */
+  /** Contains the account's settings, too. */
   readonly rules: CompiledRules;
 }
 
-/** How an account stands now says nothing of a time that ended longer ago. */
+/** The present state of an account is included only if the period ended this recently. */
 const RECENT_MS = 10 * 60_000;
 
-/** Reads what is stored of a time, one account after another. Rejects when the store is lost, or when aborted. */
+/** Reads the stored data of a period, one account after another. Rejects if the store is lost or the signal aborts. */
 export async function gatherDigest(place: DigestPlace, period: Period): Promise<Digest> {
   const accounts: AccountDigest[] = [];
   for (const account of place.accounts) {
@@ -54,7 +54,7 @@ export async function gatherDigest(place: DigestPlace, period: Period): Promise<
   return digestOf(accounts, period, { versions, notes: place.notes ?? [], heads });
 }
 
-/** As they are now: a head that left with a notice is out of reach for who rewrites a chain later. */
+/** Heads of the audit chains now: somebody who rewrites a chain later cannot change a head already sent in a notice. */
 async function headsOf({ audit, accounts, signal }: DigestPlace): Promise<readonly DigestHead[]> {
   const heads: DigestHead[] = [];
   for (const chain of [...accounts.map(({ id }) => id), OPERATOR_CHAIN]) {
@@ -67,7 +67,7 @@ async function headsOf({ audit, accounts, signal }: DigestPlace): Promise<readon
   return heads;
 }
 
-/** What is stored of one account, by another version or by somebody else, must not silence the others. */
+/** Unreadable data of one account, from another version or author, must not silence the others. */
 async function gatherOrSayWhy(
   account: DigestedAccount,
   place: DigestPlace,
@@ -117,17 +117,17 @@ async function gatherAccount(
 
 /** Records and samples read at once: what acts in this process never waits for more than one page. */
 const PAGE = 200;
-/** Processes put their own times on records: those of one page may be out of order by what their clocks differ. */
+/** Processes date records by their own clocks: records of a page may be out of order by the difference. */
 const CLOCKS_DIFFER_MS = 10 * 60_000;
 
 interface Page {
   /** Oldest first. */
   readonly page: readonly ChainedRecord[];
-  /** Nothing is left before it. */
+  /** There is no page before it. */
   readonly isFirst: boolean;
 }
 
-/** From the newest page back to the one that reaches this time. */
+/** Yields pages from the newest back to the one that reaches `fromMs`. */
 async function* pagesBack(
   audit: Pick<AuditReader, 'read'>,
   accountId: string,
@@ -144,7 +144,7 @@ async function* pagesBack(
   }
 }
 
-/** The samples of a time, the newest page first. */
+/** Yields the samples of a period, newest page first. */
 async function* momentsBack(
   history: Pick<HistoryReader, 'readAll'>,
   accountId: string,
@@ -172,13 +172,13 @@ async function sightingsIn(record: AuditRecord, { audit, rules, period }: Decisi
     const inputs = await audit.inputs(record);
     return inputs === undefined ? [] : sightingsInDecision(inputs, rules.settings);
   } catch (error) {
-    // The samples of that time say nearly the same.
+    // The samples of that time show nearly the same.
     if (error instanceof AuditInputsError) return [];
     throw error;
   }
 }
 
-/** Inputs are most of a record, and what they show has been taken from them. */
+/** Drops the inputs: they are most of a record, and the sightings have been taken from them. */
 function withoutInputs({ number, record: { content } }: ChainedRecord): DigestRecord {
   if (content.kind !== 'decision') return { number, record: { content } };
   const { kind, atMs, transitions } = content;

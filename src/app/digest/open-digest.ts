@@ -4,7 +4,7 @@ import type { Base } from '../open-base.ts';
 import { DigestSchedule } from './digest-schedule.ts';
 import { gatherDigest } from './gather-digest.ts';
 
-/** The schedule of a process that delivers notices. */
+/** The digest schedule of a process that delivers notices. */
 export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
   const { state, accounts, clock, telemetry, instance, redis, prefix, ordinal } = base;
   const isAlone = (): boolean => state.standby?.isAlone === true;
@@ -12,7 +12,7 @@ export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
     claims: orAlone(createRedisDigestClaims({ redis, prefix }), { isAlone, isFirst: ordinal === 0 }),
     async gather(period, signal) {
       const { history, store } = state;
-      // What one process writes down for itself gets other numbers when Redis is back.
+      // Records that a process writes while alone get other numbers when Redis is back.
       const audit = isAlone() ? { ...state.audit, head: async () => undefined } : state.audit;
       const notes = isAlone() ? [ALONE] : [];
       const nowMs = clock.nowMs();
@@ -30,7 +30,7 @@ export function openDigest(base: Base, notifier: Notifier): DigestSchedule {
 
 const ALONE = 'Redis is lost: this is what one process has seen since then, and no more.';
 
-/** Without the store nothing settles who sends it: the first of all processes does. */
+/** Without the store nothing decides who sends the digest: the process with ordinal 0 does. */
 function orAlone(
   shared: DigestClaims,
   { isAlone, isFirst }: { readonly isAlone: () => boolean; readonly isFirst: boolean },

@@ -17,7 +17,7 @@ import { ReplayInputError, usableConfig } from './replay-input.ts';
 
 /** Where an account's past is recorded. */
 export type HistorySource =
-  /** The samples that daemons keep for curves. */
+  /** Samples that daemons keep for curves. */
   | { readonly kind: 'samples'; readonly name: string; readonly reader: HistoryReader }
   /** Exports of audit chains, each of one account. */
   | {
@@ -34,7 +34,7 @@ export interface HistoryOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Judges rules on what was recorded. @throws ReplayInputError, or what the reader throws when the store is lost */
+/** Judges rules on recorded moments. @throws ReplayInputError, or the reader's error if the store is lost */
 export async function judgeRecordedHistory(options: HistoryOptions): Promise<HistoryRecord> {
   const config = usableConfig(options.config, options.env, false);
   const { source } = options;

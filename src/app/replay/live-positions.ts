@@ -9,23 +9,23 @@ import { createMemoryRateLimitStore } from '../../state/limits/limiter-memory.ts
 import { createMemoryNonceStore } from '../../state/nonce/nonce-memory.ts';
 import { clientAccess } from '../configured-accounts.ts';
 
-/** What accounts hold now. */
+/** Present holdings of the accounts. */
 export interface LivePositions {
   readonly accounts: readonly StartingBook[];
   readonly notes: readonly string[];
   readonly problems: readonly string[];
 }
 
-/** Nonces of this process end on another digit than those of daemons on smaller ordinals. */
+/** Nonces of this process end on other digits than those of daemons, whose ordinals are smaller. */
 const NONCES = { ordinal: 48, ordinals: 50 };
 
 interface Reading {
   readonly signal: AbortSignal;
-  /** Loans of an account that are known from elsewhere, with what secures them. */
+  /** Loans of an account known from elsewhere, with their collateral. */
   readonly knownLoans: (accountId: string) => readonly { readonly asset: string }[];
 }
 
-/** Reads positions and loans of every account of the config; sends nothing that could change anything. */
+/** Reads positions and loans of every account of the config; it sends reads only. */
 export async function readLivePositions(config: CompiledConfig, reading: Reading): Promise<LivePositions> {
   const found = await Promise.all(config.accounts.map((account) => readAccount(config, account, reading)));
   return {
@@ -70,7 +70,7 @@ async function readThrough(
   return { accounts: read === undefined ? [] : [read], notes, problems: problems.map(formatProblem) };
 }
 
-/** The exchange does not say what secures a loan, so it cannot be played without a file that does. */
+/** The exchange does not report a loan's collateral, so a loan is played only if a file gives it. */
 async function loanNotes(
   client: ExchangeReads,
   id: string,

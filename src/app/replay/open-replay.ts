@@ -21,7 +21,7 @@ export interface ReplayOptions {
   /** Unix milliseconds. */
   readonly fromMs?: number;
   readonly toMs?: number;
-  /** Each way. */
+  /** In each direction. */
   readonly latency: LatencySpec;
   readonly depth?: string;
   readonly readings: Readonly<Record<string, unknown>>;
@@ -36,7 +36,7 @@ export interface OpenReplay {
   run(hooks: Omit<ReplayHooks, 'nowMs'>): Promise<ReplayRecord>;
 }
 
-/** Reads and checks everything that a replay needs. @throws ReplayInputError, SimulatorError */
+/** Reads and checks all inputs of a replay. @throws ReplayInputError, SimulatorError */
 export async function openReplay(options: ReplayOptions): Promise<OpenReplay> {
   const { prices, config: file, env } = options;
   const book = await readBook(file, options.holdings, env);
@@ -88,7 +88,7 @@ function refuseUnpriced(accounts: readonly StartingBook[], prices: ReplayOptions
   if (problems.length > 0) throw new ReplayInputError([...new Set(problems)]);
 }
 
-/** Present positions over prices of another time begin with a jump, which should be known. */
+/** A larger jump gets a note: present positions over prices of another time begin with one. */
 const NOTABLE_JUMP = 0.05;
 
 function jumpNotes(accounts: readonly StartingBook[], markets: readonly MarketPrices[]): readonly string[] {

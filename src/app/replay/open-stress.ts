@@ -17,11 +17,11 @@ import { type Book, type Holdings, ReplayInputError, readBook, termsOf } from '.
 export interface StressOptions {
   readonly config: string;
   readonly holdings: Holdings;
-  /** Prices to start from, for markets whose price the holdings do not tell. */
+  /** Start prices by market; they override those of the holdings. */
   readonly prices: Readonly<Record<string, string>>;
-  /** How many times as far as the majors a market moves, where it is not as usual for its coin. */
+  /** How many times as far as the majors a market moves, if that is not usual for its coin. */
   readonly betas: Readonly<Record<string, number>>;
-  /** Ids; all scenarios and the grid if empty. */
+  /** Ids; empty: all scenarios and the grid. */
   readonly scenarios: readonly string[];
   readonly seed: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -32,13 +32,13 @@ export interface OpenStress {
   run(hooks: Omit<StressHooks, 'nowMs'>): Promise<StressRecord>;
 }
 
-/** What there is to choose from, for help and lists. */
+/** All scenarios, for help and lists. */
 export const STRESS_SCENARIOS: readonly Scenario[] = [...SCENARIO_LIBRARY, ...SHOCK_GRID];
 
-/** Every scenario begins here; nothing depends on the date. */
+/** Start of every scenario; no result depends on the date. */
 const START_MS = Date.UTC(2026, 0, 1);
 
-/** Reads and checks everything that a stress test needs. @throws ReplayInputError */
+/** Reads and checks all inputs of a stress test. @throws ReplayInputError */
 export async function openStress(options: StressOptions): Promise<OpenStress> {
   const { config: file, env, seed } = options;
   const book = await readBook(file, options.holdings, env);
@@ -58,7 +58,7 @@ export async function openStress(options: StressOptions): Promise<OpenStress> {
   return { notes: book.notes, run: (hooks) => runStress(plan, { ...hooks, nowMs: () => performance.now() }) };
 }
 
-/** A price or a beta of a market on which nothing hangs is most likely a mistake in its name. */
+/** Refuses a price or beta of a market that matters to no account: most likely its name is mistyped. */
 function refuseStrangers(accounts: readonly StartingBook[], { prices, betas }: StressOptions): void {
   const markets = pricedMarkets(accounts);
   const coins = new Set(markets.map(coinOf));
@@ -78,7 +78,7 @@ function refuseStrangers(accounts: readonly StartingBook[], { prices, betas }: S
 
 type Choice = Pick<StressPlan, 'seed' | 'prices' | 'scenarios' | 'conditions' | 'grid' | 'betas' | 'notes'>;
 
-/** What is played against a book; `prices` where the book does not tell them. @throws ReplayInputError */
+/** The cases to play against a book; `choice.prices` override those of the book. @throws ReplayInputError */
 export function stressPlan(configFile: string, book: Book, choice: Choice): StressPlan {
   const { accounts, config, acting } = book;
   const markets = accounts.flatMap(({ positions }) => positions.map(({ market }) => market));
@@ -93,9 +93,7 @@ export function stressPlan(configFile: string, book: Book, choice: Choice): Stre
   };
 }
 
-/**
- * What every market starts from: as given, as read with the positions, as its coin's other market, or the entry price.
- */
+/** Start price of every market: the given one, else the mark, the entry, or the price of the coin's other market. */
 function startPrices(
   accounts: readonly StartingBook[],
   given: Readonly<Record<string, string>>,

@@ -10,7 +10,7 @@ import { readPriceFiles } from '../../replay/price-files.ts';
 import type { MarketTerms } from '../../world/spec.ts';
 import { readLivePositions } from './live-positions.ts';
 
-/** What a replay cannot start with; one line for each thing that is wrong. */
+/** Problems of its input that keep a replay from starting; one line each. */
 export class ReplayInputError extends Error {
   readonly code = 'replay-input';
   readonly lines: readonly string[];
@@ -23,29 +23,29 @@ export class ReplayInputError extends Error {
 }
 
 /**
- * With both files win: an account with positions in a file is not asked of the exchange; loans alone add to what it
- * says.
+ * Files win over the exchange: an account with positions in a file is not read from the exchange. A file with loans
+ * alone adds to what the exchange reports.
  */
 export interface Holdings {
   readonly files: readonly { readonly file: string; readonly accountId?: string }[];
-  /** From the exchange, read-only, with the keys of the config. */
+  /** From the exchange, read-only, with the config's keys. */
   readonly live?: { readonly signal: AbortSignal };
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** A config as a replay runs it, and what was changed in it. */
+/** A config as a replay runs it, and notes on what was changed in it. */
 export interface ReplayConfig {
   readonly text: string;
-  /** In whole sentences. */
+  /** Whole sentences. */
   readonly notes: readonly string[];
 }
 
-/** A config and what its accounts hold, ready to be played. */
+/** A config and its accounts' holdings, ready to play. */
 export interface Book {
   readonly config: CompiledConfig;
   readonly accounts: readonly StartingBook[];
-  /** The config with just these accounts. */
+  /** The config with only these accounts. */
   readonly acting: ReplayConfig;
   readonly notes: readonly string[];
 }
@@ -60,7 +60,7 @@ export async function readBook(configFile: string, holdings: Holdings, env: Env)
   return { config, accounts, acting, notes: [...notes, ...acting.notes] };
 }
 
-/** The same with accounts that are known already; those that the file does not have are left out. @throws ReplayInputError */
+/** Like readBook, for holdings already known; accounts that the file lacks are left out. @throws ReplayInputError */
 export async function bookOf(configFile: string, held: readonly StartingBook[], env: Env): Promise<Book> {
   const config = usableConfig(configFile, env, false);
   const accounts = held.filter(({ id }) => config.accounts.some((account) => account.id === id));
@@ -73,7 +73,7 @@ async function actingConfig(file: string, accounts: readonly StartingBook[]): Pr
   return replayConfig(await textOf(file), ids);
 }
 
-/** A checked config with only these accounts, and acting: what would have been done is the question. */
+/** A checked config with only these accounts, and enforcing: the question is what it would have done. */
 function replayConfig(text: string, accountIds: readonly string[]): ReplayConfig {
   const document = parseDocument(text, { version: '1.2', merge: false });
   const notes: string[] = [];
@@ -139,7 +139,7 @@ async function accountsOf(config: CompiledConfig, { files, live }: Holdings): Pr
   };
 }
 
-/** Ends the notes on accounts that a file does not name; another source may. */
+/** Ends notes on accounts that a file does not name; another source may name them. */
 const LEFT_OUT = 'left out.';
 
 async function readFiles(config: CompiledConfig, files: Holdings['files']): Promise<Held> {
@@ -165,7 +165,7 @@ async function readFiles(config: CompiledConfig, files: Holdings['files']): Prom
   return { accounts, notes: files.length > 1 ? notes.filter((note) => !note.endsWith(LEFT_OUT)) : notes };
 }
 
-/** Another config, to be compared with; only what it says of these accounts counts. @throws ReplayInputError */
+/** Reads another config for comparison; only its rules for these accounts count. @throws ReplayInputError */
 export async function readRival(
   file: string,
   accounts: readonly StartingBook[],
@@ -180,7 +180,7 @@ export async function readRival(
   return await actingConfig(file, accounts);
 }
 
-/** Files of prices, as one. @throws ReplayInputError */
+/** Reads price files as one. @throws ReplayInputError */
 export async function pricesOf(
   files: readonly { readonly market: string; readonly file: string }[],
   window?: Parameters<typeof readPriceFiles>[1],
@@ -199,7 +199,7 @@ async function textOf(file: string): Promise<string> {
   });
 }
 
-/** The steps and rates of these markets as the config has them. @throws ReplayInputError */
+/** The config's steps and rates of these markets. @throws ReplayInputError */
 export function termsOf(
   { accounts }: CompiledConfig,
   markets: Iterable<string>,

@@ -5,12 +5,12 @@ import { accountFromReply } from '../../replay/positions/call-output.ts';
 import type { StartingBook } from '../../replay/positions/starting-account.ts';
 import { readBuckets } from '../web/shared-view.ts';
 
-/** What the accounts hold as the daemon last read it; nothing is asked of the exchange. */
+/** Holdings of the accounts as the daemon last read them; the exchange is not asked. */
 export interface HeldBook {
   readonly accounts: readonly StartingBook[];
-  /** Why others that hold something, or may, are not among them: whole sentences. */
+  /** Why other accounts that hold something, or may, are left out: whole sentences. */
   readonly leftOut: readonly string[];
-  /** How many of those may hold positions that cannot be played, as they are not known or not valid. */
+  /** Number of those that may hold positions which are unknown or invalid, and so cannot be played. */
   readonly unknown: number;
 }
 
@@ -21,12 +21,12 @@ export interface HeldBookParts {
   readonly nowMs: number;
 }
 
-/** What was read longer ago is not what an account holds. */
+/** Older data do not count as holdings. */
 const OLDEST_MS = 600_000;
-/** Reads in a row that may be missing where the cadence is slow. */
+/** Consecutive reads that may be missing at a slow cadence. */
 const MISSED_READS = 3;
 
-/** In the order of the config. Rejects when the store is lost. */
+/** Reads the holdings, in the order of the config. Rejects if the store is lost. */
 export async function readHeldBook({ store, accounts, nowMs }: HeldBookParts): Promise<HeldBook> {
   const byId = new Map(accounts.map((account) => [account.id, account]));
   const held = new Map<string, HeldAccount>();

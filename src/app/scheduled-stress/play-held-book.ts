@@ -5,7 +5,6 @@ import { runStress, type StressCase } from '../../replay/stress/stress.ts';
 import { stressPlan } from '../replay/open-stress.ts';
 import { bookOf, ReplayInputError } from '../replay/replay-input.ts';
 
-/** What the thread of a stress test is handed. */
 export interface StressThreadInput {
   readonly configFile: string;
   readonly accounts: readonly StartingBook[];
@@ -13,15 +12,14 @@ export interface StressThreadInput {
   readonly conditions: readonly string[];
 }
 
-/** What it says. */
 export type StressThreadWord =
   | { readonly kind: 'played'; readonly played: StressCase }
   | { readonly kind: 'refused'; readonly lines: readonly string[] };
 
-/** Always the same: from one run to the next only what the accounts hold makes a difference. */
+/** Constant: runs differ only by the holdings. */
 const SEED = 1;
 
-/** Plays what the config asks for against what the accounts hold. */
+/** Plays the cases of the config against the holdings. */
 export async function playHeldBook(
   input: StressThreadInput,
   say: (word: StressThreadWord) => void,
@@ -29,7 +27,7 @@ export async function playHeldBook(
   const { configFile, accounts } = input;
   const chosen = (ids: readonly string[], { id }: { readonly id: string }): boolean => ids.includes(id);
   try {
-    // No secrets are needed, so none are handed to the thread.
+    // Needs no secrets, so the thread gets none.
     const book = await bookOf(configFile, accounts, {});
     const plan = stressPlan(configFile, book, {
       seed: SEED,

@@ -9,10 +9,10 @@ import type { StressCase } from '../../replay/stress/stress.ts';
 import { totalsOf } from '../../replay/stress/stress-tables.ts';
 import type { HeldBook } from './held-book.ts';
 
-/** Sentences about what was left out that are kept; the rest is only counted. */
+/** Kept sentences about what was left out; further ones are only counted. */
 const MOST_SENTENCES = 10;
 
-/** What is kept of a run: totals of every case, and the accounts that lose most. */
+/** The kept part of a run: totals of every case, and the accounts that lose most. */
 export function resultOfRun(run: StressRun, { accounts, leftOut }: HeldBook, cases: readonly StressCase[]) {
   return {
     ...run,

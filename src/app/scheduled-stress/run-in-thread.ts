@@ -4,11 +4,11 @@ import { Worker } from 'node:worker_threads';
 import type { StressCase } from '../../replay/stress/stress.ts';
 import type { StressThreadInput, StressThreadWord } from './play-held-book.ts';
 
-/** What came of a stress test in a thread of its own. */
+/** Outcome of a stress test in its own thread. */
 export interface ThreadRun {
   /** `late`: ended at its time limit. `stopped`: ended by the signal. */
   readonly end: 'finished' | 'late' | 'stopped';
-  /** What was played by then. */
+  /** Cases played by then. */
   readonly cases: readonly StressCase[];
 }
 
@@ -17,7 +17,7 @@ export interface ThreadBounds {
   readonly signal: AbortSignal;
 }
 
-/** What the thread was handed cannot be played: the config on disk has changed, say. */
+/** The thread's input cannot be played, for example because the config on disk has changed. */
 export class StressRefusedError extends Error {
   readonly code = 'stress-refused';
 
@@ -27,19 +27,19 @@ export class StressRefusedError extends Error {
   }
 }
 
-/** Beside this file, with its ending: .ts from sources, .js where they were compiled. */
+/** Beside this file, with the same extension: .ts in the sources, .js when compiled. */
 const PROGRAM = new URL(`./stress-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
 
-/** A book that needs more fails by itself and leaves the memory of the daemon alone. */
+/** A book that needs more fails alone and leaves the daemon's memory alone. */
 const LIMITS = { maxOldGenerationSizeMb: 512 };
 
-/** No secrets; where compiled sources are kept, as compiling them is half of what a small book costs. */
+/** Has no secrets. Passes the compile cache on, as compiling is half the cost of a small book. */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const folder = process.env['NODE_COMPILE_CACHE'];
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }
 
-/** Plays in a thread, which is gone when this settles. @throws StressRefusedError, or the thread's own error */
+/** Plays in a thread, which has ended when this settles. @throws StressRefusedError, or the thread's own error */
 export async function runInThread(
   input: StressThreadInput,
   { timeLimitMs, signal }: ThreadBounds,

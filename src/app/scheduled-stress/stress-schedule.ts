@@ -9,20 +9,20 @@ import { runInThread } from './run-in-thread.ts';
 
 export interface StressScheduleParts extends Pick<Base, 'instance' | 'clock' | 'telemetry'> {
   readonly store: StressStore;
-  /** What the accounts hold now, as last read. */
+  /** Holdings of the accounts, as last read. */
   readonly book: () => Promise<HeldBook>;
   readonly configFile: string;
 }
 
 /** By then a process that has just started has read every account. */
 const CATCH_UP_MS = 60_000;
-/** A process that was held up starts a run this late still. */
+/** A delayed process still starts a run that is this late. */
 const TOLERANCE_MS = 60_000;
 
-/** What it has to say comes as events. */
+/** Telemetry events take the place of node-cron's log. */
 const SILENT: Logger = { info() {}, warn() {}, error() {}, debug() {} };
 
-/** Runs stress tests when the config says, one at a time; of several processes one runs each. */
+/** Runs stress tests on the config's schedule, one at a time. One of several processes runs each. */
 export class StressSchedule {
   readonly #parts: StressScheduleParts;
   #current: { readonly settings: CompiledStress; readonly task: ScheduledTask } | undefined;
@@ -33,7 +33,7 @@ export class StressSchedule {
     this.#parts = parts;
   }
 
-  /** Takes over what the config says; a run that is under way under other settings is ended. */
+  /** Adopts the config; ends a run under way if its settings differ. */
   async adopt(settings: CompiledStress | undefined): Promise<void> {
     if (JSON.stringify(settings) === JSON.stringify(this.#current?.settings)) return;
     await this.stop();
@@ -55,7 +55,7 @@ export class StressSchedule {
     return this.#current !== undefined;
   }
 
-  /** The newest outcome, of these accounts; `undefined` without a schedule. Rejects when the store is lost. */
+  /** The newest outcome, for these accounts; `undefined` without a schedule. Rejects if the store is lost. */
   async stored(accountIds: ReadonlySet<string>): Promise<StoredStress | undefined> {
     if (!this.isScheduled) return undefined;
     const stored = await this.#parts.store.read();
@@ -64,7 +64,7 @@ export class StressSchedule {
     return { ...stored, result: { ...stored.result, accountCases } };
   }
 
-  /** Ends a run that is under way; nothing is left of it. */
+  /** Ends a run under way and discards it. */
   async stop(): Promise<void> {
     this.#over.abort();
     const task = this.#current?.task;
@@ -73,7 +73,7 @@ export class StressSchedule {
     await this.#running;
   }
 
-  /** Runs what was missed while no process was there, and the very first test. */
+  /** Runs a test that was missed while no process ran, and the very first test. */
   async #catchUp(settings: CompiledStress, signal: AbortSignal): Promise<void> {
     const { clock, store } = this.#parts;
     try {
@@ -116,7 +116,7 @@ export class StressSchedule {
     }
   }
 
-  /** `undefined`: it was stopped. Rejects when the store is lost. */
+  /** `undefined`: it was stopped. Rejects if the store is lost. */
   async #play(settings: CompiledStress, atMs: number, signal: AbortSignal): Promise<Played | undefined> {
     const { clock, book: readBook, configFile } = this.#parts;
     const { scenarios, conditions, timeLimitMs } = settings;
@@ -129,7 +129,7 @@ export class StressSchedule {
     });
     const book = await readBook();
     if (book.accounts.length === 0) {
-      // That nobody knows is not that nobody holds anything: what was found out before stays.
+      // Unknown holdings are not empty holdings: the earlier result stays.
       if (book.unknown > 0) return { run: ended('failed', nothingKnown(book)) };
       const run = ended('complete', '');
       return { run, result: resultOfRun(run, book, []) };

@@ -18,11 +18,11 @@ export interface TuneOptions {
   readonly holdings: Holdings;
   readonly paths: readonly PathModel[];
   readonly space: CandidateSpace;
-  /** Length of a stretch of prices. */
+  /** Length of a window of prices. */
   readonly windowMs: number;
-  /** At most so many wild stretches are played, and so many calm ones. */
+  /** Maximum number of wild windows played, and of calm ones. */
   readonly windows: number;
-  /** Quiet stretches by the simulator's walk, for each of three volatilities. */
+  /** Quiet windows from the simulator's random walk, for each of three volatilities. */
   readonly walks: number;
   readonly latency: LatencySpec;
   readonly seed: number;
@@ -35,11 +35,11 @@ export interface OpenTune {
   run(hooks: Omit<TuneHooks, 'nowMs'>): Promise<TuneRecord>;
 }
 
-/** Standard deviation of a price by the day: the quietest, usual and lively trading. */
+/** Standard deviation of a price per day, in the quietest, usual and lively trading. */
 const WALKS = [0.01, 0.025, 0.05] as const;
 const OWN_RULES = 'the rules of the config';
 
-/** Reads and checks everything that a search over one's own book needs. @throws ReplayInputError */
+/** Reads and checks all inputs of a search over an operator's book. @throws ReplayInputError */
 export async function openTune(options: TuneOptions): Promise<OpenTune> {
   const { config: file, prices, env, seed, windowMs } = options;
   const book = await readBook(file, options.holdings, env);
@@ -58,7 +58,7 @@ export async function openTune(options: TuneOptions): Promise<OpenTune> {
   const base = { file: path.resolve(file), text: book.acting.text };
   const plan: TunePlan = {
     cases: tuneCases({
-      // Trades are no candles: there the beginning is played.
+      // Trades are no candles, so no wild window is found: the beginning is played.
       wild: wild.length === 0 && whole !== undefined ? [whole] : wild,
       quiet: [...calm, ...walks],
       models: options.paths,
@@ -87,13 +87,13 @@ export async function openTune(options: TuneOptions): Promise<OpenTune> {
   };
 }
 
-/** Over prices of another time a position begins at their first: only its size and its collateral count. */
+/** Over prices of another time a position starts at their first price: only its size and collateral count. */
 function withoutEntries(account: StartingAccount): StartingAccount {
   const positions = account.positions.map(({ market, side, amount }) => ({ market, side, amount }));
   return { ...account, positions };
 }
 
-/** What the accounts have now, in every table. */
+/** The accounts' present rules, for every table. */
 function ownRules(base: TunePlan['base']): Candidate {
   const own: Candidate = { name: OWN_RULES, rules: [], uses: 'own', isAnchor: true };
   const reach = reachOf(base, own);

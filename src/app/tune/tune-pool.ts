@@ -6,7 +6,7 @@ import type { BareOutcome, Candidate, CaseOutcome } from '../../replay/tune/tune
 
 export interface TuneWork {
   readonly index: number;
-  /** Absent: without rules. */
+  /** Absent: no rules. */
   readonly candidate?: Candidate;
   readonly durationMs?: number | undefined;
 }
@@ -15,12 +15,12 @@ export type TuneAnswer =
   | { readonly kind: 'played'; readonly outcome: CaseOutcome | BareOutcome }
   | { readonly kind: 'failed'; readonly message: string; readonly code?: string };
 
-/** Threads that play cases; `close` ends them, and what they play then is rejected. */
+/** Threads that play cases. `close` ends them and rejects the cases they are playing. */
 export interface TunePool extends CasePlayer {
   close(): Promise<void>;
 }
 
-/** Beside this file, with its ending: .ts from sources, .js where they were compiled. */
+/** Beside this file, with the same extension: .ts in the sources, .js when compiled. */
 const PROGRAM = new URL(`./tune-thread${path.extname(fileURLToPath(import.meta.url))}`, import.meta.url);
 
 interface Thread {

@@ -4,7 +4,7 @@ import { playBare, playCase } from '../../replay/tune/play-case.ts';
 import type { TunePlan } from '../../replay/tune/search.ts';
 import type { TuneAnswer, TuneWork } from './tune-pool.ts';
 
-/** The program of a thread of a search: plays one case after another. */
+/** Worker thread of a search: plays one case after another. */
 
 const port = parentPort;
 if (port === null) throw new Error('tune-thread.ts runs in a worker thread');

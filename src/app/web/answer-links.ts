@@ -10,7 +10,7 @@ type Target = Extract<LinkTarget, { readonly kind: 'answer' }>;
 /** `nothing`: the link can be used again. */
 export interface LinkResult extends LinkView {
   readonly kind: 'done' | 'nothing';
-  /** Whether something is otherwise now: nobody was first, and it was not too late. */
+  /** Whether it had an effect: nobody was first, and it was not too late. */
   readonly changed: boolean;
 }
 
@@ -33,7 +33,7 @@ const MEANING: Readonly<Record<Target['decision'], string>> = {
   veto: 'It does not act then. A later stage, or liquidation clearly nearer, asks again; a margin call acts.',
 };
 
-/** Links that approve or veto what a message asked for, as that message showed it. */
+/** Links that approve or veto the question of a message, as that message showed it. */
 export function answerLinks({ controls, views, reason = 'by a link' }: AnswerParts) {
   return {
     async look(target: Target): Promise<LinkView> {

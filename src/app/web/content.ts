@@ -16,10 +16,10 @@ import { lostSeries, readQueues, readSharedFigures } from './shared-figures.ts';
 import { remembering } from './shared-view.ts';
 import { createViewSource } from './view-source.ts';
 
-/** Several who ask at once, or again and again, ask Redis once. */
+/** Frequent or simultaneous requests share one read of Redis. */
 const MAX_AGE_MS = 1_000;
 
-/** What the web server shows of this process and of the shared state. */
+/** Content of the web server: this process and the shared state. */
 export function webContent(base: Base, stress: StressSchedule): WebContent {
   const { state, accounts, queues, clock, time, telemetry, process } = base;
   const configured = () => accounts.all();

@@ -7,7 +7,7 @@ import type { StateStore } from '../../core/ports/state-store.ts';
 import type { DepositDesk, TopUpOutcome } from '../../web/sources.ts';
 import { revealed } from '../revealed.ts';
 
-/** What an account needs for deposit links. */
+/** An account's settings and client for deposit links. */
 export interface DepositAccess {
   readonly settings: CompiledDepositLink;
   readonly deposit: FiatDeposit;
@@ -20,11 +20,11 @@ export interface DepositDeskParts {
   readonly accessOf: (accountId: string) => DepositAccess | undefined;
 }
 
-/** Bound on the exchange's answer: the outcome comes before the server closes (`CONNECTION_TIMEOUT_MS`). */
+/** Bound on the exchange's answer: the outcome arrives before the server closes (`CONNECTION_TIMEOUT_MS`). */
 const TIMEOUT_MS = 8_000;
 
 /**
- * Makes deposit links (specification 4.1). The audit has who asked, written before, and the outcome; nothing personal.
+ * Makes deposit links (specification 4.1). The audit records who asks, beforehand, and the outcome; nothing personal.
  */
 export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts): DepositDesk {
   const note = (accountId: string, draft: AuditDraft) => record(store, accountId, draft);
@@ -41,7 +41,7 @@ export function createDepositDesk({ store, clock, accessOf }: DepositDeskParts):
         return { kind: 'refused', code: 'notOffered', words: 'no deposit link is configured any more' };
       }
       const { settings, deposit } = access;
-      // Never used before, so that a try whose answer was lost does no harm (specification 4.1, unique_id).
+      // Never used before, so that a retry after a lost answer does no harm (specification 4.1, unique_id).
       const uniqueId = `${settings.uniqueIdPrefix}-${randomUUID()}`;
       const { subject, ticker, amount, author } = order;
       const about = { subject, ticker, amount, author, provider: settings.provider, uniqueId };
@@ -102,7 +102,7 @@ function codeOf({ code }: ExchangeError): string {
   return code === undefined ? '' : `, code ${code}`;
 }
 
-/** By the names of the client's catalogue of failures. */
+/** By the names in the client's error catalogue. */
 const MEANINGS: Readonly<Record<string, string>> = {
   validationFailed: 'the exchange does not take these values',
   depositLinkFailed: 'the exchange could not make a link: try again later, or another amount',
@@ -112,7 +112,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   timeout: 'the exchange did not answer in time',
 };
 
-/** Fields that are ours to choose (specification 7); what the exchange says of others could be about a person. */
+/** Fields that this program chooses (specification 7). What the exchange says of others could be personal. */
 const FIELDS: ReadonlySet<string> = new Set([
   'amount',
   'provider',
@@ -131,7 +131,7 @@ function customerOf({ address, ...person }: PersonalData): DepositCustomer {
   return { ...revealed(person), address: revealed(address) };
 }
 
-/** Workers commit once per poll; more conflicts than this in a row are no accident. */
+/** Workers commit once per poll: more consecutive conflicts than this are no accident. */
 const ATTEMPTS = 50;
 
 async function record(store: DepositDeskParts['store'], accountId: string, draft: AuditDraft): Promise<void> {

@@ -5,7 +5,7 @@ import { readinessIn } from './readiness.ts';
 
 type Place = NonNullable<WebSettings['health']>;
 
-/** The listener for probes as the config in force wants it. */
+/** The listener for probes, as the config in force wants it. */
 export class HealthListener {
   readonly #base: Base;
   readonly #port: number | undefined;
@@ -13,7 +13,7 @@ export class HealthListener {
   #place: Place | undefined;
   #server: HealthServer | undefined;
 
-  /** `port` wins over the config's. */
+  /** `port` overrides the config's. */
   constructor(base: Base, port: number | undefined) {
     this.#base = base;
     this.#port = port;
@@ -24,7 +24,7 @@ export class HealthListener {
     return this.#server?.url;
   }
 
-  /** If it cannot listen there, it is as it was before. @throws WebServerError */
+  /** Adopts a config. If it cannot listen at the new address, the old listener stays. @throws WebServerError */
   async adopt({ health }: WebSettings): Promise<void> {
     const next = this.#port === undefined ? health : { host: health?.host ?? '127.0.0.1', port: this.#port };
     if (JSON.stringify(next) === JSON.stringify(this.#place)) return;

@@ -9,10 +9,10 @@ import { answerLinks, type LinkResult } from './answer-links.ts';
 
 export interface LinkParts {
   readonly controls: Pick<OperatorControls, 'put' | 'answer'>;
-  /** Accounts by id, unknown ones left out; all without ids. */
+  /** Accounts by id, without unknown ones; all accounts if `ids` is absent. */
   readonly views: (ids?: readonly string[]) => Promise<readonly AccountView[]>;
   readonly clock: Pick<Clock, 'nowMs'>;
-  /** Of an answer, for the audit; default: by a link. */
+  /** Reason of an answer, for the audit; default: by a link. */
   readonly reason?: string;
 }
 
@@ -26,7 +26,6 @@ type LinkActions = {
   readonly [K in LinkTarget['kind']]: LinkAction<Extract<LinkTarget, { readonly kind: K }>>;
 };
 
-/** What the link of any kind shows and does. */
 export function linkActions(parts: LinkParts): (target: LinkTarget) => LinkAction<LinkTarget> {
   const acknowledging = <T extends Acknowledge>(
     find: (parts: LinkParts, target: T) => Promise<readonly Open[]>,
@@ -46,7 +45,7 @@ type Acknowledge = Extract<LinkTarget, { readonly kind: 'acknowledge' | 'acknowl
 
 type Open = OpenEpisode & { readonly accountId: string; readonly sinceMs: number };
 
-/** Of the target alone, and only as far as its message told: a higher stage is told by a message of its own. */
+/** Episodes of the target alone, up to the stage of its message: a higher stage has its own message. */
 async function episodesOf(
   { views }: LinkParts,
   target: Extract<LinkTarget, { readonly kind: 'acknowledge' }>,

@@ -6,14 +6,14 @@ import { type LinkParts, linkActions, timeWords } from './link-actions.ts';
 export interface LinkDeskParts extends LinkParts {
   readonly signer: LinkSigner;
   readonly uses: LinkUses;
-  /** What people type is stored and shown: no secret of the config with it. */
+  /** Removes the config's secrets from typed text, which is stored and shown. */
   readonly redact: Conceal;
 }
 
-/** That a link was used is known for so long after it has expired. */
+/** How long after its expiry a used link is remembered. */
 const REMEMBERED_MS = 7 * 86_400_000;
 
-/** Shows and does what links of messages say, each once. */
+/** Shows and carries out the links of messages, each once. */
 export function createLinkDesk({ signer, uses, redact, ...parts }: LinkDeskParts): LinkDesk {
   const { clock } = parts;
   const actionOf = linkActions(parts);
@@ -47,7 +47,7 @@ function usedView({ author, atMs, isDone }: FoundUse): LinkView {
     : { title: 'Somebody is using this link', lines: [`${author}, just now. Look again in half a minute.`] };
 }
 
-/** While the process goes on without Redis its own memory sees to it. */
+/** While the process goes on without Redis, its own memory replaces the shared store. */
 export function usesOrAlone(shared: LinkUses, alone: LinkUses, isAlone: () => boolean): LinkUses {
   const current = (): LinkUses => (isAlone() ? alone : shared);
   return {

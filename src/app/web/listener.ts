@@ -3,7 +3,7 @@ import type { WebSettings } from '../../config/web.ts';
 import { startWebServer, type WebOptions, type WebServer } from '../../web/server.ts';
 import { revealed } from '../revealed.ts';
 
-/** What the server shows; the rest is settings. */
+/** What the server shows; the other options are settings. */
 export type WebContent = Pick<
   WebOptions,
   'metrics' | 'readiness' | 'onError' | 'onJobChanged' | 'onRefused' | 'sources' | 'page' | 'queues' | 'links'
@@ -11,12 +11,12 @@ export type WebContent = Pick<
 
 export interface WebListenerOptions {
   readonly content: WebContent;
-  /** Wins over the config's. */
+  /** Overrides the config's. */
   readonly port: number | undefined;
   readonly onListening: (url: string) => void;
 }
 
-/** The web server as the config in force wants it. */
+/** The web server, as the config in force wants it. */
 export class WebListener {
   readonly #options: WebListenerOptions;
   #settings: WebSettings;
@@ -38,7 +38,7 @@ export class WebListener {
     return this.#server.url;
   }
 
-  /** Starts the server anew where its settings differ, else leaves it as it was. @throws WebServerError */
+  /** Restarts the server if its settings differ. @throws WebServerError */
   async adopt(next: WebSettings): Promise<void> {
     const before = this.#settings;
     if (isSame(before, next)) return;
@@ -60,7 +60,7 @@ export class WebListener {
     this.#settings = next;
   }
 
-  /** A port that was free for the taking is kept: somebody may have noted it. */
+  /** Keeps a port that the system chose: somebody may have noted it. */
   #portFor(next: WebSettings): number {
     const { port } = this.#options;
     if (port !== undefined) return port === 0 ? this.#server.port : port;
@@ -87,7 +87,7 @@ function isSame(a: WebSettings, b: WebSettings): boolean {
   return (
     isSameSecret(a.token, b.token) &&
     isSameSecret(a.controlToken, b.controlToken) &&
-    // Secrets look alike in it.
+    // All secrets have the same JSON, so they are compared above.
     JSON.stringify({ ...a, health: undefined }) === JSON.stringify({ ...b, health: undefined })
   );
 }

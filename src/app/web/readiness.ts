@@ -10,7 +10,7 @@ export interface ReadinessParts {
   readonly ping: () => Promise<unknown>;
   /** Whether this process goes on from its own memory. */
   readonly isAlone: () => boolean;
-  /** Why it does not act then, in words; undefined: it may. */
+  /** Why it does not act while alone, in words; undefined: it may. */
   readonly watchesOnly: () => string | undefined;
   readonly view: () => Promise<readonly SharedAccount[]>;
   /** As configured now. */
@@ -18,10 +18,10 @@ export interface ReadinessParts {
   readonly clock: Clock;
 }
 
-/** Who asks again and again asks Redis once. */
+/** Repeated requests share one read of Redis. */
 const MAX_AGE_MS = 1_000;
 
-/** Readiness as a process asks for it by itself, apart from its web server. */
+/** Readiness as this process determines it, independently of its web server. */
 export function readinessIn({
   state,
   accounts,
@@ -48,7 +48,7 @@ const ALONE =
 const REDIS_TIMEOUT_MS = 1_000;
 const VIEW_TIMEOUT_MS = 2_500;
 
-/** Whether the accounts are being watched, by any process: Redis answers or is not needed, each is judged, by fresh data. */
+/** Whether any process watches the accounts: Redis answers or is not needed, each account is judged on fresh data. */
 export async function readinessOf(parts: ReadinessParts): Promise<Readiness> {
   const redis = await askRedis(parts);
   const checks = [redis, ...(redis.ok ? await examineAccounts(parts) : UNKNOWN)];
@@ -85,7 +85,7 @@ async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]>
   const watched = parts.accounts();
   const nowMs = parts.clock.nowMs();
   const unjudged = watched.flatMap(({ id }) => whyUnjudged(id, found.get(id)));
-  // Only a person can give an account another key, and is told so. It must not keep the other accounts from being ready.
+  // Only a person can change an account's key, and is notified. Such an account must not make the others unready.
   const able = watched.filter(({ id }) => !isKeyRefused(found.get(id)));
   const due = able.length === 0 ? watched : able;
   const stale = due.flatMap((account) => whyStale(account, found.get(account.id), nowMs));
@@ -110,7 +110,7 @@ async function examineAccounts(parts: ReadinessParts): Promise<readonly Check[]>
   ];
 }
 
-/** More than this says no more; the metrics have each account. */
+/** More names would not help; the metrics have each account. */
 const MOST_NAMED = 5;
 
 function checkOf(name: string, problems: readonly string[], fine: string): Check {
@@ -128,7 +128,7 @@ function refusedWords(ids: readonly string[]): readonly string[] {
   return ids.length === 0 ? [] : [`the exchange refuses the key of ${someOf(ids, ', ')}`];
 }
 
-/** Whatever process and address asks. */
+/** Errors of the key itself, from any process and address. */
 const OF_THE_KEY: ReadonlySet<string> = new Set(['unauthenticated', 'permissionDenied', 'loansNotAvailable']);
 
 function isKeyRefused(shared: SharedAccount | undefined): boolean {
@@ -145,11 +145,11 @@ function storedOf(account: SharedAccount | undefined): StoredAccount | undefined
   return account?.load.kind === 'loaded' ? account.load.account : undefined;
 }
 
-/** A process that dies is replaced within 5 s, and so long nothing is wrong yet. */
+/** A process that dies is replaced within 5 s; until then nothing is wrong. */
 const LEAST_BOUND_MS = 10_000;
 const MISSED_POLLS = 3;
 
-/** Age from which on the data of an account are not fresh any more: that of some polls that did not happen. */
+/** Age from which the data of an account are no longer fresh, ms: that of a few missed polls. */
 export function freshForMs({
   rules,
   leastIntervalMs,
@@ -171,7 +171,7 @@ function whyStale(
     return [`${account.id} was last judged ${seconds(sinceMs)} s ago, ${seconds(boundMs)} s at most`];
   return EVERY_POLL.filter((source) => account.sources.includes(source)).flatMap((source) => {
     const ageMs = evaluation.ages[source];
-    // The age of a source that was never read counts from the start of watching.
+    // A source that was never read has an age, too: it counts from the start of watching.
     if (ageMs === undefined || figures?.[source]?.kind !== 'read')
       return [`${account.id}: ${WORDS[source]} have not been read`];
     return ageMs + sinceMs > boundMs ? [`${account.id}: ${WORDS[source]} are ${old(ageMs + sinceMs)}`] : [];

@@ -20,14 +20,14 @@ export interface FigureParts {
   readonly queues: { readonly all: readonly Queue[] };
   readonly stress: () => Promise<StoredStress | undefined>;
   readonly clock: Clock;
-  /** The clock of the lanes, on which intents are dated. */
+  /** The lanes' clock, by which intents are dated. */
   readonly time: Pick<LaneTime, 'nowMs'>;
 }
 
-/** Shorter than Prometheus waits for a scrape, also when Redis hangs. */
+/** Shorter than Prometheus waits for a scrape, even if Redis hangs. */
 const TIMEOUT_MS = 4_000;
 
-/** Figures of the shared state and the queues. Rejects when they cannot be had. */
+/** Reads figures of the shared state and the queues. Rejects if they are unavailable. */
 export async function readSharedFigures(parts: FigureParts): Promise<SharedFigures> {
   const { queues, clock, stress } = parts;
   const late = new AbortController();
@@ -40,17 +40,17 @@ export async function readSharedFigures(parts: FigureParts): Promise<SharedFigur
   }
 }
 
-/** While the shared state cannot be read: every account is blind, and that is all. */
+/** The series while the shared state cannot be read: every account is blind. */
 export function lostSeries(accountIds: readonly string[]): StateSeries {
   const series = new StateSeries(accountIds.length);
   for (const [index, id] of accountIds.entries()) series.takeState(index, id, lostView(id).state);
   return series;
 }
 
-/** Accounts that are looked at without letting others have the event loop. */
+/** Accounts processed before yielding to the event loop. */
 const AT_A_STRETCH = 8;
 
-/** The series of every configured account. No account is kept: a thousand would take ten times their series' memory. */
+/** The series of every configured account. Keeps no account: a thousand would need ten times the series' memory. */
 async function readState(parts: FigureParts, signal: AbortSignal): Promise<StateSeries> {
   const { store, clock, time } = parts;
   const watched = parts.accounts();
@@ -72,7 +72,7 @@ async function readState(parts: FigureParts, signal: AbortSignal): Promise<State
   return series;
 }
 
-/** Such a pause is among the controls of every bucket. */
+/** A pause of everything is among the controls of every bucket. */
 function isPausedEverywhere({ entries }: Controls, nowMs: number): boolean {
   return entries.some(
     (control) => control.kind === 'pause' && control.accountId === null && !hasExpired(control, nowMs),
@@ -94,7 +94,7 @@ async function readQueue(queue: Queue, clock: Clock): Promise<readonly [string, 
     queue.getJobs(['waiting'], 0, 0, true),
     queue.isPaused(),
   ]);
-  // A tick was made long before it was meant to begin.
+  // A tick's job is created long before the tick is meant to begin.
   const meantMs = queue.name === 'poll' ? meantAt(oldest?.id) : undefined;
   const sinceMs = meantMs ?? oldest?.timestamp;
   return [queue.name, { jobs, oldestAgeMs: sinceMs === undefined ? 0 : clock.nowMs() - sinceMs, isPaused }];

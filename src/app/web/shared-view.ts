@@ -7,18 +7,18 @@ import {
   type StateStore,
 } from '../../core/ports/state-store.ts';
 
-/** A configured account as the shared state has it, which any process shows alike. */
+/** A configured account as stored in the shared state; every process shows it alike. */
 export interface SharedAccount {
   readonly accountId: string;
   readonly load: AccountLoad;
-  /** Those of its bucket; see `controlsInForce`. */
+  /** Controls of its bucket; see `controlsInForce`. */
   readonly controls: Controls;
 }
 
-/** Buckets read at once: a commit that comes in between does not wait behind all of them. */
+/** Buckets read at once. Few, so that a commit in between does not wait behind all of them. */
 const AT_ONCE = 4;
 
-/** Reads accounts, due or not, in this order, without claiming them. Rejects when the store is lost. */
+/** Reads accounts, due or not, in the given order, without claiming them. Rejects if the store is lost. */
 export async function readSharedView(
   store: Pick<StateStore, 'readBucket'>,
   accountIds: readonly string[],
@@ -30,7 +30,7 @@ export async function readSharedView(
   return accountIds.flatMap((id) => found.get(id) ?? []);
 }
 
-/** The same bucket by bucket, in no particular order: no account need be kept. */
+/** Yields the accounts bucket by bucket, in no particular order, so that no account need be kept. */
 export async function* readBuckets(
   store: Pick<StateStore, 'readBucket'>,
   accountIds: readonly string[],
@@ -51,7 +51,7 @@ function accountIdOf(load: AccountLoad): string {
   return load.kind === 'loaded' ? load.account.accountId : load.problem.accountId;
 }
 
-/** Calls within `maxAgeMs` share one answer, also a failure. */
+/** Calls within `maxAgeMs` share one answer, even a failure. */
 export function remembering<T>(clock: Clock, maxAgeMs: number, find: () => Promise<T>): () => Promise<T> {
   let last: { readonly atMs: number; readonly found: Promise<T> } | undefined;
   return () => {

@@ -13,12 +13,12 @@ export interface ViewSourceParts {
   readonly clock: Clock;
 }
 
-/** Who asks for all at about the same time asks the store once. */
+/** Requests for all accounts within this time share one read. */
 const SHARED_MS = 300;
-/** What depends on the time alone, ages among it, is computed again after so long. */
+/** Figures that depend on time alone, such as ages, are recomputed after this. */
 const STALE_MS = 5_000;
 
-/** What a view was made from, and when. */
+/** A view with what it was made from, and when. */
 interface Made extends SourcedView {
   readonly from: Origin;
   readonly atMs: number;
@@ -32,7 +32,7 @@ interface Origin {
   readonly storeLink: 'ok' | 'lost';
 }
 
-/** Views of the configured accounts, computed once for each state that they are in. */
+/** Views of the configured accounts, computed once for each of their states. */
 export function createViewSource({ store, accounts, clock }: ViewSourceParts): ViewSource {
   const made = new Map<string, Made>();
   const ids = (): readonly string[] => accounts.all().map(({ id }) => id);
@@ -56,7 +56,7 @@ export function createViewSource({ store, accounts, clock }: ViewSourceParts): V
         if (wanted === undefined) forgetOthers(made, asked);
         return shared.map((one) => view(one));
       } catch {
-        // Readiness and degraded say that the store is lost; what was last seen is still worth showing.
+        // Readiness and degraded report the lost store; the last view is still worth showing.
         return asked.flatMap((accountId): readonly SourcedView[] => {
           const account = store.remembered(accountId);
           const known = made.get(accountId);
@@ -108,7 +108,7 @@ function hasEnded({ pause, silences }: AccountView, nowMs: number): boolean {
   return (pause !== null && hasExpired(pause, nowMs)) || silences.some((one) => hasExpired(one, nowMs));
 }
 
-/** The store keeps the object of what did not change. */
+/** The store keeps the object of an unchanged lane. */
 function lanesOf(load: AccountLoad): readonly unknown[] {
   if (load.kind === 'refused') return [];
   const { lanes, documents } = load.account;

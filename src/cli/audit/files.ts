@@ -6,7 +6,7 @@ import type { AuditExporter } from '../../core/ports/audit-reader.ts';
 import { CliError } from '../errors.ts';
 import type { CliIo } from '../io.ts';
 
-/** A file of lines that is durable when it has ended. It appears with its first line and replaces nothing. */
+/** A file of lines, durable after `end`. It appears with its first line and replaces nothing. */
 export class LineFile implements AuditExporter {
   readonly #path: string;
   #file: FileHandle | undefined;
@@ -32,7 +32,7 @@ export class LineFile implements AuditExporter {
 
 async function create(path: string): Promise<FileHandle> {
   try {
-    // Records hold positions and balances.
+    // For the owner only: records hold positions and balances.
     return await open(path, 'wx', 0o600);
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
@@ -48,7 +48,7 @@ async function create(path: string): Promise<FileHandle> {
   }
 }
 
-/** Standard output as a place to export to; waits where it is slower than Redis. */
+/** Exports to standard output; waits if its reader is slower than Redis. */
 export function lineOutput({ stdout, signal }: Pick<CliIo, 'stdout' | 'signal'>): AuditExporter {
   return {
     async write(line) {
@@ -59,7 +59,7 @@ export function lineOutput({ stdout, signal }: Pick<CliIo, 'stdout' | 'signal'>)
   };
 }
 
-/** The lines of a file, one at a time. @throws CliError when it cannot be read */
+/** The lines of a file, one at a time. @throws CliError if it cannot be read */
 export async function* linesOf(path: string): AsyncGenerator<string> {
   const input = createReadStream(path, 'utf8');
   try {

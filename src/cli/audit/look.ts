@@ -24,12 +24,12 @@ export function withChain(command: Command): Command {
   );
 }
 
-/** As it is printed with `--json`: the record as it was chained, its number and its hash. */
+/** A record for `--json`: as it was chained, with its number and hash. */
 function recordJson({ number, record, hash }: ChainedRecord): Record<string, unknown> {
   return { number, hash, ...record };
 }
 
-/** The same in one line for people: number, time, and what it says. */
+/** A record in one line for people: number, time and content. */
 function recordLine({ number, record }: ChainedRecord): string {
   return `${number} ${timeOf(record.atMs)} ${contentWords(record.content)}`;
 }
@@ -59,7 +59,7 @@ export function registerTail(audit: Command, io: CliIo): void {
 
 const NO_OUTCOMES: ReadonlyMap<number, string> = new Map();
 
-/** What orders that observe mode held back would have come to by now, by the number of their record. */
+/** Outcomes by now of the orders that observe mode held back, by the number of their record. */
 async function outcomesOf(
   { history, accounts }: Operations,
   accountId: string,

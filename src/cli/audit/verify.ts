@@ -12,7 +12,7 @@ import { whole } from '../option-values.ts';
 import { printable } from '../table.ts';
 import { linesOf } from './files.ts';
 
-/** Judging takes about a millisecond each. */
+/** Default bound per chain: judging takes about a millisecond each. */
 const DECISIONS = 1_000;
 
 interface VerifyFlags extends PlaceFlags {
@@ -58,7 +58,7 @@ export function registerVerify(audit: Command, io: CliIo): void {
   });
 }
 
-/** @throws UsageError for what would say nothing of what is checked */
+/** @throws UsageError for a combination of options that cannot be checked */
 function requireOneOfHead({ account, file, head }: VerifyFlags): void {
   if (file !== undefined && account !== undefined) {
     throw new UsageError('--account is of stored chains, --file of exports.', 'Leave out one of the two.');
@@ -111,13 +111,11 @@ async function verifyFiles(io: CliIo, files: readonly string[], flags: VerifyFla
   }
 }
 
-/** What was found of one chain or file. */
 interface Found {
   readonly of: string;
   readonly verdict: ChainVerdict | FileVerdict;
-  /** Its records have no numbers but those in their chains, so that `audit show` finds none by them. */
+  /** Records of an export have only their numbers in the chain, and `audit show` finds none by those. */
   readonly isExport: boolean;
-  /** Judges its decisions once more. */
   readonly recompute: (options: { most: number; signal: AbortSignal }) => Promise<Recomputation>;
 }
 

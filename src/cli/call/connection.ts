@@ -20,16 +20,15 @@ export interface ConnectionFlags {
   readonly redisPrefix: string;
 }
 
-/** What an account of the config has of its own. */
+/** Options that conflict with --account: its config has these settings. */
 const OF_CONFIG = ['apiKeyFile', 'apiSecretFile', 'baseUrl', 'dialect', 'nonce', 'redis', 'redisPrefix'];
 
-/** Names of what the environment can say; a flag of the same meaning wins. */
+/** Environment variables; a flag with the same meaning wins. */
 const BASE_URLS = 'BREAKWATER_BASE_URL';
 const API_KEY = 'BREAKWATER_API_KEY';
 const API_SECRET = 'BREAKWATER_API_SECRET';
 const REDIS_URL = 'BREAKWATER_REDIS_URL';
 
-/** The options that `ConnectionFlags` holds. */
 export function withConnection(command: Command): Command {
   const instead = `Set ${API_KEY} and ${API_SECRET}, or use --api-key-file and --api-secret-file.`;
   const account = 'an account of the config: its key, addresses, dialect, nonces and Redis';
@@ -50,10 +49,10 @@ export function withConnection(command: Command): Command {
     .option('--redis-prefix <text>', 'in front of the keys there', 'breakwater');
 }
 
-/** How the exchange is spoken to; the rest is known where an account of the config was named. */
+/** How to speak to the exchange; the other fields are known if an account of the config was named. */
 type Access = Pick<ConfiguredAccess, 'dialect' | 'nonceMode' | 'cardProviders'> & Partial<ConfiguredAccess>;
 
-/** As the config has it where an account is named, else as flags say. @throws CliError */
+/** From the config if an account is named, else from flags. @throws CliError */
 export async function accessOf({ env }: CliIo, flags: ConnectionFlags): Promise<Access> {
   const { account, config, dialect, nonce: nonceMode } = flags;
   if (account === undefined) {
@@ -65,7 +64,7 @@ export async function accessOf({ env }: CliIo, flags: ConnectionFlags): Promise<
   });
 }
 
-/** A client with this access, completed by flags and environment; nothing is sent yet. @throws UsageError, CliError */
+/** Opens a client with this access, completed by flags and environment; sends nothing. @throws UsageError, CliError */
 export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: ConnectionFlags, access: Access) {
   const { account, timeoutMs: callMs } = flags;
   const baseUrls = access.baseUrls ?? baseUrlsOf(flags, io.env);
@@ -77,7 +76,7 @@ export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: Conn
       'Nonces are counted in this process alone: if a daemon uses this key, add --redis with its Redis.';
     printNote(io, paint(io, 'stderr', 'dim', alone));
   }
-  // A command is sent once: the longer it waits for the reply, the rarer is an outcome that nobody knows.
+  // A command is sent once: the longer it waits for the reply, the less often its outcome stays unknown.
   const timeouts = kind === 'read' ? { callMs } : { callMs, attemptMs: callMs };
   const options = { ...access, baseUrls, redis, credentials, timeouts, observer: observerFor(io) };
   const connection = await connectExchange(options).catch((error: Error & { readonly code?: unknown }) => {
@@ -93,7 +92,7 @@ export async function connect(io: CliIo, { id, kind }: CallEndpoint, flags: Conn
   return { ...connection, baseUrls };
 }
 
-/** Says nothing of a record that was set aside: its list is shown with it. */
+/** Skips records that were set aside: they are shown with their list. */
 const observerFor = (io: CliIo): ExchangeObserver => ({
   onDrift(fault) {
     if (fault.kind !== 'record') printWarning(io, `Not as documented: ${faultWords(fault)}.`);

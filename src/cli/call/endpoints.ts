@@ -14,28 +14,28 @@ type Call<Id> = Method<Id> extends keyof FullExchange ? FullExchange[Method<Id>]
 type ReplyOf<Id> = Extract<Awaited<ReturnType<Call<Id>>>, { readonly value: unknown }>['value'];
 export type AnyOutcome<T> = ReadOutcome<T> | CommandOutcome<T>;
 
-/** One endpoint as `breakwater call` offers it: asked with a `Q`, the client's own request, answered by a `T`. */
+/** One endpoint of `breakwater call`: `Q` is the client's request, `T` its reply. */
 interface Endpoint<Q, T> {
   readonly name: string;
   readonly summary: string;
   /** What a call changes at the exchange; absent for a read. */
   readonly changes?: string;
-  /** Customer data are a value that comes from a file, not from parameters. */
+  /** Excludes customer data, which come from a file, not from parameters. */
   readonly parameters: ParametersOf<Omit<Q, 'customer'>>;
   readonly takesCustomer?: true;
-  /** Values where none are given. */
+  /** Values of absent parameters. */
   readonly defaults?: (given: Partial<Q>) => Partial<Q>;
-  /** Why a request could open exposure, judged by the body as it will be sent; `undefined` when it cannot. */
+  /** Why a request could open exposure, judged by the body to be sent; `undefined` if it cannot. */
   readonly exposure?: (body: Values) => string | undefined;
-  /** What to know before a confirmation; absent where the risk says it. */
+  /** Note before the confirmation; absent if the risk already says it. */
   readonly caution?: (request: Q) => string;
-  /** What to do when nobody knows whether it took effect. */
+  /** What to do if nobody knows whether the call took effect. */
   readonly afterUnknown?: (request: Q) => string;
   readonly send: (exchange: FullExchange, request: Q, options: CallOptions) => Promise<AnyOutcome<T>>;
   readonly view: (value: T) => Shown;
 }
 
-/** One page of a history, so that a glance costs one request; with `since` the reading goes on to there. */
+/** One page of a history, so that a quick look costs one request; with `since` all pages back to that time are read. */
 const ONE_PAGE = 500;
 
 const BOUNDS = {
@@ -161,7 +161,7 @@ const TABLE: { readonly [Id in EndpointId]: Endpoint<RequestOf<Id>, ReplyOf<Id>>
     afterUnknown: ({ clientOrderId }) =>
       'Read first: breakwater call positions. The order may be waiting all the same: an exchange that has it ' +
       `refuses a second one if you keep --param clientOrderId=${clientOrderId}.`,
-    // Orders that reduce may use the share of the request budget that is kept for protection.
+    // Orders that reduce may use the share of the request budget that is reserved for protection.
     send: (exchange, request, options) =>
       exchange.stopLimit(request, request.reduceOnly ? { ...options, priority: 'protective' } : options),
     view: (order) => ({
@@ -221,7 +221,7 @@ const TABLE: { readonly [Id in EndpointId]: Endpoint<RequestOf<Id>, ReplyOf<Id>>
   },
 };
 
-/** From here on requests are what was read from parameters. */
+/** From here on, requests are values read from parameters. */
 const ANY = TABLE as object as Readonly<Record<EndpointId, Endpoint<Values, unknown>>>;
 
 export type CallEndpoint = (typeof CALL_ENDPOINTS)[number];
@@ -229,7 +229,7 @@ export const CALL_ENDPOINTS = Object.entries(ANY).map(([id, { parameters, ...one
   Object.assign(one, ENDPOINTS[id as EndpointId], { parameters: named(parameters) }),
 );
 
-/** By name, by the client's name for it, or by its path with or without the prefix. @throws UsageError */
+/** Finds an endpoint by its name, the client's name, or its path with or without the prefix. @throws UsageError */
 export function findEndpoint(written: string): CallEndpoint {
   const inFull = written.replace(/^\/?(?:api\/v4\/)?/, '/api/v4/').replace(/\/$/, '');
   const found = CALL_ENDPOINTS.find(({ name, id, path }) => [name, id].includes(written) || path === inFull);

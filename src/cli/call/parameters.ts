@@ -2,25 +2,25 @@ import { suggest } from '../../app.ts';
 import { isDecimalString } from '../../core/quantities/decimal.ts';
 import { UsageError } from '../errors.ts';
 
-/** What was read, by the names of parameters; absent ones are absent. */
+/** Values by parameter name, without absent ones. */
 export type Values = Readonly<Record<string, unknown>>;
 
 const type = <T>(expected: string, read: (text: string) => T | undefined) => ({ expected, read });
 
-/** One of a few values, or of further spellings of them. */
+/** One of a few values, or one of their other spellings. */
 function choice<const T>(values: readonly T[], also: Readonly<Record<string, NoInfer<T>>> = {}) {
   const known = new Map([...values.map((value) => [String(value), value] as const), ...Object.entries(also)]);
   return type(`one of ${values.join(', ')}`, (text) => known.get(text));
 }
 
 const ONE_DATE = 'a Unix time in seconds, or a date such as 2026-01-31 or 2026-01-31T12:00:00Z';
-/** A date without a time is midnight UTC; a time without a zone could mean several moments and is refused. */
+/** A date without a time is midnight UTC. A time without a zone is ambiguous, so it is refused. */
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-/** By their names in the listing. Errors say `expected` after `must be`; `read` gives `undefined` for other texts. */
+/** By their names in the listing. Errors put `expected` after `must be`; `read` returns `undefined` for other texts. */
 const TYPES = {
   text: type('a text that is not empty', (text) => text || undefined),
-  /** Kept as the text it is: no digit is lost. */
+  /** Kept as text, so that no digit is lost. */
   decimal: type('a decimal such as 0.5', (text) => (isDecimalString(text) ? text : undefined)),
   'whole number': type('a whole number', (text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)),
   'Unix seconds or date': type(ONE_DATE, (text) => {
@@ -39,12 +39,12 @@ type ValueOf<N extends TypeName> = NonNullable<ReturnType<(typeof TYPES)[N]['rea
 type TypesFor<V> = { [N in TypeName]: ValueOf<N> extends V ? N : never }[TypeName];
 type ElementOf<V> = V extends readonly (infer T)[] ? T : V;
 
-/** One parameter for each field of a request `Q`, of a type that the field takes, in the order of the listing. */
+/** One parameter per field of a request `Q`, of a type that the field accepts, in the order of the listing. */
 export type ParametersOf<Q> = { readonly [F in keyof Q]-?: Parameter<TypesFor<ElementOf<Q[F]>>> };
 
 type Parameter<N extends TypeName> = ReturnType<typeof required<N>>;
 
-/** A parameter that is repeatable is a list. Aliases are names beside its own and the spelling of that in snake_case. */
+/** A repeatable parameter is a list. Aliases are names in addition to its own and the snake_case form of that. */
 const declare =
   (form: { readonly required: boolean; readonly repeatable: boolean }) =>
   <N extends TypeName>(type: N, note: string, ...aliases: string[]) => ({ type, ...form, note, aliases });
@@ -61,7 +61,7 @@ export const named = (parameters: ParametersOf<Values>) =>
 export type NamedParameters = ReturnType<typeof named>;
 
 /**
- * Reads `name=value` texts for an endpoint; values appear in no error, as they may be secret.
+ * Reads `name=value` texts for an endpoint. Errors contain no values, as these may be secret.
  * @throws UsageError naming every fault
  */
 export function readParameters(
@@ -87,7 +87,7 @@ export function readParameters(
     else if (required) missing.push(`${name} (${type})`);
   }
   for (const written of unknown) faults.add(unknownName(endpoint, parameters, written));
-  // What is missing may be what was misspelt: it is named only when the spelling is right.
+  // A misspelt parameter is also a missing one: missing ones are named only if all spellings are right.
   if (missing.length > 0 && ![...faults].some((fault) => fault.startsWith('no parameter'))) {
     faults.add(`missing: ${missing.join(', ')}`);
   }

@@ -12,8 +12,8 @@ export interface Shown {
 }
 
 /**
- * Names of fields of `R`, or of an object in it, such as `market >amount`: a `>` aligns figures to the right. A name that
- * no record has is an error of types, as its column would vanish without a word.
+ * Names of fields of `R`, or of an object in it, such as `market >amount`; `>` aligns a column to the right. A name
+ * that no record has is a type error, as its column would silently stay empty.
  */
 type Columns<R, S> = readonly (S & (Names<S> extends FieldOf<R> | `>${FieldOf<R>}` ? string : never))[];
 type Names<S> = S extends `${infer First} ${infer Rest}` ? First | Names<Rest> : S;
@@ -24,7 +24,7 @@ type Value = string | number | boolean | null | undefined | Enumerated<string | 
 /** Fields in Unix seconds; other numbers are codes. */
 const TIMES = new Set(['createdAt', 'openDate', 'ctime', 'ftime', 'timestamp']);
 
-/** `undefined` is nothing said, `null` is none; a value of an open enumeration that is not documented is marked. */
+/** `undefined` is an empty text, `null` is `none`; an undocumented value of an open enumeration is marked. */
 function textOf(name: string, value: Value): string {
   if (value === undefined) return '';
   if (value === null) return 'none';
@@ -49,7 +49,7 @@ export function recordView<R extends object, S extends string>(record: R, names:
   return { lines: (io: CliIo) => fieldLines(io, 'stdout', fields) };
 }
 
-/** The records of a list, or `none`, and what has to be said about a list that is not complete. */
+/** The records of a list, or `none`, with notes if the list is incomplete. */
 export function listView<R extends object, S extends string>(
   list: RecordList<R>,
   none: string,

@@ -4,13 +4,13 @@ import { toNumber } from '../../core/quantities/decimal.ts';
 import { PositionQuantities } from '../../core/quantities/position.ts';
 import { valueOf } from '../../core/quantities/quantity.ts';
 
-/** A position as `init` shows it: what the exchange did not say, or what contradicts itself, is null. */
+/** A position as `init` shows it; null if the exchange does not say or contradicts itself. */
 export type HeldPosition = ReturnType<typeof heldPositions>[number];
 
-/** A credit line as `init` shows it: LTVs as fractions, null where the exchange did not say. */
+/** A credit line as `init` shows it: LTVs as fractions, null if the exchange does not say. */
 export type HeldCreditLine = ReturnType<typeof heldCreditLines>[number];
 
-/** No config says yet how records are to be read: as the specification says. */
+/** There is no config yet, so records are read as the specification says. */
 const READING = { bothSign: 'signed', ltvUnit: 'auto', marketSettings: () => undefined } as const;
 
 export function heldPositions(records: readonly PositionRecord[]) {
@@ -40,7 +40,7 @@ export function heldCreditLines(records: readonly CreditLineRecord[]) {
   });
 }
 
-/** What all positions are worth by what secures them; undefined where a record does not say. */
+/** Worth of all positions divided by their equity; undefined if a record does not say. */
 export function leverageOf(records: readonly PositionRecord[]): number | undefined {
   const equity = equityOf(records);
   const worths = heldPositions(records).map(({ amount, markPrice }) =>
@@ -57,14 +57,14 @@ function equityOf(records: readonly PositionRecord[]): number | undefined {
   return records.reduce((sum, { margin }) => sum + Number(margin), toNumber(free));
 }
 
-/** Rates outside of this are no maintenance margins: the figures mean something else then. */
+/** Rates outside of this are no maintenance margins: the figures then mean something else. */
 const PLAUSIBLE = { least: 0.002, most: 0.2 };
-/** Markets whose figures differ by more than this share do not have one rate, or not one pool. */
+/** If the markets' rates differ by more than this share, they do not have one rate, or not one pool. */
 const TOLERANCE = 0.1;
 
 /**
- * The maintenance margin rate that explains the liquidation prices, if one does for all markets: at its liquidation
- * price, a pool with this equity has just the maintenance margin left. A fraction, to a tenth of a percent.
+ * The maintenance margin rate that explains the liquidation prices of all markets, if there is one: at its liquidation
+ * price, a pool with this equity has exactly the maintenance margin left. A fraction, rounded to a tenth of a percent.
  */
 export function maintenanceMarginOf(records: readonly PositionRecord[]): number | undefined {
   const equity = equityOf(records);

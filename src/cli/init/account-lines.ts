@@ -8,7 +8,7 @@ import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 const POSITION_COLUMNS = columnsOf('MARKET', 'SIDE', '>AMOUNT', '>MARK', '>LIQUIDATION', '>DISTANCE');
 const MARKET_COLUMNS = columnsOf('MARKET', 'FIGURE', '>PROPOSED', 'FROM');
 
-/** What an account holds, and what is proposed for its markets. */
+/** The holdings of an account, and the proposals for its markets. */
 export function accountLines(
   io: CliIo,
   account: string,

@@ -9,10 +9,9 @@ import type { InitFlags } from './flags.ts';
 import type { Prompter } from './prompter.ts';
 import { pathFrom, secretSource, type WantedSecret } from './secret-sources.ts';
 
-/** How the exchange and Redis are reached, and by whom. */
 export type ChosenAccess = Awaited<ReturnType<typeof chooseAccess>>;
 
-/** @throws UsageError naming everything that is missing where nobody can be asked */
+/** @throws UsageError naming everything that is missing, if nobody can be asked */
 export async function chooseAccess(io: CliIo, flags: InitFlags, prompter: Prompter | undefined) {
   const redis = redisOf(io, flags);
   const urls = flags.exchange?.map(readUrl);
@@ -27,7 +26,7 @@ export async function chooseAccess(io: CliIo, flags: InitFlags, prompter: Prompt
   return { baseUrls, nonce: flags.nonce, account, apiKey, apiSecret, redis };
 }
 
-/** Once more what was typed before; what comes from a file or a variable stays. */
+/** Asks again for secrets that were typed; those from a file or a variable stay. */
 export async function retypedKeys(
   io: CliIo,
   { account, apiKey, apiSecret }: ChosenAccess,
@@ -56,7 +55,7 @@ function wantedKeys(account: string, { keyFile, keyEnv, secretFile, secretEnv }:
   return { apiKey: wanted('key', keyFile, keyEnv), apiSecret: wanted('secret', secretFile, secretEnv) };
 }
 
-/** All at once, so that a script is corrected once. @throws UsageError */
+/** Names all missing flags at once, so that a script is corrected once. @throws UsageError */
 function requireComplete(flags: InitFlags): void {
   const { exchange, account, keyFile, keyEnv, secretFile, secretEnv, leverage } = flags;
   const missing = [
@@ -94,7 +93,7 @@ async function askAccount(prompter: Prompter | undefined): Promise<string> {
   });
 }
 
-/** What nobody can be asked for was required before. */
+/** Without a prompter, everything needed was required before. */
 function asking(prompter: Prompter | undefined): Prompter {
   if (prompter === undefined) throw new TypeError('nobody can be asked');
   return prompter;

@@ -4,7 +4,7 @@ import type { ChosenChannel, SecretSource } from './decisions.ts';
 import type { Prompter } from './prompter.ts';
 import { type SecretPlace, secretSource } from './secret-sources.ts';
 
-/** Each type of channel in words, for a question. */
+/** Description of each channel type, for a question. */
 const ABOUT: Readonly<Record<ChannelType, string>> = {
   slack: 'Slack, Mattermost',
   telegram: 'a bot of Telegram',
@@ -25,7 +25,7 @@ function isChannelType(text: string): text is ChannelType {
   return Object.hasOwn(ABOUT, text);
 }
 
-/** As `--channel` says it, completed and else asked for; undefined: only the log. @throws UsageError */
+/** The channel that `--channel` gives, with missing keys asked for; undefined: only the log. @throws UsageError */
 export async function chooseChannel(
   written: string | undefined,
   place: SecretPlace,
@@ -58,7 +58,7 @@ async function askType(prompter: Prompter | undefined): Promise<string> {
   });
 }
 
-/** No error repeats a value, which may be a secret. @throws UsageError */
+/** Errors repeat no value, which may be a secret. @throws UsageError */
 function readSetting(
   type: string,
   known: Readonly<Record<string, ChannelKey>>,
@@ -123,7 +123,7 @@ async function valueOf(
   );
 }
 
-/** A text that is no number is left to the check of the config. */
+/** A text that is not a number is left to the config's check. */
 function written(kind: WrittenKind, value: string): string | number {
   return kind === 'number' && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }

@@ -2,7 +2,7 @@ import { isDecimalString } from '../../core/quantities/decimal.ts';
 import type { Prompter } from './prompter.ts';
 import { MARKET_FIGURES, type MarketFigure, type Proposal, type ProposedMarket } from './propose-markets.ts';
 
-/** Has a person confirm or correct what was proposed; where nobody can be asked, it stays a proposal. */
+/** Asks a person to confirm or correct the proposals; if nobody can be asked, they stay unconfirmed. */
 export async function confirmMarkets(
   proposed: readonly ProposedMarket[],
   prompter: Prompter | undefined,
@@ -25,7 +25,7 @@ const ANSWERS = ['yes', 'correct', 'later'] as const;
 async function corrected(market: ProposedMarket, prompter: Prompter): Promise<ProposedMarket> {
   const figures: Partial<Record<MarketFigure, Proposal>> = {};
   for (const figure of MARKET_FIGURES) {
-    // The smallest amount is the step in most markets, and so is what was corrected a moment ago.
+    // In most markets the smallest amount is the step, so a step that was just corrected is proposed.
     const proposal = figure === 'minAmount' ? (figures.amountStep ?? market[figure]) : market[figure];
     const value = await prompter.ask({
       text: `${market.market} ${figure}`,

@@ -15,10 +15,10 @@ import { type AccountAnswers, readAccount } from './read-account.ts';
 import { madeUpSecret } from './secret-sources.ts';
 import { measuredWords } from './set-words.ts';
 
-/** Everything that goes into the config. */
+/** All contents of the config. */
 export type InitDecisions = Awaited<ReturnType<typeof decide>>;
 
-/** Asks for what the flags do not say, and the exchange for what the account holds. @throws CliError, UsageError */
+/** Asks for what the flags do not say, and reads the account from the exchange. @throws CliError, UsageError */
 export async function decide(io: CliIo, flags: InitFlags, prompter: Prompter | undefined) {
   const chosen = await chooseAccess(io, flags, prompter);
   const { access, read } =
@@ -38,12 +38,12 @@ export async function decide(io: CliIo, flags: InitFlags, prompter: Prompter | u
     prompter,
   );
   return {
-    /** As it was given. */
+    /** As given. */
     file: flags.out,
     ...access,
-    /** Seals what people say to daemons. */
+    /** Seals what people send to daemons. */
     operatorsKey: await madeUpSecret(flags.out, 'operators.key'),
-    /** The web server of the daemon. */
+    /** For the daemon's web server. */
     controlToken: await madeUpSecret(flags.out, 'web-control.secret'),
     leverage,
     seen,
@@ -53,17 +53,17 @@ export async function decide(io: CliIo, flags: InitFlags, prompter: Prompter | u
     /** Whether there was a terminal to ask on. */
     wasAsked: prompter !== undefined,
     ruleSet,
-    /** As an account lists them. */
+    /** As in an account's `rules`. */
     rules: [ruleSet.name, BLIND, ...((seen?.creditLines.length ?? 0) > 0 ? ['credit-line'] : [])],
     cancel,
     channel,
   };
 }
 
-/** Judges by the age of the data alone, so it needs no further right of the key. */
+/** Judges the age of the data alone, so the key needs no further permission. */
 const BLIND = 'circuit-breaker/blind';
 
-/** A key that was typed and is refused is asked for again: no other answer is lost by it. */
+/** Asks again for a typed key that is refused, so that no other answer is lost. */
 async function readTyped(
   io: CliIo,
   access: ChosenAccess,

@@ -1,35 +1,35 @@
 import type { ChannelType, ProposedSet } from '../../app.ts';
 import type { HeldCreditLine, HeldPosition } from './account-figures.ts';
 
-/** Where a secret comes from, as a config writes it. */
+/** Where a secret is, as a config writes it. */
 export type WrittenReference = { readonly file: string } | { readonly env: string };
 
 export interface SecretSource {
   readonly written: WrittenReference;
-  /** Empty: it is not at hand. */
+  /** Empty: it is not available here. */
   readonly value: string;
-  /** Typed in or made up: the file that is still to be made for it. */
+  /** The file to create for a secret that was typed or generated. */
   readonly newFile?: string;
 }
 
-/** A channel but for `log`, which is always there. */
+/** A channel other than `log`, which always exists. */
 export interface ChosenChannel {
   readonly type: ChannelType;
-  /** What its keys are set to, in the order in which they are written. */
+  /** Its keys with their values, in the order of the config. */
   readonly keys: readonly (readonly [key: string, value: string | number | SecretSource])[];
 }
 
 export interface ChosenSet extends ProposedSet {
-  /** False: the leverage is above what it is made for. */
+  /** False: the leverage is above the one that the set is made for. */
   readonly fits: boolean;
 }
 
-/** What the account showed; absent where the exchange was not asked. */
+/** What the exchange showed of the account; absent if it was not asked. */
 export interface ShownAccount {
   readonly positions: readonly HeldPosition[];
-  /** What they are worth by what secures them; null: the exchange does not say. */
+  /** Worth of the positions divided by their equity; null: the exchange does not say. */
   readonly leverage: number | null;
   readonly creditLines: readonly HeldCreditLine[];
-  /** In whole sentences. */
+  /** Whole sentences. */
   readonly notes: readonly string[];
 }

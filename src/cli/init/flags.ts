@@ -18,7 +18,7 @@ export interface InitFlags {
   readonly json?: boolean;
 }
 
-/** As in `MADE_FOR_LEVERAGE` of the config, which is loaded only when the command runs. */
+/** The same names as in `MADE_FOR_LEVERAGE` of the config, which is loaded only when the command runs. */
 export const RULE_SETS: readonly PositionSetName[] = ['conservative', 'balanced', 'last-resort'];
 
 const MOST_LEVERAGE = 200;

@@ -6,7 +6,7 @@ import { report } from './report.ts';
 import { requireAbsent } from './secret-sources.ts';
 import { writeDecided } from './write-decided.ts';
 
-/** Decides, writes and reports. Until everything is decided nothing is written. */
+/** Decides, writes and reports. Writes nothing until everything is decided. */
 export async function init(io: CliIo, flags: InitFlags): Promise<void> {
   await requireAbsent(flags.out, 'Name another file with --out.');
   const prompter = io.isTty.stdin ? openPrompter(io) : undefined;

@@ -6,11 +6,11 @@ import { type CliIo, paint, printNote } from '../io.ts';
 
 export interface Question<T> {
   readonly text: string;
-  /** What an empty answer means; absent: the question is asked again. */
+  /** Used for an empty answer; absent: the question is asked again. */
   readonly fallback?: string;
-  /** What an answer has to be: completes "Expected". */
+  /** The required form of an answer: completes "Expected". */
   readonly expected: string;
-  /** `undefined`: it is not what was expected. */
+  /** `undefined`: not as expected. */
   readonly read: (text: string) => T | undefined;
 }
 
@@ -19,8 +19,8 @@ export type Prompter = ReturnType<typeof openPrompter>;
 /**
  * Asks on standard error, one question after another; close it at the end.
  *
- * What is typed is echoed only while a visible question waits: what was pasted ahead of a hidden one stays unseen, and is
- * the answer to the questions that follow.
+ * Typed text is echoed only while a visible question waits. Text pasted ahead of a hidden question stays unseen, and
+ * answers the questions that follow.
  */
 export function openPrompter(io: CliIo) {
   let isShown = false;
@@ -30,7 +30,7 @@ export function openPrompter(io: CliIo) {
       done();
     },
   });
-  // Without a history no key brings a secret back. `terminal`: only then the echo is ours.
+  // Without a history no key brings a secret back. Only with `terminal` is the echo under our control.
   const lines = createInterface({ input: io.stdin, output: echo, terminal: true, historySize: 0 });
   const typed: string[] = [];
   let waiting: PromiseWithResolvers<string> | undefined;
@@ -62,7 +62,7 @@ export function openPrompter(io: CliIo) {
     waiting = Promise.withResolvers<string>();
     const { promise } = waiting;
     isShown = shows;
-    // The text is the line editor's prompt, as it writes the whole line anew when something is deleted.
+    // The text is the line editor's prompt, because the editor rewrites the whole line after a deletion.
     lines.setPrompt(text);
     if (shows) lines.prompt(true);
     else io.stderr.write(text);
@@ -74,7 +74,7 @@ export function openPrompter(io: CliIo) {
 
   const complain = (expected: string): void =>
     printNote(io, paint(io, 'stderr', 'yellow', `Expected ${expected}.`));
-  /** Asks until the answer can be read. @throws CliError when the input ends, the signal's reason when it is aborted */
+  /** Asks until the answer is valid. @throws CliError when the input ends, the signal's reason when it is aborted */
   const ask = async <T extends string | number | boolean>(question: Question<T>): Promise<T> => {
     const { text, fallback, expected, read } = question;
     const shown = fallback === undefined ? `${text}: ` : `${text} [${fallback}]: `;
@@ -87,7 +87,7 @@ export function openPrompter(io: CliIo) {
   };
   return {
     ask,
-    /** The same for a secret: nothing that is typed is shown. It has visible ASCII characters only. */
+    /** The same for a secret of visible ASCII characters: typed text is not shown. */
     askHidden: async (text: string) => {
       for (;;) {
         const answer = (await nextLine(`${text} (not shown): `, false)).trim();
@@ -95,7 +95,7 @@ export function openPrompter(io: CliIo) {
         if (answer !== '') complain('visible ASCII characters without blanks');
       }
     },
-    /** Yes or no, in so many words: what is asked like this is not to be agreed to by Enter. */
+    /** Requires an explicit yes or no: Enter must not agree. */
     confirm: (text: string) =>
       ask<boolean>({
         text: `${text} (y/n)`,

@@ -11,29 +11,29 @@ import {
 } from '../../core/quantities/decimal.ts';
 import { heldPositions, maintenanceMarginOf } from './account-figures.ts';
 
-/** A figure of a market that the exchange's API does not tell, as the account's own figures suggest it. */
+/** A figure of a market that the exchange's API does not report, proposed from the account's own figures. */
 export interface Proposal {
   readonly value: string;
-  /** What it was taken from, for people: completes "proposed from". */
+  /** Its source, for people: completes "proposed from". */
   readonly from: string;
 }
 
-/** What a `markets` entry needs, in the order in which it is written. */
+/** The figures of a `markets` entry, in the order of the config. */
 export const MARKET_FIGURES = ['amountStep', 'priceStep', 'minAmount', 'maintenanceMargin'] as const;
 export type MarketFigure = (typeof MARKET_FIGURES)[number];
 
 export interface ProposedMarket extends Readonly<Record<MarketFigure, Proposal>> {
   readonly market: string;
-  /** Currency in which it settles, where the name does not say it. */
+  /** Settlement currency, if the market's name does not say it. */
   readonly money?: string;
-  /** Its mark price now, where the records tell. */
+  /** Its present mark price, if the records have it. */
   readonly referencePrice?: string;
 }
 
-/** Names that a config takes as a market, and not as a pattern. */
+/** Names that a config reads as a market, not as a pattern. */
 const MARKET_NAME = /^[A-Z0-9_-]{1,40}$/;
 
-/** One entry for each market with an open position, in the order of the exchange; other names are left out. */
+/** One entry per market with an open position, in the order of the exchange; other names are left out. */
 export function proposeMarkets(
   positions: readonly PositionRecord[],
   orders: readonly SpotOrderRecord[],
@@ -70,7 +70,7 @@ function proposeMarket(
   };
 }
 
-/** To as many digits as prices have. */
+/** Rounded to as many digits as prices have. */
 function referencePriceOf(positions: readonly PositionRecord[]): { readonly referencePrice?: string } {
   const mark = heldPositions(positions).find(({ markPrice }) => markPrice !== null)?.markPrice;
   if (mark === undefined || mark === null) return {};
@@ -81,14 +81,14 @@ function referencePriceOf(positions: readonly PositionRecord[]): { readonly refe
 
 function proposeMargin(positions: readonly PositionRecord[]): Proposal {
   const rate = maintenanceMarginOf(positions);
-  // What the live exchange documents for leverage up to 10x.
+  // The rate that the live exchange documents for leverage up to 10x.
   if (rate === undefined) return { value: '3%', from: 'what is usual up to 10x' };
   return { value: `${Number((rate * 100).toFixed(1))}%`, from: 'margin and liquidation prices' };
 }
 
 /**
- * Prices of orders are multiples of the step. An entry price can be an average, and a liquidation price is computed:
- * their digits count only where there is nothing better, and only as many as prices have.
+ * Prices of orders are multiples of the step. Entry prices can be averages, and liquidation prices are computed: their
+ * digits count only if there is nothing better, and only as many as prices have.
  */
 function proposePriceStep(
   positions: readonly PositionRecord[],
@@ -109,7 +109,7 @@ function proposePriceStep(
   return { value, from: `${proposal.from}, cut to ${LEADING_DIGITS + 1} digits` };
 }
 
-/** Beyond the first one: hardly any market has finer prices. */
+/** Digits after the first one: hardly any market has finer prices. */
 const LEADING_DIGITS = 5;
 const ROUNDING = 1e-9;
 
@@ -118,8 +118,8 @@ function isAboveZero(text: DecimalString | null | undefined): text is DecimalStr
 }
 
 /**
- * The finest digit that any of them has. A step that is coarser than the real one costs exactness; a finer one would
- * have orders refused, so zeros at the end, which many exchanges pad with, do not count.
+ * The finest digit of all texts. A step coarser than the real one costs precision; with a finer one, orders are
+ * refused. Trailing zeros, with which many exchanges pad, therefore do not count.
  */
 function lastDigitOf(texts: readonly DecimalString[], what: string): Proposal {
   let finest: { readonly text: DecimalString; readonly places: number } | undefined;

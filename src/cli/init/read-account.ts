@@ -5,13 +5,12 @@ import { errorWords, exchangeCures, faultWords } from '../exchange-errors.ts';
 import type { CliIo } from '../io.ts';
 import { printable } from '../table.ts';
 
-/** What the exchange showed of an account. */
 export type AccountAnswers = Awaited<ReturnType<typeof readAccount>>;
 
 /** Enough to see the digits of amounts and prices, in one request. */
 const ORDERS = 100;
 
-/** Reads only. Without the positions there is nothing to go by: @throws CliError */
+/** Sends reads only. @throws CliError if the positions cannot be read */
 export async function readAccount(
   io: CliIo,
   access: Pick<ExchangeConnectionOptions, 'baseUrls' | 'credentials' | 'nonceMode'>,
@@ -42,10 +41,10 @@ async function readThrough({ signal }: CliIo, exchange: FullExchange) {
   ];
   return {
     positions: records,
-    /** Newest first; empty where the key may not read them. */
+    /** Newest first; empty if the key may not read them. */
     orders: orders.kind === 'ok' ? orders.value.records : [],
     creditLines: loans.kind === 'ok' ? loans.value.records : [],
-    /** What could not be read, in whole sentences. */
+    /** What could not be read: whole sentences. */
     notes: notes.map(printable),
   };
 }

@@ -4,7 +4,7 @@ import type { ChosenChannel, SecretSource, WrittenReference } from './decisions.
 import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 import { measuredWords } from './set-words.ts';
 
-/** The text of a config file in observe mode, with a comment on each part. The same decisions give the same text. */
+/** Renders a config file in observe mode, with a comment on each part. The same decisions give the same text. */
 export function renderConfig(decisions: InitDecisions): string {
   const sections = [
     HEAD,
@@ -23,7 +23,7 @@ export function renderConfig(decisions: InitDecisions): string {
 
 const WIDTH = 100;
 
-/** A comment of as many lines as it takes. */
+/** A comment of as many lines as needed. */
 function note(text: string, indent = ''): readonly string[] {
   const start = `${indent}# `;
   // A percent sign stays with its number.
@@ -197,7 +197,7 @@ function reference(written: WrittenReference): string {
 
 const WORDS = new Set(['true', 'false', 'yes', 'no', 'on', 'off', 'null', 'y', 'n']);
 
-/** Quoted where YAML could read something else than this text. */
+/** Quoted if YAML could read something other than this text. */
 function scalar(text: string): string {
   const isPlain = /^[A-Za-z/][\w./-]*$/.test(text) && !WORDS.has(text.toLowerCase());
   return isPlain ? text : JSON.stringify(text);

@@ -10,12 +10,12 @@ import { MARKET_FIGURES, type ProposedMarket } from './propose-markets.ts';
 import { measuredWords } from './set-words.ts';
 import type { Written } from './write-decided.ts';
 
-/** What was decided and written, and what comes next. */
+/** Prints what was decided and written, and the next steps. */
 export function report(io: CliIo, { json }: InitFlags, decisions: InitDecisions, written: Written): void {
   const warnings = warningsOf(decisions);
   if (json === true) return printJson(io, { ...jsonOf(decisions), ...jsonOfWritten(written), warnings });
   const { account, seen, markets, wasAsked, file } = decisions;
-  // Who was asked has seen them already.
+  // People who were asked have seen them already.
   if (!wasAsked) {
     const lines = seen === undefined ? [] : accountLines(io, account, seen, markets);
     for (const line of [...lines, ...setLines(io, decisions)]) printLine(io, line);
@@ -39,12 +39,12 @@ function setLines(io: CliIo, { ruleSet, leverage }: InitDecisions): readonly str
   ];
 }
 
-/** As `check` says them; with `--json` they are among its problems. */
+/** In the words of `check`; with `--json` they are among its problems. */
 function missingSecrets({ check }: Written): readonly string[] {
   return check.problems.filter(({ code }) => code === 'secret-missing').map(({ text }) => text);
 }
 
-/** In whole sentences. */
+/** Whole sentences. */
 function warningsOf({ seen, leverage, ruleSet, markets }: InitDecisions): readonly string[] {
   const warnings = [...(seen?.notes ?? [])];
   const now = seen?.leverage ?? null;
@@ -70,10 +70,10 @@ function warningsOf({ seen, leverage, ruleSet, markets }: InitDecisions): readon
   return warnings;
 }
 
-/** From this share of a position on, a step is worth a warning. */
+/** A step of at least this share of a position gets a warning. */
 const COARSE = 0.1;
 
-/** A reduction cannot be finer than a step: one that is half of a position closes half of it, or all. */
+/** A reduction cannot be finer than a step: with a step of half a position, it closes half or all of it. */
 function coarseWords(
   { market, amountStep }: ProposedMarket,
   positions: readonly HeldPosition[],

@@ -7,29 +7,28 @@ import { readText } from '../option-values.ts';
 import type { SecretSource } from './decisions.ts';
 import type { Prompter } from './prompter.ts';
 
-/** What a secret is asked for, and how it can be given. */
+/** A secret that is needed, and the ways to give it. */
 export interface WantedSecret {
   /** For people: `API key`. */
   readonly name: string;
-  /** Of the two ways to name it on a command line, for errors. */
+  /** The two options that name it, for errors. */
   readonly fileFlag: string;
   readonly envFlag: string;
   readonly file?: string | undefined;
   readonly env?: string | undefined;
-  /** Beside the config, when it is typed. */
+  /** File beside the config for a typed secret. */
   readonly newFile: string;
 }
 
-/** Where secrets may come from. */
 export interface SecretPlace {
   readonly io: CliIo;
-  /** The config's own file; paths in it are relative to its folder. */
+  /** The config file; paths in it are relative to its folder. */
   readonly configFile: string;
-  /** Whether a secret that is not at hand is an error. */
+  /** Whether an unavailable secret is an error. */
   readonly isNeeded: boolean;
 }
 
-/** From a file, a variable, or typed without being shown. @throws CliError, UsageError; no error repeats a value */
+/** From a file, a variable, or a hidden answer. @throws CliError, UsageError; no error repeats a value */
 export async function secretSource(
   wanted: WantedSecret,
   place: SecretPlace,
@@ -48,7 +47,7 @@ export async function secretSource(
   return { written: { file: wanted.newFile }, value, newFile };
 }
 
-/** A new secret beside the config, or the one that is there: a daemon and its commands all have the same. */
+/** Generates a secret beside the config, or uses the existing one: a daemon and all its commands share it. */
 export async function madeUpSecret(configFile: string, file: string): Promise<SecretSource> {
   const newFile = path.join(path.dirname(configFile), file);
   const written = { file };
@@ -65,7 +64,7 @@ async function fromFile(
   return { written: { file: pathFrom(configFile, file) }, value };
 }
 
-/** A path as the config has to write it, relative to its own folder. */
+/** A path as the config must write it: relative to its folder. */
 export function pathFrom(configFile: string, file: string): string {
   if (path.isAbsolute(file)) return file;
   return path.relative(path.dirname(path.resolve(configFile)), path.resolve(file));
@@ -73,7 +72,7 @@ export function pathFrom(configFile: string, file: string): string {
 
 function fromVariable(name: string, flag: string, { io, isNeeded }: SecretPlace): SecretSource {
   if (!/^[A-Za-z_]\w{0,99}$/.test(name)) {
-    // What was meant to be a name may be the secret itself.
+    // The text given as a name may be the secret itself.
     throw new UsageError(`${flag}: expected the name of a variable such as DESK1_API_KEY.`);
   }
   const value = Object.hasOwn(io.env, name) ? (io.env[name] ?? '').trim() : '';
@@ -83,7 +82,7 @@ function fromVariable(name: string, flag: string, { io, isNeeded }: SecretPlace)
   });
 }
 
-/** @throws CliError where something is there already */
+/** @throws CliError if the file exists */
 export async function requireAbsent(file: string, cure: string): Promise<void> {
   const found = await stat(file).catch(() => undefined);
   if (found === undefined) return;

@@ -1,6 +1,6 @@
 import { type ProposedSet, percentInWords } from '../../app.ts';
 
-/** What a set did where it was measured, in sentences. */
+/** Measured results of a rule set, in sentences. */
 export function measuredWords({ mostLeverage, measured }: ProposedSet): string {
   const { prevented, doomed, kept, without, givenUp, falseActions } = measured;
   const saved =

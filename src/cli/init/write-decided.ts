@@ -6,7 +6,7 @@ import type { InitDecisions } from './decide.ts';
 import type { SecretSource } from './decisions.ts';
 import { renderConfig } from './render-config.ts';
 
-/** Only the owner reads a secret; a config that others may write is refused once it enforces. */
+/** Only the owner may read a secret. A config that others may write is refused once it enforces. */
 const MODES = { secret: 0o600, config: 0o644 };
 
 export type Written = Awaited<ReturnType<typeof writeDecided>>;
@@ -23,7 +23,7 @@ export async function writeDecided(io: CliIo, decisions: InitDecisions) {
   const done: string[] = [];
   try {
     for (const { path, text, mode } of files) {
-      // `wx`: what came in between is not overwritten either.
+      // `wx`: a file that was created in between is not overwritten either.
       await writeFile(path, text, { flag: 'wx', mode });
       done.push(path);
     }
@@ -35,11 +35,11 @@ export async function writeDecided(io: CliIo, decisions: InitDecisions) {
       cure: 'Name another place with --out.',
     });
   }
-  /** `check`: what `breakwater check` says of the new config. */
+  /** `check`: the report of `breakwater check` on the new config. */
   return { files: done, check: await checkConfigFile(file, io.env) };
 }
 
-/** What was put together from answers can still be refused, such as an address of a channel. @throws CliError */
+/** A config made from answers can still be invalid, for example by the address of a channel. @throws CliError */
 async function requireUsable(io: CliIo, file: string, text: string): Promise<void> {
   const { ok, problems } = await checkConfigText(file, text, io.env);
   if (ok) return;

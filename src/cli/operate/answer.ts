@@ -46,7 +46,7 @@ export function registerVeto(program: Command, io: CliIo): void {
   registerAnswer(program, io, 'veto');
 }
 
-/** What both have in common: without a reference they list what is asked. */
+/** The common part of both: without a reference they list the open questions. */
 function registerAnswer(program: Command, io: CliIo, decision: Decision): void {
   const { summary, description } = TEXTS[decision];
   const command = program
@@ -103,7 +103,7 @@ function untilWords({ state, untilMs }: QuestionLine): string {
   return state === 'waiting' ? `${timeOf(untilMs)} (${roughly(untilMs - Date.now())})` : 'somebody approves';
 }
 
-/** The exact orders, else what is aimed at. */
+/** The exact orders; without any, the targets. */
 function whatWords({ orders, targets }: QuestionLine): readonly string[] {
   return orders.length > 0
     ? orders.map(orderWords)

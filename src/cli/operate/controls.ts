@@ -7,7 +7,7 @@ import type { OutOfReach } from './out-of-reach.ts';
 import type { PlaceFlags } from './place.ts';
 import { timeOf } from './values.ts';
 
-/** Flags of the commands that hold something back or let it go. */
+/** Flags of the commands that put or lift controls. */
 export interface ControlFlags extends PlaceFlags {
   readonly account?: string;
   readonly reason?: string;
@@ -42,7 +42,7 @@ export function printControls(
   });
 }
 
-/** `reach`: where alone it is lifted, if not everywhere. */
+/** `reach`: the only daemon at which it is lifted, if not at every one. */
 export function printLifted(
   io: CliIo,
   lifted: readonly Control[],

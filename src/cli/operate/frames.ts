@@ -12,7 +12,7 @@ const USUAL_ROWS = 24;
 
 /**
  * Shows lines again and again: in place on a terminal, elsewhere one after the other.
- * @param isForPeople says when each was made; JSON has its own time.
+ * @param isForPeople adds the time of each; JSON has its own time.
  */
 export function openFrames(io: CliIo, isForPeople: boolean) {
   if (!io.isTty.stdout || io.env['TERM'] === 'dumb' || !isForPeople) {
@@ -29,7 +29,7 @@ export function openFrames(io: CliIo, isForPeople: boolean) {
     show(lines: readonly string[]): void {
       const rows = Math.max(3, terminalSize(io, 'rows') ?? USUAL_ROWS);
       const head = `${timeOf(Date.now())}, Ctrl-C ends`;
-      // A line more than the terminal has would scroll, and could not be drawn over.
+      // More lines than the terminal has would scroll, and could not be drawn over.
       const most = rows - 2;
       const shown =
         lines.length <= most
@@ -41,7 +41,7 @@ export function openFrames(io: CliIo, isForPeople: boolean) {
       const text = [head, ...shown].map((line) => `${line}${CLEAR_LINE}\n`).join('');
       io.stdout.write(`${HOME}${text}${CLEAR_TO_END}`);
     },
-    /** Leaves the last one standing, and the cursor as it was. */
+    /** Leaves the last frame, and shows the cursor again. */
     close: () => void io.stdout.write(SHOW_CURSOR),
   };
 }

@@ -8,7 +8,8 @@ const CURE =
   'Name the config of the daemons with --config, as a user who can read the file of operators.key, and restart daemons that have another key.';
 
 /**
- * Refuses what no daemon would obey, before anything is written; of several some may. `undone`: `nothing was paused`.
+ * Refuses a command that no daemon would obey, before anything is written; warns if one of several would not. `undone`
+ * is the reply, such as `nothing was paused`.
  * @throws CliError
  */
 export async function requireObeyed(
@@ -23,7 +24,7 @@ export async function requireObeyed(
   printWarning(io, `Not obeyed by one of several daemons: ${expected.why}. ${CURE}`);
 }
 
-/** @throws CliError where every daemon refuses it */
+/** @throws CliError if every daemon refuses it */
 export function requireNot(expected: Expectation, undone: string, also = ''): void {
   if (expected.kind !== 'refused') return;
   throw new CliError('not-obeyed', `${undone}: ${expected.why}.`, { cure: `${CURE} ${also}`.trim() });

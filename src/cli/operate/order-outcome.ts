@@ -5,23 +5,23 @@ import { NOTHING_MEANT } from '../../core/controls/controls.ts';
 import type { Expectation } from '../../core/controls/daemon-sign.ts';
 import type { AccountView } from '../../core/view/account-view.ts';
 
-/** What became of an order by hand in the first seconds. */
+/** Outcome of an operator order within the first seconds. */
 export type HandOrderOutcome =
   /** A daemon carries it out. */
   | { readonly kind: 'taken' }
-  /** A daemon has looked, and no position is meant. */
+  /** A daemon has looked: the order concerns no open position. */
   | { readonly kind: 'nothing' }
-  /** A daemon has it, and sends nothing for now. */
+  /** A daemon has it, but sends nothing for now. */
   | { readonly kind: 'held'; readonly why: string }
   | { readonly kind: 'refused'; readonly why: string }
-  /** It is in the inbox. */
+  /** It is still in the inbox. */
   | { readonly kind: 'waiting'; readonly why: string }
-  /** Nobody looked. */
+  /** The command did not wait. */
   | { readonly kind: 'ordered' };
 
 const WAIT_MS = 5_000;
 const LOOK_MS = 200;
-/** Of the newest records: what a poll writes with the order. */
+/** Newest records to search: they include those that a poll writes with the order. */
 const RECORDS = 100;
 
 interface Watched {
@@ -31,12 +31,12 @@ interface Watched {
   readonly signal: AbortSignal;
 }
 
-/** Waits for a daemon to take the order or refuse it; not at all where none runs. */
+/** Waits for a daemon to take or refuse the order; does not wait if no daemon runs. */
 export async function outcomeOf(operations: Operations, watched: Watched): Promise<HandOrderOutcome> {
   const { accountId, orderId, expected, signal } = watched;
   const untilMs = Date.now() + WAIT_MS;
   for (;;) {
-    // The view first: with the commit that takes the order out of the inbox the audit says why.
+    // Read the view first: the commit that takes the order out of the inbox also writes the reason to the audit.
     const view = await operations.view(accountId);
     const isWaiting = view.inbox.some(({ id }) => id === orderId);
     if (!isWaiting) return await endOf(operations, view, orderId);
@@ -48,7 +48,7 @@ export async function outcomeOf(operations: Operations, watched: Watched): Promi
   }
 }
 
-/** Within the last minute; a daemon of an older version does not say otherwise that it runs. */
+/** Whether it was judged within the last minute: a daemon of an older version does not otherwise show that it runs. */
 export function isPolled({ judgedAtMs }: AccountView): boolean {
   return judgedAtMs !== null && Date.now() - judgedAtMs < 60_000;
 }

@@ -24,7 +24,7 @@ import { type HandOrderOutcome, isPolled, outcomeOf } from './order-outcome.ts';
 import { type PlaceFlags, requireAccount, withOperations, withPlace } from './place.ts';
 import { authorOf, durationMs, nonEmpty, slippageSteps } from './values.ts';
 
-/** What `reduce` and `flatten` have in common: an operator's own order, put into the account's inbox. */
+/** Flags that `reduce` and `flatten` share: both put an operator order into the account's inbox. */
 export interface OrderFlags extends PlaceFlags {
   readonly account: string;
   readonly slippage: readonly number[];
@@ -37,7 +37,7 @@ export interface OrderFlags extends PlaceFlags {
   readonly wait: boolean;
 }
 
-/** As the config's default for `reduce`. */
+/** The config's default for `reduce`. */
 const DEFAULT_SLIPPAGE: readonly number[] = [0.005, 0.01, 0.02];
 const DEFAULT_WITHIN_MS = 600_000;
 
@@ -60,10 +60,10 @@ export function withOrderOptions(command: Command): Command {
     .option('--no-wait', 'do not wait for a daemon to take it (5 s at most)');
 }
 
-/** What is meant; slippage is a flag of its own. */
+/** The wanted order without its slippage, which has a separate flag. */
 export type Wanted = Omit<MeantOrder, 'slippageSteps'>;
 
-/** Shows what is meant and what stands in its way, asks, and puts it into the inbox. */
+/** Shows the order and what stands in its way, asks, and puts it into the inbox. */
 export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted): Promise<void> {
   const key = flags.key ?? randomBytes(6).toString('hex');
   const author = authorOf(flags.author, io);
@@ -98,7 +98,7 @@ export async function orderByHand(io: CliIo, flags: OrderFlags, wanted: Wanted):
   });
 }
 
-/** @throws CliError where every daemon would refuse the order: nothing is ordered then */
+/** @throws CliError if every daemon would refuse the order: nothing is ordered then */
 async function requireTaker(
   operations: Operations,
   accountId: string,
@@ -132,10 +132,10 @@ interface Submission {
   readonly expected: Expectation;
 }
 
-/** What an order is but for what flags say of every one. */
+/** An order without the fields that flags give to every order. */
 type Unbound<D> = D extends unknown ? Omit<D, 'reason' | 'expiresAtMs'> : never;
 
-/** Puts an order into the inbox, and waits for a daemon to take it unless that is not wanted. */
+/** Puts an order into the inbox and, unless `--no-wait` is given, waits for a daemon to take it. */
 async function submitted(
   { signal }: CliIo,
   operations: Operations,
@@ -162,7 +162,7 @@ interface Reported {
   readonly outcome: HandOrderOutcome;
 }
 
-/** @throws CliError for an order that a daemon has refused */
+/** @throws CliError if a daemon has refused the order */
 function report(io: CliIo, flags: OrderFlags, { order, key, obstacles, outcome }: Reported): void {
   if (outcome.kind === 'held' || outcome.kind === 'waiting') io.setExitCode(EXIT.held);
   if (flags.json === true) {
@@ -200,7 +200,7 @@ function outcomeWords(outcome: Exclude<HandOrderOutcome, { kind: 'refused' }>, o
   }
 }
 
-/** Takes an earlier order back, begun or not. @throws CliError where it is known that no such order is open */
+/** Withdraws an earlier order, begun or not. @throws CliError if it is certain that no such order is open */
 export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: string): Promise<void> {
   if (!/^[a-z0-9]+$/i.test(orderId)) {
     throw new UsageError('--withdraw: expected the id that reduce or flatten printed.');
@@ -230,14 +230,14 @@ export async function withdrawByHand(io: CliIo, flags: OrderFlags, orderId: stri
   });
 }
 
-/** Redis may be behind a daemon that goes on without it: what is in it is all there is once one has polled. */
+/** Redis may be behind a daemon that goes on without it; once a daemon has polled, everything is in Redis. */
 function isAllShown(view: AccountView): boolean {
   return view.refused === null && isPolled(view);
 }
 
 const OF_OPERATOR = 'operator:';
 
-/** The ids of orders by hand that wait in the inbox or have begun and are not over. */
+/** Ids of the operator orders that wait in the inbox, or have begun and are not over. */
 function openOrders({ inbox, intents }: AccountView): readonly string[] {
   const waiting = inbox.flatMap(({ kind, id }) => (kind === 'reduce' ? id : []));
   const begun = intents.flatMap(({ ruleId, ended }) =>
@@ -254,7 +254,7 @@ function notOpen(accountId: string, orderId: string, open: readonly string[]): C
 
 interface Withdrawn extends Omit<Reported, 'key' | 'obstacles'> {
   readonly orderId: string;
-  /** It was open when it was looked at. */
+  /** It was open when this command looked. */
   readonly isSeen: boolean;
 }
 

@@ -6,7 +6,7 @@ import { ControlError } from '../../core/ports/operator-controls.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { type CliIo, printWarning } from '../io.ts';
 
-/** Options of every command that works on the shared state; each offers `--json` too. */
+/** Options of every command that works on the shared state; each also offers `--json`. */
 export interface PlaceFlags {
   readonly json?: boolean;
   readonly config?: string;
@@ -15,7 +15,7 @@ export interface PlaceFlags {
   readonly url?: string;
 }
 
-/** As for the daemon itself. */
+/** The daemon's default, too. */
 export const DEFAULT_CONFIG = 'breakwater.yaml';
 
 export function withPlace(command: Command): Command {
@@ -31,7 +31,7 @@ export function withPlace(command: Command): Command {
     .option('--redis-prefix <text>', 'in front of the keys there, instead of what the config says');
 }
 
-/** The same for commands that a daemon can answer while Redis does not. */
+/** The same, for commands that a daemon can answer while Redis does not. */
 export function withDaemonPlace(command: Command): Command {
   return withPlace(command).option(
     '--url <address>',
@@ -40,7 +40,7 @@ export function withDaemonPlace(command: Command): Command {
   );
 }
 
-/** It is sent the tokens of the config: not in the clear to another machine. */
+/** The daemon gets the config's tokens: never in the clear to another machine. */
 function daemonUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHere = url !== undefined && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
@@ -51,8 +51,8 @@ function daemonUrl(text: string): string {
 }
 
 /**
- * The address that `--redis` means: itself, or what is in a variable (`env:NAME`) or a file (`file:PATH`). It may hold a
- * password, so it is never shown. @throws UsageError also where a password is on the command line
+ * The address that `--redis` gives: directly, in a variable (`env:NAME`) or in a file (`file:PATH`). It may hold a
+ * password, so it is never shown. @throws UsageError also if a password is on the command line
  */
 export function redisAddress(written: string, env: CliIo['env']): string {
   const [, kind, name = ''] = /^(env|file):(.+)$/.exec(written) ?? [];
@@ -76,7 +76,7 @@ export function redisAddress(written: string, env: CliIo['env']): string {
   return url;
 }
 
-/** `__proto__` is no variable. */
+/** `__proto__` is not a variable. */
 function variable(env: CliIo['env'], name: string): string | undefined {
   return Object.hasOwn(env, name) ? env[name]?.trim() : undefined;
 }
@@ -102,7 +102,7 @@ function placeOf(flags: PlaceFlags, { env }: Pick<CliIo, 'env'>): OperationsPlac
   };
 }
 
-/** Runs with the shared state open, and closes it whatever happens. */
+/** Opens the shared state, runs `work`, and always closes it. */
 export async function withOperations<T>(
   io: CliIo,
   flags: PlaceFlags,
@@ -112,7 +112,7 @@ export async function withOperations<T>(
   return await workingOn(io, () => openOperations(placeOf(flags, io)), work);
 }
 
-/** The same for what a daemon that runs here can do while Redis does not answer; says so where it is asked. */
+/** Like withOperations, but a daemon on this machine stands in if Redis does not answer; warns of that. */
 export async function withDesk<T>(
   io: CliIo,
   flags: PlaceFlags,
@@ -152,7 +152,7 @@ const CURES: Readonly<Record<string, string>> = {
   STORE_LOST: 'Nobody knows whether it was done: look with status, then repeat it.',
 };
 
-/** What can be foreseen, as an error of the command line with what to do. */
+/** Turns an expected error into one of the command line, with its cure. */
 export function explained(error: unknown): unknown {
   if (error instanceof CliError || !(error instanceof Error) || !('code' in error)) return error;
   const { code, message } = error;
@@ -167,7 +167,7 @@ export function explained(error: unknown): unknown {
   return new CliError(code.toLowerCase().replaceAll('_', '-'), `${message}.`, { cause: error, cure });
 }
 
-/** An account of the config, else one that was ever watched. @throws UsageError naming what was probably meant */
+/** Accepts an account of the config, or one that was ever watched. @throws UsageError naming the likely one */
 export async function requireAccount(desk: Desk, accountId: string): Promise<void> {
   const { accountIds: ids } = desk;
   if (accountId === OPERATOR_CHAIN || ids?.includes(accountId) === true) return;
@@ -180,7 +180,7 @@ export async function requireAccount(desk: Desk, accountId: string): Promise<voi
   throw new UsageError(`there is no account ${JSON.stringify(accountId)}.`, cure);
 }
 
-/** Those that are named, each once, else all of the config. @throws UsageError */
+/** The named accounts, each once, or all of the config. @throws UsageError */
 export async function accountsOf(
   desk: Desk,
   named: readonly string[] | undefined,

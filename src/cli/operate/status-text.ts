@@ -9,20 +9,20 @@ import { printable, type Table, tableLines, wrapped } from '../table.ts';
 import { controlWords } from './controls.ts';
 import { timeOf } from './values.ts';
 
-/** What `status` knows; with `--json` one of these in one line. */
+/** Contents of `status`; `--json` prints one report per line. */
 export interface StatusReport {
   /** Unix milliseconds. */
   readonly atMs: number;
   readonly controls: readonly Control[];
-  /** Daemons that say that they run and poll. */
+  /** Number of running daemons that poll. */
   readonly watchers: number;
-  /** Pauses, silences and acknowledgements that do not hold, each with why. */
+  /** Pauses, silences and acknowledgements that are not obeyed, each with the reason. */
   readonly refusedControls: readonly string[];
   /** Queues that somebody has paused as a whole. */
   readonly pausedQueues: readonly string[];
-  /** What of the daemon that runs here does not work, as it says itself. */
+  /** Failures that the daemon on this machine reports. */
   readonly troubles: readonly string[];
-  /** null: they are not on and nothing waits, or the config is not known. */
+  /** null: they are off and no notice waits, or the config is not known. */
   readonly quietHours: QuietHoursLine | null;
   readonly accounts: readonly StatusAccount[];
 }
@@ -32,7 +32,7 @@ export interface StatusAccount extends AccountView {
   readonly calmMs: number | null;
   /** The newest actions and outcomes in the audit, oldest first. */
   readonly events: readonly StatusEvent[];
-  /** The alarms of the last minutes among its newest records, oldest first. */
+  /** Alarms of the last minutes among the newest records, oldest first. */
   readonly alarms: readonly StatusEvent[];
 }
 
@@ -46,7 +46,7 @@ export interface StatusEvent {
   readonly alarm: boolean;
 }
 
-/** The report for people: how all are, a line of each account, the worst first, and with `everything` what there is to say of each. */
+/** The report for people: a headline and a line per account, worst first; `everything` adds the details. */
 export function statusLines(io: CliIo, report: StatusReport, everything: boolean): readonly string[] {
   const lines: string[] = [];
   const { accounts, controls, watchers, pausedQueues, troubles, quietHours, atMs } = report;
@@ -93,7 +93,7 @@ export function statusLines(io: CliIo, report: StatusReport, everything: boolean
   return lines;
 }
 
-/** The newest alarms of all accounts: the state of an account says what is, not what went wrong a minute ago. */
+/** The newest alarms of all accounts: an account's state shows the present, not what went wrong a minute ago. */
 function alarmLines(accounts: readonly StatusAccount[], nowMs: number): readonly string[] {
   const all = accounts
     .flatMap(({ accountId, alarms }) => alarms.map((alarm) => ({ ...alarm, accountId })))
@@ -110,7 +110,7 @@ const MOST_ALARMS = 3;
 
 const ALL_OBSERVE = 'All accounts are in observe mode: orders are recorded, not sent.';
 
-/** A rule may have a mode of its own. */
+/** A rule may have its own mode. */
 function isObserving({ mode, rules }: StatusAccount): boolean {
   return mode === 'observe' && !rules.some((rule) => rule.mode === 'approve' || rule.mode === 'enforce');
 }
@@ -120,7 +120,7 @@ const MOST_CONTROLS = 2;
 const MOST_REFUSED = 3;
 const INDENT = '  ';
 
-/** Of many only how many: each is in the line of its account. */
+/** Only counts many controls: each is in the line of its account. */
 function controlLines(controls: readonly Control[], atMs: number, everything: boolean): readonly string[] {
   if (!everything && controls.length > MOST_CONTROLS) {
     const pauses = controls.filter(({ kind }) => kind === 'pause').length;
@@ -163,7 +163,7 @@ function accountTable({ accounts, atMs }: StatusReport): Table {
   };
 }
 
-/** `observe, 1 rule approve`: a rule may have a mode of its own. */
+/** `observe, 1 rule approve`: a rule may have its own mode. */
 function modeWords({ mode, rules }: StatusAccount): string {
   const others = new Map(rules.filter((rule) => rule.mode !== mode).map((rule) => [rule.ruleId, rule.mode]));
   const counted = Map.groupBy(others.values(), (own) => own);
@@ -180,7 +180,7 @@ function nearestWords({ nearest }: StatusAccount): string {
 
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** `32.1K PERP`; of several currencies each. */
+/** `32.1K PERP`; one figure for each of several currencies. */
 function atRiskWords({ atRisk, nearest }: StatusAccount): string {
   if (atRisk.length === 0) return nearest === null ? '?' : '-';
   return atRisk
@@ -259,7 +259,7 @@ function doubtWords(why: string): string {
     : `orders are not confirmed (${why}); ${cleared}`;
 }
 
-/** Those at rest are in `--json`, too, with the reason why. */
+/** Inactive rules are in `--json`, too, with the reason. */
 function isNews({ phase, frozen }: RuleLine): boolean {
   return phase !== 'inactive' || frozen;
 }

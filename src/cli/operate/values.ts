@@ -5,7 +5,7 @@ import { parseDecimal, toNumber, ZERO } from '../../core/quantities/decimal.ts';
 import type { CliIo } from '../io.ts';
 import { collect } from '../option-values.ts';
 
-/** Readers of option values for operators' commands; the same words as in the config. */
+/** Readers of option values for operators' commands; the same syntax as in the config. */
 
 export function durationMs(text: string): number {
   const value = parseDuration(text);
@@ -55,7 +55,7 @@ export function collectNonEmpty(text: string, previous?: readonly string[]): str
   return collect(nonEmpty(text), previous);
 }
 
-/** Who does it: as said, else the user of the system, through sudo too. */
+/** The author: the given one, else the user of the system, through sudo too. */
 export function authorOf(flag: string | undefined, { env }: Pick<CliIo, 'env'>): string {
   if (flag !== undefined) return flag;
   const behindSudo = env['SUDO_USER'];
@@ -63,7 +63,7 @@ export function authorOf(flag: string | undefined, { env }: Pick<CliIo, 'env'>):
   try {
     return userInfo().username;
   } catch {
-    // A container may run as a user that has no name.
+    // A container may run as a user without a name.
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
 }

@@ -181,7 +181,7 @@ function optionsOf(app: App, io: CliIo, flags: Flags): ReplayOptions {
   };
 }
 
-/** They are named after their files, beside the variants that are always there. */
+/** Rivals are named after their files, next to the variants that always exist. */
 function rivals(files: readonly string[]): readonly string[] {
   requireOnce('--against', files);
   const taken = files.find((file) => file === 'unprotected' || file === 'config');

@@ -12,10 +12,10 @@ interface Flags extends Pick<PlayFlags, 'config' | 'out' | 'json'> {
   readonly to?: string;
 }
 
-/** Options of a replay that plays prices. */
+/** Options that only a replay of prices has. */
 const OF_PLAYING = 'prices positions live against paths latency faults depth readings seed'.split(' ');
 
-/** `breakwater replay --history`: when which rule would have fired. */
+/** `breakwater replay --history`: when each rule would have fired. */
 export async function judgeHistory(
   io: CliIo,
   flags: Flags,

@@ -4,7 +4,7 @@ const WIDTH = 24;
 const EVERY_MS = 100;
 const CLEAR_LINE = '\r\u001B[K';
 
-/** One line on standard error that is written over again; nothing where that is no terminal. */
+/** A progress line on standard error that is redrawn in place; nothing if that is not a terminal. */
 export function createProgress(io: Pick<CliIo, 'stderr' | 'isTty' | 'env'>, nowMs: () => number = Date.now) {
   if (!io.isTty.stderr || io.env['TERM'] === 'dumb') return { show: () => undefined, end: () => undefined };
   let shownAtMs = Number.NEGATIVE_INFINITY;
@@ -16,7 +16,7 @@ export function createProgress(io: Pick<CliIo, 'stderr' | 'isTty' | 'env'>, nowM
       const bar = `${'━'.repeat(done)}${'─'.repeat(WIDTH - done)}`;
       io.stderr.write(`${CLEAR_LINE}${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${what}`);
     },
-    /** Takes the line away. */
+    /** Removes the line. */
     end(): void {
       if (shownAtMs > 0) io.stderr.write(CLEAR_LINE);
     },
@@ -24,7 +24,7 @@ export function createProgress(io: Pick<CliIo, 'stderr' | 'isTty' | 'env'>, nowM
 }
 
 interface Opened<T> {
-  /** What a reader should know of the input. */
+  /** Notes on the input for the reader. */
   readonly notes: readonly string[];
   run(options: {
     readonly signal: AbortSignal;
@@ -32,7 +32,6 @@ interface Opened<T> {
   }): Promise<T>;
 }
 
-/** Prints the notes, then runs it. */
 export async function runWithProgress<T>(io: CliIo, opened: Opened<T>): Promise<T> {
   for (const note of opened.notes) printNote(io, paint(io, 'stderr', 'dim', note));
   const progress = createProgress(io);

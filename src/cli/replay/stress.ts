@@ -16,7 +16,7 @@ interface Flags extends PlayFlags {
   readonly list?: boolean;
 }
 
-/** `breakwater stress`: the book against a library of crashes. */
+/** `breakwater stress`: plays a library of crashes against the accounts. */
 export function registerStress(program: Command, io: CliIo): void {
   const command = program
     .command('stress')

@@ -26,7 +26,7 @@ interface Flags extends PlayFlags {
 const DEFAULT_BUDGET_MS = 600_000;
 const DEFAULT_WINDOW_MS = 7_200_000;
 
-/** `breakwater tune`: the front between equity kept and equity given up, for one's own book. */
+/** `breakwater tune`: the front between equity kept and equity given up, for an operator's book. */
 export function registerTune(program: Command, io: CliIo): void {
   const command = program
     .command('tune')

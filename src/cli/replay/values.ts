@@ -15,8 +15,6 @@ export interface PlayFlags {
   readonly json?: boolean;
 }
 
-/** What `replay` and `stress` read and write alike. */
-
 /** @throws UsageError */
 export function holdingsOf(io: CliIo, { positions, live }: PlayFlags): ReplayOptions['holdings'] {
   if (positions === undefined && live !== true) {
@@ -28,7 +26,7 @@ export function holdingsOf(io: CliIo, { positions, live }: PlayFlags): ReplayOpt
   };
 }
 
-/** `ACCOUNT=FILE` where what stands before it can be an account. */
+/** `ACCOUNT=FILE` if the part before `=` can be an account. */
 function positionsOf(text: string): { readonly file: string; readonly accountId?: string } {
   const [, accountId, file] = /^([A-Za-z0-9][A-Za-z0-9_.-]{0,47})=(.+)$/.exec(text) ?? [];
   return accountId === undefined || file === undefined ? { file: text } : { accountId, file };
@@ -41,7 +39,7 @@ function pair(option: string, text: string, example: string): readonly [string, 
   throw new UsageError(`${option} ${text}: expected NAME=VALUE, such as ${example}.`);
 }
 
-/** Several of them, each name once. @throws UsageError */
+/** Several `NAME=VALUE`, each name once. @throws UsageError */
 export function pairs(
   option: string,
   texts: readonly string[],
@@ -55,13 +53,13 @@ export function pairs(
   return found;
 }
 
-/** @throws UsageError for a value that is there twice: one of them would count for nothing */
+/** @throws UsageError for a repeated value: one of the two would be ignored */
 export function requireOnce(option: string, values: readonly string[]): void {
   const twice = values.find((value, index) => values.indexOf(value) < index);
   if (twice !== undefined) throw new UsageError(`${option} ${twice}: expected it once, got it again.`);
 }
 
-/** Unix milliseconds. @throws UsageError */
+/** In Unix milliseconds. @throws UsageError */
 export function momentOf(
   parse: (text: string) => number | undefined,
   option: string,
@@ -75,7 +73,7 @@ export function momentOf(
   );
 }
 
-/** Before a long run, not after it. @throws CliError */
+/** Checked before a long run, not after it. @throws CliError */
 export async function requireFolderOf(file: string | undefined): Promise<void> {
   if (file === undefined) return;
   const folder = path.dirname(path.resolve(file));
@@ -91,7 +89,7 @@ export async function writeReport(io: CliIo, file: string, html: string): Promis
   printNote(io, `Report: ${file}`);
 }
 
-/** Says of an error why nothing is played. */
+/** Turns an error into the reason why nothing was played. */
 export function refuseToPlay(error: unknown): never {
   const isInput = error instanceof Error && error.name === 'ReplayInputError';
   if (!isInput) refuseToSimulate(error);
