@@ -141,7 +141,7 @@ interface Failure {
   readonly words: string;
 }
 
-/** Makes one attempt. In every case it writes the receipts and frees the threads. */
+/** Makes one attempt and frees the threads; a delivery also writes the receipts. */
 async function sendHeld(
   held: readonly Held[],
   open: OpenChannel,
