@@ -24,7 +24,6 @@ export function audienceOf(kind: string): Audience | undefined {
   return BY_KIND.get(kind);
 }
 
-/** Returns the configurable kinds with one of these audiences. */
 function kindsFor(...audiences: readonly Audience[]): readonly string[] {
   return [...BY_KIND].flatMap(([kind, audience]) =>
     kind !== 'log' && audiences.includes(audience) ? [kind] : [],

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { CHANNELS, type ChannelType } from './channels.ts';
 
-/** How a key of a channel is set. */
 export interface ChannelKey {
   readonly isNeeded: boolean;
   /**

@@ -171,9 +171,7 @@ export interface ReadChannel {
   readonly written: WrittenChannel | undefined;
 }
 
-/**
- * Reads the channels one by one, because the keys of a channel depend on its type; undefined if there is no mapping.
- */
+/** Reads channels one by one, because their keys depend on the type; undefined if there is no mapping. */
 export function readChannels({ document, report }: SecretContext): readonly ReadChannel[] | undefined {
   const section = nodeAt(document.root, ['channels']);
   if (section === undefined) return [];

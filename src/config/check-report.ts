@@ -12,7 +12,6 @@ export function reportCheck(file: string, surroundings: ConfigSurroundings) {
   const { problems, accounts, heartbeat } = checkConfig(file, surroundings);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   return {
-    /** The heartbeat in words; absent without one. */
     ...(heartbeat === undefined
       ? {}
       : {

@@ -74,7 +74,6 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount) {
       !before.apiKey.equals(after.apiKey) ||
       !before.apiSecret.equals(after.apiSecret) ||
       before.nonceStart !== after.nonceStart,
-    /** Names of the settings that differ. */
     settings,
     watch: !same(before.watch, after.watch),
     egress: before.egress !== after.egress,

@@ -36,11 +36,8 @@ export interface CompiledConfig {
   /** Without `headsFile`, heads are only in the log. */
   readonly audit: { readonly headsFile?: string };
   readonly log: LogSettings;
-  /** Absent: no heartbeat. */
   readonly heartbeat?: CompiledHeartbeat;
-  /** Absent: no stress test on a schedule. */
   readonly stress?: CompiledStress;
-  /** Absent: no digest. */
   readonly digest?: CompiledDigest;
 }
 

@@ -68,7 +68,6 @@ type Personalised<T> = { readonly [K in keyof T]: Reference extends T[K] ? Perso
 
 type LinkName = 'successLink' | 'failureLink' | 'returnLink';
 
-/** Settings for making deposit links. The first ticker is the default. */
 export type CompiledDepositLink = Omit<WrittenDepositLink, LinkName | 'ticker' | 'customer'> & {
   readonly tickers: readonly string[];
   readonly links: Pick<WrittenDepositLink, LinkName>;

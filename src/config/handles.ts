@@ -17,7 +17,6 @@ export interface ConfigHandles {
   readonly redis?: RedisSettings;
   readonly web?: WebSettings;
   readonly operators?: OperatorSettings;
-  /** The ids that can be read. */
   readonly accountIds: readonly string[];
   /** Every available secret that the file refers to, in the clear, for redaction. */
   readonly secrets: readonly string[];

@@ -79,7 +79,6 @@ function checkQuietHours(
 
 const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key', 'page'];
 
-/** Title of the link to the subject of a message. */
 const STATUS_PAGE = 'Status page';
 
 export function compileNotify(

@@ -10,9 +10,7 @@ export type Path = readonly (string | number)[];
 
 export type ProblemSeverity = 'error' | 'warning';
 
-/**
- * A mistake (`error`), or something legal but dangerous (`warning`), with its place; the message says how to fix it.
- */
+/** A mistake (`error`), or something legal but dangerous (`warning`); the message says how to fix it. */
 export interface Problem {
   readonly severity: ProblemSeverity;
   /** Stable name in kebab-case, for scripts. */

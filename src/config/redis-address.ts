@@ -1,4 +1,3 @@
-/** A parsed Redis address. */
 export interface RedisAddress {
   readonly tls: boolean;
   /** The server; with `primary` the Sentinels, with `isCluster` some nodes, in the order in which they are asked. */

@@ -64,7 +64,6 @@ export interface RedisSettings {
   /** Absolute path of the directory; absent: `STATE_DIRECTORY` of the environment, if set. */
   readonly mirror?: string;
   readonly tls: RedisTls;
-  /** Login at the Sentinels. */
   readonly sentinel: { readonly username?: string; readonly password?: Secret };
 }
 

@@ -12,9 +12,7 @@ export interface SecretContext extends Reporting {
 
 type ReferenceKey<T> = { [K in keyof T]-?: Reference extends T[K] ? K : never }[keyof T];
 
-/**
- * A section with secrets in place of references. A secret can be absent only if the config is checked without secrets.
- */
+/** A section with secrets in place of references. They are absent only in a check without secrets. */
 export type Resolved<T> = T extends unknown
   ? Omit<T, ReferenceKey<T>> & { readonly [K in ReferenceKey<T>]?: Secret }
   : never;

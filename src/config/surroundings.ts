@@ -4,7 +4,6 @@ export interface ConfigSurroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Resolves a path written in a file, relative to that file's folder. */
   readonly resolvePath: (fromFile: string, path: string) => string;
-  /** Returns the path of a ready-made rule set. */
   readonly ruleSetFile: (name: string) => string;
 }
 

@@ -112,9 +112,7 @@ export const logSchema = section(
   { level: 'info', format: 'auto' },
 );
 
-/**
- * Without `token` the server has `users` or a loopback address. Only `controlToken` or a user's scopes permit changes.
- */
+/** Without `token` it has `users` or a loopback address. Only `controlToken` or users' scopes permit changes. */
 export type WebSettings = Resolved<z.output<typeof webSchema>>;
 export type LogSettings = z.output<typeof logSchema>;
 

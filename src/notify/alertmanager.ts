@@ -8,16 +8,12 @@ import { assetOf, isOver, type LinkTemplate, wordingOf } from './message-layout.
 export interface AlertmanagerOptions {
   /** All instances of a cluster, because they do not forward alerts to each other. Without a trailing slash. */
   readonly urls: readonly string[];
-  /** Value of the Authorization header. */
   readonly authorization?: string;
   /** An alert that is not repeated ends after this. It must be longer than the interval of reminders. */
   readonly expireAfterMs: number;
 }
 
-/**
- * Alertmanager's API v2, `POST /api/v2/alerts`. Every instance gets each alert; one success counts as delivered, as in
- * Prometheus.
- */
+/** Alertmanager's API v2, `POST /api/v2/alerts`. Delivered if one instance takes it, as in Prometheus. */
 export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelParts): Channel {
   const { urls, authorization, expireAfterMs } = options;
   const { name, links, http } = parts;

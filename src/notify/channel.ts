@@ -20,7 +20,6 @@ export interface Outgoing {
   readonly receipts: Receipts;
   /** Channels that could not be reached, and why; this channel stands in for them. */
   readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
-  /** Action links, complete. */
   readonly actions: readonly { readonly title: string; readonly url: string }[];
   /** The beginning of the episode was never delivered on this channel. */
   readonly beginningUntold: boolean;
@@ -37,9 +36,7 @@ export function firstReference(receipts: Receipts): string | undefined {
 export interface Channel {
   readonly name: string;
   readonly type: string;
-  /**
-   * `people` get one message for many accounts with one cause; `machine` gets each separately; `pager` wakes people.
-   */
+  /** `people` get one message for many accounts with one cause, a `machine` gets each; a `pager` wakes people. */
   readonly audience: 'people' | 'machine' | 'pager';
   /** The receiver ends an alert that is not repeated in time. */
   readonly endsBySilence?: true;

@@ -47,7 +47,6 @@ export function openChannels(
     readonly clock: Clock;
     readonly links: readonly LinkTemplate[];
     readonly log: WriteLog;
-    /** Absent: messages have no action links. */
     readonly actions?: ActionLinkParts | undefined;
   },
 ): readonly OpenChannel[] {

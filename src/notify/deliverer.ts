@@ -27,7 +27,6 @@ export interface DelivererOptions {
   readonly instance: string;
   /** How long a message waits for messages of other accounts with the same cause. */
   readonly groupWaitMs: number;
-  /** Absent: no quiet hours. */
   readonly quiet?: QuietHours;
   readonly observer?: DeliveryObserver;
 }
@@ -112,9 +111,7 @@ const NO_SUCH_CHANNEL: Delivery = {
   durationMs: 0,
 };
 
-/**
- * Returns the named channels; for a reminder or a resolution also stand-ins that already have a message of the episode.
- */
+/** Returns the named channels; for reminders and resolutions also stand-ins that had an earlier message. */
 async function targetsOf(message: Message, options: DelivererOptions): Promise<readonly string[]> {
   const { opened, receipts } = options;
   const all = takersOf(message, opened);

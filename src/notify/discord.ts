@@ -95,9 +95,7 @@ function discordUrl(url: string): string {
   return url.replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll(/\s/g, '%20');
 }
 
-/**
- * Replies: 200 with the message, because of `wait`; errors are `{ code, message }`, 429 with `retry_after` in seconds.
- */
+/** Replies: 200 with the message (`wait`); errors `{ code, message }`, 429 with `retry_after` in seconds. */
 function lacks({ status }: HttpReply, body: JsonObject | undefined): string | undefined {
   const isConfirmed = status === 204 || (status === 200 && typeof body?.['id'] === 'string');
   return isConfirmed ? undefined : 'without the message that was sent';

@@ -80,9 +80,7 @@ const BASIS = 'if prices go on swinging as of late, up or down';
 
 export interface Commands {
   readonly status: string;
-  /** Absent if there is nothing to stop. */
   readonly pause?: string;
-  /** Absent if nothing is open. */
   readonly acknowledge?: string;
 }
 

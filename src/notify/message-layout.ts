@@ -223,7 +223,6 @@ function standInLines(insteadOf: Outgoing['insteadOf']): readonly string[] {
   );
 }
 
-/** Describes the orders to approve, the deadline and the commands that answer. */
 function approvalLines({ accountId, approval }: Message): readonly string[] {
   if (approval === undefined) return [];
   const { reference, untilMs, withoutAnswer, orders } = approval;
@@ -286,7 +285,6 @@ export function sentence(text: string): string {
   return trimmed === '' || /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
-/** Describes what a person has to do by hand. */
 function cureLines(cures: readonly CureFigures[]): readonly string[] {
   const [first] = cures;
   if (first === undefined) return [];

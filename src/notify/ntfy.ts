@@ -9,7 +9,6 @@ export interface NtfyOptions {
   readonly serverUrl: string;
   /** A secret: anybody who knows it can read and write there. */
   readonly topic?: string;
-  /** Access token, if the topic is protected. */
   readonly token?: string;
 }
 

@@ -53,7 +53,6 @@ export class Pace {
     }
   }
 
-  /** Waits until the time is over or the waiter has come to the front. */
   async #wait(waiter: Waiter, forMs: number, signal: AbortSignal | undefined): Promise<void> {
     const woken = new AbortController();
     waiter.wake = () => woken.abort();

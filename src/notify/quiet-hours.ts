@@ -12,9 +12,7 @@ export interface QuietHoursOptions {
   readonly nowMs: () => number;
 }
 
-/**
- * Holds back what is not critical until quiet hours end. Machines and pagers are exempt: they have their own schedules.
- */
+/** Holds back what is not critical until quiet hours end. Machines and pagers have their own schedules. */
 export class QuietHours {
   readonly #options: QuietHoursOptions;
 

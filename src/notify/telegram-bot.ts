@@ -54,7 +54,6 @@ export interface TelegramBot {
   close(): Promise<void>;
 }
 
-/** Maximum number of updates in one reply. */
 export const MOST_UPDATES = 10;
 /** Limit for a reply with all of them: anybody can write to a bot, 4,096 characters per message, and quote as many. */
 const MAX_REPLY_BYTES = 4_194_304;
@@ -148,7 +147,6 @@ function sendersOf({ proxy, nowMs }: BotOptions): BotSenders {
 
 const NO_JSON = failed('badReply', 'a reply without what the Bot API documents', false);
 
-/** Advice for people, by the status of the reply. */
 const CURES: Readonly<Record<number, string>> = {
   401: 'set the token that @BotFather shows',
   404: 'set the token that @BotFather shows',

@@ -10,7 +10,6 @@ import type {
 import type { Channel, ChannelLimits, DeliveryAttempt, Outgoing } from './channel.ts';
 import type { Pace } from './pace.ts';
 
-/** A channel with its limits, pace and action links. */
 export interface OpenChannel {
   readonly channel: Channel;
   readonly limits: ChannelLimits;

@@ -22,7 +22,6 @@ export type RedisTarget = {
   | (Following & {
       readonly kind: 'sentinel';
       readonly sentinels: { host: string; port: number }[];
-      /** Name of the primary. */
       readonly name: string;
     } & SentinelAccess)
 );

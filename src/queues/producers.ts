@@ -28,7 +28,6 @@ export interface QueuesOptions {
 /** Maximum length of BullMQ's event streams; nobody reads far back. */
 const KEPT_EVENTS = 1_000;
 
-/** The producer side of the queues. */
 export function openQueues({ target, prefix, sealOf = () => undefined, onError }: QueuesOptions): Queues {
   const open = <T>(name: QueueName): Queue<T> => {
     const queue = new Queue<T>(name, {
@@ -85,10 +84,7 @@ async function closeQueue(queue: Queue): Promise<void> {
   await queue.close().catch(() => undefined);
 }
 
-/**
- * Queues lanes. At most one job of a lane waits and one runs. A dispatch during a run becomes the next job, so none is
- * missed.
- */
+/** At most one job of a lane waits and one runs. A dispatch during a run becomes the next job. */
 async function dispatch(queue: Queue<ActJob>, lanes: readonly LaneRef[]): Promise<void> {
   const jobs = lanes.map(({ accountId, market }) => ({
     name: 'run',

@@ -40,7 +40,6 @@ export function delaysOf({ buckets, everyMs }: Schedule): ReadonlyMap<number, nu
   return new Map(buckets.map((bucket) => [bucket, phaseOf(bucket, everyMs) - first]));
 }
 
-/** Bounds of the time between ticks. */
 const LONGEST_TICK_MS = 1_000;
 const SHORTEST_TICK_MS = 50;
 
@@ -66,10 +65,7 @@ export async function assertSchedules(
   ]);
 }
 
-/**
- * Sets up schedules that are missing or overdue: a chain of ticks breaks when its process dies. Resolves to the buckets
- * concerned.
- */
+/** Sets up missing or overdue schedules (a dead process breaks its chain of ticks). Resolves to their buckets. */
 export async function repairSchedules(
   redis: Redis,
   queue: Queue<PollJob>,

@@ -21,7 +21,6 @@ export interface SharedFigures {
 }
 
 export interface QueueFigures {
-  /** Number of jobs by state. */
   readonly jobs: Readonly<Record<string, number>>;
   /** Age of the oldest job that no worker has taken; 0 without one. */
   readonly oldestAgeMs: number;
@@ -57,7 +56,6 @@ const MOST_BREACHES = 64;
 const MOST_REASONS = 300;
 const MS = 1000;
 
-/** What the event handlers write to. */
 interface Recording {
   readonly metrics: Metrics;
   readonly tallies: ReturnType<typeof talliesOf>;

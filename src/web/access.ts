@@ -29,7 +29,6 @@ declare module 'fastify' {
   }
 }
 
-/** The caller of a request. */
 export interface Asker {
   /** Address of the client, behind trusted proxies. */
   readonly address: string;
@@ -79,7 +78,6 @@ const MESSAGES = {
   slowedDown: 'too many wrong tokens came from this address: try again later',
 } as const;
 
-/** Identifies callers and decides what they may do. */
 export class AccessControl {
   readonly #options: AccessOptions;
   readonly #byHash = new Map<string, Identity>();
@@ -223,7 +221,6 @@ export function allowedNames(
   };
 }
 
-/** Returns the host without port and without the brackets of IPv6. */
 function nameOf(header: string | undefined): string {
   const text = (header ?? '').toLowerCase();
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-/** Path of the queues' page. */
 export const BOARD_PATH = '/queues';
 export const CONTROL_PATH = `${BOARD_PATH}/control`;
 

@@ -32,7 +32,6 @@ export interface JobChange {
   readonly queue: string;
   readonly job: string;
   readonly change: 'repeated' | 'removed';
-  /** Name and address. */
   readonly author: string;
 }
 
@@ -82,7 +81,6 @@ async function registerOne(
   );
 }
 
-/** Routes that retry or remove one job. */
 const OF_ONE_JOB = /\/api\/queues\/:queueName\/:jobId\/(retry|clean)$/;
 
 function onlyOfFailedJobs(queues: readonly Queue[], isOfOneJob: boolean) {

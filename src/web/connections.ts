@@ -8,7 +8,6 @@ const MOST = 1000;
 export interface ConnectionBounds {
   /** Proxies are exempt from the bound per client, because many people share their address. */
   readonly proxies?: ProxyList;
-  /** Called when a new connection was closed at once. */
   readonly onRefused?: (client: string) => void;
 }
 

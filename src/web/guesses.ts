@@ -8,7 +8,6 @@ const MOST_CLIENTS = 5000;
 const MOST_NAMES = 20;
 
 interface Client {
-  /** Number of wrong tokens that it may still send. */
   left: number;
   atMs: number;
   /** Names of the owners of the right tokens that it has sent. */

@@ -8,7 +8,6 @@ import type { Readiness } from './sources.ts';
 
 export interface HealthOptions {
   readonly host: string;
-  /** 0 takes a free port. */
   readonly port: number;
   /** The command-line option that set the port, if the config did not. */
   readonly portOption?: string | undefined;

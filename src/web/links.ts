@@ -16,7 +16,6 @@ export interface LinkDesk {
 export interface LinkView {
   readonly title: string;
   readonly lines: readonly string[];
-  /** Absent if there is nothing to do. */
   readonly button?: string;
 }
 

@@ -17,7 +17,6 @@ const PAGE_PATHS = [
 const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
-/** Entry points of the packages in Node. */
 const ENTRIES = { uplot: import.meta.resolve('uplot'), 'lit-html': import.meta.resolve('lit-html') };
 
 /** Library files that the page uses, served from their packages without a build step. */
@@ -37,7 +36,6 @@ const LIBRARY_FILES: Readonly<
 /** The relative path holds in the sources and in the built program. */
 const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
 
-/** Content types by file extension. */
 const TYPES: Readonly<Record<string, string>> = {
   '.css': STYLE,
   '.html': 'text/html; charset=utf-8',

@@ -7,10 +7,7 @@ import type { SharedText } from './scrapes.ts';
 /** A slower reader is disconnected, because what it has not read stays in memory. */
 const TAKEN_MS = 30_000;
 
-/**
- * Sends a text that is shared with other readers, compressed if the request accepts gzip. A broken connection is not an
- * error.
- */
+/** Sends a shared text, compressed if the request accepts gzip. A broken connection is no error. */
 export async function sendShared(
   request: FastifyRequest,
   reply: FastifyReply,

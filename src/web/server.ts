@@ -47,15 +47,12 @@ export interface WebOptions {
   readonly names?: readonly string[];
   /** Public address, for a proxy in front that rewrites `Host`. */
   readonly publicUrl?: string;
-  /** Read token. */
   readonly token?: string;
   /** Control token; without it, and without users with the scope, nothing can be changed. */
   readonly controlToken?: string;
   /** People and programs with their own token, or named by a trusted proxy. */
   readonly users?: Readonly<Record<string, WebUser>>;
-  /**
-   * Addresses and networks of reverse proxies. They name the client, and the bound per client does not apply to them.
-   */
+  /** Addresses and networks of reverse proxies. They name the client; the bound per client exempts them. */
   readonly trustedProxies?: readonly string[];
   /** Header in which trusted proxies name a user. */
   readonly identityHeader?: string;
@@ -65,7 +62,6 @@ export interface WebOptions {
   readonly sources?: WebSources;
   /** Serves links in messages; absent: there are none. */
   readonly links?: LinkDesk | undefined;
-  /** Folder of the status page. */
   readonly page?: string;
   /** Shown under `/queues/`. */
   readonly queues?: readonly Queue[];
@@ -78,7 +74,6 @@ export interface WebOptions {
 export type WebRefusal = 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
 
 export interface WebServer {
-  /** E.g. `http://127.0.0.1:9642`. */
   readonly url: string;
   readonly port: number;
   /** Returns all routes; loads parts that are otherwise loaded on first use. */
@@ -101,7 +96,6 @@ const HTTP_LIMITS = {
   headersTimeout: 3000,
   requestTimeout: 10_000,
   keepAliveTimeout: 5000,
-  /** How often timeouts are checked. */
   connectionsCheckingInterval: 1000,
 } as const;
 /** The largest request is a pause with its reason. */

@@ -6,10 +6,7 @@ export function makeToken(): { readonly token: string; readonly tokenHash: strin
   return { token, tokenHash: tokenHashOf(token) };
 }
 
-/**
- * Hashes a token as in the config. A slow hash is not needed, because tokens are random; every request would pay for
- * it.
- */
+/** Hashes a token as in the config. Tokens are random, so a slow hash would only cost time. */
 export function tokenHashOf(token: string): string {
   return `sha256:${createHash('sha256').update(token).digest('hex')}`;
 }

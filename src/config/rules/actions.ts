@@ -71,7 +71,6 @@ function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   });
 }
 
-/** Keys of a reduction for the account as a whole. */
 const ACCOUNT_KEYS = {
   until: across(
     z.strictObject({
@@ -104,7 +103,6 @@ const ACCOUNT_KEYS = {
     ),
 } as const;
 
-/** All keys that `reduce` has for some kind of subject. */
 type WrittenReduce = Partial<
   z.output<z.ZodObject<typeof TARGETS>> & z.output<z.ZodObject<typeof ACCOUNT_KEYS>>
 >;

@@ -31,7 +31,6 @@ export interface RuleContext {
   readonly channels: readonly string[] | undefined;
 }
 
-/** Reads the rules of a `rules:` list. */
 export function readRules(document: YamlDocument, context: RuleContext): ReadRules {
   const { report } = context;
   const rules = new Map<string, ReadRule>();

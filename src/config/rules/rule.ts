@@ -46,7 +46,6 @@ const limitsSchema = renamed(
 
 export const ruleId = name('an id');
 
-/** Schema of a rule on one kind of subject. */
 export const ruleSchema: (on: SubjectKind) => z.ZodType<RuleDraft> = perKind(buildRuleSchema);
 
 /**

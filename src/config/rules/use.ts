@@ -29,9 +29,7 @@ export interface UseContext extends RuleContext {
   readonly usedOwn: Set<string>;
 }
 
-/**
- * Returns the rules that an entry of an account's `rules` stands for; undefined if it names none, which is reported.
- */
+/** Returns the rules of an entry of an account's `rules`; reports an unknown name and returns undefined. */
 export function resolveUse(use: RuleUse, path: Path, context: UseContext): readonly NamedRule[] | undefined {
   const found = findRules(use.use, path, context);
   if (found === undefined) return undefined;
@@ -155,7 +153,6 @@ function changed(rule: ReadRule, path: Path, context: UseContext): RuleDraft | u
   return readRule({ ...written, root }, [], { ...context, report }).draft;
 }
 
-/** Applies `where` and `mode` of the entry to a rule. */
 function narrowed(draft: RuleDraft, where: SubjectFilter | undefined, mode: Mode | undefined): RuleDraft {
   const withMode = mode === undefined ? draft : { ...draft, mode };
   if (where === undefined) return withMode;

@@ -45,7 +45,6 @@ export function warnOfUnusedRules(
   }
 }
 
-/** The rules that an account uses. */
 export interface UsedRules {
   /** With full ids, each once; rules with mistakes are left out. */
   readonly used: readonly UsedRule[];

@@ -7,10 +7,7 @@ import type { ScalarIssue } from './scalars.ts';
 
 export type Report = (problem: Problem) => void;
 
-/**
- * Returns an addition to the message about an unknown key, or an empty text. With an addition, no misspelling is
- * assumed.
- */
+/** Explains an unknown key; empty: no explanation. An explained key does not count as misspelt. */
 export type Explain = (key: string, path: Path) => string;
 
 interface Telling {
@@ -77,7 +74,6 @@ export function readSound<T>(schema: z.ZodType<T>, document: YamlDocument, path:
 }
 
 interface UnknownKey {
-  /** Path of the mapping that contains it. */
   readonly at: Path;
   readonly key: string;
   readonly known: readonly string[];
@@ -136,7 +132,6 @@ function pathOf(issue: z.core.$ZodIssue): Path {
   return issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
 }
 
-/** Returns the keys of the object schema that raised an issue. */
 function keysOf(schema: unknown): readonly string[] {
   const definition = (schema as { _zod?: { def?: { shape?: object } } } | undefined)?._zod?.def;
   return Object.keys(definition?.shape ?? {});

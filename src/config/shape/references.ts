@@ -26,7 +26,6 @@ interface AddressKind {
   readonly words: string;
   /** Completes "got ..." without the text; undefined if the text is such an address. */
   readonly problem: (text: string) => string | undefined;
-  /** Reports whether such an address contains a user or password. */
   readonly hasLogin: (text: string) => boolean;
 }
 

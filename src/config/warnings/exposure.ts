@@ -59,7 +59,6 @@ function inPlain(
   return isPlain(address) ? [{ exposure, path, message: `${PLAIN}: ${harm}` }] : [];
 }
 
-/** Finds a proxy that gets a password in plain text. */
 function byProxy(exposure: Exposure, path: Path, proxy: Secret | undefined): readonly Exposed[] {
   return sendsPassword(proxy) ? [{ exposure, path, message: PROXY }] : [];
 }
@@ -99,7 +98,6 @@ function ofChannels({ channels }: UncheckedConfig): readonly Exposed[] {
   });
 }
 
-/** Returns the addresses of a channel with their keys. */
 function addressesOf(
   channel: UncheckedConfig['channels'][number],
 ): readonly (readonly [Path, string | Secret | undefined])[] {

@@ -55,7 +55,6 @@ function withoutEntry({ document, markets, accounts }: UncheckedConfig): readonl
   });
 }
 
-/** Lists up to two names, else their number. */
 function fewOr(names: readonly string[], what: string): string {
   return names.length <= 2 ? names.join(', ') : `${names.length} ${what}`;
 }

@@ -10,7 +10,6 @@ import { durationInWords, percentInWords } from '../shape/units.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
 import { blindAlleys, contradictions, oddities } from './comparisons.ts';
 
-/** A comparison of the rule with its path. */
 interface Placed {
   readonly condition: Extract<RuleSpec['when'], { kind: 'field' }>;
   readonly path: Path;

@@ -32,7 +32,6 @@ export function ruleInWords(rule: RuleSpec): string {
   return [sentence, keptInWords(rule), limitsInWords(rule)].filter((part) => part !== '').join('. ');
 }
 
-/** Returns the mode that applies to this rule in this account. */
 export function modeOf(rule: RuleSpec, settings: Pick<AccountSettings, 'mode'>): RuleSpec['mode'] & string {
   return rule.mode ?? settings.mode;
 }

@@ -1,6 +1,5 @@
 import type { Path, Place } from '../problem.ts';
 
-/** A value of the file with its place. */
 export interface YamlNode {
   readonly value: unknown;
   readonly place: Place;

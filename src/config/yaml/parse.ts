@@ -97,9 +97,7 @@ function marksIn(text: string): number {
 
 const MARKS: ReadonlySet<number> = new Set(Array.from('\n,[{&?', (mark) => mark.charCodeAt(0)));
 
-/**
- * Runs `read` without stack traces: the library creates an error per fault, and stacks would take a third of its time.
- */
+/** Runs `read` without stack traces: the library makes an error per fault, and stacks take a third of its time. */
 function withoutStacks<T>(read: () => T): T {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -120,7 +118,6 @@ function syntaxProblem(place: Place, message: string, path: Path = []): Problem 
   return { severity: 'error', code: 'yaml-syntax', place, path: formatPath(path), message };
 }
 
-/** Builds a node at a given place. */
 type Build = (value: unknown, children?: YamlNode['children']) => YamlNode;
 
 /** Converts the parser's tree to `YamlNode`s; one instance per document. Circular aliases end at `MAX_DEPTH`. */

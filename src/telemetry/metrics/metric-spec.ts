@@ -1,4 +1,3 @@
-/** Prefix of every metric name. */
 export const PREFIX = 'breakwater_';
 
 /** One metric: a row of the table that code, scrapes and docs/metrics.md are generated from. */

@@ -60,7 +60,6 @@ export function refusalOf(error: FailedRequest): Refusal {
   return { status: 500, code: 'failed', message: 'this could not be answered; the log says why' };
 }
 
-/** Returns the error to log. */
 export function causeOf(error: unknown): unknown {
   return error instanceof ApiError ? (error.cause ?? error) : error;
 }

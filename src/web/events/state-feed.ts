@@ -25,7 +25,6 @@ export interface Listener {
 
 interface FeedRow {
   readonly view: object;
-  /** JSON of the row. */
   readonly text: string;
   /** Number of its last change. */
   readonly change: number;

@@ -41,7 +41,6 @@ export type HistoryPointLine = Immutable<z.output<typeof historyReply>>['points'
 
 export type TopUpLink = Immutable<z.output<typeof topUpReply>>;
 
-/** State of the event stream. */
 export type Connection =
   | { readonly kind: 'connecting'; readonly sinceMs: number }
   | { readonly kind: 'live'; readonly sinceMs: number }
@@ -62,7 +61,6 @@ export type Drawn = unknown;
 export interface PageState {
   readonly overview: PageOverview | null;
   readonly connection: Connection;
-  /** One line for each account. */
   readonly rows: ReadonlyMap<string, AccountRow>;
   /** Whether `rows` has all accounts. */
   readonly isListKnown: boolean;
@@ -77,7 +75,6 @@ export interface PageState {
 
 export interface PageView {
   readonly title: string;
-  /** Whether it shows a row of every account. */
   readonly wantsRows: boolean;
   /** Accounts whose changes the stream should send. */
   watched(): readonly string[];
