@@ -16,7 +16,7 @@ const reference = (): z.ZodType<string> =>
     maxLength: 100,
   });
 
-/** One entry of an account's `rules`: a rule or set by name, possibly with changes. */
+/** One entry of an account's `rules`: the name of a rule or rule set, possibly with changes. */
 export const ruleUseSchema = z
   .preprocess(
     (written) => (typeof written === 'string' ? { use: written } : written),

@@ -6,15 +6,12 @@ export function slippage(): ReturnType<typeof ratio> {
   return ratio({ max: 0.5, exclusive: 'min', bounds: 'above 0 and up to 50%' });
 }
 
-/** Attempts in turn use these; the last one is kept. */
+/** Slippage of each attempt in turn; the last one is kept. */
 export function slippageSteps(): ReturnType<typeof oneOrMany<number>> {
   return oneOrMany(slippage());
 }
 
-/**
- * Where a stop activates, from the mark price (0 %) to the liquidation price (100 %). Values outside are read,
- * so that the check can say what is wrong with them instead of only refusing.
- */
+/** Where a stop activates, strictly between the mark price (0 %) and the liquidation price (100 %). */
 export function protectAt(): ReturnType<typeof ratio> {
   return ratio({
     max: 1,

@@ -2,7 +2,7 @@ import type { ChannelType } from './channels.ts';
 
 type Audience = 'people' | 'machine' | 'pager';
 
-/** Whom each kind of channel tells, as its sender in `src/notify` says. The log is no kind that one writes down. */
+/** The audience of each kind of channel; equal to that of its sender in `src/notify`. `log` cannot be configured. */
 export const AUDIENCES = {
   webhook: 'machine',
   slack: 'people',
@@ -19,12 +19,11 @@ export const AUDIENCES = {
 
 const BY_KIND: ReadonlyMap<string, Audience> = new Map(Object.entries(AUDIENCES));
 
-/** `undefined`: there is no such kind. */
+/** Returns the audience of a kind of channel; undefined if there is no such kind. */
 export function audienceOf(kind: string): Audience | undefined {
   return BY_KIND.get(kind);
 }
 
-/** Kinds that one writes down and that tell one of these. */
 function kindsFor(...audiences: readonly Audience[]): readonly string[] {
   return [...BY_KIND].flatMap(([kind, audience]) =>
     kind !== 'log' && audiences.includes(audience) ? [kind] : [],
@@ -33,6 +32,6 @@ function kindsFor(...audiences: readonly Audience[]): readonly string[] {
 
 const UNREAD = kindsFor('machine', 'pager');
 
-/** The kinds that people do not read, and those that get people up: in words, for descriptions. */
+/** The kinds that people do not read, and the pagers, as text for descriptions. */
 export const UNREAD_KINDS = `${UNREAD.slice(0, -1).join(', ')} and ${UNREAD.at(-1)}`;
 export const PAGER_KINDS = kindsFor('pager').join(', ');

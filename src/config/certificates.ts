@@ -3,7 +3,7 @@ import { Secret } from './secret.ts';
 import { missingSecret, type SecretContext, warnOfWorldReadable } from './secrets.ts';
 import { complain } from './shape/read.ts';
 
-/** PEM text of the certificates in a file; `undefined` when they cannot be had (reported). */
+/** Reads the certificates of a file as PEM text; reports a problem and returns undefined if there are none. */
 export function readCertificates(written: string, path: Path, context: SecretContext): string | undefined {
   const { document, surroundings } = context;
   const reading = surroundings.readFile(surroundings.resolvePath(document.file, written));
@@ -14,7 +14,7 @@ export function readCertificates(written: string, path: Path, context: SecretCon
   return undefined;
 }
 
-/** A private key in a file of its own; `undefined` when it cannot be had (reported). */
+/** Reads a private key from its file; reports a problem and returns undefined if there is none. */
 export function readPrivateKey(written: string, path: Path, context: SecretContext): Secret | undefined {
   const { document, surroundings } = context;
   const reading = surroundings.readFile(surroundings.resolvePath(document.file, written));

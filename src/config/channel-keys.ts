@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { CHANNELS, type ChannelType } from './channels.ts';
 
-/** How a key of a channel is set. */
 export interface ChannelKey {
   readonly isNeeded: boolean;
-  /** `secret`: by a reference only. `address`: by a reference or in place. `list`: in the file only. The others: in place. */
+  /**
+   * `secret`: only as a reference. `address`: as a reference or in place. `list`: a list of mappings, only in the file.
+   * `number` and `text`: in place.
+   */
   readonly kind: 'secret' | 'address' | 'number' | 'text' | 'list';
 }
 
-/** The keys of a type of channel but `type` itself, as its schema has them. */
+/** Returns the keys of a channel type except `type`, in the order of its schema. */
 export function channelKeys(type: ChannelType): Readonly<Record<string, ChannelKey>> {
   const { properties = {}, required = [] } = z.toJSONSchema(CHANNELS[type], { io: 'input' });
   const entries = Object.entries(properties).filter(([key]) => key !== 'type');
@@ -17,7 +19,7 @@ export function channelKeys(type: ChannelType): Readonly<Record<string, ChannelK
   );
 }
 
-/** By what `secretRef`, `urlOrRef` and numbers say of themselves to editors. */
+/** Tells the kind from the JSON Schema that `secretRef`, `urlOrRef` and numbers produce for editors. */
 function kindOf(json: z.core.JSONSchema._JSONSchema): ChannelKey['kind'] {
   if (typeof json !== 'object') return 'text';
   if (isListOfMappings(json)) return 'list';
@@ -26,7 +28,7 @@ function kindOf(json: z.core.JSONSchema._JSONSchema): ChannelKey['kind'] {
   return json.type === 'integer' || json.type === 'number' ? 'number' : 'text';
 }
 
-/** A list of texts may be written as one text. */
+/** A list of texts counts as a text, because it may be written as one. */
 function isListOfMappings({ items }: z.core.JSONSchema.JSONSchema): boolean {
   return typeof items === 'object' && !Array.isArray(items) && items.type === 'object';
 }

@@ -10,7 +10,7 @@ import { suggest } from './suggest.ts';
 import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
-/** Ways to reach people: what each kind of channel is configured with. `src/notify` has a sender for each. */
+/** The settings of each kind of channel. `src/notify` has a sender for each. */
 export const CHANNELS = {
   webhook: channel('webhook', {}, 'Signed JSON to an address of your own.', {
     url: urlOrRef('https:', 'http:').describe('Where to; as a reference when the address is a secret.'),
@@ -124,7 +124,7 @@ type WrittenChannel = { [T in ChannelType]: z.output<(typeof CHANNELS)[T]> }[Cha
 
 export type CompiledChannel = Resolved<WrittenChannel> & { readonly name: string };
 
-/** `names`: of keys that are named differently once read. */
+/** Defines a kind of channel. `names` renames keys in the parsed value. */
 function channel<
   const T extends string,
   K extends Readonly<Record<string, z.ZodType>>,
@@ -162,16 +162,16 @@ const BY_TYPE: ByKind<ChannelType, WrittenChannel> = {
   schema: (type): z.ZodType<WrittenChannel> => CHANNELS[type],
 };
 
-/** The log is always there and is not written down. */
+/** The log is always available and cannot be configured as a channel. */
 const LOG_CHANNEL = 'log';
 
-/** A channel as written; `undefined` when it has mistakes (reported). */
+/** A channel of the file; `written` is undefined if it has mistakes, which were reported. */
 export interface ReadChannel {
   readonly name: string;
   readonly written: WrittenChannel | undefined;
 }
 
-/** Channels one by one, as which keys one may have depends on its type. */
+/** Reads channels one by one, because their keys depend on the type; undefined if there is no mapping. */
 export function readChannels({ document, report }: SecretContext): readonly ReadChannel[] | undefined {
   const section = nodeAt(document.root, ['channels']);
   if (section === undefined) return [];
@@ -197,12 +197,12 @@ export function hasValidName(read: Pick<ReadChannel, 'name'>): boolean {
   return NAME_PATTERN.test(read.name);
 }
 
-/** Names that rules can use, the log among them, which is told last. */
+/** Returns the names that rules can use, with the log as the last. */
 export function channelNames(channels: readonly ReadChannel[]): readonly string[] {
   return [...channels.map(({ name: named }) => named).filter((named) => named !== LOG_CHANNEL), LOG_CHANNEL];
 }
 
-/** Reports a name that no channel has. `names`: of all channels; `undefined` when they could not be read. */
+/** Reports an unknown channel name. `names`: all known names; undefined if they could not be read. */
 export function complainOfChannel(
   place: { readonly document: YamlDocument; readonly report: Report },
   at: Path,
@@ -214,7 +214,7 @@ export function complainOfChannel(
   complain(place, at, 'unknown-reference', message);
 }
 
-/** Complains of names that no channel has; the others with their places. `names`: see `complainOfChannel`. */
+/** Reports unknown channel names and returns the known ones with their places. `names`: see `complainOfChannel`. */
 export function checkChannels(
   path: Path,
   named: readonly string[],

@@ -4,7 +4,7 @@ import { durationInWords } from './shape/units.ts';
 import type { ConfigSurroundings } from './surroundings.ts';
 import { modeOf, ruleInWords } from './words/rules.ts';
 
-/** What `breakwater check` says; plain data. */
+/** The output of `breakwater check`, as plain data. */
 export type CheckReport = ReturnType<typeof reportCheck>;
 
 /** Checks a config file without needing its secrets. */
@@ -12,7 +12,6 @@ export function reportCheck(file: string, surroundings: ConfigSurroundings) {
   const { problems, accounts, heartbeat } = checkConfig(file, surroundings);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   return {
-    /** What the heartbeat tells whom, in words; absent without one. */
     ...(heartbeat === undefined
       ? {}
       : {
@@ -27,7 +26,7 @@ export function reportCheck(file: string, surroundings: ConfigSurroundings) {
       const { file: inFile, line, column } = place;
       return { severity, code, file: inFile, line, column, path, message, text: formatProblem(problem) };
     }),
-    /** Empty when there is an error. */
+    /** Empty if there is an error. */
     accounts: (accounts ?? []).map(({ id, settings, rules }) => ({
       id,
       mode: settings.mode,

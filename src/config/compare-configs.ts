@@ -2,7 +2,7 @@ import type { RuleSpec } from '../core/rules/rule.ts';
 import type { CompiledAccount, CompiledConfig } from './compiled-config.ts';
 import { Secret } from './secret.ts';
 
-/** What differs between two configs, as far as a running daemon has to know. */
+/** The differences between two configs that matter to a running daemon. */
 export interface ConfigChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -10,7 +10,7 @@ export interface ConfigChange {
   readonly changed: readonly AccountConfigChange[];
   /** Sections outside of accounts that differ. */
   readonly sections: readonly (typeof SECTIONS)[number][];
-  /** Sections among these that only a restart brings into force. */
+  /** Those of `sections` that take effect only after a restart. */
   readonly needsRestart: readonly (typeof SECTIONS)[number][];
 }
 
@@ -31,7 +31,7 @@ const SECTIONS = [
 ] as const;
 const ONLY_AT_START: ReadonlySet<string> = new Set(['redis', 'operators']);
 
-/** Pure: what a reload changes. Secrets are compared and never part of the answer. */
+/** Returns what a reload changes. Secrets are compared, but the result never contains them. */
 export function compareConfigs(before: CompiledConfig, after: CompiledConfig): ConfigChange {
   const [old, now] = [byId(before.accounts), byId(after.accounts)];
   const sections = SECTIONS.filter((section) => !same(before[section], after[section]));
@@ -47,7 +47,7 @@ export function compareConfigs(before: CompiledConfig, after: CompiledConfig): C
   };
 }
 
-/** Nothing for a running daemon to do. */
+/** Reports whether a running daemon has nothing to do. */
 export function isUnchanged({ added, removed, changed, sections }: ConfigChange): boolean {
   return added.length + removed.length + changed.length + sections.length === 0;
 }
@@ -63,18 +63,17 @@ function compareAccounts(before: CompiledAccount, after: CompiledAccount) {
   const names = new Set([...Object.keys(before.settings), ...Object.keys(after.settings)]);
   const settings = [...names].filter((name) => {
     const key = name as keyof CompiledAccount['settings'];
-    // A function of its own in each; the markets section tells whether it answers differently.
+    // A function, different in each config; the comparison of `markets` covers it.
     return key !== 'marketSettings' && !same(before.settings[key], after.settings[key]);
   });
   const change = {
     accountId: after.id,
     rules,
-    /** Key or secret: rotated. */
+    /** The key, the secret or `nonceStart` differs. */
     credentials:
       !before.apiKey.equals(after.apiKey) ||
       !before.apiSecret.equals(after.apiSecret) ||
       before.nonceStart !== after.nonceStart,
-    /** Settings that differ, by name. */
     settings,
     watch: !same(before.watch, after.watch),
     egress: before.egress !== after.egress,
@@ -93,14 +92,14 @@ function compareRules(before: CompiledAccount['rules'], after: CompiledAccount['
   return {
     added: ids((_rule, previous) => previous === undefined),
     removed: [...old.keys()].filter((id) => !now.has(id)),
-    /** Another checksum: such a rule starts fresh. */
+    /** The checksum differs: the rule starts with fresh state. */
     changed: ids((rule, previous) => previous !== undefined && previous.checksum !== rule.checksum),
-    /** Same checksum, other severity, labels or mode: its state is kept. */
+    /** The checksum is the same, but severity, labels or mode differ: the rule keeps its state. */
     relabelled: ids((rule, previous) => previous?.checksum === rule.checksum && !same(previous, rule)),
   };
 }
 
-/** Equal as data; secrets by their values. */
+/** Compares two values as data, and secrets by value. */
 function same(a: unknown, b: unknown): boolean {
   if (a instanceof Secret || b instanceof Secret) {
     return a instanceof Secret && b instanceof Secret && a.equals(b);

@@ -11,7 +11,7 @@ import type { exchangeSchema } from './exchange.ts';
 import type { ActionDefaults } from './rules/compile-rule.ts';
 import { balancesOf, sourcesOf } from './sources.ts';
 
-/** What an account takes from the file where it says nothing itself. */
+/** Settings of the file that apply where an account has none. */
 export interface Defaults {
   readonly mode: Mode;
   readonly exchange: z.output<typeof exchangeSchema>;
@@ -19,7 +19,7 @@ export interface Defaults {
   readonly approval: z.output<typeof approvalSchema>;
   readonly cadence: z.output<typeof cadenceSchema>;
   readonly markets: Readonly<Record<string, MarketSettings>>;
-  /** Names, the log among them: a `notify` that names none tells all. */
+  /** Names of all channels, including the log: a `notify` without names uses them. */
   readonly channels: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export function compileSettings(
     ...account.exchange,
   };
   const { cancelCoversStops, lateArrivalMs, readLagMs } = exchange;
-  // The audit hashes settings as they are ordered here.
+  // The audit hashes the settings, so their order must not change.
   return {
     accountId: account.id,
     mode: account.mode ?? defaults.mode,
@@ -59,7 +59,7 @@ export function compileSettings(
   };
 }
 
-/** What the account's rules take where they leave it out. */
+/** Returns the defaults of action parameters for the account's rules. */
 export function actionDefaults(account: WrittenAccount, defaults: Defaults): ActionDefaults {
   const protect = { ...defaults.acting.protect, ...account.acting.protect };
   return {
@@ -70,7 +70,10 @@ export function actionDefaults(account: WrittenAccount, defaults: Defaults): Act
   };
 }
 
-/** Whoever may pay in for a credit line is told when the money has come. */
+/**
+ * Determines what to read for an account: the sources it asks for or its rules need. With a deposit link and a watched
+ * credit line, transfers are read too, so that the deposit is seen.
+ */
 export function compileWatch(account: WrittenAccount, rules: readonly RuleSpec[], hasDepositLink: boolean) {
   const needed = new Map<SourceName, string>();
   for (const rule of rules) {
@@ -92,7 +95,7 @@ export function compileWatch(account: WrittenAccount, rules: readonly RuleSpec[]
   };
   return {
     watch,
-    /** Sources that the account switches off although a rule needs them, with that rule's id. */
+    /** Sources that the account switches off although a rule needs them, with the id of that rule. */
     denied: SOURCE_NAMES.flatMap((source) => {
       const ruleId = needed.get(source);
       return asked[source] === false && ruleId !== undefined ? [{ source, ruleId }] : [];

@@ -24,16 +24,16 @@ import { compileWeb } from './web.ts';
 import { nodeAt, type YamlDocument } from './yaml/document.ts';
 import { describeValue } from './yaml/value.ts';
 
-/** A compiled config that still knows where things are written; secrets that are missing are empty. */
+/** A compiled config with the places of its values in the file. Required secrets that are missing are empty. */
 export interface UncheckedConfig extends Omit<CompiledConfig, 'accounts' | 'checksum'> {
   readonly document: YamlDocument;
   readonly ruleSets: readonly RuleSet[];
-  /** By market or pattern; for judging steps only. */
+  /** By market or pattern; only used to judge steps. */
   readonly referencePrices: ReadonlyMap<string, DecimalString>;
   readonly accounts: readonly UncheckedAccount[];
 }
 
-/** `used` is in step with `rules`. */
+/** `used` and `rules` have the same indices. */
 export interface UncheckedAccount extends CompiledAccount, UsedRules {
   readonly path: Path;
   readonly written: WrittenAccount;
@@ -43,13 +43,13 @@ const ANY_LINK = { ticker: 'EUR', provider: 'any', byCard: false };
 const ANY_HEARTBEAT = { url: 'https://heartbeat.invalid' };
 const DAILY_STRESS = { at: '0 7 * * *' };
 const DAILY_DIGEST = { at: '08:00' };
-/** No value of an account is wrong beside these. */
+/** A stand-in with which no `cadence` of an account conflicts. */
 const FITTING_CADENCE = { calm: '1h', alert: '50ms' };
 const NO_SECRET = new Secret('');
 
 /**
- * Reads every section and reference, reporting all that is wrong. Whatever could be read is compiled, so that
- * one mistake does not hide another; `undefined` when a section or an account could not be read.
+ * Reads every section and reference, and reports all mistakes. Everything readable is compiled, so that one mistake
+ * does not hide another. Returns undefined if a section or an account could not be read.
  */
 export function compileConfig(context: SecretContext): UncheckedConfig | undefined {
   const { document } = context;
@@ -58,7 +58,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const read = <T>(section: Section, schema: z.ZodType<T>, instead: unknown = {}): T => {
     const found = readShape(schema, document, [section], context.report);
     if (found !== undefined) return found;
-    // Read on with something that is right, to find what else is wrong; the result is then not used.
+    // Continue with a valid stand-in to find further mistakes; the result is discarded.
     broken.add(section);
     return schema.parse(instead);
   };
@@ -81,7 +81,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
   const channels = readChannels(context);
   if (channels?.every(({ written }) => written !== undefined) !== true) broken.add('channels');
   const names = channelNames(channels ?? []);
-  // If the section cannot be read or a name in it is wrong, no name of a channel is known to be wrong.
+  // If the section or a name in it is wrong, references to channels cannot be checked.
   const knownNames = channels?.every(hasValidName) === true ? names : undefined;
   const references = readReferences(context, knownNames);
   const groups = broken.has('egress') ? undefined : new Set(Object.keys(egress));
@@ -94,7 +94,7 @@ export function compileConfig(context: SecretContext): UncheckedConfig | undefin
     acting,
     approval: read('approval', ROOT_KEYS.approval),
     cadence,
-    // `check` alone asks for the reference price.
+    // Only `check` uses the reference price.
     markets: withoutPrices(markets),
     channels: names,
   };
@@ -140,7 +140,7 @@ function withoutPrices(markets: z.output<typeof ROOT_KEYS.markets>): Defaults['m
   );
 }
 
-/** A group has the proxy of the exchange unless it names one. */
+/** An egress group without a proxy uses that of the exchange. */
 function compileEgress(
   egress: z.output<typeof ROOT_KEYS.egress>,
   proxy: Pick<EgressSettings, 'proxy'>,

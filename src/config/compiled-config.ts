@@ -14,13 +14,13 @@ import type { Secret } from './secret.ts';
 import type { CompiledStress } from './stress.ts';
 import type { LogSettings, WebSettings } from './web.ts';
 
-/** The whole config, checked, with defaults filled in, references resolved, and frozen. */
+/** The whole config: checked, with defaults filled in and references resolved, and frozen. */
 export interface CompiledConfig {
   readonly file: string;
-  /** SHA-256 of the file's bytes, in hex. */
+  /** SHA-256 of the file's text, in hex. */
   readonly checksum: string;
   readonly mode: Mode;
-  /** What may go in plain text or without a password. */
+  /** What may use plain text, or no password. */
   readonly insecure: readonly Exposure[];
   readonly exchange: ExchangeSettings;
   readonly redis: RedisSettings;
@@ -28,19 +28,16 @@ export interface CompiledConfig {
   /** By market or glob, as written; `AccountSettings.marketSettings` resolves them. */
   readonly markets: Readonly<Record<string, MarketSettings>>;
   readonly accounts: readonly CompiledAccount[];
-  /** In the order of the file; the channel `log`, which is always there, is not among them. */
+  /** In the order of the file, without the built-in channel `log`. */
   readonly channels: readonly CompiledChannel[];
   readonly notify: NotifySettings;
   readonly web: WebSettings;
   readonly operators: OperatorSettings;
-  /** Absent `headsFile`: heads are in the log alone. */
+  /** Without `headsFile`, heads are only in the log. */
   readonly audit: { readonly headsFile?: string };
   readonly log: LogSettings;
-  /** Absent: nobody is told that the accounts are watched. */
   readonly heartbeat?: CompiledHeartbeat;
-  /** Absent: no stress test on a schedule. */
   readonly stress?: CompiledStress;
-  /** Absent: no digest. */
   readonly digest?: CompiledDigest;
 }
 
@@ -48,18 +45,18 @@ export interface CompiledAccount {
   readonly id: string;
   readonly apiKey: Secret;
   readonly apiSecret: Secret;
-  /** No nonce is less. */
+  /** Nonces are at least this. */
   readonly nonceStart?: number;
   readonly settings: AccountSettings;
   readonly rules: readonly RuleSpec[];
   readonly watch: WatchSettings;
   readonly egress: string;
-  /** The account's own, else the file's if its credit lines are watched. */
+  /** The account's link, or that of the file if the account's credit lines are watched. */
   readonly depositLink?: CompiledDepositLink;
 }
 
 export interface WatchSettings {
-  /** In the order of the field catalogue's sources. */
+  /** In the order of `SOURCE_NAMES`. */
   readonly sources: readonly SourceName[];
   /** Assets of the main balance to show: those listed and those that rules ask for. */
   readonly balances: readonly string[];

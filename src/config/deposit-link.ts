@@ -8,7 +8,8 @@ import { type Reference, secretRef } from './shape/references.ts';
 import { decimalText, flag, text, ticker, url } from './shape/scalars.ts';
 import { oneOrMany, section } from './shape/shape.ts';
 
-/** Links at which a person pays fiat in (specification 4.1). Who pays is personal: from files or the environment. */
+// Links at which a person pays in fiat (specification 4.1). The payer's data is personal: it comes only from files or
+// the environment.
 
 const addressSchema = z.strictObject({
   line1: secretRef().describe('Street and number.'),
@@ -60,21 +61,20 @@ export const depositLinkSchema = section(
 
 type WrittenDepositLink = z.output<typeof depositLinkSchema>;
 
-/** Who pays in; see `DepositCustomer`. */
+/** Data of the person who pays in; see `DepositCustomer`. */
 export type PersonalData = Personalised<z.output<typeof customerSchema>>;
 
 type Personalised<T> = { readonly [K in keyof T]: Reference extends T[K] ? Personal : Personalised<T[K]> };
 
 type LinkName = 'successLink' | 'failureLink' | 'returnLink';
 
-/** How links are made at which a person pays in. The first ticker is the default. */
 export type CompiledDepositLink = Omit<WrittenDepositLink, LinkName | 'ticker' | 'customer'> & {
   readonly tickers: readonly string[];
   readonly links: Pick<WrittenDepositLink, LinkName>;
   readonly customer?: PersonalData;
 };
 
-/** Currencies for which the card provider demands to know the customer (specification 4.1). */
+/** Currencies for which the card provider requires customer data (specification 4.1). */
 const CUSTOMER_TICKERS: ReadonlySet<string> = new Set(['USD', 'EUR']);
 
 export function compileDepositLink(
@@ -108,14 +108,14 @@ function isBelow(max: DecimalString | undefined, min: DecimalString | undefined)
   return largest !== undefined && least !== undefined && largest.lt(least);
 }
 
-/** What a value must look like; its text is in no message. */
+/** Formats of personal values. Messages must not contain the values. */
 const FORMS: Readonly<Record<string, readonly [pattern: RegExp, expected: string]>> = {
   birthDate: [/^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/, 'a date YYYY-MM-DD'],
   email: [/^[^\s@]+@[^\s@]+$/, 'an e-mail address'],
   countryCode: [/^[A-Za-z]{2,3}$/, 'a country code such as DE'],
 };
 
-/** `undefined` when something is missing, which was reported. */
+/** Resolves the customer's data; reports what is missing or wrong, and then returns undefined. */
 function compileCustomer(
   written: z.output<typeof customerSchema>,
   path: Path,

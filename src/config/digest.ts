@@ -22,10 +22,10 @@ export const digestSchema = renamed(
   { at: 'atMinute', tz: 'timeZone' },
 );
 
-/** The daily report about the day before; without channels it goes to all except those that page people. */
+/** The daily digest of the last 24 hours. Without channels it goes to all except pagers. */
 export type CompiledDigest = z.output<typeof digestSchema>;
 
-/** `names` of channels; `undefined` when they could not be read. */
+/** `names`: all channel names; undefined if they could not be read. */
 export function compileDigest(
   digest: CompiledDigest,
   names: readonly string[] | undefined,

@@ -9,7 +9,7 @@ import { suggest } from './suggest.ts';
 import { nodeAt } from './yaml/document.ts';
 import { describeText } from './yaml/value.ts';
 
-/** How an account's exchange answers where its specification leaves something open; per account or for all. */
+/** How to read the exchange where its specification is ambiguous; per account or for all. */
 const READINGS = {
   nonce: oneOf('unique', 'increasing', 'window').describe(
     'What the exchange demands of nonces. `unique`: never twice (the specification). `increasing`: larger than every earlier one of the key, so requests of a key go one after another. `window`: any unused millisecond timestamp near server time (`nonceWindow: true`).',
@@ -63,7 +63,7 @@ const rateLimit = renamed(
   { period: 'periodMs' },
 );
 
-/** Budgets that exist already: an entry for them may change one thing only. */
+/** Documented budgets: an entry for one of them may change single keys. */
 export const KNOWN_LIMITS = [
   'public',
   'trade-account',
@@ -129,7 +129,7 @@ export const exchangeSchema = renamed(
 
 export const exchangeOverrides = renamed(overrides(READINGS), READING_NAMES);
 
-/** Accounts behind one outgoing IP address share one request budget. */
+/** An egress group: accounts behind one outgoing IP address, which share one request budget. */
 export const egressSchema = renamed(
   z.strictObject({
     share: ratio({ max: 1, exclusive: 'min', bounds: 'above 0 and up to 100%' })
@@ -147,12 +147,12 @@ export const egressSchema = renamed(
   { reserved: 'reservedShare' },
 );
 
-/** `proxy`: the group's own, else the exchange's. */
+/** `proxy` is that of the group, or that of the exchange. */
 export type EgressSettings = Resolved<z.output<typeof egressSchema>>;
 
 type WrittenExchange = z.output<typeof exchangeSchema>;
 
-/** How the exchange is called; what it answers is read by the settings of accounts. */
+/** How to call the exchange; account settings say how to read its replies. */
 export type ExchangeSettings = Resolved<Pick<WrittenExchange, 'baseUrls' | 'dialect' | 'limits' | 'proxy'>> &
   WrittenExchange['timeouts'] & {
     /** PEM text of additional certificate authorities. */
@@ -177,7 +177,7 @@ export function compileExchange(exchange: WrittenExchange, context: SecretContex
   };
 }
 
-/** On what is written, so that other mistakes in the section do not hide it. */
+/** Checks new budgets on the YAML itself, so that other mistakes in the section do not hide theirs. */
 export function checkNewLimits({ document, report }: SecretContext): void {
   const limits = nodeAt(document.root, ['exchange', 'limits']);
   for (const [name, node] of limits?.children ?? []) {

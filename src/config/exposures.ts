@@ -1,3 +1,3 @@
-/** What may go in plain text, or without a password, once the operator has said that the network is private. */
+/** What may use plain text, or no password, if the operator declares the network private (`insecure`). */
 export const EXPOSURES = ['exchange', 'redis', 'channels', 'web'] as const;
 export type Exposure = (typeof EXPOSURES)[number];

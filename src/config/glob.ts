@@ -4,9 +4,10 @@ export function globMatches(glob: string, text: string): boolean {
   return compileGlobs([glob])(text);
 }
 
-/** Whether everything that `inner` matches is surely matched by `outer` too. */
+/** Reports whether `outer` certainly matches everything that `inner` matches. */
 export function globCovers(outer: string, inner: string): boolean {
   if (outer === inner) return true;
-  // A `*` of the inner pattern is taken by a `*` of the outer one only; "!" stands in no pattern.
+  // Matches a pattern `inner` as text. Only a `*` of `outer` may cover a wildcard, so `?` becomes "!", which no
+  // pattern contains.
   return globMatches(isGlob(inner) ? outer.replaceAll('?', '!') : outer, inner);
 }

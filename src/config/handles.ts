@@ -12,22 +12,21 @@ import { compileWeb, type WebSettings } from './web.ts';
 import { isMapping, nodeAt, type YamlDocument, type YamlNode } from './yaml/document.ts';
 import { parseYaml } from './yaml/parse.ts';
 
-/** What a person needs to reach daemons and to be obeyed. Absent: that part of the file has a mistake itself. */
+/** The settings that an operator's commands need. Absent: that section of the file has a mistake. */
 export interface ConfigHandles {
   readonly redis?: RedisSettings;
   readonly web?: WebSettings;
   readonly operators?: OperatorSettings;
-  /** As far as they can be read. */
   readonly accountIds: readonly string[];
-  /** Every secret that the file refers to, as far as it is at hand, in the clear: for hiding them. */
+  /** Every available secret that the file refers to, in the clear, for redaction. */
   readonly secrets: readonly string[];
 }
 
 const SECTIONS = ['redis', 'web', 'operators', 'accounts'] as const;
 
 /**
- * The handles of a file that cannot be used as a whole: a mistake elsewhere must not stand between a person and a pause.
- * undefined: the file itself cannot be read. Says nothing of what is wrong: `loadConfig` does.
+ * Reads the handles of a file that cannot be used as a whole: a mistake elsewhere in it must not prevent a pause.
+ * Returns undefined if the file cannot be read. It reports no problems; `loadConfig` does.
  */
 export function loadHandles(file: string, surroundings: ConfigSurroundings): ConfigHandles | undefined {
   const reading = surroundings.readFile(file);
@@ -41,7 +40,7 @@ export function loadHandles(file: string, surroundings: ConfigSurroundings): Con
     schema: z.ZodType<W>,
     compile: (written: W, context: SecretContext) => T,
   ): T | undefined => {
-    // What is not there has its defaults, unless a slip of the file may have swallowed it.
+    // A missing section has its defaults, unless broken YAML may have swallowed it.
     if (whole === undefined && nodeAt(document.root, [section]) === undefined) return undefined;
     const problems = parsed.problems.filter(({ path }) => path === section || path.startsWith(`${section}.`));
     const report = (problem: Problem): void => void problems.push(problem);
@@ -63,12 +62,12 @@ export function loadHandles(file: string, surroundings: ConfigSurroundings): Con
   };
 }
 
-/** A section at the margin, with every line below it that is not another one. */
+/** Matches a section that starts at the margin, with all lines below it that start no other section. */
 export function sectionPattern(section: string): string {
   return `^${section}:.*(?:\\r?\\n(?:[ \\t#-].*)?$)*`;
 }
 
-/** Sections that begin at the margin, each by itself, where the whole file is no YAML: a slip in one spoils no other. */
+/** Parses each section separately, for a file that is no valid YAML: a mistake in one section does not spoil others. */
 function sectionsAlone(text: string, file: string): YamlDocument {
   const children = new Map<string | number, YamlNode>();
   for (const section of SECTIONS) {

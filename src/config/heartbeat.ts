@@ -20,5 +20,5 @@ export const heartbeatSchema = renamed(
   { every: 'everyMs' },
 );
 
-/** A service that alarms when it hears nothing; absent `url`: it is not at hand where a config is only checked. */
+/** A dead-man service, which alarms when pings stop. `url` is absent only if a config is checked without its secret. */
 export type CompiledHeartbeat = Resolved<z.output<typeof heartbeatSchema>>;

@@ -13,20 +13,20 @@ import { parseYaml } from './yaml/parse.ts';
 
 export type LoadResult =
   | { readonly kind: 'loaded'; readonly config: CompiledConfig; readonly warnings: readonly Problem[] }
-  /** At least one error; warnings are among the problems as far as the file could be understood. */
+  /** At least one error; `problems` also has the warnings that could be determined. */
   | { readonly kind: 'refused'; readonly problems: readonly Problem[] };
 
-/** Reads, checks and compiles a config file. Never throws on what a file, a variable or a secret holds. */
+/** Reads, checks and compiles a config file. It never throws because of the content of a file, variable or secret. */
 export function loadConfig(file: string, surroundings: ConfigSurroundings): LoadResult {
   const { config, problems } = examine(file, surroundings, 'error');
   if (config === undefined) return { kind: 'refused', problems };
   return { kind: 'loaded', config: deepFreeze(withoutSources(config)), warnings: problems };
 }
 
-/** What can be said of a config without having its secrets at hand. */
+/** The result of checking a config without its secrets. */
 export interface CheckedConfig {
   readonly problems: readonly Problem[];
-  /** Rules as they would be; absent when there is an error. */
+  /** Absent if there is an error. */
   readonly accounts?: readonly Pick<
     CompiledConfig['accounts'][number],
     'id' | 'settings' | 'rules' | 'watch'
@@ -35,7 +35,7 @@ export interface CheckedConfig {
   readonly heartbeat?: Pick<CompiledHeartbeat, 'everyMs'>;
 }
 
-/** As `loadConfig`, but a secret that is not at hand is only a warning, and none is handed out. */
+/** Checks a config like `loadConfig`, but a missing secret is only a warning, and the result contains no secrets. */
 export function checkConfig(file: string, surroundings: ConfigSurroundings): CheckedConfig {
   const { config, problems } = examine(file, surroundings, 'warning');
   if (config === undefined) return { problems };
@@ -49,9 +49,9 @@ export function checkConfig(file: string, surroundings: ConfigSurroundings): Che
 }
 
 /**
- * For an operator's hands: as `loadConfig`, but a secret that is not at hand and what is not protected is only a warning,
- * because pausing or looking must not need the keys of the exchange, nor wait until a file is in order. Such secrets are
- * empty, optional ones absent.
+ * Loads a config for operator commands. Unlike in `loadConfig`, missing secrets and missing protection are only
+ * warnings: a pause must not need the keys of the exchange, nor wait until a file's permissions are right. Missing
+ * required secrets are empty, optional ones absent.
  */
 export function loadWithoutSecrets(file: string, surroundings: ConfigSurroundings) {
   const { config, problems } = examine(file, surroundings, 'warning', 'warning');
@@ -61,7 +61,7 @@ export function loadWithoutSecrets(file: string, surroundings: ConfigSurrounding
 
 type CompiledFrom = UncheckedConfig & Pick<CompiledConfig, 'checksum'>;
 
-/** `config` is absent when there is an error. */
+/** `config` is absent if there is an error. */
 function examine(
   file: string,
   surroundings: ConfigSurroundings,
@@ -112,21 +112,21 @@ const OF_PROTECTION: ReadonlySet<ProblemCode> = new Set([
   WRITABLE.code,
 ]);
 
-/** What others can read or change is refused where orders are sent, and warned of elsewhere. */
+/** Missing protection is an error if the config sends orders, otherwise a warning. */
 function judgeProtection(problem: Problem, acts: boolean): Problem {
   if (!OF_PROTECTION.has(problem.code)) return problem;
   return { ...problem, severity: acts ? 'error' : 'warning' };
 }
 
-/** Secrets that are not there, and who may read what, are no mistakes of the file: they hide none of it. */
+/** Missing secrets and missing protection are not mistakes of the file, so they do not count towards the limit. */
 function isOfFile({ code }: Problem): boolean {
   return code !== 'secret-missing' && !OF_PROTECTION.has(code);
 }
 
-/** Nobody mends more at once, and a reload must not hold a process that protects for a file that it refuses. */
+/** Bounds the check: nobody fixes more at once, and a reload must not keep the daemon busy with a file it refuses. */
 const MOST_MISTAKES = 50;
 
-/** What is wrong with a file, each once: several accounts can meet the same mistake. */
+/** Collects problems without duplicates: several accounts can meet the same mistake. */
 class FoundProblems {
   readonly #found = new Map<string, Problem>();
   #mistakes = 0;
@@ -135,7 +135,7 @@ class FoundProblems {
     return [...this.#found.values()];
   }
 
-  /** Throws what `until` catches at the last mistake that is looked for. */
+  /** Throws `TooManyMistakes`, which `until` catches, at the last allowed mistake. */
   readonly add = (problem: Problem): void => {
     const id = JSON.stringify([problem.place, problem.path, problem.message]);
     if (this.#found.has(id)) return;
@@ -145,7 +145,7 @@ class FoundProblems {
     if (this.#mistakes === MOST_MISTAKES) throw new TooManyMistakes();
   };
 
-  /** What `compile` returns; `undefined` (reported) when it found so many mistakes that it did not look on. */
+  /** Returns the result of `compile`; undefined, with a problem, if it stopped because of too many mistakes. */
   until<T>(compile: () => T | undefined): T | undefined {
     try {
       return compile();
@@ -173,7 +173,7 @@ function withoutSources(config: CompiledFrom): CompiledConfig {
   };
 }
 
-/** Freezes plain data through and through; class instances and functions are left to themselves. */
+/** Freezes plain data deeply; class instances and functions stay as they are. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   const prototype: unknown = Object.getPrototypeOf(value);

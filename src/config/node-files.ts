@@ -7,13 +7,13 @@ const OTHERS_MAY_READ = 0o004;
 const OTHERS_MAY_WRITE = 0o002;
 const GROUP_MAY_WRITE = 0o020;
 
-/** The real files of this machine; `env` is what `process.env` is. */
+/** Surroundings with the real files of this machine; `env` has the form of `process.env`. */
 export function nodeSurroundings(env: ConfigSurroundings['env']): ConfigSurroundings {
   return {
     readFile: readFileWithin,
     env,
     resolvePath: (fromFile, written) => path.resolve(path.dirname(fromFile), written),
-    // The folder is as far from src/config as its copy is from dist/src/config.
+    // The relative path also holds for the copies in dist: dist/config from dist/src/config.
     ruleSetFile: (name) => fileURLToPath(new URL(`../../config/rulesets/${name}.yaml`, import.meta.url)),
   };
 }
@@ -43,7 +43,7 @@ function readFileWithin(file: string): FileReading {
   }
 }
 
-/** A group of the owner's number is the owner's own: most systems make one for each user. */
+/** A group with the owner's number counts as the owner: most systems create one group per user. */
 export function othersMayWrite({
   mode,
   uid,

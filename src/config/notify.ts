@@ -54,7 +54,7 @@ export const notifySchema = renamed(
   { remindEvery: 'remindEveryMs', groupWait: 'groupWaitMs', escalate: 'escalation' },
 );
 
-/** Links have placeholders such as `{account}`; quiet hours without channels are those of all that people read. */
+/** Links have placeholders such as `{account}`. Quiet hours without channels apply to all that people read. */
 export type NotifySettings = z.output<typeof notifySchema>;
 
 function checkQuietHours(
@@ -64,7 +64,7 @@ function checkQuietHours(
 ): void {
   const unread = (name: string): string | undefined => {
     const type = channels?.find((channel) => channel.name === name)?.written?.type ?? name;
-    // Machines and pagers get each message by itself, and have schedules of their own.
+    // Machines and pagers get each message separately and have their own schedules.
     return [undefined, 'people'].includes(audienceOf(type)) ? undefined : type;
   };
   const path = ['notify', 'quietHours', 'channels'];
@@ -79,7 +79,6 @@ function checkQuietHours(
 
 const PLACEHOLDERS = ['account', 'rule', 'subject', 'market', 'episode', 'severity', 'key', 'page'];
 
-/** Title of the link to what a message is about. */
 const STATUS_PAGE = 'Status page';
 
 export function compileNotify(

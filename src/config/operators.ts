@@ -19,7 +19,7 @@ export const operatorsSchema = section(
   { maxSlippage: '5%' },
 );
 
-/** Absent `key`: nothing is sealed. */
+/** Without `key`, nothing is sealed. */
 export type OperatorSettings = Resolved<z.output<typeof operatorsSchema>>;
 
 const MIN_KEY_LENGTH = 32;

@@ -1,4 +1,4 @@
-/** Where something is written: lines and columns count from 1. */
+/** A place in a file; lines and columns count from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -10,7 +10,7 @@ export type Path = readonly (string | number)[];
 
 export type ProblemSeverity = 'error' | 'warning';
 
-/** Something that is wrong (`error`) or legal but dangerous (`warning`), with its place and, in words, its cure. */
+/** A mistake (`error`), or something legal but dangerous (`warning`); the message says how to fix it. */
 export interface Problem {
   readonly severity: ProblemSeverity;
   /** Stable name in kebab-case, for scripts. */
@@ -60,7 +60,7 @@ export type ProblemCode =
   | 'never-waits'
   | 'nothing-acts';
 
-/** `file:line:col path: message`, the form editors and terminals make clickable. */
+/** Formats a problem as `file:line:col path: message`, which editors and terminals make clickable. */
 export function formatProblem(problem: Problem): string {
   const { file, line, column } = problem.place;
   const path = problem.path === '' ? '' : ` ${problem.path}:`;
@@ -78,7 +78,7 @@ export function formatPath(path: Path): string {
   return text;
 }
 
-/** By file in the order given, then by place; errors and warnings mixed, as one reads a file. */
+/** Sorts by file in the order given, then by place; errors and warnings are mixed. */
 export function sortProblems(problems: readonly Problem[], files: readonly string[]): readonly Problem[] {
   const rank = (problem: Problem): number => {
     const index = files.indexOf(problem.place.file);

@@ -9,17 +9,17 @@ import { describeText } from './yaml/value.ts';
 
 export interface ReadAccount {
   readonly path: Path;
-  /** Absent when something in it is wrong. */
+  /** Absent if it has a mistake. */
   readonly account?: WrittenAccount;
-  /** What could be read of its `rules`, by index. */
+  /** The entries of its `rules` that could be read, by index. */
   readonly uses: ReadonlyMap<number, RuleUse>;
-  /** Whether every entry could be read. Keys with mistakes are left out of it. */
+  /** Whether every entry could be read; an entry may lack keys that had mistakes. */
   readonly allUsesRead: boolean;
 }
 
 /**
- * The accounts of the list, one by one, so that a mistake in one hides nothing of the others.
- * `groups` are the egress groups; `undefined` when those could not be read.
+ * Reads the accounts one by one, so that a mistake in one does not hide others. `groups` are the egress groups;
+ * undefined if they could not be read.
  */
 export function readAccounts(
   { document, report }: SecretContext,
@@ -51,7 +51,7 @@ export function readAccounts(
   });
 }
 
-/** Entry by entry and without a word: what is wrong in them is reported with the account. */
+/** Reads the entries one by one without reporting: their mistakes are reported with the account. */
 function readUses(document: YamlDocument, path: Path): Pick<ReadAccount, 'uses' | 'allUsesRead'> {
   const uses = new Map<number, RuleUse>();
   const account = nodeAt(document.root, path);

@@ -1,16 +1,15 @@
-/** Where Redis is, as an address says it. */
 export interface RedisAddress {
   readonly tls: boolean;
-  /** The server; with `primary` the Sentinels, of a cluster some nodes, in the order in which they are asked. */
+  /** The server; with `primary` the Sentinels, with `isCluster` some nodes, in the order in which they are asked. */
   readonly hosts: readonly RedisHost[];
-  /** Name that the Sentinels know the primary by. */
+  /** The Sentinels' name of the primary. */
   readonly primary?: string;
   /** Present: the hosts are nodes of a Redis Cluster. */
   readonly isCluster?: true;
   readonly username?: string;
   readonly password?: string;
   readonly database: number;
-  /** Of the addresses behind a host name; absent: either. */
+  /** Address family to use for host names; absent: either. */
   readonly family?: 4 | 6;
 }
 
@@ -21,7 +20,7 @@ export interface RedisHost {
 
 export type RedisAddressReading =
   | { readonly kind: 'address'; readonly address: RedisAddress }
-  /** Completes "expected ..., got ..." without the text, which may hold a password. */
+  /** `got` completes "expected ..., got ..." without the text itself, which may hold a password. */
   | { readonly kind: 'none'; readonly got: string };
 
 /** Completes "expected an address". */
@@ -38,8 +37,8 @@ const PARTS =
 
 /**
  * Reads `redis[s]://[user:password@]host[:port][/database]`, `redis[s]+cluster://[user:password@]host[:port],...` and
- * `redis[s]+sentinel://[user:password@]host[:port],...[/primary][/database]`. Names and passwords are percent-encoded. Of
- * the query only `family=4` or `family=6` counts.
+ * `redis[s]+sentinel://[user:password@]host[:port],.../primary[/database]`. User and password are percent-encoded. In
+ * the query only `family=4` and `family=6` count.
  */
 export function readRedisAddress(text: string): RedisAddressReading {
   const { scheme, kind, login, hosts = '', path = '', query = '' } = PARTS.exec(text)?.groups ?? {};
@@ -80,7 +79,7 @@ function none(got: string): RedisAddressReading {
   return { kind: 'none', got };
 }
 
-/** `undefined`: it cannot be decoded. */
+/** Returns undefined if the login cannot be decoded. */
 function readLogin(login = ''): Pick<RedisAddress, 'username' | 'password'> | undefined {
   const [user = '', ...rest] = login.split(':');
   try {
@@ -106,7 +105,7 @@ function readDatabase([text = '', ...more]: readonly string[]): number | undefin
   return Number(text);
 }
 
-/** For people: without user and password. */
+/** Formats an address for people, without user and password. */
 export function showRedisAddress({ tls, hosts, primary, isCluster, database }: RedisAddress): string {
   const kind = isCluster === true ? '+cluster' : primary === undefined ? '' : '+sentinel';
   const scheme = `${tls ? 'rediss' : 'redis'}${kind}`;
@@ -116,7 +115,7 @@ export function showRedisAddress({ tls, hosts, primary, isCluster, database }: R
 }
 
 /**
- * What keys begin with. In a cluster it is the hash tag of all of them: everything of one installation then lies in one
+ * Returns the prefix of all keys. In a cluster it is their hash tag, so that all keys of one installation lie in one
  * slot, which one server holds at a time.
  */
 export function prefixAt({ isCluster }: Pick<RedisAddress, 'isCluster'>, prefix: string): string {

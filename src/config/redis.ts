@@ -56,15 +56,14 @@ export interface RedisTls {
 }
 
 export interface RedisSettings {
-  /** Empty: a secret that is not at hand. */
+  /** Empty if its secret is missing. */
   readonly url: Secret;
-  /** As keys begin: in braces where they lie in a cluster. */
+  /** Prefix of all keys; in braces in a cluster. */
   readonly prefix: string;
   readonly required: boolean;
-  /** Absolute path of the directory. Absent: what the surroundings offer. */
+  /** Absolute path of the directory; absent: `STATE_DIRECTORY` of the environment, if set. */
   readonly mirror?: string;
   readonly tls: RedisTls;
-  /** How to come in at the Sentinels. */
   readonly sentinel: { readonly username?: string; readonly password?: Secret };
 }
 

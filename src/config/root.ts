@@ -19,8 +19,8 @@ import { stressSchema } from './stress.ts';
 import { logSchema, webSchema } from './web.ts';
 
 /**
- * Every key of a config file with its shape, default and description: what the loader reads by and what the
- * JSON Schema and the reference are generated from.
+ * Every top-level key of a config file with its shape, default and description. The loader, the JSON Schema and the
+ * reference are based on it.
  */
 export const ROOT_KEYS = {
   mode: modeSchema()
@@ -101,7 +101,7 @@ export const ROOT_KEYS = {
     .describe('Rules of your own; accounts name those they use.'),
 } as const;
 
-/** Without channels and rules: these are read one by one, since their keys depend on their kind. */
+/** Leaves channels and rules open: they are read one by one, because their keys depend on their kind. */
 export const sectionsSchema = z.strictObject({ ...ROOT_KEYS, channels: z.unknown(), rules: z.unknown() });
 
 export type Section = keyof typeof ROOT_KEYS;

@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 import { REDACTED } from '../core/redaction/conceal.ts';
 
 /**
- * A value that must not be seen. It shows as `[redacted]` in logs, JSON, templates and `util.inspect`;
- * only `reveal` gives it away, for a signature or a connection.
+ * A value that must stay hidden. It shows as `[redacted]` in logs, JSON, templates and `util.inspect`; only `reveal`
+ * returns it, for a signature or a connection.
  */
 export class Secret {
   readonly #value: string;
@@ -33,12 +33,12 @@ export class Secret {
   }
 }
 
-/** A word about a person, such as a city: hidden like a secret, but not in texts that have it by chance. */
+/** Personal data such as a city: hidden like a secret, but not redacted where an ordinary text contains the word. */
 export class Personal extends Secret {}
 
 /**
- * Every secret of a config in the clear, each once: for hiding them wherever something is written. A password
- * that is part of an address is one by itself, as it is and as it is written there.
+ * Returns every secret of a config in the clear, without duplicates, for redaction. A password inside an address is
+ * listed separately, both decoded and as written there.
  */
 export function secretValues(config: object): readonly string[] {
   const found = new Set<string>();
@@ -58,12 +58,12 @@ function collect(value: unknown, found: Set<string>): void {
   for (const inner of Object.values(value)) collect(inner, found);
 }
 
-/** A name or a city is also a plain word: hiding it everywhere would garble what has nothing to do with it. */
+/** A name or a city is also a plain word: redacting it everywhere would garble unrelated text. */
 function isUnmistakable(text: string): boolean {
   return text.length >= 8 && /[\d@]/.test(text);
 }
 
-/** Of any address, also one of several hosts, which is no URL to others. */
+/** Finds the passwords of any address, including one with several hosts, which `URL` cannot parse. */
 function passwordsOf(text: string): readonly string[] {
   const written = /^[a-z][a-z\d+.-]*:\/\/[^/?#:]*:([^/?#]*)@/i.exec(text)?.[1];
   const password = URL.canParse(text) ? new URL(text).password : undefined;

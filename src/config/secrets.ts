@@ -6,18 +6,18 @@ import type { ConfigSurroundings } from './surroundings.ts';
 
 export interface SecretContext extends Reporting {
   readonly surroundings: ConfigSurroundings;
-  /** `warning` for checking a config where its secrets are not at hand. */
+  /** Severity of a missing secret; `warning` for a check without secrets. */
   readonly missing: 'error' | 'warning';
 }
 
 type ReferenceKey<T> = { [K in keyof T]-?: Reference extends T[K] ? K : never }[keyof T];
 
-/** A section with secrets for references; one is absent only where the config is checked without its secrets. */
+/** A section with secrets in place of references. They are absent only in a check without secrets. */
 export type Resolved<T> = T extends unknown
   ? Omit<T, ReferenceKey<T>> & { readonly [K in ReferenceKey<T>]?: Secret }
   : never;
 
-/** Resolves the references of a mapping that is written at `path`. Those that cannot be had (reported) are left out. */
+/** Resolves the references of the mapping at `path`. Those that cannot be resolved are reported and left out. */
 export function resolved<T extends object>(written: T, path: Path, context: SecretContext): Resolved<T> {
   const entries = Object.entries(written).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (!(value instanceof Reference)) return [[key, value]];
@@ -27,7 +27,7 @@ export function resolved<T extends object>(written: T, path: Path, context: Secr
   return Object.fromEntries(entries) as Resolved<T>;
 }
 
-/** The value that a reference stands for; `undefined` when it cannot be had (reported). */
+/** Resolves a reference; reports a problem and returns undefined if that fails. */
 export function resolveSecret(reference: Reference, path: Path, context: SecretContext): Secret | undefined {
   const { source, address } = reference;
   if (source.kind === 'plain') return new Secret(source.url);
@@ -44,7 +44,7 @@ export function resolveSecret(reference: Reference, path: Path, context: SecretC
   return undefined;
 }
 
-/** Lines of a referenced text, without empty ones and comments (#). */
+/** Returns the entries of a referenced text, separated by lines or commas, without empty ones and comments (#). */
 export function resolveLines(
   reference: Reference,
   path: Path,
@@ -63,7 +63,7 @@ function resolveText({ source }: Reference, path: Path, context: SecretContext):
   if (source.kind === 'plain') return source.url;
   if (source.kind === 'env') {
     const { env } = context.surroundings;
-    // `__proto__` is a name that a file may hold, and no variable.
+    // A file may name `__proto__`, which is no variable.
     const value = Object.hasOwn(env, source.name) ? env[source.name]?.trim() : undefined;
     if (value !== undefined && value !== '') return value;
     const got = value === undefined ? 'it is not set' : 'it is empty';

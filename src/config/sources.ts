@@ -2,7 +2,7 @@ import { findField, SOURCE_NAMES, type SourceName } from '../core/fields/field-c
 import type { RuleSpec } from '../core/rules/rule.ts';
 import { actionsOf, comparisonsOf } from '../core/rules/rule-parts.ts';
 
-/** What must be read from the exchange so that a rule can be judged and can act. */
+/** Returns the sources that must be read so that a rule can be judged and can act. */
 export function sourcesOf(rule: RuleSpec): ReadonlySet<SourceName> {
   const sources = new Set<SourceName>();
   if (rule.on === 'position') sources.add('positions');
@@ -17,10 +17,10 @@ export function sourcesOf(rule: RuleSpec): ReadonlySet<SourceName> {
   return sources;
 }
 
-/** Fields that look at whatever is read, unless a source is named. */
+/** Fields that are about all sources that are read, unless they name one. */
 const ABOUT_ALL_READS: ReadonlySet<string> = new Set(['dataAge', 'recordsSetAside']);
 
-/** Tickers of the main balance that a rule asks for. */
+/** Returns the tickers of the main balance that a rule uses. */
 export function balancesOf(rule: RuleSpec): readonly string[] {
   return [...comparisonsOf(rule.when)].flatMap(({ field, parameter }) =>
     field === 'mainBalance' && parameter?.asset !== undefined ? [parameter.asset] : [],

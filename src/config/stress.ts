@@ -5,7 +5,7 @@ import { duration, oneOf, scalar } from './shape/scalars.ts';
 import { list, renamed, section } from './shape/shape.ts';
 import { describeText } from './yaml/value.ts';
 
-/** Scenarios that can be scheduled: those of the library (test/replay/scenarios compares). */
+/** Scenarios that can be scheduled: those of the library (test/config/stress.test.ts compares). */
 export const SCHEDULED_SCENARIOS = [
   'shock-down-5',
   'shock-down-10',
@@ -43,7 +43,6 @@ function cronText(): z.ZodType<string> {
   });
 }
 
-/** Each once. */
 function several<const T extends string>(words: readonly T[], description: string): z.ZodType<readonly T[]> {
   return list(oneOf(...words), 1)
     .describe(description)

@@ -1,6 +1,7 @@
 /**
- * The candidate that was probably meant, or `undefined` when none is near enough: at most a third of the
- * letters wrong (insertions, deletions, replacements and swapped neighbours count one each), case ignored.
+ * Returns the candidate that was probably meant; undefined if none is near enough. At most a third of the letters, but
+ * at least one, may be wrong: insertions, deletions, replacements and swapped neighbours count one each. Case is
+ * ignored.
  */
 export function suggest<T extends string>(written: string, candidates: Iterable<T>): T | undefined {
   const given = written.toLowerCase();
@@ -8,7 +9,7 @@ export function suggest<T extends string>(written: string, candidates: Iterable<
   let best: T | undefined;
   let bestDistance = Infinity;
   for (const candidate of candidates) {
-    // Lengths alone rule most of them out: a long list of wrong names would take long otherwise.
+    // Comparing lengths rules most candidates out; without it, a long list of wrong names would be slow.
     if (Math.abs(candidate.length - given.length) > mostWrong(given, candidate)) continue;
     const distance = editDistance(given, candidate.toLowerCase());
     if (distance < bestDistance) {
@@ -19,7 +20,7 @@ export function suggest<T extends string>(written: string, candidates: Iterable<
   return best !== undefined && bestDistance <= mostWrong(given, best) ? best : undefined;
 }
 
-/** Asks for what was probably meant; `otherwise` says what there is. */
+/** Returns a question for the candidate that was probably meant, or `otherwise` if there is none. */
 export function meantOr(written: string, candidates: Iterable<string>, otherwise: string): string {
   const meant = suggest(written, candidates);
   return meant === undefined ? otherwise : `Did you mean ${meant}?`;

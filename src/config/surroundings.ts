@@ -1,10 +1,9 @@
-/** What the loader may touch: files and environment, handed in so that tests own them. */
+/** Files and environment as the loader sees them; injected, so that tests control them. */
 export interface ConfigSurroundings {
   readonly readFile: (path: string) => FileReading;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A path written in a file, relative to that file's folder. */
+  /** Resolves a path written in a file, relative to that file's folder. */
   readonly resolvePath: (fromFile: string, path: string) => string;
-  /** Where the file of a ready-made rule set lies. */
   readonly ruleSetFile: (name: string) => string;
 }
 
@@ -18,5 +17,5 @@ export type FileReading =
   /** `why` completes "got ...": `no such file`. */
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Larger ones are neither configs nor secrets. */
+/** A larger file is neither a config nor a secret. */
 export const MAX_FILE_BYTES = 1_048_576;

@@ -7,8 +7,8 @@ import { ruleWarnings } from './warnings/rules.ts';
 import { stressWarnings } from './warnings/stress.ts';
 
 /**
- * What is legal but dangerous in a config that could be read as a whole; two accounts acting by one key; acting without
- * certificates that are checked.
+ * Returns the warnings about a config that could be read as a whole, and the errors that need the whole: two accounts
+ * that act with one key, missing encryption, and acting without certificate checks.
  */
 export function warningsOf(
   config: UncheckedConfig,

@@ -7,7 +7,7 @@ import { secretRef } from './shape/references.ts';
 import { baseUrl, name, number, oneOf, scalar, text } from './shape/scalars.ts';
 import { list, section } from './shape/shape.ts';
 
-/** Not larger than what one organisation has: everybody in it is trusted. */
+/** Accepts an address or a network. The size of a network is limited, because everybody in it is trusted. */
 function isNetwork(written: string): boolean {
   const [address = '', bits, ...rest] = written.split('/');
   const family = isIP(address);
@@ -112,7 +112,7 @@ export const logSchema = section(
   { level: 'info', format: 'auto' },
 );
 
-/** Absent `controlToken`: nothing can be changed through the server. Absent `token`: it has a loopback address. */
+/** Without `token` it has `users` or a loopback address. Only `controlToken` or users' scopes permit changes. */
 export type WebSettings = Resolved<z.output<typeof webSchema>>;
 export type LogSettings = z.output<typeof logSchema>;
 

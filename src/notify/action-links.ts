@@ -11,16 +11,16 @@ export interface ActionLinkParts {
   readonly publicUrl: string;
 }
 
-/** Messages of later than that have newer links. */
+/** Validity of a link. Later messages of the episode have newer links. */
 const GOOD_FOR_MS = 86_400_000;
 
-/** Links with which whoever gets a message acts: signed for this message and channel, the same when it is sent again. */
+/** Returns the signed action links of a message on a channel. Sending the message again gives the same links. */
 export function actionLinksOf(
   { message, along }: Pick<Outgoing, 'message' | 'along'>,
   { name, endsBySilence }: Channel,
   { signer, publicUrl }: ActionLinkParts,
 ): readonly LinkTemplate[] {
-  // An Alertmanager shows what it keeps to everybody who looks at it, and another link would be another alert.
+  // Alertmanager shows its alerts to everybody with access to it, and a changed link would make another alert.
   if (endsBySilence === true) return [];
   const expiresAtMs = message.atMs + GOOD_FOR_MS;
   return actionTargets(message, along).map(({ title, target }) => ({
@@ -34,10 +34,10 @@ interface TitledTarget {
   readonly target: LinkTarget;
 }
 
-/** What whoever gets a message can do about it, by links or buttons. */
+/** Returns the actions that a message offers, as links or buttons. */
 export function actionTargets(message: Message, along: readonly Message[]): readonly TitledTarget[] {
   const { kind, accountId, ruleId, subject, stage } = message;
-  // Who wrote it would choose what is approved, and until when.
+  // The author of a forged message would choose what is approved, and until when.
   if ([message, ...along].some(({ isUnproven }) => isUnproven)) return [];
   if (message.approval !== undefined && along.length === 0) return answersTo(message, message.approval);
   if (kind !== 'firing' && kind !== 'reminder') return [];

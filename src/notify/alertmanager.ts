@@ -6,20 +6,19 @@ import type { ChannelParts, JsonObject } from './http-sender.ts';
 import { assetOf, isOver, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface AlertmanagerOptions {
-  /** All instances of a cluster, without a slash at the end: they do not pass alerts on to each other. */
+  /** All instances of a cluster, because they do not forward alerts to each other. Without a trailing slash. */
   readonly urls: readonly string[];
-  /** Value of the Authorization header. */
   readonly authorization?: string;
-  /** An alert that is not told again ends by itself after this: longer than it takes to be reminded. */
+  /** An alert that is not repeated ends after this. It must be longer than the interval of reminders. */
   readonly expireAfterMs: number;
 }
 
-/** Alertmanager's API v2, `POST /api/v2/alerts`. Delivered when at least one instance has it, as Prometheus does. */
+/** Alertmanager's API v2, `POST /api/v2/alerts`. Delivered if one instance takes it, as in Prometheus. */
 export function createAlertmanager(options: AlertmanagerOptions, parts: ChannelParts): Channel {
   const { urls, authorization, expireAfterMs } = options;
   const { name, links, http } = parts;
   const headers: Readonly<Record<string, string>> = authorization === undefined ? {} : { authorization };
-  // `Bearer x`: x alone is the secret.
+  // In `Bearer x` the secret is x.
   const secrets = authorization === undefined ? [] : [authorization, ...authorization.split(' ').slice(1)];
   const judge = judgeBy({ secrets: () => secrets });
   return {
@@ -48,8 +47,8 @@ function best(attempts: readonly DeliveryAttempt[]): DeliveryAttempt {
 }
 
 /**
- * One alert. Its labels are its identity: the same from firing to resolved. `startsAt` is when the episode began;
- * `endsAt` lies in the past for a resolved one and in the future for one that fires.
+ * Returns one alert. Its labels are its identity and stay the same from firing to resolved. `startsAt` is the beginning
+ * of the episode; `endsAt` is the time of the message if the alert is over, otherwise in the future.
  */
 export function alertmanagerPayload(
   outgoing: Outgoing,
@@ -78,7 +77,7 @@ export function alertmanagerPayload(
   ];
 }
 
-/** Of what is no rule's; each is an alert of its own. */
+/** Alert names of messages that belong to no rule. Each such message is a separate alert. */
 const NAMES: Partial<Readonly<Record<Message['kind'], string>>> = {
   test: 'BreakwaterTest',
   alarm: 'BreakwaterAlarm',
@@ -98,7 +97,7 @@ function labelsOf(message: Message): Readonly<Record<string, string>> {
     mode: modeOf(message) ?? '',
     source: 'breakwater',
   };
-  // An alarm about the same thing at another time is another alert; so is another episode.
+  // The key makes an alarm about the same thing at another time a separate alert.
   const episode = NAMES[message.kind] === undefined ? {} : { key: message.key };
   const given = Object.entries(message.labels).map(([name, value]): [string, string] => {
     const safe = labelName(name);
@@ -107,13 +106,13 @@ function labelsOf(message: Message): Readonly<Record<string, string>> {
   return nonEmpty({ ...Object.fromEntries(given), ...own, ...episode });
 }
 
-/** `[a-zA-Z_][a-zA-Z0-9_]*`. */
+/** Makes a valid label name: `[a-zA-Z_][a-zA-Z0-9_]*`. */
 function labelName(text: string): string {
   const safe = text.replaceAll(/[^a-zA-Z0-9_]/g, '_');
   return /^[0-9]/.test(safe) || safe === '' ? `_${safe}` : safe;
 }
 
-/** Alertmanager drops labels without a value, so that leaving them out says the same. */
+/** Omits empty labels, which Alertmanager would drop anyway. */
 function nonEmpty(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ''));
 }

@@ -1,6 +1,6 @@
 import type { DeliveryFailure, Message, Receipts } from '../core/ports/delivery.ts';
 
-/** One attempt at one message. `permanent`: repeating it would give the same. */
+/** The result of one attempt to send a message. `permanent`: a retry would fail in the same way. */
 export type DeliveryAttempt =
   | { readonly kind: 'delivered'; readonly reference?: string }
   | {
@@ -8,47 +8,46 @@ export type DeliveryAttempt =
       readonly reason: DeliveryFailure;
       readonly words: string;
       readonly permanent: boolean;
-      /** The receiver asks for this much patience, for all messages. */
+      /** The receiver asks for a pause of this length before any further message. */
       readonly retryAfterMs?: number;
     };
 
 export interface Outgoing {
   readonly message: Message;
-  /** Of other accounts, for the same cause: said in one with it. */
+  /** Messages of other accounts with the same cause, sent in one with `message`. */
   readonly along: readonly Message[];
-  /** Of the thread so far, on this channel. */
+  /** Receipts of the thread so far, on this channel. */
   readonly receipts: Receipts;
-  /** Channels that could not be reached, and why: this one is told instead. */
+  /** Channels that could not be reached, and why; this channel stands in for them. */
   readonly insteadOf: readonly { readonly channel: string; readonly words: string }[];
-  /** With which whoever gets it acts; nothing to fill in. */
   readonly actions: readonly { readonly title: string; readonly url: string }[];
-  /** The beginning of the episode was never told on this channel. */
+  /** The beginning of the episode was never delivered on this channel. */
   readonly beginningUntold: boolean;
 }
 
-/** The receiver's own name for the first message of a thread. */
+/** Returns the receiver's id of the first message of a thread. */
 export function firstReference(receipts: Receipts): string | undefined {
   const told = Object.values(receipts).flatMap((receipt) => (receipt.kind === 'delivered' ? [receipt] : []));
   const [first] = told.toSorted((a, b) => a.atMs - b.atMs);
   return first?.reference;
 }
 
-/** A way to reach people. Never throws for what a receiver does or does not do. */
+/** A way to reach people. `send` returns a receiver's failures as values; it throws only when aborted. */
 export interface Channel {
   readonly name: string;
   readonly type: string;
-  /** People are told in one of what has one cause; a machine is told of each by itself; a pager gets people up. */
+  /** `people` get one message for many accounts with one cause, a `machine` gets each; a `pager` wakes people. */
   readonly audience: 'people' | 'machine' | 'pager';
-  /** The receiver ends what is not repeated in time. */
+  /** The receiver ends an alert that is not repeated in time. */
   readonly endsBySilence?: true;
   send(outgoing: Outgoing, signal?: AbortSignal): Promise<DeliveryAttempt>;
   close(): Promise<void>;
 }
 
-/** Bounds that every channel over HTTP has. */
+/** Time limits of a channel. */
 export interface ChannelLimits {
   /** One attempt, milliseconds. */
   readonly timeoutMs: number;
-  /** From the first attempt to giving up, waiting for its turn included. */
+  /** Total time for a message, including the wait for its turn. */
   readonly giveUpAfterMs: number;
 }

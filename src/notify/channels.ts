@@ -17,7 +17,7 @@ import { createTelegram } from './telegram.ts';
 import type { OpenChannel } from './thread.ts';
 import { createWebhook } from './webhook.ts';
 
-/** Every kind of channel, as `type` in the config names it. */
+/** Every kind of channel, by its `type` in the config. */
 const KINDS = {
   webhook: createWebhook,
   slack: createSlack,
@@ -35,19 +35,18 @@ type Kinds = typeof KINDS;
 type Options<T extends keyof Kinds> = ChannelLimits &
   Parameters<Kinds[T]>[0] & { readonly type: T; readonly name: string; readonly proxy?: string };
 
-/** A channel as configured, secrets in the clear: do not keep, log or pass on. */
+/** A channel as configured, with secrets in the clear: do not keep, log or pass on. */
 export type ChannelOptions = { [T in keyof Kinds]: Options<T> }[keyof Kinds];
 
 const LOG_LIMITS: ChannelLimits = { timeoutMs: 1000, giveUpAfterMs: 1000 };
 
-/** The channels in their order, and the log after them. */
+/** Opens the channels, in order, and the log as the last one. */
 export function openChannels(
   configured: readonly ChannelOptions[],
   surroundings: {
     readonly clock: Clock;
     readonly links: readonly LinkTemplate[];
     readonly log: WriteLog;
-    /** Absent: messages have no links to act with. */
     readonly actions?: ActionLinkParts | undefined;
   },
 ): readonly OpenChannel[] {
@@ -74,14 +73,14 @@ function openChannel(options: ChannelOptions, parts: ChannelParts): Channel {
 }
 
 /**
- * Least time between two messages: Slack takes one a second per webhook; Telegram one a second per chat and twenty
- * a minute in a group; PagerDuty 120 a minute per key; a workflow of Teams posts 100 a minute; Discord says in its
- * refusals what it takes. More than that is refused for a while.
+ * Returns the minimum time between two messages, in milliseconds. Documented limits: Slack one a second per webhook;
+ * Telegram one a second per chat and twenty a minute in a group; PagerDuty 120 a minute per key; a Teams workflow 100 a
+ * minute. Discord states its limits only in refusals. A receiver over its limit refuses messages for a while.
  */
 function intervalOf(options: ChannelOptions): number {
   if (options.type === 'pagerduty') return 500;
   if (options.type === 'slack' || options.type === 'discord' || options.type === 'teams') return 1000;
   if (options.type !== 'telegram') return 0;
-  // Groups and channels have negative numbers or names; a person's chat has a positive one.
+  // A private chat has a positive number; groups and channels have negative numbers or names.
   return /^\d+$/.test(options.chat) ? 1000 : 3000;
 }

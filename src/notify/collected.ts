@@ -4,11 +4,14 @@ import { RESOLVED } from '../core/ports/notifier.ts';
 import { capital, cut, inert, sentence, timeWords, titleOf } from './message-layout.ts';
 import { shortId } from './short-id.ts';
 
-/** What every channel takes, as for a digest: Discord has 2,500 characters with its escapes. */
+/** A length that every channel takes, as for a digest: Discord has 2,500 characters with its escapes. */
 const MOST_CHARS = 2_000;
 const MOST_OF_ONE = 300;
 
-/** As many in one message as every channel takes; in the same order in every process, so that none waits for another. */
+/**
+ * Splits notices into parts that fit into one message on every channel. All processes use the same order, so that they
+ * do not wait for each other's threads.
+ */
 export function partsOf(held: readonly HeldNotice[]): readonly (readonly HeldNotice[])[] {
   const parts: HeldNotice[][] = [];
   let room = 0;
@@ -24,7 +27,7 @@ export function partsOf(held: readonly HeldNotice[]): readonly (readonly HeldNot
   return parts;
 }
 
-/** Makes one message of those among `held` that are still to be told. */
+/** Returns a function that makes one message of the given messages, which are among `held`. */
 export function collecting(
   held: readonly HeldNotice[],
   clock: Pick<Clock, 'nowMs'>,
@@ -33,7 +36,7 @@ export function collecting(
   return (messages) => collectedMessage(messages, counts, clock.nowMs());
 }
 
-/** What goes on first, then what is over, the oldest first. */
+/** Lists open episodes first, then those that are over; the oldest first in each. */
 function collectedMessage(
   messages: readonly Message[],
   counts: ReadonlyMap<string, number>,
@@ -77,7 +80,9 @@ function isEnded({ kind }: Message): boolean {
   return kind === 'resolved';
 }
 
-/** `Warning firing: desk-1 BTC_PERP long, 6 % from liquidation (near), since 2026-01-31 02:10:00 UTC. Distance is ...` */
+/**
+ * `Warning firing: desk-1 BTC_PERP long, 6 % from liquidation (near), since 2026-01-31 02:10:00 UTC. Distance is ...`
+ */
 function lineOf(message: Message, count: number): string {
   const { kind, words, sinceMs, atMs } = message;
   const title = titleOf(message);

@@ -18,16 +18,15 @@ import type { QuietHours } from './quiet-hours.ts';
 import { deliverTogether, type OpenChannel, type ThreadContext, threadOf } from './thread.ts';
 
 export interface DelivererOptions {
-  /** In the order in which they stand in for each other; the log last. */
+  /** In the order in which they stand in for each other; the log is last. */
   readonly opened: readonly OpenChannel[];
   readonly receipts: ReceiptStore;
   readonly clock: Clock;
   readonly random: Random;
-  /** Of this process, unique among all. */
+  /** Name of this process, unique among all. */
   readonly instance: string;
-  /** So long messages of several accounts for one cause wait for one another. */
+  /** How long a message waits for messages of other accounts with the same cause. */
   readonly groupWaitMs: number;
-  /** Absent: nothing is held back. */
   readonly quiet?: QuietHours;
   readonly observer?: DeliveryObserver;
 }
@@ -112,13 +111,13 @@ const NO_SUCH_CHANNEL: Delivery = {
   durationMs: 0,
 };
 
-/** The channels named; for what goes on also those that were told of its beginning instead of others. */
+/** Returns the named channels; for reminders and resolutions also stand-ins that had an earlier message. */
 async function targetsOf(message: Message, options: DelivererOptions): Promise<readonly string[]> {
   const { opened, receipts } = options;
   const all = takersOf(message, opened);
   const wanted = message.channels.length === 0 ? all : message.channels;
   const known = wanted.filter((name) => opened.some(({ channel }) => channel.name === name));
-  // What is over needs nobody in place of a channel that is not configured any more.
+  // A resolution needs no stand-in for a channel that is no longer configured.
   const ended = known.length === 0 ? [LOG_CHANNEL] : known;
   const named = new Set(message.kind === 'resolved' ? ended : wanted);
   if (message.kind !== 'resolved' && message.kind !== 'reminder') return [...named];
@@ -131,14 +130,14 @@ async function targetsOf(message: Message, options: DelivererOptions): Promise<r
   return message.acknowledged === undefined ? targets : targets.filter((name) => endsBySilence(name, opened));
 }
 
-/** Nobody is reminded of what somebody sees to, but it must not be taken to be over either. */
+/** An acknowledged episode sends no reminders, except to receivers that would otherwise end the alert. */
 function endsBySilence(name: string, opened: DelivererOptions['opened']): boolean {
   return opened.some(({ channel }) => channel.name === name && channel.endsBySilence === true);
 }
 
 /**
- * Channels that take it unasked, also in place of others: nobody is called out of bed for a digest or for what has waited,
- * and what was collected is no alert that could end.
+ * Returns the channels that take a message by default or as stand-ins. Pagers take no digests or collected messages,
+ * and a collected message is no alert that could end.
  */
 function takersOf({ kind }: Pick<Message, 'kind'>, opened: DelivererOptions['opened']): readonly string[] {
   const takes = opened.filter(

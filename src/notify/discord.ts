@@ -10,7 +10,7 @@ import {
 } from './http-sender.ts';
 import { colourOf, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
 
-/** A webhook of Discord (discord.com/developers/docs/resources/webhook#execute-webhook): a text and one embed. */
+/** A Discord webhook (discord.com/developers/docs/resources/webhook#execute-webhook): a text and one embed. */
 export function createDiscord({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
   return httpChannel(parts, {
     type: 'discord',
@@ -23,7 +23,7 @@ export function createDiscord({ url = '' }: SecretAddress, parts: ChannelParts):
   });
 }
 
-/** Without `wait` Discord says that it took what it then does not keep. */
+/** Adds `wait`: without it, Discord confirms messages that it then drops. */
 function confirmed(url: string): string {
   if (!URL.canParse(url)) return url;
   const asked = new URL(url);
@@ -31,7 +31,7 @@ function confirmed(url: string): string {
   return asked.href;
 }
 
-/** Discord's own bounds: 2,000 characters of content, 1,024 of a field, and 6,000 of all texts of an embed. */
+/** Discord's limits: 2,000 characters of content, 1,024 of a field, and 6,000 of all texts of an embed. */
 const MAX_CONTENT = 2000;
 const MAX_LINE = 800;
 const MAX_TEXT = 2500;
@@ -66,13 +66,13 @@ export function discordPayload(outgoing: Outgoing, templates: readonly LinkTempl
         timestamp: new Date(message.atMs).toISOString(),
       },
     ],
-    // Nobody is called by what comes from outside.
+    // Text from outside must not mention anybody.
     allowed_mentions: { parse: [] },
     ...(isCalm(message) ? { flags: SILENT } : {}),
   };
 }
 
-/** Discord's Markdown: marks within a line, and headings, quotes and lists at its beginning. */
+/** Escapes Discord's Markdown: marks within a line; headings, quotes and lists at its beginning. */
 export function escapeDiscord(text: string): string {
   return text
     .replaceAll(/[\\`*_~|<[\]]/g, '\\$&')
@@ -80,7 +80,7 @@ export function escapeDiscord(text: string): string {
     .replace(/^(\s*\d+)\./, '$1\\.');
 }
 
-/** Escaped, and cut before that: no mark is cut in half. */
+/** Cuts before it escapes, so that no escape is cut in half. */
 function within(text: string, max: number): string {
   return escapeDiscord(cutToSize(text, max, (shown) => escapeDiscord(shown).length));
 }
@@ -95,7 +95,7 @@ function discordUrl(url: string): string {
   return url.replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll(/\s/g, '%20');
 }
 
-/** 200 with the message, as `wait` asks for; else `{ code, message }`, and with 429 `retry_after` in seconds. */
+/** Replies: 200 with the message (`wait`); errors `{ code, message }`, 429 with `retry_after` in seconds. */
 function lacks({ status }: HttpReply, body: JsonObject | undefined): string | undefined {
   const isConfirmed = status === 204 || (status === 200 && typeof body?.['id'] === 'string');
   return isConfirmed ? undefined : 'without the message that was sent';

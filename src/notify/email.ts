@@ -6,7 +6,7 @@ import { cut, isCalm, type LinkTemplate, plainText, wordingOf } from './message-
 import { shortId } from './short-id.ts';
 
 export interface EmailOptions {
-  /** `smtps://host:465` (TLS from the start), or `smtp://host:587` (STARTTLS, demanded unless the host is this machine). */
+  /** `smtps://host:465` (TLS from the start), or `smtp://host:587` (STARTTLS, required unless the host is local). */
   readonly serverUrl: string;
   readonly user?: string;
   readonly password?: string;
@@ -16,7 +16,7 @@ export interface EmailOptions {
   readonly proxy?: string;
 }
 
-/** E-mail by SMTP. What belongs to one episode is one thread; the same message sent again bears the same Message-ID. */
+/** E-mail by SMTP. An episode is one thread; the same message sent again has the same Message-ID. */
 export function createEmail(options: EmailOptions, { name, links, http }: ChannelParts): Channel {
   const { from, to, timeoutMs, user = '', password = '' } = options;
   let transport: Promise<Transporter> | undefined;
@@ -42,7 +42,7 @@ export function createEmail(options: EmailOptions, { name, links, http }: Channe
   };
 }
 
-/** Loaded with the first message: most daemons send no mail. */
+/** Loads nodemailer with the first message: most daemons send no mail. */
 async function openTransport({
   serverUrl,
   user,
@@ -70,7 +70,7 @@ async function openTransport({
   });
 }
 
-/** One mail may take several round trips, each of which has a bound of its own. */
+/** Bounds the whole sending: a mail takes several round trips, and nodemailer bounds each of them separately. */
 async function inTime<T>(
   sending: Promise<T>,
   timeoutMs: number,
@@ -107,12 +107,12 @@ export function emailOf(
     messageId: `<${shortId(message.id)}@breakwater>`,
     ...(first === undefined ? {} : { inReplyTo: first, references: [first] }),
     priority: isCalm(message) ? 'normal' : 'high',
-    // Nobody's holiday notice answers to it (RFC 3834).
+    // Prevents automatic replies (RFC 3834).
     headers: { 'Auto-Submitted': 'auto-generated' },
   };
 }
 
-/** Where it ended, by the codes of the library; what a server may take later is no end. */
+/** Failure reasons by the error codes of nodemailer. */
 const REASONS: Readonly<Record<string, readonly [DeliveryFailure, words: string]>> = {
   ETIMEDOUT: ['timeout', 'no reply in time'],
   EDNS: ['connectFailed', 'its host name is not known'],

@@ -5,8 +5,8 @@ import { LOG_CHANNEL } from './log-channel.ts';
 export type DeliverOne = (name: string, insteadOf: Outgoing['insteadOf']) => Promise<ChannelReport>;
 
 /**
- * All targets at once. From the first failure on, the channels that were not asked are tried one after another
- * until one has it, without waiting for targets that are still at it; the log comes last.
+ * Delivers to all targets in parallel. After the first failure it tries the other channels one after another until one
+ * takes the message; it does not wait for targets that are still busy. The log comes last.
  */
 export async function fanOut(
   targets: readonly string[],
@@ -47,7 +47,7 @@ export async function fanOut(
   };
 }
 
-/** Channels that were not asked: those after the first one that was, then those before it. */
+/** Returns the other channels: those after the first target, then those before it, then the log. */
 function standIns(targets: readonly string[], all: readonly string[]): string[] {
   const asked = new Set(targets);
   const from = all.findIndex((name) => asked.has(name)) + 1;

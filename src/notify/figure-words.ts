@@ -2,7 +2,7 @@ import type { Message } from '../core/ports/delivery.ts';
 import type { NoticeFigures } from '../core/ports/notifier.ts';
 import { figure } from '../core/view/alert-words.ts';
 
-/** What it is and how far it is from harm, in a few words: `BTC_PERP long, 4.1 % from liquidation`. */
+/** Names the subject and its distance from harm: `BTC_PERP long, 4.1 % from liquidation`. */
 export function distanceWords(figures: NoticeFigures): string {
   if (figures.kind === 'creditLine') {
     const { asset, currentLtv, marginCallLtv } = figures;
@@ -16,7 +16,7 @@ export function distanceWords(figures: NoticeFigures): string {
     : `${what}, ${ratio(distance)} from liquidation`;
 }
 
-/** All figures in one or two sentences. What is not known is said to be unknown. */
+/** Returns all figures in two sentences. A figure that is not known reads `unknown`. */
 export function figureLines(figures: NoticeFigures): readonly string[] {
   if (figures.kind === 'creditLine') {
     const { asset, debt, currentLtv, marginCallLtv, liquidationLtv, minutesToMarginCall } = figures;
@@ -40,7 +40,7 @@ export function figureLines(figures: NoticeFigures): readonly string[] {
   ];
 }
 
-/** Computed prices have more digits than anybody can read. */
+/** Significant digits of a price in a message; computed prices have many more. */
 const PRICE_DIGITS = 8;
 
 function priceWords(price: string): string {
@@ -75,18 +75,16 @@ function timeLeft(minutes: Figure): string {
   return `as likely as not within about ${about}, ${BASIS}`;
 }
 
-/** Not a speed: a price that stands now, or moves away, has such a time as long as it swung a short while ago. */
+/** The time is no speed: a price that stands still or moves away also has one, as long as it swung recently. */
 const BASIS = 'if prices go on swinging as of late, up or down';
 
 export interface Commands {
   readonly status: string;
-  /** Absent where there is nothing to stop. */
   readonly pause?: string;
-  /** Absent where nothing is open. */
   readonly acknowledge?: string;
 }
 
-/** What to type to see everything of the account, to stop all actions in it, and to say that somebody sees to it. */
+/** Returns the commands that show the account, pause its actions, and acknowledge the notice. */
 export function commandsOf({ kind, accountId, ruleId, mode }: Message): Commands | undefined {
   if (kind === 'test' || accountId === '') return undefined;
   const account = shellWord(accountId);
@@ -104,7 +102,7 @@ export function acknowledgeCommand(ruleId: string): string {
   return `breakwater acknowledge --rule ${shellWord(ruleId)}`;
 }
 
-/** What to type to answer what is asked. */
+/** Returns the commands that answer an approval. */
 export function answerCommands(
   accountId: string,
   reference: string,
@@ -117,7 +115,7 @@ function shellWord(text: string): string {
   return /^[\w.@][\w.@-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Null where it is about no account: accounts have modes, and may differ. */
+/** Returns the mode of a message; null if it is about no account, because accounts may have different modes. */
 export function modeOf({ accountId, mode }: Pick<Message, 'accountId' | 'mode'>): Message['mode'] | null {
   return accountId === '' ? null : mode;
 }

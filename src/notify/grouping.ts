@@ -8,12 +8,12 @@ interface Group {
   readonly delivered: Promise<ReadonlyMap<string, Delivery>>;
 }
 
-/** A message of more would be cut by some receivers. */
+/** Some receivers would cut a longer message. */
 const MOST = 200;
 
 /**
- * Of what many accounts suffer from one cause people are told in one message per channel: the first one waits a little
- * for the others. What may have to be acted on waits for nothing.
+ * Combines messages of many accounts with one cause into one message per channel: the first waits a little for the
+ * others. Messages that may need action are not delayed.
  */
 export class Grouping {
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class Grouping {
     this.#waitMs = waitMs;
   }
 
-  /** Settled when the message is, by itself or with others. */
+  /** Delivers the message, alone or in a group. Resolves when it is settled. */
   async deliver(
     message: Message,
     open: OpenChannel,
@@ -69,7 +69,7 @@ function deliveryOf({ id }: Message, deliveries: ReadonlyMap<string, Delivery>):
   return delivery;
 }
 
-/** What messages of several accounts have to have in common to be told in one; undefined: this one is told by itself. */
+/** Returns what messages must have in common to be sent in one; undefined if this one is sent alone. */
 function commonOf({ kind, ruleId, subject, severity, mode, doing }: Message): string | undefined {
   if (kind === 'resolved') {
     return subject === 'account' ? JSON.stringify([kind, ruleId, severity, mode]) : undefined;

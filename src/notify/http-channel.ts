@@ -11,14 +11,14 @@ import {
   safeWords,
 } from './http-sender.ts';
 
-/** The address is a secret: it is all that is needed to write to the channel. */
+/** The address is a secret: anybody who knows it can write to the channel. */
 export interface SecretAddress {
   readonly url?: string;
 }
 
 type Judge = (reply: HttpReply) => DeliveryAttempt;
 
-/** A channel that tells each message by one POST. */
+/** Creates a channel that sends each message by one POST. */
 export function httpChannel(
   { name, http }: ChannelParts,
   kind: Pick<Channel, 'type' | 'audience'> & {
@@ -50,15 +50,15 @@ export function isSuccess({ status }: HttpReply): boolean {
   return status >= 200 && status < 300;
 }
 
-/** How a receiver answers, beside what HTTP says. */
+/** How to read a receiver's replies beyond the HTTP status. */
 interface Answers {
-  /** What a success lacks of what is documented; undefined: nothing. */
+  /** Returns what a 2xx reply lacks of the documented one; undefined: nothing. */
   readonly lacks?: (reply: HttpReply, body: JsonObject | undefined) => string | undefined;
-  /** The words of a refusal; undefined: its whole text. */
+  /** Returns the error text of a refusal; undefined: its whole body. */
   readonly words?: (body: JsonObject) => string | undefined;
-  /** Which its words may repeat. */
+  /** Secrets that its error texts may repeat. */
   readonly secrets: () => readonly string[];
-  /** Undefined: it means what HTTP says. */
+  /** Overrides the meaning of the HTTP status; undefined: keep it. */
   readonly refusal?: (reply: HttpReply, said: string, body: JsonObject) => DeliveryAttempt | undefined;
 }
 

@@ -3,7 +3,7 @@ import { foreignWords } from '../core/redaction/foreign-words.ts';
 import type { DeliveryAttempt } from './channel.ts';
 import type { LinkTemplate } from './message-layout.ts';
 
-/** What a receiver said; the body cut off at its bound. */
+/** A receiver's reply; the body is cut off at `maxReplyBytes`. */
 export interface HttpReply {
   readonly status: number;
   readonly body: string;
@@ -11,7 +11,7 @@ export interface HttpReply {
 }
 
 export interface HttpPost {
-  /** Often a secret in itself: never part of an error. */
+  /** Often a secret: never part of an error. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
@@ -32,11 +32,11 @@ export interface HttpOptions {
   readonly proxy?: string;
   /** For dates in Retry-After. */
   readonly nowMs: () => number;
-  /** What is longer is cut off; default 16 KiB. */
+  /** A longer reply is cut off; default 16 KiB. */
   readonly maxReplyBytes?: number;
 }
 
-/** What every channel over HTTP is opened with; its own options come before. */
+/** The second argument of every channel over HTTP, after its own options. */
 export interface ChannelParts {
   readonly name: string;
   readonly links: readonly LinkTemplate[];
@@ -45,10 +45,10 @@ export interface ChannelParts {
 }
 
 const MAX_REPLY_BYTES = 16_384;
-/** A receiver may ask for patience, not for silence. */
+/** Limits the pause that a receiver may ask for. */
 const LONGEST_PAUSE_MS = 300_000;
 
-/** POSTs with a bound on time and size; redirects are not followed, since a signed or secret body would leak. */
+/** POSTs with a limit on time and reply size. Redirects are not followed: they could leak a signed or secret body. */
 export function createHttpSender(options: HttpOptions): HttpSender {
   const { timeoutMs, proxy, nowMs, maxReplyBytes = MAX_REPLY_BYTES } = options;
   const pool = {
@@ -84,7 +84,7 @@ export function createHttpSender(options: HttpOptions): HttpSender {
         return timeout.aborted ? timedOut(timeoutMs) : lostConnection(error);
       }
     },
-    // Nobody waits for a reply any more.
+    // By now nobody waits for a reply.
     close: () => dispatcher.destroy(),
   };
 }
@@ -121,7 +121,7 @@ const CONNECT_CODES: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
 };
 
-/** By the error's code alone: messages of the network stack name addresses, and addresses can be secret. */
+/** Uses only the error's code: messages of the network stack name addresses, and addresses can be secret. */
 function lostConnection(error: unknown): HttpResult {
   const code = codeOf(error);
   const known = CONNECT_CODES[code];
@@ -144,7 +144,7 @@ function codeOf(error: unknown): string {
   return '';
 }
 
-/** Whatever the receiver asks for, it is left alone for five minutes at most. */
+/** Creates a failure. `retryAfterMs` is capped at five minutes. */
 export function failed(
   reason: (DeliveryAttempt & { kind: 'failed' })['reason'],
   words: string,
@@ -160,7 +160,7 @@ export function failed(
   };
 }
 
-/** How HTTP itself reads a reply that is no success; `said` is the receiver's own error, already made safe. */
+/** Classifies a failed reply by its HTTP status. `said` is the receiver's error text, already made safe. */
 export function httpFailure(
   { status, retryAfterMs }: HttpReply,
   said = '',
@@ -177,7 +177,7 @@ export function httpFailure(
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The JSON object of a reply; `undefined` where it is something else. */
+/** Parses the JSON object of a reply; undefined if it is something else. */
 export function jsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -189,7 +189,7 @@ export function jsonObject(text: string): JsonObject | undefined {
   }
 }
 
-/** An address that is a secret, and what of it could be repeated by itself. */
+/** Returns a secret address and the parts of it that a receiver could repeat on their own. */
 export function secretsOfUrl(url: string): readonly string[] {
   const { pathname, search, searchParams } = new URL(url);
   const parts = [...pathname.split('/'), ...searchParams.values()];
@@ -198,7 +198,7 @@ export function secretsOfUrl(url: string): readonly string[] {
 
 const SECRET_PART = 8;
 
-/** A receiver's words for a log line: one short line, without the secrets given and what could be one. */
+/** Makes a receiver's text safe for a log: one short line without the given secrets or anything that looks like one. */
 export function safeWords(text: string, secrets: readonly string[] = []): string {
   return foreignWords(secrets, { maxLength: 160, opaqueLength: 20 })(text);
 }

@@ -2,7 +2,7 @@ import type { Message } from '../core/ports/delivery.ts';
 import type { Channel } from './channel.ts';
 import { plainText, wordingOf } from './message-layout.ts';
 
-/** Writes one line; `urgent` for what other channels should have told. */
+/** Writes one line. `insteadOf` names the channels that should have taken the message. */
 export type WriteLog = (line: {
   readonly message: Message;
   readonly text: string;
@@ -11,7 +11,7 @@ export type WriteLog = (line: {
 
 export const LOG_CHANNEL = 'log';
 
-/** The daemon's own log: always there, and the last resort of every message. */
+/** The daemon's log: always available, and the last resort of every message. */
 export function createLogChannel(write: WriteLog): Channel {
   return {
     name: LOG_CHANNEL,
@@ -19,7 +19,7 @@ export function createLogChannel(write: WriteLog): Channel {
     audience: 'machine',
     async send(outgoing) {
       const { message, insteadOf } = outgoing;
-      // What keeps receivers from making links of names has no use in a log, where people search for them.
+      // The zero-width spaces of `inert` would break searches in a log.
       const text = plainText(wordingOf(outgoing, [])).replaceAll('\u200b', '').replaceAll('\n', ' ');
       write({ message, text, insteadOf: insteadOf.map(({ channel }) => channel) });
       return { kind: 'delivered' };

@@ -19,11 +19,14 @@ export interface Wording {
   /** Whole sentences. */
   readonly lines: readonly string[];
   readonly facts: readonly { readonly name: string; readonly text: string }[];
-  /** With nothing left to fill in. */
+  /** Complete links, without placeholders. */
   readonly links: readonly LinkTemplate[];
 }
 
-/** `url` with `{account}`, `{rule}`, `{subject}`, `{market}`, `{episode}`, `{severity}`, `{key}` and `{page}` in it. */
+/**
+ * Placeholders of `url`: `{account}`, `{rule}`, `{subject}`, `{market}`, `{episode}`, `{severity}`, `{key}` and
+ * `{page}`.
+ */
 export interface LinkTemplate {
   readonly title: string;
   readonly url: string;
@@ -40,7 +43,7 @@ const STATE_WORDS: Readonly<Record<Message['kind'], string>> = {
   collected: 'held back',
 };
 
-/** Of no account: a sentence and lines. */
+/** A summary is about no single account; it has a sentence and lines. */
 export function isSummary({ kind }: Pick<Message, 'kind'>): boolean {
   return kind === 'digest' || kind === 'collected';
 }
@@ -81,7 +84,7 @@ function stateWords({ kind, approval, ending }: Message): string {
   return kind === 'approval' && approval === undefined ? 'approval settled' : STATE_WORDS[kind];
 }
 
-/** Many accounts in one state for one cause; each with the words of its own. */
+/** Wording for many accounts in one state with one cause; one line per account. */
 function groupWording(
   { message, along, insteadOf, actions }: Outgoing,
   templates: readonly LinkTemplate[],
@@ -110,7 +113,7 @@ function groupWording(
     title: `${what}: ${count}${inert(cause)}${rule}`,
     lines,
     facts: factsOf(same),
-    // The page of all accounts; links of one's own cannot name one of them.
+    // `{page}` becomes the page of all accounts; custom links that name an account do not apply.
     links: withActions(
       linksOf(
         { ...same, kind: 'test' },
@@ -121,7 +124,7 @@ function groupWording(
   };
 }
 
-/** After the first, which is where a tap leads and only shows. */
+/** Inserts the actions after the first link: a tap on the message opens that one, so it must only show. */
 function withActions(
   [first, ...rest]: readonly LinkTemplate[],
   actions: Outgoing['actions'],
@@ -129,7 +132,7 @@ function withActions(
   return first === undefined ? actions : [first, ...actions, ...rest];
 }
 
-/** Telegram takes 4,096 characters. */
+/** Limited by Telegram's 4,096 characters. */
 const MOST_ACCOUNTS = 25;
 
 function commonWords({ state, cause }: NoticeDoing): string {
@@ -147,14 +150,14 @@ export function capital(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 
-/** `position:42` as `position 42`, with its market where it is known. */
+/** Writes `position:42` as `position 42`, with its market if known. */
 export function subjectWords({ subject, market }: Pick<Message, 'subject' | 'market'>): string {
   return inert(inSubjectWords(subject, market));
 }
 
 /**
- * What comes from outside (names of markets, texts of errors, reasons of operators) makes no link, mention or line of its
- * own, whatever a receiver reads as one: Markdown, bare addresses, names of hosts, names of people.
+ * Makes text from outside (market names, error texts, operators' reasons) inert: no receiver reads a link, a mention or
+ * a line break in it, whether from Markdown, bare addresses, host names or names of people.
  */
 export function inert(text: string): string {
   return text
@@ -175,7 +178,7 @@ function splitSubject(subject: string): readonly [kind: string, rest: string] {
   return at === -1 ? [subject, ''] : [subject.slice(0, at), subject.slice(at + 1)];
 }
 
-/** The asset of `creditLine:BTC@1700000000`. */
+/** Returns the asset of `creditLine:BTC@1700000000`; undefined for other subjects. */
 export function assetOf(subject: string): string | undefined {
   const [kind, rest] = splitSubject(subject);
   if (kind !== 'creditLine') return undefined;
@@ -208,7 +211,7 @@ function linesOf({ message, insteadOf, beginningUntold }: Outgoing): readonly st
   return lines.filter((line) => line !== '');
 }
 
-/** The title has the sentence. */
+/** The sentence of a summary is in its title. */
 function digestLines({ lines = [] }: Message): readonly string[] {
   return lines.map(inert);
 }
@@ -220,7 +223,6 @@ function standInLines(insteadOf: Outgoing['insteadOf']): readonly string[] {
   );
 }
 
-/** What it would send, until when to answer, and how. Links only show: a preview must not answer. */
 function approvalLines({ accountId, approval }: Message): readonly string[] {
   if (approval === undefined) return [];
   const { reference, untilMs, withoutAnswer, orders } = approval;
@@ -239,7 +241,7 @@ function approvalLines({ accountId, approval }: Message): readonly string[] {
 
 const MOST_ORDERS_ASKED = 10;
 
-/** Where this process keeps another time, in that as well. */
+/** Writes a deadline in UTC, and in the time zone of the process if that differs. */
 function deadlineWords(atMs: number): string {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (zone === 'UTC' || zone === 'Etc/UTC') return timeWords(atMs);
@@ -247,12 +249,11 @@ function deadlineWords(atMs: number): string {
   return `${local} (${timeWords(atMs)})`;
 }
 
-/** What was done, and what comes next. */
 function doingLines({ doing }: Message): readonly string[] {
   if (doing === undefined) return [];
   const shown = doing.orders.slice(0, MOST_ORDERS).map((text) => sentence(inert(text)));
   const more = doing.orders.length - shown.length;
-  // What fires has been said above.
+  // In these states the account's words add nothing to what fires, which is above.
   const isSaid = doing.state === 'watching' || doing.state === 'calm';
   const state = isSaid ? 'no order of Breakwater is in place' : doing.words;
   return [
@@ -265,7 +266,7 @@ function doingLines({ doing }: Message): readonly string[] {
 
 const MOST_ORDERS = 3;
 
-/** What to type, where no link leads to it. */
+/** Returns the commands for which the message has no link. */
 function commandLines({ message, actions }: Outgoing, templates: readonly LinkTemplate[]): readonly string[] {
   const commands = commandsOf(message);
   if (commands === undefined || message.doing === undefined) return [];
@@ -284,7 +285,6 @@ export function sentence(text: string): string {
   return trimmed === '' || /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
-/** What has to be done by hand, and that it has to be done by hand. */
 function cureLines(cures: readonly CureFigures[]): readonly string[] {
   const [first] = cures;
   if (first === undefined) return [];
@@ -321,7 +321,7 @@ function isMoment(kind: Message['kind']): boolean {
   return kind === 'alarm' || kind === 'approval';
 }
 
-/** To the second, in UTC, as in `2026-01-31 23:59:59 UTC`. */
+/** Formats a time to the second: `2026-01-31 23:59:59 UTC`. */
 export function timeWords(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
@@ -335,7 +335,7 @@ function lastedWords({ sinceMs, atMs }: Message): string {
 }
 
 function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly LinkTemplate[] {
-  // Only `page` is a path; all others are values in one.
+  // `page` is a path; the others are values and are escaped.
   const { accountId: account, ruleId: rule, subject, market = '', episode, severity, key } = message;
   const values = Object.entries({ account, rule, subject, market, episode, severity, key });
   const texts = new Map(values.map(([name, value]) => [name, encodeURIComponent(value)]));
@@ -346,7 +346,7 @@ function linksOf(message: Message, templates: readonly LinkTemplate[]): readonly
   }));
 }
 
-/** The path of the status page on what a message is about. */
+/** Returns the path of the status page for the subject of a message. */
 function pageOf(message: Message): string {
   const { kind, accountId, subject } = message;
   if (kind === 'test' || isSummary(message) || accountId === '') return '/';
@@ -365,7 +365,7 @@ export function plainText(wording: Wording): string {
   ].join('\n');
 }
 
-/** For receivers that may read HTML and also show texts as they are: what could begin a tag does not any more. */
+/** Defuses HTML tags with a zero-width space, for receivers that may parse HTML or show text verbatim. */
 export function withoutTags(text: string): string {
   return text.replaceAll(/<(?=[a-z/!?])/gi, '<\u200b');
 }
@@ -377,17 +377,17 @@ export function colourOf({ kind, severity }: Pick<Message, 'kind' | 'severity'>)
   return kind === 'resolved' ? RESOLVED_COLOUR : COLOURS[severity];
 }
 
-/** Whether it ends what its receivers hold open: a rule that is resolved, a question that is settled. */
+/** Reports whether a message closes what receivers hold open: a resolved rule or a settled question. */
 export function isOver({ kind, approval }: Pick<Message, 'kind' | 'approval'>): boolean {
   return kind === 'resolved' || (kind === 'approval' && approval === undefined);
 }
 
-/** What needs nobody to get up. */
+/** Reports whether a message can be delivered without a sound. */
 export function isCalm({ kind, severity }: Pick<Message, 'kind' | 'severity'>): boolean {
   return kind === 'resolved' || kind === 'test' || severity === 'info';
 }
 
-/** At most `max` characters, cut between characters, with a mark that something is missing. */
+/** Cuts a text to at most `max` UTF-16 units, with `…` at the end; surrogate pairs stay whole. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const end = text.charCodeAt(max - 2);

@@ -5,11 +5,10 @@ import type { ChannelParts, JsonObject } from './http-sender.ts';
 import { cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 export interface NtfyOptions {
-  /** Without a slash at the end: ntfy.sh or a server of your own. */
+  /** ntfy.sh or your own server, without a trailing slash. */
   readonly serverUrl: string;
-  /** A secret: who knows it can read and write there. */
+  /** A secret: anybody who knows it can read and write there. */
   readonly topic?: string;
-  /** Access token, where the topic is protected. */
   readonly token?: string;
 }
 
@@ -27,12 +26,12 @@ export function createNtfy({ serverUrl, topic = '', token }: NtfyOptions, parts:
   });
 }
 
-/** 5 is the most urgent: it rings through. */
+/** 5 is the most urgent. */
 const PRIORITIES = { critical: 5, warning: 4, info: 3 } as const;
 const SIGNS = { critical: 'rotating_light', warning: 'warning', info: 'information_source' } as const;
 const RESOLVED = { priority: 3, tags: ['white_check_mark'] } as const;
 const MAX_TITLE = 250;
-/** A longer one comes as an attached file (4,096 bytes). */
+/** ntfy turns a message over 4,096 bytes into an attached file. */
 const MAX_BYTES = 4000;
 const MAX_ACTIONS = 3;
 

@@ -6,13 +6,13 @@ import { cut, isOver, type LinkTemplate, subjectWords, withoutTags, wordingOf } 
 import { shortId } from './short-id.ts';
 
 export interface OpsgenieOptions {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly apiUrl: string;
-  /** A secret: of an API integration, which may create and close alerts. */
+  /** A secret: the key of an API integration, which may create and close alerts. */
   readonly apiKey?: string;
 }
 
-/** Opsgenie's Alert API, which Jira Service Management has as well. An episode is one alert, by its `alias`. */
+/** Opsgenie's Alert API, also offered by Jira Service Management. An episode is one alert, by its `alias`. */
 export function createOpsgenie({ apiUrl, apiKey = '' }: OpsgenieOptions, parts: ChannelParts): Channel {
   const { links } = parts;
   const headers = { authorization: `GenieKey ${apiKey}` };
@@ -32,13 +32,13 @@ export function createOpsgenie({ apiUrl, apiKey = '' }: OpsgenieOptions, parts: 
 
 const PRIORITIES = { critical: 'P1', warning: 'P3', info: 'P5' } as const;
 const SOURCE = 'Breakwater';
-/** Opsgenie's own bounds, in characters; of all details together 8,000. */
+/** Opsgenie's limits, in characters; all details together may have 8,000. */
 const MAX_MESSAGE = 130;
 const MAX_TEXT = 15_000;
 const MAX_ENTITY = 512;
 const MAX_DETAIL = 500;
 
-/** One that is open under this alias counts it and calls nobody again; a closed one is followed by another. */
+/** If an alert with this alias is open, Opsgenie only raises its count and notifies nobody; otherwise it opens one. */
 function alertOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObject {
   const { message } = outgoing;
   const { title, facts } = wordingOf(outgoing, links);
@@ -59,7 +59,7 @@ function closingOf(outgoing: Outgoing, links: readonly LinkTemplate[]): JsonObje
   return { user: SOURCE, source: SOURCE, note: textOf(outgoing, links) };
 }
 
-/** The title is cut at 130 characters elsewhere; links are kept whatever the length of the rest. */
+/** Repeats the whole title, because `message` is cut at 130 characters. Links are kept however long the rest is. */
 function textOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): string {
   const { title, lines, links } = wordingOf(outgoing, templates);
   const shownLinks = cut(links.map((link) => `${link.title}: ${link.url}`).join('\n'), MAX_TEXT / 2);
@@ -68,12 +68,12 @@ function textOf(outgoing: Outgoing, templates: readonly LinkTemplate[]): string 
     .join('\n');
 }
 
-/** Message and description are read as HTML. */
+/** Opsgenie reads message and description as HTML. */
 function shown(text: string, max: number): string {
   return cut(withoutTags(text), max);
 }
 
-/** 202 with `{ result, took, requestId }`; else `{ message, errors }`, where errors has a text for each field. */
+/** Replies: 202 with `{ result, took, requestId }`; errors are `{ message, errors }` with a text for each field. */
 function lacks(_reply: HttpReply, body: JsonObject | undefined): string | undefined {
   return typeof body?.['requestId'] === 'string' ? undefined : 'without the JSON of the Alert API';
 }

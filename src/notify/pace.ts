@@ -6,10 +6,7 @@ interface Waiter {
   wake: () => void;
 }
 
-/**
- * The turns of one channel: at most one in every `intervalMs`, none while its receiver asks for patience, and of
- * those who wait the most urgent first.
- */
+/** The turns of one channel: at most one per `intervalMs`, none while it is blocked, the most urgent waiter first. */
 export class Pace {
   readonly #clock: Clock;
   readonly #intervalMs: number;
@@ -27,7 +24,7 @@ export class Pace {
     this.#openAtMs = Math.max(this.#openAtMs, this.#clock.monotonicMs() + forMs);
   }
 
-  /** Until the next turn at the earliest. */
+  /** Milliseconds until the next turn at the earliest. */
   get blockedForMs(): number {
     return Math.max(0, this.#openAtMs - this.#clock.monotonicMs());
   }
@@ -56,7 +53,6 @@ export class Pace {
     }
   }
 
-  /** Until the time is over or the waiter has come to the front. */
   async #wait(waiter: Waiter, forMs: number, signal: AbortSignal | undefined): Promise<void> {
     const woken = new AbortController();
     waiter.wake = () => woken.abort();

@@ -5,9 +5,9 @@ import { cut, isOver, type LinkTemplate, subjectWords, wordingOf } from './messa
 import { shortId } from './short-id.ts';
 
 export interface PagerdutyOptions {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly apiUrl: string;
-  /** A secret: who knows it can trigger and resolve. */
+  /** A secret: anybody who knows it can trigger and resolve alerts. */
   readonly routingKey?: string;
 }
 
@@ -29,7 +29,7 @@ export function createPagerduty(
       const event = pagerdutyEvent(outgoing, links);
       const result = await enqueue(event, signal);
       if (result.kind === 'failed' || outgoing.message.kind !== 'test') return result;
-      // Whoever tests is there: nobody further up has to be called.
+      // Acknowledged at once, so that a test does not escalate.
       return await enqueue({ event_action: 'acknowledge', dedup_key: event.dedup_key }, signal);
     },
     close: () => http.close(),
@@ -43,13 +43,13 @@ interface PagerdutyEvent {
 }
 
 const MAX_SUMMARY = 1024;
-/** An event may have 512 KB. */
+/** PagerDuty's limit is 512 KB for the whole event. */
 const MAX_TEXT = 10_000;
 const MAX_DETAIL = 2000;
 
 /**
- * A reminder triggers again: it goes into the log of an alert that is open, calls nobody where it was acknowledged,
- * and opens another one where a person resolved it too early.
+ * A reminder triggers again: it is added to the log of an open alert, notifies nobody if that was acknowledged, and
+ * opens another alert if a person resolved it too early.
  */
 function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]): PagerdutyEvent {
   const { message } = outgoing;
@@ -58,7 +58,7 @@ function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]):
   const details = facts.map((fact): [string, string] => [fact.name, cut(fact.text, MAX_DETAIL)]);
   return {
     event_action: isOver(message) ? 'resolve' : 'trigger',
-    // Its bound is 255 characters, and a key may be longer.
+    // Limited to 255 characters; a key may be longer.
     dedup_key: shortId(message.key),
     payload: {
       summary: cut(title, MAX_SUMMARY),
@@ -75,7 +75,7 @@ function pagerdutyEvent(outgoing: Outgoing, templates: readonly LinkTemplate[]):
   };
 }
 
-/** 202 with `{ status: 'success' }`; else `{ status, message, errors }`. */
+/** Replies: 202 with `{ status: 'success' }`; errors are `{ status, message, errors }`. */
 function lacks(_reply: HttpReply, body: JsonObject | undefined): string | undefined {
   return body?.['status'] === 'success' ? undefined : 'without the JSON of the Events API';
 }

@@ -3,16 +3,16 @@ import type { Notice } from '../core/ports/notifier.ts';
 import type { Channel, Outgoing } from './channel.ts';
 
 export interface QuietHoursOptions {
-  /** Whether a moment is inside; absent: there are no quiet hours. */
+  /** Reports whether a time is inside quiet hours; absent: there are none. */
   readonly isInside?: ((unixMs: number) => boolean) | undefined;
-  /** Names; empty: all that people read. */
+  /** Names of channels; empty: all whose audience is people. */
   readonly channels: readonly string[];
-  /** Also holds what was kept under an earlier config. */
+  /** Can also hold notices kept under an earlier config. */
   readonly held: HeldNotices;
   readonly nowMs: () => number;
 }
 
-/** What is not critical waits for the morning. Receivers that are machines or pagers have schedules of their own. */
+/** Holds back what is not critical until quiet hours end. Machines and pagers have their own schedules. */
 export class QuietHours {
   readonly #options: QuietHoursOptions;
 
@@ -25,7 +25,7 @@ export class QuietHours {
     return isInside?.(nowMs()) !== true;
   }
 
-  /** Whether it is kept for later. What cannot be kept is told now: better loud than lost. */
+  /** Reports whether the message is kept for later. If it cannot be kept it is sent now: better loud than lost. */
   async holdBack(message: Message, channel: Channel, insteadOf: Outgoing['insteadOf']): Promise<boolean> {
     if (this.isOver || !this.#covers(channel) || !canWait(message)) return false;
     const { held } = this.#options;
@@ -49,8 +49,8 @@ export class QuietHours {
 type Waiting = Notice & { readonly kind: 'firing' | 'reminder' | 'resolved' | 'alarm' };
 
 /**
- * Not what is critical, what has got worse (a later stage), what asks for an answer, what somebody sends or expects at its
- * time (tests, digests), and what may be somebody else's: that can be a critical one of another version.
+ * These cannot wait: critical messages, later stages, approvals, tests and digests (somebody expects them now), and
+ * unproven messages, whose severity was lowered: one can be a critical message of another version.
  */
 function canWait(message: Message): message is Waiting {
   const { kind, severity, stage, isUnproven } = message;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** 32 hexadecimal digits: fit for headers, addresses and keys of bounded length, whatever is in the text. */
+/** Hashes any text to 32 hexadecimal digits, which fit into headers, addresses and keys of bounded length. */
 export function shortId(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

@@ -4,8 +4,8 @@ import { type ChannelParts, failed, type HttpReply, type JsonObject, secretsOfUr
 import { colourOf, cut, type LinkTemplate, wordingOf } from './message-layout.ts';
 
 /**
- * Slack's incoming webhooks, and what takes the same payload (Mattermost, Rocket.Chat): a text and one attachment, as
- * blocks are Slack's alone.
+ * Slack's incoming webhooks, and receivers of the same payload (Mattermost, Rocket.Chat). A message is a text and one
+ * attachment, because only Slack knows blocks.
  */
 export function createSlack({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
   return httpChannel(parts, {
@@ -28,7 +28,7 @@ export function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplat
   const title = escapeSlack(cut(wording.title, MAX_TITLE));
   const shownLinks = wording.links.map((link) => `<${slackUrl(link.url)}|${escapeSlack(link.title)}>`);
   const links = shownLinks.join(' · ');
-  // What is too long is cut, a link never: half of one leads nowhere.
+  // Only text is cut: half of a link leads nowhere.
   const text = [
     cut(wording.lines.map(escapeSlack).join('\n'), Math.max(MIN_TEXT, MAX_TEXT - links.length - 1)),
     links,
@@ -45,7 +45,7 @@ export function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplat
           value: escapeSlack(fact.text),
           short: fact.text.length <= SHORT_FIELD,
         })),
-        // Names with underscores and asterisks are shown as they are.
+        // No Markdown: names with underscores and asterisks are shown verbatim.
         mrkdwn_in: [],
         footer: 'Breakwater',
         ts: Math.floor(message.atMs / 1000),
@@ -54,7 +54,7 @@ export function slackPayload(outgoing: Outgoing, templates: readonly LinkTemplat
   };
 }
 
-/** The three characters that Slack interprets; an `@` is kept from calling people where it would (Mattermost). */
+/** Escapes the three characters that Slack interprets, and defuses `@`, which mentions people in Mattermost. */
 export function escapeSlack(text: string): string {
   return text
     .replaceAll('&', '&amp;')
@@ -67,7 +67,7 @@ function slackUrl(url: string): string {
   return url.replaceAll('&', '&amp;').replaceAll('<', '%3C').replaceAll('>', '%3E').replaceAll('|', '%7C');
 }
 
-/** Slack answers `ok`; others answer something else or nothing with a 2xx. Errors are plain words such as `no_service`. */
+/** Replies: Slack sends `ok`, others send anything with a 2xx. Errors are plain words such as `no_service`. */
 function refusal({ status, body }: HttpReply, said: string): DeliveryAttempt | undefined {
   if (status !== 403) return undefined;
   const isOfToken = /^(invalid_token|token_)/.test(body);

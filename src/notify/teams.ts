@@ -5,7 +5,7 @@ import { httpChannel, judgeBy, type SecretAddress } from './http-channel.ts';
 import { type ChannelParts, type HttpReply, type JsonObject, secretsOfUrl } from './http-sender.ts';
 import { cut, type LinkTemplate, withoutTags, wordingOf } from './message-layout.ts';
 
-/** A workflow of Microsoft Teams that is started by a webhook: a message with one Adaptive Card. */
+/** A Microsoft Teams workflow with a webhook trigger: a message with one Adaptive Card. */
 export function createTeams({ url = '' }: SecretAddress, parts: ChannelParts): Channel {
   return httpChannel(parts, {
     type: 'teams',
@@ -15,7 +15,7 @@ export function createTeams({ url = '' }: SecretAddress, parts: ChannelParts): C
   });
 }
 
-/** The workflow fails with more than 28 KB, and it may write what is not ASCII in twice as many bytes. */
+/** The workflow fails above 28 KB, and it may encode non-ASCII text in twice as many bytes. */
 const MAX_TEXT_BYTES = 10_000;
 const MAX_LINK_BYTES = 3000;
 const MAX_LINE = 600;
@@ -61,7 +61,7 @@ function colourOf({ kind, severity }: Message): string {
   return { critical: 'Attention', warning: 'Warning', info: 'Default' }[severity];
 }
 
-/** Other texts of a card are Markdown, which the clients of Teams escape differently; text runs are none. */
+/** Uses text runs, which are plain: other texts of a card are Markdown, which Teams clients escape differently. */
 function textBlock(inlines: readonly object[], isClose = false): object {
   return { type: 'RichTextBlock', inlines, ...(isClose ? { spacing: 'None' } : {}) };
 }
@@ -70,7 +70,7 @@ function textRun(text: string, look: object = {}): object {
   return { type: 'TextRun', text: cut(literal(text), MAX_LINE), ...look };
 }
 
-/** Cards fill in `{{DATE(...)}}` and `${...}`. */
+/** Defuses `{{DATE(...)}}` and `${...}`, which cards would expand. */
 function literal(text: string): string {
   return withoutTags(text).replaceAll(/(?<=[{$])\{/g, '\u200b{');
 }
@@ -79,7 +79,7 @@ function bytesOf(part: object): number {
   return Buffer.byteLength(JSON.stringify(part)) + 1;
 }
 
-/** 202 without a body; else `{ error: { code, message } }`. */
+/** Replies: 202 without a body; errors are `{ error: { code, message } }`. */
 function lacks({ body }: HttpReply): string | undefined {
   return /^\s*</.test(body) ? 'with a page, where a workflow answers nothing' : undefined;
 }

@@ -11,16 +11,16 @@ import {
   safeWords,
 } from './http-sender.ts';
 
-/** What people say to a bot, as far as it concerns it. Everything in it comes from whoever writes to the bot. */
+/** An update of a bot. All of it is untrusted: anybody can write to a bot. */
 export type BotUpdate = { readonly updateId: number } & (
   | {
       readonly kind: 'command';
       readonly chatId: string;
       readonly userId: string;
       readonly atMs: number;
-      /** Without the slash, small. */
+      /** Without the slash, in lower case. */
       readonly name: string;
-      /** The bot that it is for; absent: whoever reads it. */
+      /** The bot that the command is for; absent: every bot in the chat. */
       readonly addressee?: string;
       readonly words: readonly string[];
     }
@@ -36,25 +36,26 @@ export type BotUpdate = { readonly updateId: number } & (
 );
 
 type Failure = DeliveryAttempt & { kind: 'failed' };
-/** `words` of a failure: of another one who reads the same updates, too. */
 export type BotResult<T> = { readonly kind: 'ok'; readonly value: T } | Failure;
 
-/** The Bot API as far as a bot listens and answers. Never throws for what the other side does. */
+/**
+ * The part of the Bot API that listens and answers. Failures of the other side are returned; it throws only when
+ * aborted.
+ */
 export interface TelegramBot {
-  /** The name by which commands are addressed to it. */
+  /** Returns the user name of the bot, in lower case; commands are addressed to it. */
   name(signal: AbortSignal): Promise<BotResult<string>>;
-  /** Those after the ones before `offset`, which are then forgotten; waits for one for as long as `waitSeconds`. */
+  /** Returns the updates from `offset` on, and confirms all before it. Waits for one up to `waitSeconds`. */
   updates(offset: number, waitSeconds: number, signal: AbortSignal): Promise<BotResult<readonly BotUpdate[]>>;
-  /** Within a few seconds, also while the process ends: who was obeyed must hear it. */
+  /** Sends a text within a few seconds, even during shutdown: the author of an executed command must get the answer. */
   say(chatId: string, text: string): Promise<BotResult<null>>;
-  /** Shown to who pressed; `asAlert`: until it is closed. As `say`. */
+  /** Shows a text to the person who pressed a button; `asAlert`: until they close it. Bounded like `say`. */
   answerPress(pressId: string, text: string, asAlert: boolean): Promise<BotResult<null>>;
   close(): Promise<void>;
 }
 
-/** Updates in one reply. */
 export const MOST_UPDATES = 10;
-/** Of all of them: anybody can write to a bot, 4,096 characters at a time, and quote as many. */
+/** Limit for a reply with all of them: anybody can write to a bot, 4,096 characters per message, and quote as many. */
 const MAX_REPLY_BYTES = 4_194_304;
 const TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -126,10 +127,10 @@ export function createTelegramBot(options: BotOptions, http: BotSenders = sender
   };
 }
 
-/** So long the other side may wait for an update, and a little more. */
+/** Maximum of `waitSeconds`. */
 export const LONGEST_WAIT_SECONDS = 25;
 
-/** What waits for updates takes long; an answer is quick, or is not given. */
+/** Two senders: waiting for updates takes long, an answer must be quick. */
 export interface BotSenders {
   readonly listening: HttpSender;
   readonly answering: HttpSender;
@@ -146,7 +147,6 @@ function sendersOf({ proxy, nowMs }: BotOptions): BotSenders {
 
 const NO_JSON = failed('badReply', 'a reply without what the Bot API documents', false);
 
-/** What a person has to do, by the status of the reply. */
 const CURES: Readonly<Record<number, string>> = {
   401: 'set the token that @BotFather shows',
   404: 'set the token that @BotFather shows',
@@ -170,7 +170,7 @@ function objectOf(value: unknown): JsonObject {
   return typeof value === 'object' && value !== null ? (value as JsonObject) : {};
 }
 
-/** What has no number cannot be confirmed, and is left out. */
+/** Reads an update. One without a number is left out, because it cannot be confirmed. */
 function updateOf(value: unknown): readonly BotUpdate[] {
   const { update_id: updateId, message, callback_query: press } = objectOf(value);
   if (!isNumber(updateId) || updateId < 0) return [];
@@ -206,7 +206,7 @@ function pressOf({ id, from, message, data }: JsonObject): Read<'press'> | Read<
   return { kind: 'press', chatId: String(chatId), userId: String(userId), pressId, data: own };
 }
 
-/** Numbers of chats have at most 52 bits. */
+/** Chat ids have at most 52 significant bits. */
 function isNumber(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }

@@ -3,15 +3,15 @@ import type { EpisodeStage } from '../core/controls/controls.ts';
 import type { LinkTarget } from '../core/controls/signed-link.ts';
 import { shortId } from './short-id.ts';
 
-/** What the Bot API takes, bytes of `callback_data`. */
+/** The Bot API's limit of `callback_data`, in bytes. */
 const MOST_BYTES = 64;
 const ACCOUNT_DIGITS = 12;
 const EPISODE_DIGITS = 20;
 
 /**
- * What a button stands for, in as many bytes as it may have: accounts, rules and subjects by hashes, as their names can be
- * longer. It proves nothing: a client can send any. Who presses it may do what it names by a command as well.
- * undefined: it does not fit.
+ * Encodes the target of a button; undefined if it does not fit. Accounts, rules and subjects are hashed, because their
+ * names can be too long. The data proves nothing, since a client can send any: authority comes from the chat, which may
+ * do the same by a command.
  */
 export function buttonData(target: LinkTarget): string | undefined {
   const data = textOf(target);
@@ -31,10 +31,13 @@ function textOf(target: LinkTarget): string {
   }
 }
 
-/** A notice that is not over, as it is looked for by a button. */
+/** An open notice, with what a button needs to find it. */
 export type OpenNotice = EpisodeStage & { readonly accountId: string; readonly sinceMs: number };
 
-/** What it stands for among the accounts and open notices that there are; `gone`: none of them. undefined: no button. */
+/**
+ * Decodes button data against the existing accounts and open notices. `gone`: the target no longer exists. undefined:
+ * not the data of a button.
+ */
 export function readButton(
   data: string,
   { accountIds, open }: { readonly accountIds: readonly string[]; readonly open: readonly OpenNotice[] },

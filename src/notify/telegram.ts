@@ -15,18 +15,18 @@ import { cut, isCalm, type LinkTemplate, wordingOf } from './message-layout.ts';
 import { buttonData } from './telegram-buttons.ts';
 
 export interface TelegramOptions {
-  /** Of the Bot API, without a slash at the end: Telegram's own or a local Bot API server. */
+  /** Telegram's Bot API or a local Bot API server, without a trailing slash. */
   readonly apiUrl: string;
   readonly token?: string;
-  /** Number of a chat, or `@name` of a public channel. */
+  /** Id of a chat, or `@name` of a public channel. */
   readonly chat: string;
   /** Topic of a forum. */
   readonly topic?: number;
-  /** Chats that may say something to the bot. */
+  /** Chats that may send commands to the bot. */
   readonly commands?: readonly { readonly chat: string; readonly scopes: readonly string[] }[];
 }
 
-/** Telegram's Bot API, method `sendMessage`. Later messages of an episode answer to its first one. */
+/** Telegram's Bot API, method `sendMessage`. Later messages of an episode reply to its first one. */
 export function createTelegram(
   { token = '', apiUrl, ...options }: TelegramOptions,
   { name, links, http }: ChannelParts,
@@ -52,7 +52,7 @@ export function createTelegram(
     async send(outgoing, signal): Promise<DeliveryAttempt> {
       const first = await post(outgoing, signal);
       if (first.movedTo === undefined) return first.attempt;
-      // The group became a supergroup, which has another number; the config still has the old one.
+      // The group became a supergroup with another id; the config still has the old one.
       chat = first.movedTo;
       return (await post(outgoing, signal)).attempt;
     },
@@ -61,14 +61,14 @@ export function createTelegram(
 }
 
 const MAX_LINE = 600;
-/** Of the text without its marks (Bot API: 1 to 4096 characters after entities parsing). */
+/** Length of the text without its marks (Bot API: 1 to 4096 characters after entities parsing). */
 const MAX_TEXT = 4000;
 
 interface Place {
   readonly chat: string;
   readonly topic: number | undefined;
   readonly links: readonly LinkTemplate[];
-  /** Presses are listened to, and obeyed. */
+  /** The bot listens to buttons in this chat and executes them. */
   readonly hasButtons?: boolean;
 }
 
@@ -97,7 +97,7 @@ function buttonsOf({ message, along }: Outgoing): readonly object[] {
   });
 }
 
-/** Whole lines only, so that no mark is cut in half, and every link: half of a message can be done without, not what acts. */
+/** Keeps whole lines, so that no mark is cut in half, and every link: text can be dropped, actions cannot. */
 function htmlText(outgoing: Outgoing, templates: readonly LinkTemplate[]): string {
   const wording = wordingOf(outgoing, templates);
   const links = wording.links.map(({ title, url }): readonly [string, string] => [
@@ -140,7 +140,7 @@ interface BotReply {
   readonly parameters?: { readonly retry_after?: unknown; readonly migrate_to_chat_id?: unknown };
 }
 
-/** `{ ok, result | error_code, description, parameters }`; only `ok: true` is a success. */
+/** Replies: `{ ok, result | error_code, description, parameters }`; only `ok: true` is a success. */
 function judge(reply: HttpReply, token: string): Verdict {
   const body = parse(reply.body);
   if (body === undefined) {
@@ -166,7 +166,7 @@ function judge(reply: HttpReply, token: string): Verdict {
   }
   if (reply.status === 400 && /not found/i.test(said))
     return { attempt: failed('notFound', `HTTP 400: ${said}`, true) };
-  // A token that Telegram does not know is 404 for the whole address, 401 once it was known.
+  // Telegram replies 404 to a token it never knew, and 401 to one that it once knew.
   if (reply.status === 404) return { attempt: failed('unauthorized', `HTTP 404: ${said}`, true) };
   return { attempt: httpFailure(reply, said) };
 }

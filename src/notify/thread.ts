@@ -10,7 +10,6 @@ import type {
 import type { Channel, ChannelLimits, DeliveryAttempt, Outgoing } from './channel.ts';
 import type { Pace } from './pace.ts';
 
-/** A channel with what it takes to use it. */
 export interface OpenChannel {
   readonly channel: Channel;
   readonly limits: ChannelLimits;
@@ -22,18 +21,18 @@ export interface ThreadContext {
   readonly receipts: ReceiptStore;
   readonly clock: Clock;
   readonly random: Random;
-  /** Unique among all who deliver at the same time. */
+  /** Unique per delivery, over all processes. */
   readonly owner: string;
-  /** Delivered, but the store was lost before it could be told. */
+  /** Receipts of delivered messages that the lost store did not take. */
   readonly unstored: Map<string, Receipt>;
   readonly onRetry: (message: Message, reason: DeliveryFailure, inMs: number) => void;
-  /** Makes one message of what is said together; absent: they are said along with the first of them. */
+  /** Makes one message of several; absent: the others are sent along with the first. */
   readonly collect?: (messages: readonly Message[]) => Message;
 }
 
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 30_000;
-/** More than a request can take, so that a hold never ends under one. */
+/** Added to the time of the requests, so that a hold does not expire during one. */
 const HOLD_MARGIN_MS = 5000;
 const MAX_UNSTORED = 1000;
 
@@ -41,17 +40,17 @@ export function threadOf(message: Pick<Message, 'key'>, channel: string): string
   return `${message.key}/${channel}`;
 }
 
-/** Of one message: what has become of it so far on this channel. */
+/** A message whose thread is held, with the receipts of the thread. */
 interface Held {
   readonly message: Message;
   readonly receipts: Receipts;
 }
 
 /**
- * Messages that are said in one on one channel, to their end: delivered, known to be delivered, or given up within the
- * bound. One that was settled before, or by somebody else meanwhile, is left out.
+ * Delivers messages in one on a channel until each is delivered, known to be delivered, or given up within the time
+ * limit. A message that is already settled, or is settled by another process meanwhile, is left out.
  *
- * @returns by the id of each message
+ * @returns the deliveries by message id
  */
 export async function deliverTogether(
   messages: readonly Message[],
@@ -101,7 +100,7 @@ export async function deliverTogether(
   }
 }
 
-/** The threads of all that are still to be told, taken; undefined: one of them was not free in time. */
+/** Holds the threads of all messages that are not settled; undefined if one of them was not free in time. */
 async function holdAll(
   messages: readonly Message[],
   open: OpenChannel,
@@ -141,7 +140,7 @@ interface Failure {
   readonly words: string;
 }
 
-/** Ends with receipts written and the threads free, whatever happens. */
+/** Makes one attempt and frees the threads; a delivery also writes the receipts. */
 async function sendHeld(
   held: readonly Held[],
   open: OpenChannel,
@@ -197,7 +196,7 @@ function remember(unstored: Map<string, Receipt>, key: string, receipt: Receipt)
   unstored.set(key, receipt);
 }
 
-/** What earlier deliveries in the thread say about this one; `undefined`: send it. */
+/** Returns how earlier deliveries in the thread settle this message; undefined: send it. */
 function settledBefore(
   message: Message,
   receipts: Receipts,
@@ -205,7 +204,7 @@ function settledBefore(
 ): Delivery | undefined {
   const own = receipts[message.id] ?? unstored;
   if (own?.kind === 'delivered') return { kind: 'duplicate', atMs: own.atMs };
-  // Given up before, e.g. by a job that was then repeated: those told instead are asked again, this one is not.
+  // Given up before, e.g. by an earlier attempt of the job: the stand-ins are asked again, this channel is not.
   if (own !== undefined) {
     return { kind: 'failed', reason: own.reason, words: own.words, attempts: 0, durationMs: 0 };
   }
@@ -236,13 +235,13 @@ async function holdThread(
 const ATTEMPT_REQUESTS = 2;
 const BUSY_POLL_MS = 200;
 
-/** Lower goes first: what fires before what reminds and resolves, then by severity. */
+/** Lower ranks go first: reminders and resolutions after all others, then by severity. */
 function rankOf({ kind, severity }: Message): number {
   const calm = kind === 'resolved' || kind === 'reminder' ? 3 : 0;
   return calm + { critical: 0, warning: 1, info: 2 }[severity];
 }
 
-/** Doubling, each time anywhere between half and the whole. */
+/** Exponential backoff; each pause is random between half and the whole. */
 function backoffMs(attempts: number, random: Random): number {
   const whole = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempts - 1));
   return whole * (0.5 + random() / 2);

@@ -12,7 +12,7 @@ export interface WebhookOptions {
   readonly secret?: string;
 }
 
-/** JSON to an address of the user's own, signed (docs/notifications.md has the fields and how to verify). */
+/** Posts signed JSON to an address of the user (docs/notifications.md has the fields and how to verify). */
 export function createWebhook({ url = '', secret }: WebhookOptions, parts: ChannelParts): Channel {
   const { name, links, nowMs } = parts;
   return httpChannel(parts, {
@@ -22,7 +22,7 @@ export function createWebhook({ url = '', secret }: WebhookOptions, parts: Chann
       const body = JSON.stringify(webhookPayload(name, outgoing, links));
       const seconds = Math.floor(nowMs() / 1000);
       const headers = {
-        // The same for every repetition of a message.
+        // The same for every retry of a message.
         'breakwater-delivery': shortId(outgoing.message.id),
         'breakwater-event': outgoing.message.kind,
         ...(secret === undefined ? {} : { 'breakwater-signature': signature(secret, seconds, body) }),
@@ -33,12 +33,12 @@ export function createWebhook({ url = '', secret }: WebhookOptions, parts: Chann
   });
 }
 
-/** `t=<Unix seconds>,v1=<hex>`: HMAC-SHA-256 over the seconds, a dot and the body's bytes, keyed by the secret's. */
+/** Returns `t=<Unix seconds>,v1=<hex>`: HMAC-SHA-256 over the seconds, a dot and the body, keyed by the secret. */
 export function signature(secret: string, seconds: number, body: string): string {
   return `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`;
 }
 
-/** Times both as Unix milliseconds and for people; LTVs as fractions, amounts as decimal texts. */
+/** Times are in Unix milliseconds and as text, LTVs fractions, amounts decimal strings. */
 export function webhookPayload(
   channel: string,
   outgoing: Outgoing,

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisClient, Worker } from 'bullmq';
 import { reconnectPause } from './connection.ts';
 
-/** Whether lost connections are still made anew. Shared by the connections of one worker. */
+/** Decides whether lost connections reconnect. Shared by the connections of one worker. */
 export class Reconnecting {
   #isOver = false;
 
-  /** For ioredis: no number means that a connection which ends has ended. */
+  /** The `retryStrategy` of ioredis: null means no reconnect. */
   readonly pause = (times: number): number | null => (this.#isOver ? null : reconnectPause(times));
 
   end(): void {
@@ -17,12 +17,12 @@ export class Reconnecting {
 const LOOK_EVERY_MS = 20;
 
 /**
- * Closes a worker in order: jobs under way end, and the chains of its schedules go on. That takes Redis; a worker
- * whose connection is lost waits for it until `giveUp`. From then on Redis counts as gone: what was under way is
- * taken up again by others, as that of a process that died, and nothing waits for the connection any more.
+ * Closes a worker gracefully: running jobs finish, and the tick chains of its schedules continue. This needs Redis, so
+ * a worker that has lost its connection waits for it until `giveUp`. After that Redis counts as gone: other processes
+ * take over the running jobs, as if this process had died, and nothing waits for the connection any longer.
  *
- * Not before: `Worker.close` of a worker whose connection waits to be made anew never ends, because ioredis tells no
- * end of such a connection. And never `close(true)`, which leaves a connected Redis in the middle of a job.
+ * `Worker.close` must not be called while a connection is reconnecting: it would never return, because ioredis emits no
+ * `end` for such a connection. `close(true)` is no alternative: it disconnects from Redis in the middle of a job.
  */
 export async function closeWorker<T>(
   worker: Worker<T>,
@@ -33,14 +33,14 @@ export async function closeWorker<T>(
   while (!giveUp.aborted && clients.some(({ status }) => status !== 'ready')) {
     await sleep(LOOK_EVERY_MS, undefined, { signal: giveUp }).catch(() => undefined);
   }
-  // A connection that is lost from here on has ended, and so has whatever waits for it.
+  // A connection lost from here on ends at once, and so does everything that waits for it.
   reconnecting.end();
   const closed = worker.close();
   await Promise.all(clients.map(untilSettled));
   await closed;
 }
 
-/** Both connections of a worker; one that never came about has no client to wait for. */
+/** Returns both connections of a worker, or none if they were not established before `giveUp`. */
 async function clientsOf<T>({ backend }: Worker<T>, giveUp: AbortSignal): Promise<readonly RedisClient[]> {
   const clients = Promise.all([backend.client, backend.blockingClient ?? backend.client]);
   const over = new Promise<undefined>((resolve) => {
@@ -51,10 +51,10 @@ async function clientsOf<T>({ backend }: Worker<T>, giveUp: AbortSignal): Promis
   return (await Promise.race([clients, over])) ?? [];
 }
 
-/** Longer than a connection may take to be made; one to a server that is still loading would be waited for longer. */
+/** 4 s: longer than the connect timeout. Without this bound, a server that is still loading would block the close. */
 const SETTLED_WITHIN_LOOKS = 200;
 
-/** A connection that waits to be made anew is made now: like one that is being made, it comes about or has ended. */
+/** Waits until the connection is ready or has ended. A connection that is pausing before a reconnect connects now. */
 async function untilSettled(client: RedisClient): Promise<void> {
   if (client.status === 'reconnecting') {
     client.disconnect();

@@ -8,7 +8,7 @@ export interface TlsTexts {
   readonly key?: string;
 }
 
-/** Where Redis is and how it is reached: what all connections have in common, in the words of ioredis. */
+/** Where Redis is and how to reach it: the ioredis options that all connections share. */
 export type RedisTarget = {
   readonly username?: string;
   readonly password?: string;
@@ -22,12 +22,11 @@ export type RedisTarget = {
   | (Following & {
       readonly kind: 'sentinel';
       readonly sentinels: { host: string; port: number }[];
-      /** Of the primary. */
       readonly name: string;
     } & SentinelAccess)
 );
 
-/** Which server it is may change. */
+/** Options of a target whose server can change (failover). */
 interface Following {
   readonly Connector: NonNullable<IoredisOptions['Connector']>;
   readonly reconnectOnError: (error: Error) => boolean;
@@ -43,9 +42,9 @@ interface SentinelAccess {
 
 const LONGEST_PAUSE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A server that is silent for so long has hung. */
+/** A server that is silent for this long has hung. */
 const SILENCE_MS = 3_000;
-/** The same for a connection that waits for jobs, which BullMQ does for up to 10 s. */
+/** The same for worker connections: BullMQ blocks on them for up to 10 s while it waits for jobs. */
 const SILENCE_OF_WORKERS_MS = 30_000;
 
 export function reconnectPause(times: number): number {
@@ -54,7 +53,7 @@ export function reconnectPause(times: number): number {
 
 export type ReconnectPause = (times: number) => number | null;
 
-/** Options, not a connection: BullMQ owns what it opens. Workers wait for Redis, producers fail at once. */
+/** Returns options, not a connection: BullMQ owns what it opens. Workers wait for Redis; producers fail at once. */
 export function workerConnection(target: RedisTarget, pause: ReconnectPause = reconnectPause): RedisOptions {
   return {
     ...target,
@@ -63,7 +62,7 @@ export function workerConnection(target: RedisTarget, pause: ReconnectPause = re
   };
 }
 
-/** For calls that must be answered at once or fail. */
+/** Options for calls that must be answered at once or fail. */
 export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectPause = reconnectPause) {
   return {
     ...target,
@@ -74,7 +73,7 @@ export function promptConnection(target: RedisTarget, pauseOfLookUps: ReconnectP
   };
 }
 
-/** For a connection that is made once, with its first command, and asks little. */
+/** Options for a short-lived connection: it connects with its first command, once, and does not reconnect. */
 export function singleAttempt(timeoutMs: number) {
   return {
     lazyConnect: true,
@@ -87,8 +86,9 @@ export function singleAttempt(timeoutMs: number) {
 }
 
 /**
- * Without Sentinels or a cluster there is only the one server to wait for. With them a connection that has hung is given up:
- * another server may be the primary by now. (The look-up of a cluster's node pauses like that of Sentinels.)
+ * Without Sentinels or a cluster, connections wait for the one server there is. With them, a hung connection is
+ * dropped, because another server may be the primary by now. `sentinelRetryStrategy` also paces the look-up of a
+ * cluster's node.
  */
 function reconnecting({ kind }: RedisTarget, pause: ReconnectPause, silenceMs: number) {
   return {

@@ -1,9 +1,9 @@
-/** Part of every key of the queues. The braces put them into one slot of a Redis Cluster. */
+/** Returns the prefix of every key of the queues. The braces put them into one slot of a Redis Cluster. */
 export function queuePrefix(prefix: string): string {
   return `${prefix}:{queues}`;
 }
 
-/** Encodes the sorted buckets, so that an id tells what its schedule ticks. No colons: BullMQ splits ids at them. */
+/** Schedule id: encodes its sorted buckets. It has no colons, because BullMQ splits ids at them. */
 export function schedulerId(buckets: readonly number[]): string {
   const runs: [from: number, to: number][] = [];
   for (const bucket of buckets) {
@@ -14,7 +14,7 @@ export function schedulerId(buckets: readonly number[]): string {
   return `buckets-${runs.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join('.')}`;
 }
 
-/** The buckets of a schedule; undefined: this program does not make such ids. */
+/** Decodes a schedule id into its buckets; undefined if `schedulerId` did not make it. */
 export function bucketsOf(id: string): readonly number[] | undefined {
   const runs = /^buckets-(\d+(?:-\d+)?(?:\.\d+(?:-\d+)?)*)$/.exec(id)?.[1]?.split('.');
   return runs?.flatMap((run) => {
@@ -23,7 +23,7 @@ export function bucketsOf(id: string): readonly number[] | undefined {
   });
 }
 
-/** Different for different lanes: the parts are escaped. */
+/** Returns a key that is unique per lane; its parts are escaped. */
 export function laneJobKey(accountId: string, market: string | null): string {
   const account = encodeURIComponent(accountId);
   return market === null ? `account/${account}` : `market/${account}/${encodeURIComponent(market)}`;

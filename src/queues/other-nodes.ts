@@ -11,8 +11,8 @@ export interface OtherNode {
 const ANSWER_MS = 3_000;
 
 /**
- * The nodes of the cluster that `redis` is connected to one of, without that one, also those that do not answer. The caller
- * disconnects them.
+ * Opens the other nodes of the cluster: all but the one that `redis` is connected to, and also nodes that do not
+ * answer. The caller disconnects them.
  */
 export async function openOtherNodes(redis: Redis): Promise<readonly OtherNode[]> {
   const lines = String(await redis.call('CLUSTER', 'NODES')).split('\n');
@@ -20,7 +20,10 @@ export async function openOtherNodes(redis: Redis): Promise<readonly OtherNode[]
   return places.map(({ host, port }) => ({ name: `${host}:${port}`, redis: openNode(redis, host, port) }));
 }
 
-/** `ID IP:PORT@BUS[,NAME...] FLAGS ...`; `undefined` for the node that says so, and for one without an address. */
+/**
+ * Parses a line of CLUSTER NODES: `ID IP:PORT@BUS[,NAME...] FLAGS ...`. Undefined for the node that answers (`myself`)
+ * and for nodes without an address.
+ */
 function placeOf(line: string): { readonly host: string; readonly port: number } | undefined {
   const [, place = '', flags = ''] = line.split(' ');
   const {

@@ -3,7 +3,8 @@ import type { CureFigures, Notice } from '../core/ports/notifier.ts';
 import { BUCKETS } from '../core/ports/state-store.ts';
 import { isDecimalString } from '../core/quantities/decimal.ts';
 
-/** What jobs carry. It is checked when read: another version of this program may have written it. */
+// Job payloads are validated when read: another version of this program may have written them.
+
 const bucketSchema = z
   .int()
   .min(0)
@@ -111,18 +112,18 @@ export const notifyJobSchema = z.object({
 
 export type PollJob = z.output<typeof pollJobSchema>;
 export type ActJob = z.output<typeof actJobSchema>;
-/** As written. */
+/** A notify job as the producer writes it. */
 export interface NotifyJob {
   readonly version: 1;
   readonly notice: Notice;
-  /** See `OperatorTrust.noticeSeal`; absent: there is no key. */
+  /** See `OperatorTrust.noticeSeal`; absent without an operator key. */
   readonly seal?: string;
 }
 
-/** A long list whose every entry is wrong must not fill the log. */
+/** Limits the issues in one message: a long list with only wrong entries must not fill the log. */
 const MOST_TOLD = 20;
 
-/** The job's content, or what is wrong with it. */
+/** Validates a job's data: the payload, or why it is refused. */
 export function readPayload<T>(
   schema: z.ZodType<T>,
   data: unknown,

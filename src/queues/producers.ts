@@ -13,7 +13,6 @@ export interface Queues {
   readonly poll: Queue<PollJob>;
   readonly lanes: LaneDispatcher;
   readonly notifier: Notifier;
-  /** Those that people look at. */
   readonly all: readonly Queue[];
   close(): Promise<void>;
 }
@@ -21,15 +20,14 @@ export interface Queues {
 export interface QueuesOptions {
   readonly target: RedisTarget;
   readonly prefix: string;
-  /** The seal of a notice; absent, or undefined: none is made. */
+  /** Returns the seal of a notice; absent or returning undefined: notices are not sealed. */
   readonly sealOf?: (notice: Notice) => string | undefined;
   readonly onError: (queue: QueueName, error: unknown) => void;
 }
 
-/** Entries of the queues' own event streams; nobody reads far back. */
+/** Maximum length of BullMQ's event streams; nobody reads far back. */
 const KEPT_EVENTS = 1_000;
 
-/** The producer side of the queues. */
 export function openQueues({ target, prefix, sealOf = () => undefined, onError }: QueuesOptions): Queues {
   const open = <T>(name: QueueName): Queue<T> => {
     const queue = new Queue<T>(name, {
@@ -57,12 +55,12 @@ export function openQueues({ target, prefix, sealOf = () => undefined, onError }
   };
 }
 
-/** A server that is silent for longer is lost. */
+/** A server that is silent for longer counts as lost. */
 const ANSWER_MS = 1_000;
 
 /**
- * Polls wait for what they queue: behind a server that has fallen silent an account would not be polled until it speaks
- * again. What is queued after all finds its job there already, by its id.
+ * Bounds the wait of a poll for what it queues: otherwise a silent server would stop the polls of the account. A call
+ * that succeeds late does no harm, because a repeat finds its job by id.
  */
 async function withinTime(doing: string, call: () => Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
@@ -77,23 +75,23 @@ async function withinTime(doing: string, call: () => Promise<void>): Promise<voi
   }
 }
 
-/** Without a connection there is nothing to end in order; it must not be made anew. */
+/** Closes a queue. Without a connection it drops the client instead, so that it does not reconnect. */
 async function closeQueue(queue: Queue): Promise<void> {
-  // One that never came about is waited for in vain; `close` ends it.
+  // A client that never connected would be awaited forever; `close` ends it.
   const client = await Promise.race([queue.backend.client.catch(() => undefined), setImmediate(undefined)]);
   if (client?.status === 'ready') return await queue.close();
   client?.disconnect();
   await queue.close().catch(() => undefined);
 }
 
-/** At most one job of a lane waits and one runs. What comes while one runs becomes the next, so nothing is missed. */
+/** At most one job of a lane waits and one runs. A dispatch during a run becomes the next job. */
 async function dispatch(queue: Queue<ActJob>, lanes: readonly LaneRef[]): Promise<void> {
   const jobs = lanes.map(({ accountId, market }) => ({
     name: 'run',
     data: { version: 1 as const, accountId, market },
     opts: {
       deduplication: { id: laneJobKey(accountId, market), keepLastIfActive: true },
-      // An ended job that stayed would silently swallow the next one.
+      // A finished job left in the queue would silently swallow the next one.
       removeOnComplete: true,
       removeOnFail: true,
     },
@@ -101,10 +99,10 @@ async function dispatch(queue: Queue<ActJob>, lanes: readonly LaneRef[]): Promis
   await queue.addBulk(jobs);
 }
 
-/** How long the queue remembers delivered notices, seconds; receipts remember them longer. */
+/** How long the queue keeps delivered notices (`age` in seconds); receipts outlive them. */
 const KEPT_NOTICES = { age: 86_400, count: 10_000 };
 const KEPT_FAILED = { age: 7 * 86_400, count: 1_000 };
-/** Of a delivery cut short by a shutdown or a lost store; channels repeat by themselves. */
+/** Attempts of a delivery cut short by a shutdown or a lost store; channels have their own retries. */
 const ATTEMPTS = 10;
 const FIRST_PAUSE_MS = 500;
 

@@ -7,22 +7,24 @@ export type RedisAspect = 'access' | 'nodes' | 'version' | 'role' | 'eviction' |
 
 export interface RedisFinding {
   readonly aspect: RedisAspect;
-  /** The daemon does not start with an error. */
+  /** An error keeps the daemon from starting. */
   readonly level: 'ok' | 'warning' | 'error';
-  /** What was found. */
   readonly words: string;
   readonly cure?: string;
 }
 
-/** What a Redis server must be, and what it should be, for state and queues to be safe in it. */
+/** Whether a Redis server meets what state and queues need to be safe in it. */
 export interface RedisFindings {
-  /** One per aspect, of a cluster that of the node where it is worst; `nodes` only of a cluster. */
+  /**
+   * One per aspect; in a cluster, the worst of any node (for `role`, that of the connected node). `nodes` appears only
+   * for a cluster.
+   */
   readonly findings: readonly RedisFinding[];
-  /** Found and cure in one. The daemon does not start with these. */
+  /** Finding and cure in one text. These keep the daemon from starting. */
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
   readonly version: string;
-  /** As `isRedisGuarded`, of all nodes. */
+  /** Whether `isRedisGuarded` holds for every node that answers. */
   readonly isGuarded: boolean;
 }
 
@@ -32,7 +34,7 @@ const LEAST_HZ = 50;
 type Texts = Readonly<Record<string, string | undefined>>;
 type Verdict = Omit<RedisFinding, 'aspect'>;
 
-/** What INFO and CONFIG GET say; `_` in names from INFO, `-` in names of settings. */
+/** The checks. Names with `_` come from INFO, names with `-` from CONFIG GET. */
 const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access' | 'nodes'>, (server: Texts) => Verdict>> = {
   version({ redis_version: version = '' }) {
     const words = `Redis is version ${version || 'unknown'}`;
@@ -76,7 +78,7 @@ const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access' | 'nodes'>, (s
     }
     return { level: 'ok', words: 'Redis keeps an append-only file' };
   },
-  /** A quiet server wakes blocked clients only so often a second. */
+  /** An idle server wakes blocked clients `hz` times a second. */
   timers({ configured_hz: configured, hz: inForce }) {
     const hz = Number(configured ?? inForce);
     if (Number.isNaN(hz)) return { level: 'ok', words: 'Redis does not say its hz' };
@@ -86,7 +88,7 @@ const EXAMINATIONS: Readonly<Record<Exclude<RedisAspect, 'access' | 'nodes'>, (s
   },
 };
 
-/** Asks the server, and all other nodes of its cluster, how it is set up; what it does not tell is a warning. */
+/** Checks the set-up of the server and of all other nodes of its cluster. */
 export async function examineRedis(redis: Redis, openLevel: RedisFinding['level']): Promise<RedisFindings> {
   const own = await examineServer(redis, openLevel);
   const { findings, isGuarded } = own.isOfCluster ? await withOthers(redis, own, openLevel) : own;
@@ -120,7 +122,7 @@ async function examineServer(redis: Redis, openLevel: RedisFinding['level']): Pr
   };
 }
 
-/** Any node may get the slot, and a replica may take its primary's place: each is examined. */
+/** Examines the other nodes too: any node may get the slot, and a replica may take its primary's place. */
 async function withOthers(
   redis: Redis,
   own: Examined,
@@ -159,15 +161,15 @@ function isWorse(one: RedisFinding, other: RedisFinding): boolean {
   return LEVELS.indexOf(one.level) > LEVELS.indexOf(other.level);
 }
 
-/** What a stranger is answered. `unknown`: why that could not be found out. */
+/** What a client without a password can do. `unknown`: why the attempt did not tell. */
 type Access = 'open' | 'closed' | { readonly unknown: string };
 
-/** Tries to come in without a password, since one that is sent to a server that asks for none proves nothing. */
+/** Connects without a password: a server that asks for none accepts any password, so sending one proves nothing. */
 async function tryAccess(redis: Redis): Promise<Access> {
   const stranger = redis.duplicate({
     username: undefined,
     password: undefined,
-    // The newer one begins with a greeting that itself needs the password.
+    // RESP3 begins with HELLO, which itself needs the password.
     protocol: 2,
     lazyConnect: true,
     maxRetriesPerRequest: 0,
@@ -189,12 +191,12 @@ async function tryAccess(redis: Redis): Promise<Access> {
   }
 }
 
-/** Whether only who knows a password can write to it; false also where that could not be found out. */
+/** Reports whether Redis asks for a password; false also if the attempt failed otherwise. */
 export async function isRedisGuarded(redis: Redis): Promise<boolean> {
   return (await tryAccess(redis)) === 'closed';
 }
 
-/** `openLevel`: how bad it is when it asks for none. */
+/** `openLevel`: the level of a Redis that asks for no password. */
 function judgeAccess(access: Access, openLevel: RedisFinding['level']): Verdict {
   if (access === 'closed') return { level: 'ok', words: 'Redis asks for a password' };
   if (access !== 'open') {
@@ -223,7 +225,7 @@ function readInfo(text: string): Texts {
 async function readSettings(redis: Redis): Promise<Texts> {
   const names = ['maxmemory-policy', 'hz', 'appendfsync'];
   try {
-    // A flat list, or an object where the protocol has them.
+    // CONFIG GET replies with a flat list in RESP2, with an object in RESP3.
     const replies: readonly unknown[] = await Promise.all(names.map((name) => redis.config('GET', name)));
     return Object.fromEntries(
       replies.flatMap((reply): [string, string][] => {
@@ -240,7 +242,7 @@ async function readSettings(redis: Redis): Promise<Texts> {
 
 const QUEUES = ['poll', 'act', 'notify'] as const satisfies readonly QueueName[];
 
-/** The queues that somebody has paused as a whole. BullMQ keeps the mark in the queue's own hash. */
+/** Returns the queues that somebody has paused as a whole. BullMQ keeps the mark in the queue's `meta` hash. */
 export async function pausedQueues(redis: Redis, prefix: string): Promise<readonly QueueName[]> {
   const marks = await Promise.all(
     QUEUES.map((name) => redis.hexists(`${queuePrefix(prefix)}:${name}:meta`, 'paused')),

@@ -16,10 +16,10 @@ export interface BucketTicks {
   readonly everyMs: number;
 }
 
-/** A tick costs as much as several polls, so neighbours share one, and each is polled at its own time. */
+/** Buckets per shared tick: a tick costs as much as several polls. Each bucket is still polled at its own time. */
 const SHARING = 8;
 
-/** Which buckets tick together: neighbours that need equal ticks. All processes with one config agree on it. */
+/** Groups neighbouring buckets that need equal ticks. All processes with the same config get the same groups. */
 export function groupTicks(ticks: readonly BucketTicks[]): readonly Schedule[] {
   const inOrder = ticks.toSorted((a, b) => a.bucket - b.bucket);
   const groups = Map.groupBy(inOrder, ({ bucket, everyMs }) => `${Math.floor(bucket / SHARING)} ${everyMs}`);
@@ -29,22 +29,21 @@ export function groupTicks(ticks: readonly BucketTicks[]): readonly Schedule[] {
   }));
 }
 
-/** When a bucket's time comes within each interval: buckets are spread over it. */
+/** Returns a bucket's offset within each interval, in milliseconds. Buckets are spread over the interval. */
 export function phaseOf(bucket: number, everyMs: number): number {
   return 1 + Math.floor((bucket * (everyMs - 1)) / BUCKETS);
 }
 
-/** How much later than its tick each of the buckets of a schedule is polled. */
+/** Returns, by bucket, how many milliseconds after the tick of the schedule it is polled. */
 export function delaysOf({ buckets, everyMs }: Schedule): ReadonlyMap<number, number> {
   const first = phaseOf(buckets[0] ?? 0, everyMs);
   return new Map(buckets.map((bucket) => [bucket, phaseOf(bucket, everyMs) - first]));
 }
 
-/** Bounds of the time between ticks, whatever the cadences are. */
 const LONGEST_TICK_MS = 1_000;
 const SHORTEST_TICK_MS = 50;
 
-/** The ticks that accounts with these alert cadences need. */
+/** Returns the time between ticks, in milliseconds, that accounts with these alert cadences need. */
 export function tickOf(alertMs: readonly number[]): number {
   return Math.max(SHORTEST_TICK_MS, Math.min(LONGEST_TICK_MS, ...alertMs));
 }
@@ -52,7 +51,7 @@ export function tickOf(alertMs: readonly number[]): number {
 /** A schedule whose next tick is overdue by more than this has stopped. */
 const OVERDUE_MS = 500;
 
-/** Sets up all of the schedules and removes those of buckets that have no accounts any more. */
+/** Sets up the wanted schedules and removes all others. */
 export async function assertSchedules(
   redis: Redis,
   queue: Queue<PollJob>,
@@ -66,7 +65,7 @@ export async function assertSchedules(
   ]);
 }
 
-/** Sets up again what is missing: a chain of ticks breaks when its process dies. Resolves to the buckets concerned. */
+/** Sets up missing or overdue schedules (a dead process breaks its chain of ticks). Resolves to their buckets. */
 export async function repairSchedules(
   redis: Redis,
   queue: Queue<PollJob>,
@@ -83,9 +82,9 @@ export async function repairSchedules(
 }
 
 /**
- * Removes what another process has set up again before it ended, as during a roll-out: schedules that are not wanted
- * here and were there the last time already (`before`). A process that still wants one sets it up again. Until then
- * its buckets have ticks: a schedule with a bucket that has none from here stays. Resolves to the next `before`.
+ * Removes schedules that another process left behind, as after a roll-out: those that are not wanted here and already
+ * existed on the last call (`before`). A process that still wants one sets it up again. A schedule stays if one of its
+ * buckets has no wanted schedule here, so no bucket loses its ticks. Resolves to the next `before`.
  */
 export async function removeLeftovers(
   redis: Redis,
@@ -103,9 +102,9 @@ export async function removeLeftovers(
   return new Set(spare.filter((id) => !before.has(id)));
 }
 
-/** When each schedule ticks next, Unix milliseconds, by its id. */
+/** Returns when each schedule ticks next, in Unix milliseconds, by schedule id. */
 async function nextTicks(redis: Redis, queue: Queue<PollJob>): Promise<ReadonlyMap<string, number>> {
-  // Pairs or one flat list, by the version of the protocol.
+  // WITHSCORES replies with one flat list in RESP2, with pairs in RESP3.
   const reply = (await redis.call('ZRANGE', queue.toKey('repeat'), '0', '-1', 'WITHSCORES')) as unknown[];
   const found = reply.flat();
   const ids = found.filter((_, place) => place % 2 === 0).map(String);
@@ -128,7 +127,7 @@ async function setUp(queue: Queue<PollJob>, { buckets, everyMs }: Schedule): Pro
 const KEPT_FAILURES = 100;
 const KEPT_SECONDS = 3_600;
 
-/** When a tick was meant to begin, Unix milliseconds; undefined when its id does not say. */
+/** Returns when a tick was meant to begin, in Unix milliseconds; undefined if its job id does not say. */
 export function meantAt(jobId = ''): number | undefined {
   const text = jobId.slice(jobId.lastIndexOf(':') + 1);
   const atMs = text === '' ? Number.NaN : Number(text);

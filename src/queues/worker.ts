@@ -13,21 +13,21 @@ export interface WorkerSettings {
   readonly telemetry: Telemetry;
 }
 
-/** The jobs of a process that died are taken up within the sum of both. A lock is renewed twice. */
+/** Jobs of a dead process are taken over within the sum of both. A lock is renewed twice during its life. */
 const LOCK_MS = 3_000;
 const STALLED_CHECK_MS = 1_500;
-/** Jobs here may be begun again any number of times. */
+/** Practically unlimited: all jobs here are safe to restart. */
 const MOST_STALLS = 1_000;
 
-/** What a job carries is not known here. */
+/** The payload of a job does not match the schema. */
 class RefusedJobError extends Error {}
 
 export interface RunningWorker {
-  /** Ends in order, see `closeWorker`; without Redis that is not possible, and `giveUp` ends the wait. */
+  /** Closes gracefully, see `closeWorker`. Without Redis that is impossible: `giveUp` ends the wait. */
   close(giveUp: AbortSignal): Promise<void>;
 }
 
-/** BullMQ's own metrics stay off: their lists grow with every job. */
+/** BullMQ's metrics stay off: their lists grow with every job. */
 export function workerOptions(
   { target, prefix, concurrency }: WorkerSettings,
   reconnecting: Reconnecting,
@@ -43,8 +43,10 @@ export function workerOptions(
   };
 }
 
-/** Works on a queue, errors to telemetry. A payload of another shape is of another version: reported, and left to it where the
- * job comes again. */
+/**
+ * Starts a worker that reports all errors to telemetry. A payload that does not match the schema comes from another
+ * version of this program: it is reported, and retried if the job has attempts, so that the other version can take it.
+ */
 export function startWorker<T>(
   name: QueueName,
   settings: WorkerSettings,
@@ -58,7 +60,7 @@ export function startWorker<T>(
     const read = readPayload(schema, job.data);
     if (!read.ok) {
       telemetry.emit({ kind: 'jobRefused', queue: name, job: job.id ?? '', why: read.why });
-      // Another version may have written it, and take it: it comes again, and is kept when it was refused every time.
+      // A process of the other version may take a later attempt. A job refused every time is kept as failed.
       if ((job.opts.attempts ?? 1) > 1) throw new RefusedJobError(read.why);
       return;
     }
@@ -76,7 +78,7 @@ export function startWorker<T>(
   return {
     async close(giveUp) {
       await closeWorker(worker, reconnecting, giveUp);
-      // BullMQ waits for them only as long as it has Redis.
+      // BullMQ waits for running jobs only while it has Redis.
       await Promise.allSettled(running);
     },
   };

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/ports/clock.ts';
 import type { DaemonEvent } from '../core/ports/telemetry.ts';
 
-/** Ways in which a process works, but not as it should; also values of a label. */
+/** Ways in which a process works, but not as it should; also label values of the `degraded` metric. */
 export const DEGRADED_REASONS = [
   'redis',
   'exchange_store',
@@ -13,29 +13,29 @@ export const DEGRADED_REASONS = [
 ] as const;
 export type DegradedReason = (typeof DEGRADED_REASONS)[number];
 
-/** Ticks that begin later than this are a disturbance, not a busy moment. */
+/** A tick that begins later than this is a disturbance, not a busy moment. */
 const LATE_TICK_MS = 5_000;
-/** A shared store that was slow once is asked again with the next poll: it is lost when it stays silent for so long. */
+/** A store counts as lost after this long without an answer: one slow reply is retried by the next poll. */
 const STORE_LOST_MS = 10_000;
-/** A disturbance of the schedule or the log counts for so long after it was seen. */
+/** A disturbance of the schedule or the log counts for this long after it was seen. */
 const MEMORY_MS = 60_000;
 
-/** What is wrong with this process now, as far as its events tell. */
+/** Derives from the events of this process what is wrong with it now. */
 export class Health {
   readonly #clock: Clock;
   #isRedisLost = false;
-  /** The config file was changed and refused: the one before it is in force. */
+  /** The changed config file was refused; the previous config is in force. */
   #isConfigRefused = false;
-  /** Stores of the exchange's clients that do not answer, since when: by the name of the store and the account. */
+  /** Stores of the exchange clients that do not answer, and since when; keyed by store and account. */
   readonly #lostStores = new Map<string, { readonly accountId: string; readonly sinceMs: number }>();
-  /** Told by a metric of its own. */
+  /** Not a `DegradedReason`: it has its own metric. */
   #isMirrorFailing = false;
   readonly #startedMs: number;
   #scheduleTroubleMs = Number.NEGATIVE_INFINITY;
   #logLostMs = Number.NEGATIVE_INFINITY;
   /** Channels whose last message could not be delivered. */
   readonly #failedChannels = new Set<string>();
-  /** Channels whose commands are not heard. */
+  /** Channels whose commands are not received. */
   readonly #deafChannels = new Set<string>();
 
   constructor(clock: Clock) {
@@ -58,7 +58,7 @@ export class Health {
     else if (event.kind === 'logLost') this.#logLostMs = this.#clock.monotonicMs();
     else if (event.kind === 'delivered') {
       const { channel, delivery } = event.report;
-      // One that the config does not have any more is nothing to mend.
+      // A channel that the config no longer has needs no repair.
       if (delivery.kind === 'failed' && delivery.reason === 'noSuchChannel') return;
       if (delivery.kind === 'failed') this.#failedChannels.add(channel);
       else if (delivery.kind === 'delivered') this.#failedChannels.delete(channel);
@@ -68,7 +68,7 @@ export class Health {
     }
   }
 
-  /** What was due before this process began could not be done by it in time. */
+  /** A tick that was due before this process started is not late. */
   #isLate(lagMs: number): boolean {
     return lagMs > LATE_TICK_MS && this.#clock.monotonicMs() - lagMs >= this.#startedMs;
   }

@@ -7,17 +7,17 @@ import type { LogFields, Logger, LogLevel } from './logger.ts';
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 type Writers = { readonly [K in DaemonEvent['kind']]: (event: EventOf<K>, log: EventLogger) => void };
 
-/** `event`: the kind of the event if absent. */
+/** `event` defaults to the kind of the event. */
 type WriteLine = (level: LogLevel, words: string, fields?: LogFields, event?: string) => void;
 
 interface EventLogger {
   readonly line: WriteLine;
   readonly writes: Logger['writes'];
-  /** For what repeats every poll: one line per key now and then, with the number of those left out. */
+  /** For lines that repeat every poll: rate-limited per key, see `Repeats`. */
   readonly rarely: (key: string) => WriteLine;
 }
 
-/** One line per event that somebody may look for. */
+/** Writes one log line per event that somebody may look for. */
 export type EventLog = (event: DaemonEvent) => void;
 
 export function createEventLog(logger: Logger, clock: Clock): EventLog {
@@ -277,7 +277,7 @@ const WRITERS: Writers = {
   botTold({ channel, what, outcome, author, words }, { line, rarely }) {
     const said = `${author ?? 'somebody'} on the channel ${channel}: ${words} (${outcome})`;
     const fields = { channel, kind: what, reason: outcome };
-    // Anybody can write to a bot.
+    // Anybody can write to a bot, so lines about strangers are rate-limited.
     if (author === undefined) return rarely(`botTold ${outcome}`)('info', said, fields, 'botIgnored');
     line(outcome === 'failed' ? 'error' : 'info', said, fields);
   },
@@ -286,7 +286,7 @@ const WRITERS: Writers = {
       return line('info', `the channel ${channel} takes commands again`, { channel });
     line('error', `the channel ${channel} takes no commands: ${trouble}`, { channel });
   },
-  // The log itself says so, when it takes lines again.
+  // The logger reports lost lines when its stream takes lines again.
   logLost: () => undefined,
   stopping: ({ why }, { line }) => line('info', `stopping: ${why}`),
   stopped({ inTime, durationMs }, { line }) {
@@ -330,7 +330,7 @@ function countedAccounts(accounts: number): string {
 const QUIET_MS = 10_000;
 const MOST_KEYS = 5000;
 
-/** Says the same thing at most once in ten seconds, and then how often it was left out. */
+/** Writes each key at most once in ten seconds, and passes how many lines were left out since. */
 class Repeats {
   readonly #clock: Clock;
   readonly #known = new Map<string, { untilMs: number; kept: number }>();

@@ -1,15 +1,14 @@
 import { fstatSync, write as writeToFile } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** Why a line of the log is lost: more is waiting than may wait, or it could not be written. Also a label. */
+/** Why a log line is lost: too many bytes are waiting, or the write failed. Also a label value. */
 export type LogLoss = 'full' | 'failed';
 
 export interface LogSinkOptions {
-  /** A line is lost. */
   readonly onLost: (why: LogLoss) => void;
-  /** Lines are written again, after so many were lost. */
+  /** Called with the first write that succeeds after `lost` lines were lost. */
   readonly onResumed: (lost: number) => void;
-  /** `fs.write`, or what stands for it. */
+  /** Defaults to `fs.write`. */
   readonly writeFile?: FileWrite;
 }
 
@@ -19,18 +18,18 @@ type FileWrite = (
   done: (error: NodeJS.ErrnoException | null, written: number) => void,
 ) => void;
 
-/** Takes lines without ever making the writer wait. */
+/** Takes lines without blocking the caller. */
 export interface LogSink {
   write(line: string): void;
-  /** Everything taken so far is written, or a second has passed. */
+  /** Resolves when everything taken so far is written, or after a second. */
   flush(): Promise<void>;
 }
 
-/** Lines may wait up to this: twice what a start with a thousand accounts says at once. */
+/** Limit of waiting lines: twice what a start with a thousand accounts logs at once. */
 const MOST_WAITING_BYTES = 512 * 1024;
 const FLUSH_WITHIN_MS = 1_000;
 
-/** Where lines go. `write` calls back in order. */
+/** The destination of lines. `write` calls back in order. */
 interface Outlet {
   readonly isOpen: boolean;
   readonly waitingBytes: number;
@@ -70,13 +69,13 @@ export function createLogSink(stream: Writable, options: LogSinkOptions): LogSin
 }
 
 /**
- * Node's standard streams wait for each line to a file or terminal: a stopped terminal or a hanging disk would stop the
- * process. Those are written to in the background.
+ * Files and terminals are written in the background. Node's standard streams write to them synchronously, so a stopped
+ * terminal or a hanging disk would stop the process.
  */
 function outletOf(stream: Writable, writeFile: FileWrite): Outlet {
   const { fd } = stream as { readonly fd?: unknown };
   if (typeof fd === 'number' && !isPipe(fd)) return new FileOutlet(fd, writeFile);
-  // A failed write reaches its callback; without a listener it would end the process.
+  // The callback receives a failed write; without a listener the error would also end the process.
   stream.on('error', () => undefined);
   return {
     get isOpen() {
@@ -112,7 +111,7 @@ class FileOutlet implements Outlet {
   readonly #writeFile: FileWrite;
   #waiting: { readonly bytes: Buffer; readonly done: Done }[] = [];
   #isWriting = false;
-  /** A write that failed left a part of a line. */
+  /** A failed write left a partial line. */
   #isTorn = false;
 
   constructor(fd: number, writeFile: FileWrite) {
@@ -148,7 +147,7 @@ class FileOutlet implements Outlet {
     });
   }
 
-  /** @param end told whether a part of the bytes was written, and no more */
+  /** @param end `isPart`: the write failed after some of the bytes were written */
   #write(bytes: Buffer, end: (error: Error | null, isPart: boolean) => void, isPart = false): void {
     if (bytes.length === 0) return process.nextTick(end, null, false);
     this.#writeFile(this.#fd, bytes, (error, written) => {

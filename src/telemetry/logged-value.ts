@@ -7,7 +7,10 @@ const MAX_ITEMS = 200;
 const SECRET_KEY =
   /(?:secret|passw(?:or)?d|passphrase|token|authorization|cookie|signature|api[-_]?key|payload)$|^x-txc-/i;
 
-/** A copy as plain JSON data without secrets; errors with their causes, cycles and depth bounded. Never throws. */
+/**
+ * Copies a value as plain JSON data without secrets. Errors keep their causes; cycles are cut, and depth and length are
+ * bounded. Never throws.
+ */
 export function loggedValue(value: unknown, { text }: Pick<Redactor, 'text'>): unknown {
   try {
     return copy(value, { text, seen: new Set() });
@@ -18,7 +21,7 @@ export function loggedValue(value: unknown, { text }: Pick<Redactor, 'text'>): u
 
 interface Copying {
   readonly text: (text: string) => string;
-  /** On the way down to here: as many as it is deep. */
+  /** The ancestors of the value; their number is the depth. */
   readonly seen: Set<object>;
 }
 
@@ -64,7 +67,7 @@ function copyEntries(entries: readonly Item[], context: Copying): object {
   return Object.fromEntries(shown) as object;
 }
 
-/** Where a call of the operating system was refused (ECONNREFUSED) says nothing; it comes back for as long as it lasts. */
+/** System errors such as ECONNREFUSED are logged without a stack: it says nothing, and they repeat while they last. */
 function isOfSystem(error: Error): boolean {
   return 'syscall' in error && 'errno' in error;
 }

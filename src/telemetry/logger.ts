@@ -9,7 +9,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
 export type LogFormat = 'json' | 'pretty';
 
-/** What a line is about. `account`, `subject`, `rule`, `reason` and `durationMs` mean the same in every line. */
+/** Fields of a line. `account`, `subject`, `rule`, `reason` and `durationMs` mean the same in every line. */
 export interface LogFields {
   readonly account?: string | undefined;
   readonly subject?: string | undefined;
@@ -23,13 +23,13 @@ export interface LogFields {
 /** One line per event: a stable name to search for, and a sentence to read. */
 export interface Logger {
   log(level: LogLevel, event: string, words: string, fields?: LogFields): void;
-  /** Whether lines of a level are written, where preparing one costs something. */
+  /** Reports whether lines of a level are written; ask before a line that is costly to prepare. */
   writes(level: LogLevel): boolean;
   setLevel(level: LogLevel): void;
   setFormat(format: LogFormat): void;
-  /** Hides further secrets, e.g. those of a new config. */
+  /** Adds secrets to redact, e.g. those of a new config. */
   hide(secrets: Iterable<string>): void;
-  /** Everything logged so far is written, or a second has passed. */
+  /** Resolves when everything logged so far is written, or after a second. */
   flush(): Promise<void>;
 }
 
@@ -38,13 +38,12 @@ export interface LoggerOptions {
   readonly format: LogFormat;
   readonly colours?: boolean;
   readonly stream: Writable;
-  /** A line could not be written, or nobody takes them. */
   readonly onLost?: (why: LogLoss) => void;
 }
 
 /**
- * pino 10 on a stream; every value passes the redactor. Logging never waits: lines that the stream does not take are
- * lost and counted, and the log says so when it takes lines again.
+ * Creates a pino logger on a stream; every value passes the redactor. Logging never blocks: lines that the stream does
+ * not take are lost and counted, and a `logResumed` line reports them when it takes lines again.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const redactor = createRedactor();
@@ -56,7 +55,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const destination: DestinationStream = {
     write: (line) => {
       const shown = format === 'json' ? line : prettyLine(line, options.colours ?? false);
-      // What stands in front of everything that is written, whichever way it came.
+      // Every line passes here, so no path to the output skips the redactor.
       sink.write(redactor.line(shown));
     },
   };
@@ -88,7 +87,7 @@ export function createLogger(options: LoggerOptions): Logger {
   };
 }
 
-/** Keys that are pino's own are not taken over by fields. */
+/** Keys of pino; fields with these names are renamed. */
 const RESERVED = new Set(['level', 'time', 'words', 'event', 'pid', 'hostname']);
 
 function plain(redactor: Redactor, fields: LogFields): Readonly<Record<string, unknown>> {

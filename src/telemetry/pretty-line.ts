@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-/** A line of JSON for people: time, level, sentence, then the rest as `key=value`; a stack below it. */
+/** Formats a JSON line for people: time, level, sentence, the other fields as `key=value`, and the stack below. */
 export function prettyLine(json: string, colours: boolean): string {
   const record = parse(json);
   if (record === undefined) return json;
@@ -44,7 +44,7 @@ function shortText(value: unknown): string {
     : printable(typeof value === 'string' ? JSON.stringify(text) : text);
 }
 
-/** Texts from outside must not move the cursor or colour the terminal. */
+/** Removes control characters: text from outside must not move the cursor or colour the terminal. */
 function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }

@@ -12,58 +12,56 @@ import { Tally } from './tally.ts';
 
 type EventOf<K extends DaemonEvent['kind']> = Extract<DaemonEvent, { readonly kind: K }>;
 
-/** What is read when somebody scrapes: the shared state, which every process tells alike, and the queues. */
+/** Figures read at each scrape: the shared state, the same in every process, and the queues. */
 export interface SharedFigures {
   readonly state: StateSeries;
   readonly queues: Readonly<Record<string, QueueFigures>>;
-  /** Absent: none is scheduled, or none has run. */
+  /** Absent if no stress test is scheduled or none has run. */
   readonly stress?: StoredStress | undefined;
 }
 
 export interface QueueFigures {
-  /** By state. */
   readonly jobs: Readonly<Record<string, number>>;
-  /** Age of the oldest job that no worker has taken; 0 without any. */
+  /** Age of the oldest job that no worker has taken; 0 without one. */
   readonly oldestAgeMs: number;
-  /** Nothing is taken out of it. */
+  /** Workers take no jobs from it. */
   readonly isPaused: boolean;
 }
 
-/** A request budget, and how much of it this process used within its last period, a fraction. */
+/** A request budget, and the fraction of it that this process used within its last period. */
 export interface BudgetUse {
   readonly egress: string;
   readonly limit: string;
   readonly used: number;
 }
 
-/** Turns what happens into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
+/** Turns events into metrics. Called thousands of times a second: no copies, no work that a scrape can do. */
 export interface MetricsRecorder {
   record(event: DaemonEvent): void;
-  /** Asked at every scrape; when it fails there are only the series of `lost`. */
+  /** Sets the source of the shared figures, called at each scrape. If it fails, the state has the series of `lost`. */
   shared(source: () => Promise<SharedFigures>, lost?: () => StateSeries): void;
-  /** Asked at every scrape. */
+  /** Sets the source of the budgets, called at each scrape. */
   budgets(source: () => readonly BudgetUse[]): void;
-  /** Why this process does not work as it should; empty: it does. */
+  /** Returns why this process does not work as it should; empty if it does. */
   degraded(): readonly (DegradedReason | 'mirror')[];
-  /** Only these accounts and channels exist from now on: series of others are removed. */
+  /** Removes what is kept for accounts and channels that no longer exist. */
   retain(accountIds: readonly string[], channels: readonly string[]): void;
-  /** The text of a scrape in parts, each made when it is asked for; it holds until the next one is. */
+  /** Returns the text of a scrape in lazy parts; each is valid until the next one is requested. */
   scrape(): Promise<Iterable<Uint8Array>>;
   readonly contentType: string;
 }
 
-/** More breaches than this do not wait for their first order: the oldest are let go. */
+/** Limit, per account, of breaches that wait for their first order; the oldest are dropped. */
 const MOST_BREACHES = 64;
 const MOST_REASONS = 300;
 const MS = 1000;
 
-/** What the handlers of events write to. */
 interface Recording {
   readonly metrics: Metrics;
   readonly tallies: ReturnType<typeof talliesOf>;
-  /** When rules of an account began to fire that have had no order accepted yet; Unix milliseconds, by rule. */
+  /** By rule: when it began to fire, in Unix milliseconds. Only rules that have had no order accepted since. */
   readonly breachesOf: (accountId: string) => Map<string, number>;
-  /** Label values from outside, such as the names of errors: so many different ones, the rest as `other`. */
+  /** Bounds label values from outside, such as error names: the first distinct values stay, the rest become `other`. */
   readonly bounded: (value: string) => string;
 }
 
@@ -110,7 +108,7 @@ export function createRecorder(metrics: Metrics, clock: Clock): MetricsRecorder 
     async scrape() {
       const figures = await shared?.().catch(() => undefined);
       for (const tally of Object.values(tallies)) tally.flush();
-      // Nothing else is done until the text is made, so that two scrapes at once do not mix.
+      // There is no other await before the text is made, so that concurrent scrapes do not mix.
       setQueues(metrics, figures?.queues ?? {});
       setStress(metrics, figures?.stress, clock.nowMs());
       metrics.shared_state_available.set(figures === undefined ? 0 : 1);
@@ -134,7 +132,7 @@ function* textOf(state: StateSeries | undefined, own: string): Generator<Uint8Ar
 function talliesOf(metrics: Metrics) {
   const { exchange_requests_total: requests } = metrics;
   return {
-    /** By endpoint and outcome; those with an error are counted one by one. */
+    /** By endpoint and outcome; requests with an error go to the counter directly. */
     requests: new Tally(requests, (endpoint, outcome) => ({ endpoint, outcome, error: '' })),
     attempts: new Tally(metrics.exchange_attempts_total, (endpoint) => ({ endpoint })),
     reads: new Tally(metrics.reads_total, (source, outcome) => ({ source, outcome })),
@@ -258,7 +256,7 @@ const HANDLERS: Handlers = {
   started: ({ accounts }, { metrics }) => metrics.accounts.set(accounts),
   configReloaded({ accounts, result }, { metrics }) {
     metrics.accounts.set(accounts);
-    // The first read is no reload; the series is there from then on.
+    // The first read is not a reload; it only creates the series.
     if (result === 'first') metrics.config_reloads_total.inc({ result: 'changed' }, 0);
     else metrics.config_reloads_total.inc({ result });
   },
@@ -274,7 +272,7 @@ const HANDLERS: Handlers = {
   stressed: ({ outcome }, { metrics }) => metrics.stress_runs_total.inc({ outcome }),
 };
 
-/** A fill is followed for an hour, and counted when all that can be known of it is. */
+/** Counts a fill once, when its cost is complete: it is followed for an hour. */
 function countCost(metrics: Metrics, cost: ActionCost): void {
   if (cost.nextHour === undefined) return;
   const { money } = cost;
@@ -316,7 +314,7 @@ function removeChannels(metrics: Metrics, kept: ReadonlySet<string>): void {
   }
 }
 
-/** prom-client removes one series at a time, by all of its labels; what exists only its own map knows. */
+/** prom-client removes series one by one, by all of their labels, and lists them only in its internal map. */
 function removeSeries(
   metric: { remove(labels: Record<string, string>): void },
   kept: ReadonlySet<string>,

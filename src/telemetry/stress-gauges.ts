@@ -5,12 +5,12 @@ import type { Metrics } from './metrics/registry.ts';
 const MS = 1000;
 const { stress_runs_total: _, ...GAUGES } = EVENT_GROUPS.stress;
 
-/** Sets what the newest stress test came to; without one there are no series. */
+/** Sets the gauges to the newest stress test; without one there are no series. */
 export function setStress(metrics: Metrics, stored: StoredStress | undefined, nowMs: number): void {
   for (const name of Object.keys(GAUGES) as (keyof typeof GAUGES)[]) {
     const gauge: { reset(): void; remove(labels: object): void } = metrics[name];
     gauge.reset();
-    // One without labels says 0 after a reset, which would be a statement.
+    // A gauge without labels reports 0 after a reset, which would be a false value.
     gauge.remove({});
   }
   if (stored === undefined) return;

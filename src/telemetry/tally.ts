@@ -11,8 +11,8 @@ interface Counter {
 }
 
 /**
- * A counter of what happens thousands of times a second. The library makes a key of the labels at every call. Here two
- * values tell counts apart, as plain numbers, and a scrape adds them to the library's.
+ * A counter for events that happen thousands of times a second. The library builds a key from the labels at each call.
+ * A tally keeps plain numbers by two values instead, and a scrape adds them to the library's counter.
  */
 export class Tally {
   readonly #counter: Counter;
@@ -29,11 +29,11 @@ export class Tally {
     count.pending += value;
   }
 
-  /** Hands over what was counted since the last time. */
+  /** Adds the counts since the last flush to the library's counter. */
   flush(): void {
     for (const counts of this.#counts.values()) {
       for (const count of counts.values()) {
-        // One that is still zero is there to be seen, too.
+        // A count of zero is added once, so that its series exists.
         if (count.pending > 0 || !count.isTold) this.#counter.inc({ ...count.labels }, count.pending);
         count.pending = 0;
         count.isTold = true;

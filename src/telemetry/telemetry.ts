@@ -9,7 +9,7 @@ export interface DaemonTelemetry extends Telemetry {
   readonly metrics: MetricsRecorder;
 }
 
-/** Logs and metrics of one process. What goes wrong in here never reaches what is observed. */
+/** Creates the logs and metrics of one process. Their errors never reach the code that emits events. */
 export function createTelemetry(options: {
   readonly logger: Logger;
   readonly version: string;

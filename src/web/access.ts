@@ -5,20 +5,23 @@ import { clientOf, type ProxyList, plainAddress } from './connections.ts';
 import { ANOTHER_AFTER_MS, type TokenGuesses } from './guesses.ts';
 import { tokenHashOf } from './token.ts';
 
-/** What somebody may do: look; pause and silence; make deposit links and repeat failed jobs. */
+/**
+ * `read`: look. `control`: pause, silence, acknowledge, answer questions. `operate`: submit operator orders, make
+ * deposit links, retry failed jobs.
+ */
 export const SCOPES = ['read', 'control', 'operate'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * Who may use a route. `open`: everybody, as it shows nothing of the accounts (the page's files, health), or asks for a
- * signed link instead of a token. Otherwise who has the scope; what changes something is also only taken from a page of
- * this server or from no page.
+ * Who may use a route. `open`: everybody, because it shows nothing of the accounts (the page's files, health) or needs
+ * a signed link instead of a token. A scope: callers with this scope. Except for open reads and for navigation,
+ * requests from pages of other sites are refused.
  */
 export type Access = 'open' | Scope;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** A route without one keeps the server from starting. */
+    /** Required: a route without it keeps the server from starting. */
     access?: Access;
   }
   interface FastifyRequest {
@@ -26,15 +29,14 @@ declare module 'fastify' {
   }
 }
 
-/** Who asks. */
 export interface Asker {
-  /** Without the proxies that are trusted. */
+  /** Address of the client, behind trusted proxies. */
   readonly address: string;
-  /** Absent: nobody in particular. */
+  /** Absent for an anonymous caller. */
   readonly identity?: Identity;
 }
 
-/** Who the audit says it was: the name that the caller is known by, else what they say; and where they are. */
+/** Returns the author for the audit: the caller's known name, else the name they claim (`said`), with their address. */
 export function authorWords({ identity, address }: Asker, said = 'somebody'): string {
   if (identity?.isOwn === true) return `${identity.name} (${address})`;
   return `${said} (${[identity?.name, address].filter((part) => part !== undefined).join(', ')})`;
@@ -42,18 +44,17 @@ export function authorWords({ identity, address }: Asker, said = 'somebody'): st
 
 export interface Identity {
   readonly name: string;
-  /** Whether it is somebody's own; otherwise several share a token, and say who they are. */
+  /** Whether it belongs to one user. Otherwise several people share a token and state their name. */
   readonly isOwn: boolean;
   readonly scopes: readonly Scope[];
 }
 
 export interface WebUser {
   readonly scopes: readonly Scope[];
-  /** `sha256:` and 64 hexadecimal digits. Absent: known by the header of a proxy only. */
+  /** `sha256:` and 64 hexadecimal digits. Absent: only a proxy's header can name this user. */
   readonly tokenHash?: string | undefined;
 }
 
-/** Who there is; a reload of the config may change it. */
 export interface AccessOptions {
   /** Read token. */
   readonly token?: string | undefined;
@@ -61,7 +62,7 @@ export interface AccessOptions {
   readonly controlToken?: string | undefined;
   readonly users?: Readonly<Record<string, WebUser>>;
   readonly proxies?: ProxyList | undefined;
-  /** In which trusted proxies say who asks. */
+  /** Header in which trusted proxies name the user. */
   readonly identityHeader?: string | undefined;
   readonly guesses: TokenGuesses;
   readonly onRefused: (why: 'wrongToken' | 'wrongLink' | 'slowedDown', client: string) => void;
@@ -77,7 +78,6 @@ const MESSAGES = {
   slowedDown: 'too many wrong tokens came from this address: try again later',
 } as const;
 
-/** Who may do what on this server. */
 export class AccessControl {
   readonly #options: AccessOptions;
   readonly #byHash = new Map<string, Identity>();
@@ -98,17 +98,17 @@ export class AccessControl {
     share('control token', controlToken, SCOPES);
   }
 
-  /** Whether everybody may read: nobody is known who could be told apart. */
+  /** Whether everybody may read: there is neither a read token nor a user. */
   get isReadOpen(): boolean {
     return this.#options.token === undefined && this.#byName.size === 0;
   }
 
-  /** Whether somebody may. */
+  /** Reports whether any token or user has the scope. */
   can(scope: Scope): boolean {
     return [...this.#byHash.values(), ...this.#byName.values()].some(({ scopes }) => scopes.includes(scope));
   }
 
-  /** Who asks, and whether a token came of which nothing is said. */
+  /** Identifies the caller. `isSlowedDown`: it sent a token that was not judged, because of too many wrong ones. */
   identify(request: FastifyRequest): { readonly caller: Asker; readonly isSlowedDown: boolean } {
     const address = plainAddress(request.ip);
     const given = givenToken(request.headers.authorization ?? '', request.url.startsWith('/queues'));
@@ -125,7 +125,7 @@ export class AccessControl {
     return { caller: { address }, isSlowedDown: verdict === 'slowedDown' };
   }
 
-  /** A header that anybody can send counts where it comes from somebody who is trusted, and only once. */
+  /** The identity header counts only if a trusted proxy sent it, and sent it once: anybody can send such a header. */
   #namedByProxy({ raw, socket }: FastifyRequest): Identity | undefined {
     const { identityHeader, proxies } = this.#options;
     if (identityHeader === undefined || proxies?.has(socket.remoteAddress) !== true) return undefined;
@@ -133,7 +133,7 @@ export class AccessControl {
     return named.length === 1 ? this.#byName.get(named[0] ?? '') : undefined;
   }
 
-  /** What comes with a signed link in place of a token is judged, slowed down and counted as a token is. */
+  /** Judges a signed link; invalid links are counted and slowed down like wrong tokens. */
   judgeLink({ caller: { address } }: FastifyRequest, isValid: boolean): 'right' | 'wrong' | 'slowedDown' {
     const client = clientOf(address);
     const verdict = this.#options.guesses.judge(client, isValid ? 'a signed link' : undefined);
@@ -145,7 +145,7 @@ export class AccessControl {
     return this.isReadOpen || identity !== undefined;
   }
 
-  /** Why a request may not have its route; undefined: it may. */
+  /** Returns why a request may not use its route; undefined if it may. */
   admit(
     request: FastifyRequest,
     access: Access,
@@ -174,10 +174,10 @@ export class AccessControl {
   }
 }
 
-/** Seconds after which one more token is looked at. */
+/** Value of `Retry-After`: seconds until one more token is judged. */
 export const RETRY_AFTER = String(Math.ceil(ANOTHER_AFTER_MS / 1000));
 
-/** Browsers say where a request comes from. `same-site` is refused too: another program on another port. */
+/** Checks the origin headers that browsers send. `same-site` is refused: it can be another program on another port. */
 function isFromHere({ headers }: FastifyRequest, ownOrigin: string | undefined): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
@@ -187,7 +187,7 @@ function isFromHere({ headers }: FastifyRequest, ownOrigin: string | undefined):
   return new URL(origin).host === (headers.host ?? '').toLowerCase() || origin === ownOrigin;
 }
 
-/** As `Bearer TOKEN`, or as the password of `Basic` for the queues' page, whose token a browser asks people for. */
+/** Reads `Bearer TOKEN`. For the queues' page also the password of `Basic`, because there the browser asks for it. */
 function givenToken(authorization: string, takesBasic: boolean): string | undefined {
   const bearer = /^Bearer +(.+)$/i.exec(authorization)?.[1];
   if (bearer !== undefined) return bearer.trimEnd();
@@ -203,8 +203,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Guards against DNS rebinding: a page on the web can point a name of its own at our address, and `Host` then shows
- * that name. When bound to all addresses, IP addresses and the configured names are accepted.
+ * Guards against DNS rebinding: a web page can point its own domain at this server, and `Host` then shows that domain.
+ * A server bound to all addresses accepts IP addresses and the configured names.
  */
 export function allowedNames(
   host: string,
@@ -221,7 +221,6 @@ export function allowedNames(
   };
 }
 
-/** The host without its port, without the brackets of IPv6. */
 function nameOf(header: string | undefined): string {
   const text = (header ?? '').toLowerCase();
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-/** Where the queues' page is. */
 export const BOARD_PATH = '/queues';
 export const CONTROL_PATH = `${BOARD_PATH}/control`;
 
@@ -8,15 +7,15 @@ const READS = ['GET', 'HEAD'];
 const CHANGES = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 export interface BoardDoor {
-  /** The app behind it, made now if nobody has asked for it yet. */
+  /** Returns the app behind the door, created on first use. */
   open(): Promise<FastifyInstance>;
   close(): Promise<void>;
 }
 
 /**
- * Hands requests for the queues' page on to an app of its own. What the page needs took an eighth of a start, and few ever
- * look at it: it is loaded when somebody who may see it asks first.
- * @param make the app, ready for requests
+ * Hands requests for the queues' page to a separate app, which is created with the first authorized request: its
+ * libraries would take an eighth of the start time, and few people use the page.
+ * @param make creates the app, ready for requests
  */
 export function registerBoardDoor(app: FastifyInstance, make: () => Promise<FastifyInstance>): BoardDoor {
   let made: Promise<FastifyInstance> | undefined;
@@ -28,7 +27,7 @@ export function registerBoardDoor(app: FastifyInstance, make: () => Promise<Fast
     });
     return made;
   };
-  // Before the body is read, which is for the other app.
+  // Runs before the body is read, because the other app reads it.
   const onRequest = async ({ raw }: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const behind = await open();
     reply.hijack();

@@ -9,9 +9,9 @@ import { BOARD_PATH, CONTROL_PATH } from './board-door.ts';
 import { BOARD_POLICY } from './headers.ts';
 
 /**
- * The queues' own page: `/queues/` shows them, `/queues/control/` can also repeat and remove a job that failed, with
- * the control token. Nothing else can be changed there: a paused queue would leave every account unwatched. A browser
- * asks people for the token by itself (Basic authentication; any name, the token as the password).
+ * Serves the queues' page. `/queues/` shows the queues; `/queues/control/` needs the scope `operate` and can also retry
+ * or remove a failed job. Nothing else can be changed there: a paused queue would leave every account unwatched. The
+ * browser asks people for the token (Basic authentication; any name, the token as the password).
  */
 export async function registerBoard(
   app: FastifyInstance,
@@ -27,12 +27,11 @@ interface BoardObserver {
   readonly onJobChanged: (change: JobChange) => void;
 }
 
-/** Somebody repeated or removed a job that had failed. */
+/** Somebody retried or removed a failed job. */
 export interface JobChange {
   readonly queue: string;
   readonly job: string;
   readonly change: 'repeated' | 'removed';
-  /** Who, and from where. */
   readonly author: string;
 }
 
@@ -50,11 +49,10 @@ async function registerOne(
   serverAdapter.setBasePath(prefix);
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: readOnly })),
-    // Its package brings another copy of the same types along.
     serverAdapter,
     options: { uiConfig: { boardTitle: readOnly ? 'Breakwater queues' : 'Breakwater queues (control)' } },
   });
-  // Its own would tell what was thrown.
+  // The default handler would reveal the error.
   serverAdapter.setErrorHandler((error) => {
     const { status, code, message } = refusalOf(error as FailedRequest);
     if (status >= 500) onError(causeOf(error));
@@ -83,7 +81,6 @@ async function registerOne(
   );
 }
 
-/** Repeating or removing one job. */
 const OF_ONE_JOB = /\/api\/queues\/:queueName\/:jobId\/(retry|clean)$/;
 
 function onlyOfFailedJobs(queues: readonly Queue[], isOfOneJob: boolean) {
@@ -97,10 +94,10 @@ function onlyOfFailedJobs(queues: readonly Queue[], isOfOneJob: boolean) {
 
 const ONLY_FAILED = 'the board repeats and removes jobs that failed, and changes nothing else';
 
-/** The board bounds neither itself. Its own page offers up to 300 jobs. */
+/** Upper bounds of query parameters that the board does not bound. Its page offers up to 300 jobs. */
 const MOST: Readonly<Record<string, number>> = { jobsPerPage: 300, page: 1_000_000 };
 
-/** Anything else that is wrong with them it refuses by itself. */
+/** Checks only the upper bounds: the board refuses other invalid values. */
 function checkBounds(query: unknown): void {
   for (const [name, most] of Object.entries(MOST)) {
     const value = Number((query as Readonly<Record<string, unknown>>)[name] ?? 1);

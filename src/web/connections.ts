@@ -1,24 +1,23 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { BlockList, isIPv6, type Socket } from 'node:net';
 
-/** Connections of one client, and of all. A browser keeps six and one for each of its tabs. */
+/** Maximum connections of one client, and of all. A browser keeps six, and one for each tab. */
 const MOST_PER_CLIENT = 100;
 const MOST = 1000;
 
 export interface ConnectionBounds {
-  /** Many people share their address: bounded by the total only. */
+  /** Proxies are exempt from the bound per client, because many people share their address. */
   readonly proxies?: ProxyList;
-  /** A connection was closed at once. */
   readonly onRefused?: (client: string) => void;
 }
 
 /**
- * Bounds the connections of a server, in all and per client. At a bound a newcomer takes the place of the connection
- * that has been idle longest; a connection is idle while no whole head of a request has come, and after an answer.
- * So connections on which nothing is asked keep nobody out. Where all are busy the newcomer is closed.
+ * Bounds the connections of a server, in all and per client. At a bound, a new connection replaces the one that has
+ * been idle longest, so idle connections keep nobody out. If none is idle, the new connection is closed. A connection
+ * is idle until it has sent a whole request head, and again after each response.
  */
 export function boundConnections(server: Server, { proxies, onRefused }: ConnectionBounds = {}): void {
-  /** The longest idle first. */
+  /** In order of idle time, the longest first. */
   const idle = new Map<Socket, string>();
   const counts = new Map<string, number>();
   let total = 0;
@@ -62,8 +61,8 @@ export function boundConnections(server: Server, { proxies, onRefused }: Connect
 }
 
 /**
- * Who is at an address, as limits see it: a network of 64 bits is one client (everybody has at least that many
- * addresses of IPv6), and an IPv4 address is the same in both notations.
+ * Returns the client at an address for the purpose of limits. An IPv6 network of 64 bits is one client, because
+ * everybody has at least that many addresses. An IPv4 address is the same client in both notations.
  */
 export function clientOf(address: string | undefined): string {
   const plain = plainAddress(address);
@@ -76,7 +75,7 @@ export function clientOf(address: string | undefined): string {
   return `${all.slice(0, 4).join(':')}::/64`;
 }
 
-/** Without what marks an IPv4 address within IPv6, and without a zone. */
+/** Removes the IPv6 prefix of a mapped IPv4 address, and the zone. */
 export function plainAddress(address = ''): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
 }
@@ -85,7 +84,7 @@ export interface ProxyList {
   has(address: string | undefined): boolean;
 }
 
-/** Addresses and networks such as `10.0.0.0/8`. */
+/** Creates a list of addresses and networks such as `10.0.0.0/8`. */
 export function proxyList(addresses: readonly string[]): ProxyList {
   const list = new BlockList();
   for (const address of addresses) {

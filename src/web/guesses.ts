@@ -1,23 +1,22 @@
 import type { Clock } from '../core/ports/clock.ts';
 
-/** Wrong tokens that a client may send at once, and how long until it may send another one. */
+/** Number of wrong tokens that a client may send at once, and the time until it may send another. */
 const BURST = 20;
 export const ANOTHER_AFTER_MS = 3000;
-/** The clients that are remembered; the one that was quiet longest is forgotten first. */
+/** Number of clients remembered; the one that was quiet longest is forgotten first. */
 const MOST_CLIENTS = 5000;
 const MOST_NAMES = 20;
 
 interface Client {
-  /** Wrong tokens that it may still send. */
   left: number;
   atMs: number;
-  /** Whose tokens it has sent. */
+  /** Names of the owners of the right tokens that it has sent. */
   readonly names: Set<string>;
 }
 
 /**
- * Slows down who tries tokens. A client that has sent too many wrong ones is answered without an answer to whether its
- * token is right; only those who came in from there before still do.
+ * Slows down guessing of tokens. A client that has sent too many wrong tokens is refused without learning whether its
+ * token is right, unless the same owner's token was accepted from that client before.
  */
 export class TokenGuesses {
   readonly #clients = new Map<string, Client>();
@@ -27,7 +26,7 @@ export class TokenGuesses {
     this.#clock = clock;
   }
 
-  /** `name`: whose token it is; undefined: nobody's. */
+  /** `name`: the owner of the token; undefined if the token is wrong. */
   judge(address: string, name: string | undefined): 'right' | 'wrong' | 'slowedDown' {
     const client = this.#clientAt(address);
     if (name !== undefined && client.names.has(name)) return 'right';

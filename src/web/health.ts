@@ -8,9 +8,8 @@ import type { Readiness } from './sources.ts';
 
 export interface HealthOptions {
   readonly host: string;
-  /** 0: a free one. */
   readonly port: number;
-  /** Where the port is not that of the config: the option that said it. */
+  /** The command-line option that set the port, if the config did not. */
   readonly portOption?: string | undefined;
   readonly readiness: () => Promise<Readiness>;
   readonly onError: (error: unknown) => void;
@@ -31,7 +30,7 @@ export const UNKNOWN_READINESS: Readiness = {
   checks: [{ name: 'readiness', ok: false, why: 'it could not be found out' }],
 };
 
-/** Whether it can do its work, within a bound; why not is in what is returned. */
+/** Returns the readiness within a time limit. Without an answer in time it is `UNKNOWN_READINESS`. */
 export async function readinessInTime({
   readiness,
   onError,
@@ -43,8 +42,8 @@ export async function readinessInTime({
 }
 
 /**
- * `/healthz` and `/readyz` on an address of their own, for probes: whoever fills the connections of the web server does
- * not fill these. It answers yes or no and nothing else, so it needs no token.
+ * Serves `/healthz` and `/readyz` on a separate address, so that probes work even if the connections of the web server
+ * are exhausted. It answers only yes or no, so it needs no token.
  * @throws WebServerError
  */
 export async function startHealthServer(options: HealthOptions): Promise<HealthServer> {

@@ -4,19 +4,18 @@ import { LINK_PATH, type LinkReading, type SignedLink } from '../core/controls/s
 import { type AccessControl, authorWords, RETRY_AFTER } from './access.ts';
 import { SECURITY_HEADERS } from './headers.ts';
 
-/** What links in messages show and do; see `LinkTarget`. */
+/** Shows and executes the links in messages; see `LinkTarget`. */
 export interface LinkDesk {
   read(token: string): LinkReading;
-  /** What it would do now, or why there is nothing to do. Changes nothing. */
+  /** Describes what the link would do now, or why there is nothing to do. Changes nothing. */
   look(id: string, link: SignedLink): Promise<LinkView>;
-  /** Does it, once. */
+  /** Executes the link, once. */
   use(id: string, link: SignedLink, author: string): Promise<LinkView>;
 }
 
 export interface LinkView {
   readonly title: string;
   readonly lines: readonly string[];
-  /** Absent: there is nothing to do. */
   readonly button?: string;
 }
 
@@ -30,19 +29,19 @@ interface Page extends LinkView {
 }
 
 /**
- * Pages of their own, without scripts, for people who have no token. GET shows, POST does. What is not valid is slowed down
- * and counted as wrong tokens are.
+ * Serves the links: pages without scripts, for people without a token. GET shows, POST executes. Invalid links are
+ * counted and slowed down like wrong tokens.
  */
 export function registerLinks(app: FastifyInstance, desk: LinkDesk, { control, onError }: LinkParts): void {
   void app.register(async (scope) => {
-    // A form's; only the fields that are asked for are taken from it.
+    // Content type of the form; only known fields are read from it.
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string' },
       (_request, body, done) => done(null, new URLSearchParams(String(body))),
     );
     const config = { access: 'open' } as const;
-    // Not a parameter: those have a bound on their length that a link is over.
+    // A wildcard, because links are longer than route parameters may be.
     scope.get(`${LINK_PATH}*`, { config }, async (request, reply) => {
       const page = await answer(request, (id, link) => desk.look(id, link));
       return send(reply, page);
@@ -64,7 +63,7 @@ export function registerLinks(app: FastifyInstance, desk: LinkDesk, { control, o
     const { kind, id, link } = reading;
     try {
       if (kind === 'valid') return { status: 200, ...(await act(id, link)) };
-      // Who used it says more than that it is too late.
+      // Show who used the link, which says more than that it has expired.
       return { status: 410, ...withoutButton(await desk.look(id, link), link) };
     } catch (error) {
       onError(error);
@@ -97,7 +96,7 @@ function withoutButton({ title, lines, button }: LinkView, { expiresAtMs }: Sign
 
 const MOST_NAME = 80;
 
-/** Nothing that could forge a line in a log or a terminal. */
+/** Removes control characters and line separators, which could forge a line in a log or a terminal. */
 function authorOf({ body, caller }: FastifyRequest, { sentTo }: SignedLink): string {
   const given = body instanceof URLSearchParams ? (body.get('author') ?? '') : '';
   const name = given
@@ -125,7 +124,7 @@ async function send(reply: FastifyReply, { status, ...view }: Page): Promise<Fas
     .send(html(view));
 }
 
-/** The form has no address: it goes to the page that it is on. */
+/** The form has no `action`, so it posts to its own page. */
 function html({ title, lines, button }: LinkView): string {
   const form =
     button === undefined

@@ -1,4 +1,4 @@
-/** What keeps a server from starting; `message` says what to change. */
+/** The server cannot start; `message` says what to change. */
 export class WebServerError extends Error {
   readonly code: 'WEB_TOKEN_MISSING' | 'WEB_ADDRESS_IN_USE' | 'WEB_ADDRESS_REFUSED';
 
@@ -12,11 +12,11 @@ export class WebServerError extends Error {
 interface Address {
   readonly host: string;
   readonly port: number;
-  /** The option that said the port before the config could, such as `--port`. */
+  /** The command-line option that overrides the port of the config, such as `--port`. */
   readonly portOption?: string | undefined;
 }
 
-/** `key`: the section of the config with this address, such as `web`. */
+/** Converts an error of `listen`. `key`: the config section with the address, such as `web`. */
 export function listenError(error: unknown, key: string, { host, port, portOption }: Address): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EADDRINUSE') {

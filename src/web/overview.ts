@@ -9,15 +9,15 @@ import { UNKNOWN_READINESS } from './health.ts';
 import { inTime } from './in-time.ts';
 import type { WebSources } from './sources.ts';
 
-/** How old what is counted for the overview may be. */
+/** Maximum age of cached figures. */
 const QUEUES_MS = 2000;
 const HEALTH_MS = 1000;
-/** What does not answer in time is unknown: a Redis that hangs must not keep what is known from those who listen. */
+/** A source without an answer in this time counts as unknown: a hung Redis must not hold back what is known. */
 const ANSWER_MS = 3000;
 
 export type Overview = Immutable<OverviewReply>;
 
-/** What concerns the whole of it: one computation for all who ask at about the same time. */
+/** The overview of all accounts; concurrent callers share its queries. */
 export interface OverviewSource {
   now(): Promise<Overview>;
 }
@@ -90,7 +90,7 @@ function firingOf(accounts: readonly AccountView[]): Overview['firing'] {
   return firing;
 }
 
-/** While the controls cannot be listed: those that accounts were last seen with, each once. */
+/** Returns the controls in the last known account views, each once; used if the controls cannot be listed. */
 function controlsOf(accounts: readonly AccountView[]): readonly Control[] {
   const seen = accounts.flatMap(({ pause, silences, notices }) => [
     ...(pause === null ? [] : [pause]),
@@ -100,7 +100,7 @@ function controlsOf(accounts: readonly AccountView[]): readonly Control[] {
   return [...new Map(seen.map((control) => [control.id, control])).values()];
 }
 
-/** Asks again only when the answer is older than this; who asks meanwhile gets the one that is on its way. */
+/** Caches the answer of `ask` for `maxAgeMs`. Callers share a pending answer; a rejected one is not kept. */
 export function kept<T>(maxAgeMs: number, nowMs: () => number, ask: () => Promise<T>): () => Promise<T> {
   let atMs = Number.NEGATIVE_INFINITY;
   let answer: Promise<T> | undefined;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PAGE_POLICY } from './headers.ts';
 
-/** The page's own addresses; which of its views is shown, it tells by the address itself. */
+/** Paths of the page; it chooses the view by the path itself. */
 const PAGE_PATHS = [
   '/',
   '/glossary',
@@ -17,10 +17,9 @@ const PAGE_PATHS = [
 const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
-/** What packages resolve to for Node. */
 const ENTRIES = { uplot: import.meta.resolve('uplot'), 'lit-html': import.meta.resolve('lit-html') };
 
-/** Files of the libraries that the page uses, as their packages have them: no build step. */
+/** Library files that the page uses, served from their packages without a build step. */
 const LIBRARY_FILES: Readonly<
   Record<string, readonly [name: keyof typeof ENTRIES, file: string, type: string]>
 > = {
@@ -34,10 +33,9 @@ const LIBRARY_FILES: Readonly<
   '/assets/lit-html/directives/repeat.js': ['lit-html', 'directives/repeat.js', SCRIPT],
 };
 
-/** As far from here in the sources as in the built program. */
+/** The relative path holds in the sources and in the built program. */
 const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
 
-/** By the ending of a file's name. */
 const TYPES: Readonly<Record<string, string>> = {
   '.css': STYLE,
   '.html': 'text/html; charset=utf-8',
@@ -46,22 +44,22 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The folder has type declarations too, which are not served. */
+/** Excludes the type declarations that are in the same folder. */
 const SERVED = /^[\w-]+\.(js|css|svg|png|html)$/;
 
-/** A browser may keep them, but asks each time whether they changed. */
+/** Browsers may cache the files, but must revalidate them each time. */
 const REVALIDATE = 'no-cache';
 
-/** Files that the page consists of lie beside this one, in the sources as in the built program. */
+/** Returns the folder of the page, which is beside this file in the sources and in the built program. */
 export function pageDirectory(): string {
   return fileURLToPath(new URL('page/', import.meta.url));
 }
 
 /**
- * The status page: static files without a build step. They tell nothing of the accounts, so they need no token;
- * what they show they get from the API. How a page gets its tokens: it asks for them when the API answers 401
- * (`readTokenNeeded`, `controlTokenNeeded`), keeps them in `sessionStorage` and sends them with `fetch` as
- * `Authorization: Bearer ...`, also for events, which it reads as a stream. There are no cookies.
+ * Serves the status page: static files without a build step. They contain nothing about the accounts, so they need no
+ * token; their data comes from the API. The page asks for tokens when the API answers 401 (`readTokenNeeded`,
+ * `controlTokenNeeded`), keeps them in `sessionStorage`, and sends them with `fetch` as `Authorization: Bearer ...`,
+ * also for events, which it reads as a stream. There are no cookies.
  */
 export async function registerPage(app: FastifyInstance, directory: string): Promise<void> {
   await app.register(async (scope) => {
@@ -99,7 +97,7 @@ export async function registerPage(app: FastifyInstance, directory: string): Pro
   });
 }
 
-/** Undefined when there is no such file. */
+/** Reads a file; undefined if it does not exist. */
 async function contentOf(file: string): Promise<Buffer | undefined> {
   try {
     return await readFile(file);
@@ -114,16 +112,16 @@ interface Served {
   readonly type: string;
 }
 
-/** A browser that has the same already is told so. */
+/** Sends the content, or 304 if the browser already has it. */
 function answer({ headers }: FastifyRequest, reply: FastifyReply, { content, type }: Served): FastifyReply {
   const tag = `"${createHash('sha256').update(content).digest('base64url')}"`;
   reply.header('cache-control', REVALIDATE).header('etag', tag);
-  // A proxy may have marked it as weak, and a browser may name several.
+  // `includes`, because a proxy may mark the tag as weak, and a browser may send several.
   if (headers['if-none-match']?.includes(tag) === true) return reply.code(304).send();
   return reply.type(type).send(content);
 }
 
-/** It lies somewhere below the folder of the package. */
+/** Returns the folder of a package; its entry point is somewhere below it. */
 function packageDirectory(name: keyof typeof ENTRIES): string {
   const entry = fileURLToPath(ENTRIES[name]);
   const folder = path.join('node_modules', name);

@@ -4,13 +4,10 @@ import { createGunzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SharedText } from './scrapes.ts';
 
-/** A reader that takes longer is cut off: what it has not read is kept for it. */
+/** A slower reader is disconnected, because what it has not read stays in memory. */
 const TAKEN_MS = 30_000;
 
-/**
- * Answers with a text that others read too, compressed where the request accepts gzip. How the connection ends is its
- * own affair.
- */
+/** Sends a shared text, compressed if the request accepts gzip. A broken connection is no error. */
 export async function sendShared(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -22,7 +19,7 @@ export async function sendShared(
   const compresses = acceptsGzip(request.headers['accept-encoding']);
   if (compresses) void reply.header('content-encoding', 'gzip');
   reply.hijack();
-  // It may have closed while the text was prepared.
+  // The connection may have closed while the text was prepared.
   if (raw.destroyed) return;
   raw.writeHead(200, reply.getHeaders() as Record<string, string>);
   if (shared === undefined) return void raw.end();
@@ -35,7 +32,7 @@ export async function sendShared(
     .finally(() => clearTimeout(late));
 }
 
-/** As RFC 9110, section 12.5.3 has it: named, or meant by `*`, and not with a weight of 0. */
+/** RFC 9110, section 12.5.3: gzip is accepted if named, or covered by `*`, with a weight above 0. */
 export function acceptsGzip(header: string | readonly string[] | undefined): boolean {
   const items = [header ?? []].flat().join(',').toLowerCase().split(',');
   const weights = new Map(

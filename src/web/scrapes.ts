@@ -2,24 +2,24 @@ import { setImmediate } from 'node:timers/promises';
 import { createGzip, type Gzip } from 'node:zlib';
 import { inTime } from './in-time.ts';
 
-/** The text of one scrape in parts; each holds until the next one is asked for. */
+/** Returns the text of one scrape in parts; each is valid until the next one is requested. */
 export type Scrape = () => Promise<Iterable<Uint8Array>>;
 
-/** Who ask for metrics at the same time, from one client and from all. */
+/** Maximum number of concurrent readers of metrics, per client and in all. */
 const MOST_PER_CLIENT = 8;
 const MOST = 32;
-/** A scrape so old is not joined: what it shows is of the past. */
+/** An older scrape is not joined, because its figures are stale. */
 const JOINED_FOR_MS = 1000;
-/** After a scrape nothing is made for a multiple of the time that it took, but not for longer than this. */
+/** The pause after a scrape, as a multiple of the time it took, and the limit of that pause. */
 const REST_FACTOR = 3;
 const LONGEST_REST_MS = 1000;
 const TIMEOUT_MS = 8000;
-/** Text in which names repeat shrinks to a twentieth at the quickest level too. */
+/** The fastest level: text with repeated names still shrinks to a twentieth. */
 const GZIP_LEVEL = 1;
 
 /**
- * One scrape at a time, shared by all who ask meanwhile: what they cost does not grow with their number, and making
- * scrapes takes a quarter of the time at most.
+ * Makes one scrape at a time and shares it with concurrent readers, so that the cost does not grow with their number.
+ * The pause after each limits scraping to a quarter of the time, as long as a scrape takes at most a third of a second.
  */
 export class SharedScrapes {
   readonly #scrape: Scrape;
@@ -34,7 +34,7 @@ export class SharedScrapes {
     this.#onError = onError;
   }
 
-  /** A place among those who ask; undefined: there is none. The place is given back by calling what it resolves to. */
+  /** Takes a place among the readers; the returned function frees it. Undefined if there is no place. */
   enter(client: string): (() => void) | undefined {
     const own = this.#readers.get(client) ?? 0;
     const total = [...this.#readers.values()].reduce((sum, count) => sum + count, 0);
@@ -47,7 +47,7 @@ export class SharedScrapes {
     };
   }
 
-  /** The scrape that is being made, or the next one. */
+  /** Returns the scrape in progress if it is recent, or the next one. */
   async text(): Promise<SharedText> {
     const current = this.#current;
     if (current?.isOver === false && current.isAsOf(JOINED_FOR_MS)) return current;
@@ -72,8 +72,8 @@ export class SharedScrapes {
 }
 
 /**
- * A text that is compressed once and read by several. A part is made when the quickest of them has read all before
- * it; the others read what is kept. None is made when all have left.
+ * A text that is compressed once for several readers. A part is made when the fastest reader needs it, and kept for the
+ * others. It ends when all readers have left.
  */
 export class SharedText {
   isOver = false;
@@ -93,7 +93,7 @@ export class SharedText {
     return performance.now() - this.#beganMs < withinMs;
   }
 
-  /** The compressed text. @throws what making a part threw */
+  /** Yields the compressed text. @throws the error of making a part */
   async *read(): AsyncGenerator<Buffer> {
     this.#readers += 1;
     try {
@@ -112,7 +112,7 @@ export class SharedText {
     }
   }
 
-  /** False: there is no more. */
+  /** Makes the next part; false if there is none. */
   async #pull(): Promise<boolean> {
     try {
       const { done, value } = await this.#source.next();
@@ -135,7 +135,7 @@ export class SharedText {
   }
 }
 
-/** Begins when it is asked for first. */
+/** Compresses the parts; starts with the first read. */
 async function* compressed(
   parts: Iterable<Uint8Array>,
   onError: (error: unknown) => void,

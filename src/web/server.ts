@@ -37,51 +37,48 @@ import { SharedScrapes } from './scrapes.ts';
 import type { Readiness, WebSources } from './sources.ts';
 
 export interface WebOptions {
-  /** Address to bind; anything beyond loopback needs `token`. */
+  /** Address to bind; other than loopback it needs `token` or `users`. */
   readonly host: string;
-  /** 0: a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
-  /** Where the port is not that of the config: the option that said it. */
+  /** The command-line option that set the port, if the config did not. */
   readonly portOption?: string | undefined;
-  /** Further names that `Host` may have. */
+  /** Further host names that are accepted in `Host`. */
   readonly names?: readonly string[];
-  /** Where people reach it, when something stands in front of it that rewrites `Host`. */
+  /** Public address, for a proxy in front that rewrites `Host`. */
   readonly publicUrl?: string;
-  /** For reading. */
   readonly token?: string;
-  /** For changing; without one, and without users who may, nothing can be changed. */
+  /** Control token; without it, and without users with the scope, nothing can be changed. */
   readonly controlToken?: string;
-  /** People and programs with a token of their own, or whom a trusted proxy names. */
+  /** People and programs with their own token, or named by a trusted proxy. */
   readonly users?: Readonly<Record<string, WebUser>>;
-  /** Addresses and networks of reverse proxies: they say for whom they ask, and are not bounded like a client. */
+  /** Addresses and networks of reverse proxies. They name the client; the bound per client exempts them. */
   readonly trustedProxies?: readonly string[];
-  /** In which they name a user. */
+  /** Header in which trusted proxies name a user. */
   readonly identityHeader?: string;
   readonly metrics: { readonly contentType: string; scrape(): Promise<Iterable<Uint8Array>> };
   readonly readiness: () => Promise<Readiness>;
-  /** What the API shows; without it there are metrics and health only. */
+  /** Data of the API; without it there is no API and no event stream. */
   readonly sources?: WebSources;
-  /** For links in messages; absent: there are none. */
+  /** Serves links in messages; absent: there are none. */
   readonly links?: LinkDesk | undefined;
-  /** Folder with the files of the page. */
   readonly page?: string;
   /** Shown under `/queues/`. */
   readonly queues?: readonly Queue[];
   readonly onError?: (error: unknown) => void;
   readonly onJobChanged?: (change: JobChange) => void;
-  /** Somebody was turned away; `client` is an address, or a network of one. */
+  /** Called when a client was refused; `client` is an address, or an IPv6 network. */
   readonly onRefused?: (why: WebRefusal, client: string) => void;
 }
 
 export type WebRefusal = 'wrongToken' | 'wrongLink' | 'slowedDown' | 'connections' | 'scrapes';
 
 export interface WebServer {
-  /** `http://127.0.0.1:9642`. */
   readonly url: string;
   readonly port: number;
-  /** Everything that is served; loads what is loaded when somebody first asks for it. */
+  /** Returns all routes; loads parts that are otherwise loaded on first use. */
   routes(): Promise<readonly ServedRoute[]>;
-  /** Lets requests in progress end, within a bound, and closes every connection. */
+  /** Closes the server: requests in progress may finish within 2 s, then every connection is closed. */
   close(): Promise<void>;
 }
 
@@ -91,7 +88,7 @@ export interface ServedRoute {
   readonly access: Access;
 }
 
-/** For a connection on which nothing moves: its reader does not read, or waits for an answer. */
+/** Timeout of a connection without traffic: its client does not read, or waits for an answer. */
 export const CONNECTION_TIMEOUT_MS = 15_000;
 
 const HTTP_LIMITS = {
@@ -99,7 +96,6 @@ const HTTP_LIMITS = {
   headersTimeout: 3000,
   requestTimeout: 10_000,
   keepAliveTimeout: 5000,
-  /** How often the timeouts are looked at. */
   connectionsCheckingInterval: 1000,
 } as const;
 /** The largest request is a pause with its reason. */
@@ -108,7 +104,7 @@ const MAX_REQUESTS_PER_SOCKET = 1000;
 const CLOSE_TIMEOUT_MS = 2000;
 
 /**
- * Metrics, health, the API, the status page and the queues' page.
+ * Starts the web server: metrics, health, the API, the status page and the queues' page.
  * @throws WebServerError
  */
 export async function startWebServer(options: WebOptions): Promise<WebServer> {
@@ -160,7 +156,7 @@ function accessOf({ token, controlToken, users, trustedProxies, identityHeader, 
   });
 }
 
-/** Who asks, of requests that go through two apps: a wrong token counts once. */
+/** Callers by request: a request that passes two apps is identified once, so that a wrong token counts once. */
 type Asked = WeakMap<IncomingMessage, ReturnType<AccessControl['identify']>>;
 
 function createApp(options: WebOptions, control: AccessControl, asked: Asked): FastifyInstance {
@@ -169,7 +165,7 @@ function createApp(options: WebOptions, control: AccessControl, asked: Asked): F
   const app = fastify({
     logger: false,
     bodyLimit: BODY_LIMIT,
-    // A name such as localhost has several addresses, and a server on each.
+    // Fastify calls this once per address: a name such as localhost has several.
     serverFactory(handler) {
       const server = createServer(HTTP_LIMITS, handler);
       server.setTimeout(CONNECTION_TIMEOUT_MS);
@@ -179,9 +175,9 @@ function createApp(options: WebOptions, control: AccessControl, asked: Asked): F
     },
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     forceCloseConnections: 'idle',
-    // Shapes are zod's. Fastify's own compilers would be loaded for nothing: 110 files.
+    // zod validates. This avoids loading Fastify's compilers (110 files).
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
-    // An address that cannot be read, before anything else has looked at the request.
+    // Malformed URLs, which fail before any hook runs.
     frameworkErrors: (_error, _request, reply: FastifyReply) => {
       void reply.headers(SECURITY_HEADERS).code(400).send(errorBody('badRequest', 'a bad request'));
     },
@@ -195,7 +191,7 @@ function createApp(options: WebOptions, control: AccessControl, asked: Asked): F
     reply.headers(SECURITY_HEADERS);
     if (!isPlain(request)) throw new ApiError(400, 'badRequest', 'a bad request');
     if (!names.has(request.headers.host)) throw new ApiError(403, 'hostRefused', HOST_REFUSED);
-    // Only those who may read learn which routes exist.
+    // Unknown routes need `read`, so that others do not learn which routes exist.
     const { access = 'read' } = request.routeOptions.config;
     const { caller, isSlowedDown } = asked.get(request.raw) ?? control.identify(request);
     asked.set(request.raw, { caller, isSlowedDown });
@@ -222,7 +218,7 @@ function noCompiler(): never {
   throw new Error('routes are checked by zod, not by JSON schemas');
 }
 
-/** One name in one place: neither in the address, as a proxy is asked, nor twice. */
+/** Requires at most one `Host` header and a path as the target, not a whole URL as sent to proxies. */
 function isPlain({ raw }: FastifyRequest): boolean {
   const hosts = raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
   return hosts.length < 2 && raw.url?.startsWith('/') === true;
@@ -230,14 +226,14 @@ function isPlain({ raw }: FastifyRequest): boolean {
 
 const HOST_REFUSED = 'this name is not one of this server; add it to web.names';
 
-/** Browsers ask people for a name and a password where that is how they get in. */
+/** Basic for the queues' page, so that browsers ask for the token. */
 function challengeFor(url: string): string {
   return url.startsWith(BOARD_PATH) ? 'Basic realm="Breakwater queues", charset="UTF-8"' : 'Bearer';
 }
 
 /**
- * Every route says who may have it: one that does not keeps the server from starting. Looked at when all are
- * there, as parts of the server say it of all that a plugin of theirs adds.
+ * Collects the routes. The returned function throws if a route has no `access`, which keeps the server from starting.
+ * It is called after all routes exist, because some parts set `access` for the routes of their plugins.
  */
 function collectRoutes(app: FastifyInstance): () => readonly ServedRoute[] {
   const found: RouteOptions[] = [];
@@ -251,7 +247,7 @@ function collectRoutes(app: FastifyInstance): () => readonly ServedRoute[] {
     });
 }
 
-/** The queues' page behind its door; what it serves is known when it was opened. */
+/** Registers the queues' page behind its door. Its routes are known once it is open. */
 function boardDoor(
   app: FastifyInstance,
   { queues, onError, onJobChanged }: WebOptions,
@@ -280,7 +276,7 @@ function boardDoor(
   };
 }
 
-/** Returns what ends those who listen. */
+/** Registers all parts; the returned function ends the event streams. */
 async function registerAll(
   app: FastifyInstance,
   options: WebOptions,
@@ -312,7 +308,7 @@ function registerHealth(
   app.get('/healthz', open, (_request, reply) => reply.type('text/plain').send('ok\n'));
   app.get('/readyz', open, async (request, reply) => {
     const found = await readinessInTime({ readiness, onError: (error) => onError?.(error) });
-    // Why it is not ready is for those who may read; whether it is, for every probe.
+    // Every probe sees whether it is ready; only readers see why not.
     const shown = control.mayRead(request.caller) ? found : { ready: found.ready };
     return await reply.code(found.ready ? 200 : 503).send(shown);
   });

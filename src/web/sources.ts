@@ -10,7 +10,7 @@ import type { AccountView } from '../core/view/account-view.ts';
 import type { Immutable, queueLine, readiness, topUpOffer } from './api/schemas.ts';
 import type { stressReply } from './api/stress-schema.ts';
 
-/** What the server shows and does. */
+/** Everything that the API shows and does. */
 export interface WebSources {
   readonly nowMs: () => number;
   readonly views: ViewSource;
@@ -18,66 +18,66 @@ export interface WebSources {
   readonly history: Pick<HistoryReader, 'read'>;
   readonly controls: OperatorControls;
   readonly orders: OrderDesk;
-  /** The newest stress test on a schedule; rejects while the store is lost. */
+  /** Returns the newest scheduled stress test; rejects while the store is lost. */
   readonly stress: () => Promise<StressStatus>;
   readonly process: ProcessSource;
   readonly deposits: DepositDesk;
 }
 
-/** The accounts of the config as the shared state has them. */
+/** The configured accounts, from the shared state. */
 export interface ViewSource {
   ids(): readonly string[];
   /**
-   * Accounts by id, unknown ones left out, in no particular order; all without ids. An account that did not
-   * change keeps its object. While the store is lost: as last seen.
+   * Returns accounts by id, or all without ids, in no particular order; unknown ones are left out. An unchanged account
+   * keeps its object. While the store is lost, the last known views are returned.
    */
   read(ids?: readonly string[]): Promise<readonly SourcedView[]>;
-  /** Ids of the configured rules of an account; of all accounts without one. */
+  /** Ids of the configured rules of an account; null: of all accounts. */
   ruleIds(accountId: string | null): readonly string[];
 }
 
 export interface SourcedView {
   readonly view: AccountView;
-  /** Rises when something may have been sent to the exchange, or answered; 0: nothing ever was. */
+  /** Rises when a request may have been sent to the exchange, or answered; 0: none ever was. */
   readonly acted: number;
 }
 
-/** This process, and what it knows of the queues. */
+/** This process and its view of the queues. */
 export interface ProcessSource {
   readonly version: string;
   readonly instance: string;
   readonly startedAtMs: number;
   readonly readiness: () => Promise<Readiness>;
-  /** Names of what works only in part: `redis`, `exchange_store`, `schedule`, `notify`, `commands`, `log`, `config`. */
+  /** What works only in part: values of `DegradedReason`, and `mirror`. */
   readonly degraded: () => readonly string[];
-  /** False while Redis is lost and others may run: they do not hear what is paused or lifted here. */
+  /** False while Redis is lost and other processes may run: they do not learn what is paused or lifted here. */
   readonly reachesAll: () => boolean;
   readonly queues: () => Promise<readonly QueueLine[]>;
-  /** null: there are none now. */
+  /** Null if quiet hours are off and nothing waits. */
   readonly quietHours: () => Promise<QuietHoursLine | null>;
 }
 
-/** Its checks: `redis`, `firstEvaluation`, `dataFresh`. */
+/** The checks are `redis`, `firstEvaluation` and `dataFresh`. */
 export type Readiness = Immutable<z.output<typeof readiness>>;
 
 export type QueueLine = Immutable<z.output<typeof queueLine>>;
 
 export type StressStatus = Immutable<z.output<typeof stressReply>>;
 
-/** What has to be known of an order by hand before it is made. */
+/** What must be known about an operator order before it is submitted. */
 export interface OrderDesk {
   readonly proof: () => OrderProof;
-  /** How far from the mark an activation is placed, a fraction; undefined: the market has no entry. */
+  /** Distance of an activation price from the mark price, a fraction; undefined if the market has no entry. */
   gapOf(accountId: string, market: string): number | undefined;
-  /** `operators.maxSlippage`: the daemon carries no order beyond it out. */
+  /** `operators.maxSlippage`: daemons refuse orders with a larger slippage. */
   readonly maxSlippage: number;
-  /** What amounts of a market are counted in. */
+  /** The money currency of a market. */
   moneyOf(accountId: string, market: string): string;
 }
 
-/** Makes links at which a person pays money in (specification 4.1). */
+/** Makes deposit links, at which a person pays in money (specification 4.1). */
 export interface DepositDesk {
-  /** What an account offers; undefined: nothing is configured. */
+  /** Returns what an account offers; undefined if nothing is configured. */
   offer(accountId: string): TopUpOffer | undefined;
   link(order: TopUpOrder): Promise<TopUpOutcome>;
 }

@@ -8,7 +8,7 @@ import { ladderSchema } from './ladder.ts';
 
 type ActionOf<K extends ActionSpec['kind']> = Extract<ActionSpec, { readonly kind: K }>;
 
-/** An action as a rule states it; what it leaves out comes from the account that uses the rule. */
+/** An action as a rule states it. The account that uses the rule supplies what is missing. */
 export type ActionDraft =
   | (Omit<ActionOf<'reduce'>, 'slippageSteps'> & { readonly slippageSteps?: readonly number[] })
   | (Omit<ActionOf<'protect'>, 'at' | 'slippage'> & { readonly at?: number; readonly slippage?: number })
@@ -18,7 +18,7 @@ export type ActionDraft =
 export const ORDER_TYPES = ['spot', 'margin', 'futures'] as const;
 export const CANCEL_DEFAULT_TYPES = ['margin', 'futures'] as const;
 
-/** From an account or credit-line rule one must say which positions are meant. */
+/** Account and credit-line rules must say which positions are meant. */
 function positionsKey(on: SubjectKind): Record<string, z.ZodType> {
   if (on === 'position') return {};
   return {
@@ -71,7 +71,6 @@ function reduceSchema(on: SubjectKind): z.ZodType<ActionDraft> {
   });
 }
 
-/** Of a reduction for the account as a whole. */
 const ACCOUNT_KEYS = {
   until: across(
     z.strictObject({
@@ -104,7 +103,6 @@ const ACCOUNT_KEYS = {
     ),
 } as const;
 
-/** What `reduce` may have on some kind of subject. */
 type WrittenReduce = Partial<
   z.output<z.ZodObject<typeof TARGETS>> & z.output<z.ZodObject<typeof ACCOUNT_KEYS>>
 >;
@@ -170,7 +168,7 @@ function cancelAllSchema(on: SubjectKind): z.ZodType<ActionDraft> {
 
 export const channelName = text({ expected: 'the name of a channel', maxLength: 48 });
 
-/** Absent: none. */
+/** One or several channel names; absent: none. */
 export function noneOrMoreChannels(): z.ZodType<readonly string[]> {
   return oneOrMany(channelName)
     .optional()

@@ -6,7 +6,7 @@ import { suggest } from '../suggest.ts';
 
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 
-/** `mon-fri`, `sat,sun`, `daily`, or a list of days; to day numbers, 0 is Sunday. */
+/** Reads `mon-fri`, `sat,sun`, `daily` or a list of days as day numbers; 0 is Sunday. */
 function days(): z.ZodType<readonly number[]> {
   return scalar({
     expected: 'days such as mon-fri, "sat,sun" or daily',
@@ -40,7 +40,7 @@ function dayRange(piece: string): readonly number[] | undefined {
   return Array.from({ length }, (_, index) => (from + index) % 7);
 }
 
-/** To minutes since midnight. */
+/** Reads a time as minutes since midnight. */
 export function timeOfDay(latest: string): z.ZodType<number> {
   return scalar({
     expected: `a time from 00:00 to ${latest}, in quotes`,
@@ -58,7 +58,7 @@ export function timeZone(): z.ZodType<string> {
     expected: 'a time zone such as Europe/London or UTC',
     read: (written) => {
       if (typeof written !== 'string') return { ok: false };
-      // Fixed offsets such as +01:00 are known too, but are no time zones: they have no summer time.
+      // Intl also accepts fixed offsets such as +01:00, which have no summer time.
       if (/^[A-Za-z]/.test(written) && isTimeZone(written)) return { ok: true, value: written };
       const hint = suggest(written, Intl.supportedValuesOf('timeZone'));
       return hint === undefined ? { ok: false } : { ok: false, hint };
@@ -67,7 +67,7 @@ export function timeZone(): z.ZodType<string> {
   });
 }
 
-/** Those that were asked for, in small letters: asking takes half a millisecond, and every rule may have one. */
+/** Known valid names in lower case, as a cache: a look-up takes half a millisecond, and every rule may have one. */
 const KNOWN_ZONES = new Set<string>();
 
 function isTimeZone(text: string): boolean {
@@ -89,7 +89,7 @@ export const windowKeys = z.strictObject({
   tz: timeZone().prefault('UTC').describe('Time zone of both, summer time included.'),
 });
 
-/** Of `windowKeys`, and others beside them. */
+/** Completes a schema that has `windowKeys` and possibly other keys. */
 export function windowOf<T extends z.output<typeof windowKeys>>(keys: z.ZodType<T>) {
   return renamed(
     across(keys, ({ from, to }) =>

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../core/text/canonical-json.ts';
 import type { ActionDraft } from './actions.ts';
 import type { RuleDraft } from './rule.ts';
 
-/** What an account adds to actions that leave it out. */
+/** An account's values for actions that leave them out. */
 export interface ActionDefaults {
   readonly slippageSteps: readonly number[];
   readonly protectAt: number;
@@ -43,7 +43,7 @@ function completeAction(action: ActionDraft, defaults: ActionDefaults): ActionSp
 
 /**
  * Covers everything that decides when a rule fires and what it then does. A rule keeps its state when its severity,
- * labels or channels change, or its mode: a change of mode is judged with the modes of account and file.
+ * labels, channels or mode change: a change of mode is judged together with the modes of account and file.
  */
 function checksumOf(rule: Omit<RuleSpec, 'checksum'>): string {
   const { severity: _severity, labels: _labels, mode: _mode, ...deciding } = rule;

@@ -19,7 +19,7 @@ import { durationInWords } from '../shape/units.ts';
 import { withoutUndefined } from './filter.ts';
 import { threshold } from './threshold.ts';
 
-/** Conditions on one kind of subject: `all`, `any`, `not` and the fields of the catalogue, read recursively. */
+/** Schema of conditions on one kind of subject: `all`, `any`, `not` and the fields of the catalogue, recursively. */
 export function conditionSchema(on: SubjectKind): z.ZodType<ConditionSpec> {
   const known = SCHEMAS.get(on);
   if (known !== undefined) return known;
@@ -106,7 +106,7 @@ function withShorthand(full: z.ZodType<ConditionSpec>): z.ZodType<ConditionSpec>
     .meta({ shorthand: 'equals' });
 }
 
-/** The keys of a field's mapping that are not its comparison; made when the field is first met. */
+/** Builds the parameter keys of a field's mapping. Each is built when it is first used. */
 function parameterShape(parameters: readonly ParameterSpec[]): Record<string, z.ZodType> {
   const shape: Record<string, z.ZodType> = {};
   for (const parameter of parameters) {
@@ -123,7 +123,7 @@ function parameterShape(parameters: readonly ParameterSpec[]): Record<string, z.
   return shape;
 }
 
-/** As they are written; times are durations in the file and milliseconds in the rule. */
+/** Names of the parameters in the file. Times are durations in the file and milliseconds in the rule. */
 export const PARAMETER_KEYS = { asset: 'asset', source: 'source', windowMs: 'within' } as const;
 
 function parameterSchema(parameter: ParameterSpec): z.ZodType {
@@ -156,7 +156,7 @@ interface WrittenParameter {
   readonly within?: number;
 }
 
-/** A config uses few of the fields: each key is made when its field is first met. */
+/** Builds the comparison keys of a field. A config uses few fields, so each key is built when it is first used. */
 function comparisonShape(field: NumberField) {
   let made: z.ZodType<number> | undefined;
   const limit = (): z.ZodType<number> => (made ??= threshold(field));

@@ -28,14 +28,14 @@ const KEYS = {
   },
 } as const;
 
-/** Which subjects a rule looks at; for account rules there is nothing to choose from. */
+/** Schema of the filter that selects a rule's subjects; account rules have nothing to select. */
 export function filterSchema(on: SubjectKind): z.ZodType<SubjectFilter> {
   if (on === 'position') return z.strictObject(KEYS.position);
   if (on === 'creditLine') return z.strictObject(KEYS.creditLine);
   return z.strictObject({});
 }
 
-/** Drops keys that were not given: plain data for the core and for checksums. */
+/** Drops keys with the value undefined: the core and checksums need plain data. */
 export function withoutUndefined<T extends object>(
   written: { readonly [K in keyof T]: T[K] | undefined },
 ): T {

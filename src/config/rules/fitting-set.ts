@@ -1,6 +1,6 @@
 import type { RuleSetName } from './rule-sets.ts';
 
-/** The sets that act on positions, and the leverage up to which each is made (docs/rule-sets.md), gentlest first. */
+/** The rule sets that act on positions, each with its maximum leverage (docs/rule-sets.md), gentlest first. */
 export const MADE_FOR_LEVERAGE = {
   conservative: 5,
   balanced: 10,
@@ -11,21 +11,25 @@ export type PositionSetName = keyof typeof MADE_FOR_LEVERAGE;
 
 export const POSITION_SETS = Object.keys(MADE_FOR_LEVERAGE) as readonly PositionSetName[];
 
-/** What a set did on the standard books within its leverage: shares are fractions, null where none was measured. */
+/** Measured results of a set on the standard books within its leverage. Shares are fractions; null: not measured. */
 export interface MeasuredSet {
+  /** Prevented liquidations, of `doomed`. */
   readonly prevented: number;
   /** Accounts that were liquidated without rules. */
   readonly doomed: number;
   readonly kept: number | null;
-  /** What they kept without rules. */
+  /** Share that the doomed accounts kept without rules. */
   readonly without: number | null;
-  /** Of the accounts that come through by themselves. */
+  /** Share given up by accounts that survive without rules. */
   readonly givenUp: number | null;
-  /** In 1,000 days of a position. */
+  /** Per 1,000 position days. */
   readonly falseActions: number | null;
 }
 
-/** The set for a leverage: above all of them the one that acts last, as the others would act soon after an opening. */
+/**
+ * Returns the set for a leverage. Above the maximum of all sets it is the one that acts last: the others would act soon
+ * after a position opens.
+ */
 export function fittingSet(leverage: number): PositionSetName {
   return POSITION_SETS.find((name) => leverage <= MADE_FOR_LEVERAGE[name]) ?? 'last-resort';
 }

@@ -4,9 +4,9 @@ import { protectAt } from '../acting.ts';
 import { readRatio, scalar } from '../shape/scalars.ts';
 import { across, list } from '../shape/shape.ts';
 
-/** All orders of two ladders and of a reduction have to be told apart by their fills. */
+/** Limited because the fills must identify all orders of two ladders and of a reduction. */
 const MOST_RUNGS = 5;
-/** Shares are exact to fewer digits than this. */
+/** Tolerance of sums; smaller than any share that can be written. */
 const TINY = 1e-9;
 
 /** Several standing stops, nearest first, each for its share of the size at placement. */
@@ -46,7 +46,7 @@ function wrongRung(
 ): { readonly expected: string; readonly got: string } | undefined {
   if (rungs.length > MOST_RUNGS)
     return { expected: `at most ${MOST_RUNGS} stops`, got: String(rungs.length) };
-  // Values that are wrong by themselves are said where they are.
+  // Wrong single values are reported at their own place.
   if (!rungs.every((rung) => typeof rung?.at === 'number')) return undefined;
   const late = rungs.findIndex(({ at }, index) => index > 0 && at <= (rungs[index - 1]?.at ?? 0));
   if (late > 0) {
@@ -66,7 +66,7 @@ function percentText(share: number): string {
   return `${Number((share * 100).toFixed(6))}%`;
 }
 
-/** What each leaves of the size. */
+/** Converts the share that each rung closes to the share that is left after it. */
 function leavingShares(rungs: readonly WrittenRung[]): readonly Rung[] {
   let left = 1;
   return rungs.map(({ at, close }) => {

@@ -3,7 +3,7 @@ import { MADE_FOR_LEVERAGE, type MeasuredSet, type PositionSetName } from './fit
 import { MEASURED_SETS } from './measured-sets.ts';
 import { readRuleSet } from './rule-sets.ts';
 
-/** A shipped set, and how it fits. */
+/** A shipped rule set with its maximum leverage and measured results. */
 export interface ProposedSet {
   readonly name: PositionSetName;
   /** One sentence for people. */

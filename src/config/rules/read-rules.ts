@@ -9,29 +9,28 @@ import { digitsOf } from '../yaml/value.ts';
 import { channelName } from './actions.ts';
 import { type RuleDraft, ruleId, ruleSchema, SUBJECT_KINDS } from './rule.ts';
 
-/** A rule of a file: its place, and its content when that could be read. */
+/** A rule of a file. `draft` is absent if it could not be read. */
 export interface ReadRule {
   readonly id: string;
-  /** The file, with misspelt keys of this rule under the names they were meant to have. */
+  /** The file, with misspelt keys of this rule corrected. */
   readonly document: YamlDocument;
   readonly path: Path;
   readonly draft?: RuleDraft | undefined;
 }
 
 export interface ReadRules {
-  /** By id; a rule with mistakes is known by its id only. */
+  /** By id, including rules with mistakes. */
   readonly rules: ReadonlyMap<string, ReadRule>;
-  /** Whether every rule has a valid id of its own. If not, an unknown name may be the id that a rule should have. */
+  /** Whether every rule has a valid, unique id. If not, an unknown name may be the intended id of a rule. */
   readonly allNamed: boolean;
 }
 
 export interface RuleContext {
   readonly report: Report;
-  /** Names of channels; `undefined` when they could not be read. */
+  /** Names of channels; undefined if they could not be read. */
   readonly channels: readonly string[] | undefined;
 }
 
-/** The rules of a `rules:` list. */
 export function readRules(document: YamlDocument, context: RuleContext): ReadRules {
   const { report } = context;
   const rules = new Map<string, ReadRule>();
@@ -59,13 +58,13 @@ export function readRules(document: YamlDocument, context: RuleContext): ReadRul
   return { rules, allNamed };
 }
 
-/** The id as written, valid or not: accounts may use it. */
+/** Returns the id as written, valid or not: accounts may use it. */
 function idAt(document: YamlDocument, path: Path): string | undefined {
   const id = nodeAt(document.root, [...path, 'id'])?.value;
   return typeof id === 'string' ? id : digitsOf(id);
 }
 
-/** One rule at a path; which keys and fields it may have depends on its `on`. */
+/** Reads the rule at a path; its keys and fields depend on its `on`. */
 export function readRule(
   document: YamlDocument,
   path: Path,
@@ -83,7 +82,7 @@ const RULE: ByKind<SubjectKind, RuleDraft> = {
   explain: (kind) => (key, inRule) => (inRule.includes('when') ? otherSubject(key, kind) : ''),
 };
 
-/** A field that another kind of subject has: say which. */
+/** Returns a hint for a field that only other kinds of subject have; otherwise an empty text. */
 function otherSubject(key: string, on: SubjectKind): string {
   const kinds = SUBJECT_KINDS.filter((kind) => kind !== on && findField(kind, key) !== undefined);
   return kinds.length === 0 || findField(on, key) !== undefined
@@ -91,7 +90,7 @@ function otherSubject(key: string, on: SubjectKind): string {
     : ` (a field of rules with on: ${kinds.join(' or ')})`;
 }
 
-/** Looks at what is written, so that other mistakes in the rule do not hide this one. */
+/** Checks channel names on the YAML itself, so that other mistakes in the rule do not hide wrong ones. */
 function checkChannels(document: YamlDocument, path: Path, { report, channels }: RuleContext): void {
   if (channels === undefined) return;
   for (const at of CHANNEL_PATHS.flatMap((pattern) => matching(nodeAt(document.root, path), pattern, path))) {
@@ -110,7 +109,7 @@ const CHANNEL_PATHS = ACTION_PATHS.flatMap((action) => [
   [...action, 'notify', 'channels', EACH],
 ]);
 
-/** The paths that fit a pattern, below the node at `path`. */
+/** Returns the existing paths that match a pattern below the node at `path`. */
 function matching(node: YamlNode | undefined, [key, ...rest]: Path, path: Path): readonly Path[] {
   if (node === undefined) return [];
   if (key === undefined) return [path];

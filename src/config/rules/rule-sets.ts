@@ -31,10 +31,10 @@ export function isRuleSetName(name: string): name is RuleSetName {
   return (RULE_SET_NAMES as readonly string[]).includes(name);
 }
 
-/** The last sound reading of each file: they hardly ever change, and took a third of the time of every load. */
+/** Cache of the last valid version of each file: they hardly ever change, and parsing takes a third of each load. */
 const SOUND = new Map<string, { readonly text: string; readonly set: RuleSet }>();
 
-/** Reads one of them; a mistake in it is reported with its own file and place. */
+/** Reads a rule set. Mistakes are reported at their place in its file; the set is empty if it cannot be read. */
 export function readRuleSet(name: RuleSetName, surroundings: ConfigSurroundings, report: Report): RuleSet {
   const file = surroundings.ruleSetFile(name);
   const empty: RuleSet = { name, summary: '', rules: new Map() };

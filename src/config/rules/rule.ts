@@ -8,7 +8,7 @@ import { activeWindowSchema } from './active-window.ts';
 import { conditionSchema } from './condition.ts';
 import { filterSchema } from './filter.ts';
 
-/** A rule as written, normalised; complete once an account's defaults are filled in. */
+/** A rule of a file in normal form; it lacks an account's defaults. */
 export interface RuleDraft extends Omit<RuleSpec, 'actions' | 'escalate' | 'checksum'> {
   readonly actions: readonly ActionDraft[];
   readonly escalate: readonly { readonly afterMs: number; readonly actions: readonly ActionDraft[] }[];
@@ -46,12 +46,11 @@ const limitsSchema = renamed(
 
 export const ruleId = name('an id');
 
-/** The keys of a rule on one kind of subject. */
 export const ruleSchema: (on: SubjectKind) => z.ZodType<RuleDraft> = perKind(buildRuleSchema);
 
 /**
- * All markets together may be near liquidation while no position is: until a position's own distance nothing would be
- * reduced.
+ * Rejects `untilDistance` in a rule on `jointDistance`: all markets together can be near liquidation while no single
+ * position is, and then nothing would be reduced.
  */
 function ownDistanceForAll({ when, actions, escalate }: RuleDraft): ScalarIssue | undefined {
   const isJoint = [...comparisonsOf(when)].some(({ field }) => field === 'jointDistance');

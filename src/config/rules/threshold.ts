@@ -4,7 +4,7 @@ import { isDecimalString } from '../../core/quantities/decimal.ts';
 import { type Reading, readRatio, scalar, writtenText } from '../shape/scalars.ts';
 import { durationHint, parseDuration } from '../shape/units.ts';
 
-/** What a field is compared with, in the field's unit: ratios as fractions, times in seconds or minutes. */
+/** Schema of a threshold, read in the field's unit: ratios as fractions, times in seconds or minutes. */
 export function threshold(field: NumberField): z.ZodType<number> {
   const { unit } = field;
   if (unit === 'ratio' || unit === 'ratioPerHour') {
@@ -34,7 +34,7 @@ const EXAMPLES: Readonly<
   count: 'a count such as 10',
 };
 
-/** A bare number only where the field's name says its unit: is `dataAge: { above: 30 }` in seconds? */
+/** Accepts a bare number only if the field's name contains its unit: `dataAge: { above: 30 }` would be ambiguous. */
 function timeThreshold(field: NumberField, unitMs: number): z.ZodType<number> {
   const named = field.name.toLowerCase().includes(field.unit);
   return scalar({

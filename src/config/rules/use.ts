@@ -13,23 +13,23 @@ import { isRuleSetName, RULE_SET_NAMES, type RuleSet, type RuleSetName } from '.
 export interface UsedRule {
   readonly id: string;
   readonly draft: RuleDraft;
-  /** Where its content stands, for warnings: the rule itself, or the entry of an account that uses a set. */
+  /** Where warnings point: at the rule itself, or at the account's entry that uses a set. */
   readonly document: YamlDocument;
   readonly path: Path;
 }
 
-/** Without content when that has mistakes (reported). */
+/** A used rule; `draft` is undefined if the rule has mistakes, which were reported. */
 export type NamedRule = Omit<UsedRule, 'draft'> & { readonly draft?: RuleDraft | undefined };
 
 export interface UseContext extends RuleContext {
   readonly document: YamlDocument;
   readonly own: ReadRules;
   readonly ruleSet: (name: RuleSetName) => RuleSet;
-  /** Own rules that some account uses. */
+  /** Ids of the file's rules that some account uses. */
   readonly usedOwn: Set<string>;
 }
 
-/** The rules that one entry of an account's `rules` stands for; `undefined` when it names none (reported). */
+/** Returns the rules of an entry of an account's `rules`; reports an unknown name and returns undefined. */
 export function resolveUse(use: RuleUse, path: Path, context: UseContext): readonly NamedRule[] | undefined {
   const found = findRules(use.use, path, context);
   if (found === undefined) return undefined;
@@ -48,7 +48,7 @@ export function resolveUse(use: RuleUse, path: Path, context: UseContext): reado
       path: at.path,
     });
   }
-  // The account may use the meant rule under its right name as well.
+  // The rules were only checked: the account may also use them under their right name.
   return found.isMisspelt === true ? undefined : used;
 }
 
@@ -56,7 +56,7 @@ interface FoundRules {
   readonly name: string;
   readonly set?: RuleSet;
   readonly rules: ReadonlyMap<string, ReadRule>;
-  /** The name was misspelt (reported): these are the rules it probably means. */
+  /** The name was misspelt, which was reported; these are the rules that were probably meant. */
   readonly isMisspelt?: true;
 }
 
@@ -86,14 +86,14 @@ function findRules(name: string, path: Path, context: UseContext): FoundRules | 
   }
   const known = rest === undefined ? [...context.own.rules.keys(), ...RULE_SET_NAMES] : [...RULE_SET_NAMES];
   const meant = suggest(head, known);
-  // It may be the name of a rule whose id could not be read.
+  // The name may be that of a rule whose id could not be read.
   if (rest === undefined && !context.own.allNamed && !isRuleSetName(meant ?? '')) return undefined;
   const message = `expected a rule of this file or a rule set (${RULE_SET_NAMES.join(', ')}), got ${describeText(name)}${didYouMean(meant)}`;
   complain(context, at, 'unknown-reference', message);
   return meantRules(meant && [meant, ...(rest === undefined ? [] : [rest])].join('/'), path, context);
 }
 
-/** The rules that a misspelt name probably means. One report of the name is enough. */
+/** Finds the rules that a misspelt name probably means, without reporting: the name was already reported. */
 function meantRules(name: string | undefined, path: Path, context: UseContext): FoundRules | undefined {
   const found =
     name === undefined ? undefined : findRules(name, path, { ...context, report: () => undefined });
@@ -117,14 +117,14 @@ function withoutPath(context: UseContext, path: Path, index: number): Path {
   return nodeAt(context.document.root, inList) === undefined ? [...path, 'without'] : inList;
 }
 
-/** Where a use changes a rule: under its id, or under a misspelt id (reported). */
+/** Returns the path of a use's changes to a rule: under its id, or under a misspelt id, which is reported. */
 function changesPath(localId: string, path: Path, { rules }: FoundRules, { document }: UseContext): Path {
   const ids = [...(nodeAt(document.root, [...path, 'with'])?.children.keys() ?? [])].map(String);
   const misspelt = ids.find((id) => !rules.has(id) && suggest(id, rules.keys()) === localId);
   return [...path, 'with', ids.includes(localId) ? localId : (misspelt ?? localId)];
 }
 
-/** The rule with the keys that `with` replaces; read again as a whole, so that all checks hold for the result. */
+/** Returns the rule with the keys that `with` replaces. It is read again as a whole, so that all checks apply. */
 function changed(rule: ReadRule, path: Path, context: UseContext): RuleDraft | undefined {
   const changes = nodeAt(context.document.root, path);
   const base = nodeAt(rule.document.root, rule.path);
@@ -153,7 +153,6 @@ function changed(rule: ReadRule, path: Path, context: UseContext): RuleDraft | u
   return readRule({ ...written, root }, [], { ...context, report }).draft;
 }
 
-/** The entry's `where` and `mode`, applied to a rule. */
 function narrowed(draft: RuleDraft, where: SubjectFilter | undefined, mode: Mode | undefined): RuleDraft {
   const withMode = mode === undefined ? draft : { ...draft, mode };
   if (where === undefined) return withMode;

@@ -5,13 +5,13 @@ import { type ReadRules, readRules } from './read-rules.ts';
 import { isRuleSetName, type RuleSet, type RuleSetName, readRuleSet } from './rule-sets.ts';
 import { type NamedRule, resolveUse, type UseContext, type UsedRule } from './use.ts';
 
-/** What accounts can name: the file's own rules and the rule sets, which are read when first named. */
+/** What accounts can refer to: the file's rules, and the rule sets, which are read when first used. */
 export interface References {
   readonly own: ReadRules;
   readonly usedOwn: Set<string>;
   readonly sets: Map<RuleSetName, RuleSet>;
   readonly ruleSet: (name: RuleSetName) => RuleSet;
-  /** Names of channels; `undefined` when they could not be read. */
+  /** Names of channels; undefined if they could not be read. */
   readonly channels: readonly string[] | undefined;
 }
 
@@ -31,7 +31,7 @@ export function readReferences(context: SecretContext, channels: readonly string
   return { own, usedOwn: new Set(), sets, ruleSet, channels };
 }
 
-/** Only when it is known which rules there are and what all accounts use. */
+/** Warns of unused rules, provided that all rules and all uses could be read. */
 export function warnOfUnusedRules(
   accounts: readonly ReadAccount[],
   { own, usedOwn }: References,
@@ -45,11 +45,10 @@ export function warnOfUnusedRules(
   }
 }
 
-/** What the `rules` of an account stand for. */
 export interface UsedRules {
-  /** Under their full ids, each once; those with mistakes are left out. */
+  /** With full ids, each once; rules with mistakes are left out. */
   readonly used: readonly UsedRule[];
-  /** Whether none had to be left out. */
+  /** Whether no rule was left out. */
   readonly isWhole: boolean;
 }
 

@@ -13,7 +13,7 @@ import {
 } from './read.ts';
 import { oneOf } from './scalars.ts';
 
-/** A mapping whose other keys depend on the value of one of them: `on` of a rule, `type` of a channel. */
+/** A mapping whose keys depend on the value of one of them: `on` of a rule, `type` of a channel. */
 export interface ByKind<K extends string, T> {
   readonly key: string;
   readonly kinds: readonly K[];
@@ -22,8 +22,8 @@ export interface ByKind<K extends string, T> {
 }
 
 /**
- * Reads such a mapping. A misspelt kind is reported, and the rest is read by the kind that was probably meant. If
- * no kind is likely, `data` is absent and only what is wrong for every kind is reported.
+ * Reads such a mapping. A misspelt kind is reported, and the rest is read as the kind that was probably meant. If no
+ * kind is likely, `data` is absent, and only mistakes in terms of every kind are reported.
  */
 export function readByKind<K extends string, T>(
   by: ByKind<K, T>,
@@ -60,7 +60,7 @@ function placeAndPath({ place, path }: Problem): string {
   return JSON.stringify([place.line, place.column, path]);
 }
 
-/** The document with the key itself under its name, when only a misspelt one is there (reported). */
+/** Corrects a misspelt name of the key itself, which is reported. */
 function withKindKey(key: string, document: YamlDocument, path: Path, report: Report): YamlDocument {
   const keys = [...(nodeAt(document.root, path)?.children.keys() ?? [])];
   const misspelt = keys.find((written) => typeof written === 'string' && suggest(written, [key]) === key);

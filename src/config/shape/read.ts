@@ -7,16 +7,15 @@ import type { ScalarIssue } from './scalars.ts';
 
 export type Report = (problem: Problem) => void;
 
-/** Adds to the message about an unknown key. Such a key is not treated as misspelt. */
+/** Explains an unknown key; empty: no explanation. An explained key does not count as misspelt. */
 export type Explain = (key: string, path: Path) => string;
 
-/** Who is told of what is wrong, and in which words. */
 interface Telling {
   readonly report: Report;
   readonly explain?: Explain | undefined;
 }
 
-/** Reads the part of a document at a path by a schema, as `readMeant` does. */
+/** Reads the part of a document at a path by a schema and reports its mistakes; see `readMeant`. */
 export function readShape<T>(
   schema: z.ZodType<T>,
   document: YamlDocument,
@@ -27,14 +26,14 @@ export function readShape<T>(
 }
 
 export interface MeantReading<T> {
-  /** Misspelt keys have the names they were meant to have. */
+  /** The document with misspelt keys corrected. */
   readonly document: YamlDocument;
   readonly data?: T | undefined;
 }
 
 /**
- * Reads the part of a document at a path by a schema and reports everything that is wrong. A misspelt key is
- * reported and read as the key it was meant to be. Without `data` when anything else is wrong.
+ * Reads the part of a document at a path by a schema and reports all mistakes. A misspelt key is reported and read as
+ * the key that was probably meant. `data` is absent if there is any other mistake.
  */
 export function readMeant<T>(
   schema: z.ZodType<T>,
@@ -56,12 +55,12 @@ export function readMeant<T>(
   return { document };
 }
 
-/** The whole document with misspelt keys (reported) under the names they were meant to have. */
+/** Returns the whole document with misspelt keys corrected; they are reported. */
 export function withMeantKeys(schema: z.ZodType, document: YamlDocument, report: Report): YamlDocument {
   return parseMeant(schema, document, [], { report }).document;
 }
 
-/** Reads a mapping without those of its keys that have mistakes, and reports nothing. */
+/** Reads a mapping without the keys that have mistakes, and reports nothing. */
 export function readSound<T>(schema: z.ZodType<T>, document: YamlDocument, path: Path): T | undefined {
   const { result, unknown } = parse(schema, document, path);
   const node = nodeAt(document.root, path);
@@ -75,7 +74,6 @@ export function readSound<T>(schema: z.ZodType<T>, document: YamlDocument, path:
 }
 
 interface UnknownKey {
-  /** The mapping it is in. */
   readonly at: Path;
   readonly key: string;
   readonly known: readonly string[];
@@ -97,7 +95,7 @@ function parseMeant<T>(
     report(unknownKey(document, at, key, known));
     meant = renameKey(meant, at, key, name);
   }
-  // Nothing below a misspelt key has been read so far.
+  // Read again: nothing below a misspelt key has been read so far.
   return meant === document ? { document, result, unknown } : parseMeant(schema, meant, path, telling);
 }
 
@@ -134,7 +132,6 @@ function pathOf(issue: z.core.$ZodIssue): Path {
   return issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
 }
 
-/** The keys of the object schema that raised an issue. */
 function keysOf(schema: unknown): readonly string[] {
   const definition = (schema as { _zod?: { def?: { shape?: object } } } | undefined)?._zod?.def;
   return Object.keys(definition?.shape ?? {});
@@ -173,7 +170,7 @@ export function didYouMean(meant: string | undefined): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`;
 }
 
-/** `undefined` at an incomplete node: the YAML problem that was reported there may be the only cause. */
+/** Returns undefined at an incomplete node: the YAML problem that was reported there may be the only cause. */
 function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue): Problem | undefined {
   const found = existing(document, path);
   if (nodeAt(document.root, found)?.incomplete === true) return undefined;
@@ -190,7 +187,7 @@ function toProblem(document: YamlDocument, path: Path, issue: z.core.$ZodIssue):
   };
 }
 
-/** A short form was read as the long one (`market: X` as a list of one): the path that is in the file. */
+/** Returns the existing part of a path: a short form is read as the long one (`market: X` as a list of one). */
 function existing(document: YamlDocument, path: Path): Path {
   let found = path;
   while (found.length > 0 && nodeAt(document.root, found) === undefined) found = found.slice(0, -1);
@@ -220,7 +217,7 @@ export interface Reporting {
   readonly report: Report;
 }
 
-/** For checks that look across keys: reports an error at a value. */
+/** Reports an error at a value, for checks across keys. */
 export function complain(
   { document, report }: Reporting,
   path: Path,

@@ -9,10 +9,10 @@ type Source =
   /** An address without a password, as written. */
   | { readonly kind: 'plain'; readonly url: string };
 
-/** Where a secret or personal value comes from; only addresses without a password are in the config file itself. */
+/** The source of a secret or personal value. Only addresses without a password are in the config file itself. */
 export class Reference {
   readonly source: Source;
-  /** What kind of address is behind it; absent: it is no address. */
+  /** The kind of address that it refers to; undefined if it is no address. */
   readonly address: AddressKind | undefined;
 
   constructor(source: Source, address?: AddressKind) {
@@ -24,9 +24,8 @@ export class Reference {
 interface AddressKind {
   /** Completes "expected an address". */
   readonly words: string;
-  /** Completes "got ..." without the text; undefined: it is such an address. */
+  /** Completes "got ..." without the text; undefined if the text is such an address. */
   readonly problem: (text: string) => string | undefined;
-  /** Of such an address: whether a user or password is in it. */
   readonly hasLogin: (text: string) => boolean;
 }
 
@@ -50,8 +49,8 @@ const SECRET_JSON = {
 const EXPECTED = '{ env: NAME } or { file: PATH }';
 
 /**
- * `{ env: NAME }` or `{ file: PATH }`; anything written in place is refused and not repeated. With protocols, an address
- * that starts with one of them has to be behind it.
+ * Reads `{ env: NAME }` or `{ file: PATH }`; a value in place is refused and not repeated. With protocols, the value
+ * must be an address that starts with one of them.
  */
 export function secretRef(...protocols: readonly string[]): z.ZodType<Reference> {
   const asked = protocols.length === 0 ? undefined : urlKind(protocols);
@@ -62,7 +61,7 @@ export function secretRef(...protocols: readonly string[]): z.ZodType<Reference>
   });
 }
 
-/** An address that may hold a password: a reference, or the address itself when it holds none. */
+/** Reads an address that may hold a password: a reference, or the address itself if it holds none. */
 export function urlOrRef(...protocols: readonly string[]): z.ZodType<Reference> {
   return addressOrRef(urlKind(protocols));
 }
@@ -79,7 +78,7 @@ function urlKind(protocols: readonly string[]): AddressKind {
   };
 }
 
-/** The same for Redis: a server, or Sentinels that know it. */
+/** Like `urlOrRef`, for Redis addresses. */
 export function redisUrlOrRef(): z.ZodType<Reference> {
   const problem = (text: string): string | undefined => {
     const reading = readRedisAddress(text);
@@ -103,7 +102,7 @@ function addressOrRef(
     read: (written) => {
       if (typeof written !== 'string') return readReference(written, kind);
       const got = kind.problem(written);
-      // What is no such address may hold a password all the same.
+      // An invalid address may also hold a password.
       const withSecret = got === undefined ? kind.hasLogin(written) : /:\/\/[^/]*@/.test(written);
       if (withSecret) return { ok: false, got: 'an address with credentials in it (not repeated here)' };
       if (got === undefined) return found({ kind: 'plain', url: written }, kind);
@@ -146,7 +145,7 @@ function readReference(written: unknown, address?: AddressKind): Reading<Referen
   return { ok: false, expected: 'file: the PATH of a file', got: 'something that is not one' };
 }
 
-/** A hexadecimal key pasted in place of a name starts with a letter often enough: names that look secret are none. */
+/** Rejects names that look secret: a key pasted in place of a name can be a valid name. */
 function isEnvName(text: string): boolean {
   return (
     /^[A-Za-z_][A-Za-z0-9_]{0,99}$/.test(text) && !(looksSecret(text) && !/^[A-Z0-9]*_[A-Z0-9_]*$/.test(text))

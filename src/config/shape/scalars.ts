@@ -4,7 +4,7 @@ import { suggest } from '../suggest.ts';
 import { describeText, digitsOf } from '../yaml/value.ts';
 import { DURATION_PATTERN, durationHint, parseDuration, parsePercent } from './units.ts';
 
-/** What reading one written value gave: the value, or what was wrong with it. */
+/** The result of reading one value of the file: the value, or what is wrong with it. */
 export type Reading<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly got?: string; readonly hint?: string; readonly expected?: string };
@@ -13,11 +13,11 @@ interface ScalarKind<T> {
   /** Completes "expected ...", with an example. */
   readonly expected: string;
   readonly read: (written: unknown) => Reading<T>;
-  /** How editors check it; what this cannot say stays in `expected`. */
+  /** JSON Schema for editors; `expected` covers what it cannot express. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-/** What a problem with a scalar carries from the schema to the report. */
+/** The details of a problem that the schema passes to the report. */
 export interface ScalarIssue {
   readonly expected: string;
   readonly got?: string;
@@ -25,7 +25,7 @@ export interface ScalarIssue {
   readonly code?: string;
 }
 
-/** A zod schema for one written value with an error of its own, and its JSON Schema. */
+/** Creates a zod schema for one value of the file, with its own error and JSON Schema. */
 export function scalar<T>({ expected, read, json }: ScalarKind<T>): z.ZodType<T> {
   const schema = z.unknown().transform((written, context): T => {
     const reading = read(written);
@@ -48,7 +48,7 @@ function got<T>(value: T): Reading<T> {
   return { ok: true, value };
 }
 
-/** The written text of a text or number; `undefined` for anything else. */
+/** Returns a text, or a number as written; undefined for anything else. */
 export function writtenText(written: unknown): string | undefined {
   if (typeof written === 'number') return String(written);
   return typeof written === 'string' ? written : digitsOf(written);
@@ -57,11 +57,11 @@ export function writtenText(written: unknown): string | undefined {
 interface DurationBounds {
   readonly minMs?: number;
   readonly maxMs?: number;
-  /** Completes "expected a duration"; needed when there are bounds. */
+  /** Completes "expected a duration"; needed if there are bounds. */
   readonly bounds?: string;
 }
 
-/** `3s`, `5m`, `1h30m`, `250ms`, to milliseconds; a bare number (except 0) is refused: seconds or minutes? */
+/** Reads `3s`, `5m`, `1h30m` or `250ms` as milliseconds. A bare number except 0 is refused, because it has no unit. */
 export function duration({ minMs = 0, maxMs = Infinity, bounds }: DurationBounds = {}): z.ZodType<number> {
   return scalar({
     expected: `a duration such as 3s, 5m or 1h30m${bounds === undefined ? '' : `, ${bounds}`}`,
@@ -79,13 +79,13 @@ export function duration({ minMs = 0, maxMs = Infinity, bounds }: DurationBounds
 
 interface RatioBounds {
   readonly max?: number;
-  /** Whether 0 (`min`) and `max` themselves are refused. */
+  /** Which of the bounds 0 (`min`) and `max` are refused. */
   readonly exclusive?: 'min' | 'max' | 'both';
   readonly bounds?: string;
 }
 
 /**
- * `5%` or `0.05`, to a fraction that is not negative. A bare number above 1 is a forgotten `%`, and a bare 1 could mean
+ * Reads `5%` or `0.05` as a fraction that is not negative. A bare number above 1 lacks its `%`, and a bare 1 could mean
  * 1 % or 100 %: both are refused.
  */
 export function ratio({ max = Infinity, exclusive, bounds }: RatioBounds = {}): z.ZodType<number> {
@@ -115,7 +115,7 @@ export function readRatio(written: unknown): Reading<number> {
   return { ok: false, hint: fraction.abs().eq(decimal('1')) ? '100% or 1%' : `${text}%` };
 }
 
-/** A decimal kept digit by digit, quoted or not. */
+/** Reads a decimal number with all of its digits, quoted or not. */
 export function decimalText({
   positive = true,
   expected = `a ${positive ? 'positive ' : ''}decimal number such as "0.001"`,
@@ -169,7 +169,7 @@ export function number({
   });
 }
 
-/** `true`/`false`, also written `yes`/`no`. */
+/** Reads `true`, `false`, `yes` or `no`. */
 export function flag(): z.ZodType<boolean> {
   return scalar({
     expected: 'true or false',
@@ -207,7 +207,7 @@ export function text({ expected, pattern, maxLength = 200 }: TextKind): z.ZodTyp
     expected,
     read: (written) => {
       if (typeof written !== 'string') {
-        // `id: 123` is a number to YAML; say what makes it a text.
+        // YAML reads `id: 123` as a number; the hint shows it in quotes.
         const digits = digitsOf(written);
         const quoted = digits !== undefined && (pattern?.test(digits) ?? true);
         return quoted ? { ok: false, hint: `"${digits}"` } : FAILED;
@@ -219,7 +219,7 @@ export function text({ expected, pattern, maxLength = 200 }: TextKind): z.ZodTyp
   });
 }
 
-/** Names that go into job ids, metric labels and client order ids; never a number alone. */
+/** Pattern of names that go into job ids, metric labels and client order ids; a number alone is none. */
 export const NAME_PATTERN = /^(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$/;
 
 export function name(of: string): z.ZodType<string> {
@@ -239,7 +239,7 @@ export function marketGlob(): z.ZodType<string> {
   });
 }
 
-/** `BTC`, `USDT`: as the exchange writes it. */
+/** A ticker such as `BTC` or `USDT`, as the exchange writes it. */
 export function ticker(): z.ZodType<string> {
   return text({ expected: 'a ticker such as USDT', pattern: /^[A-Z0-9][A-Z0-9_.-]*$/i, maxLength: 20 });
 }
@@ -252,7 +252,7 @@ export function url(...protocols: readonly string[]): z.ZodType<string> {
   return urlScalar(protocols, (written) => written);
 }
 
-/** An address to which paths are added: read without slashes at its end. */
+/** Reads an address to which paths are appended; trailing slashes are removed. */
 export function baseUrl(...protocols: readonly string[]): z.ZodType<string> {
   return urlScalar(protocols, (written) => written.replace(/(?<!\/)\/+$/, ''));
 }

@@ -9,7 +9,7 @@ type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
-/** The keys of a section with what each may be; every one carries a description. */
+/** The keys of a section with their schemas; each schema has a description. */
 export type Keys = Readonly<Record<string, z.ZodType>>;
 
 type WithDefaults<K extends Keys, D> = {
@@ -17,8 +17,8 @@ type WithDefaults<K extends Keys, D> = {
 };
 
 /**
- * A mapping with exactly these keys. Defaults are given as people write them (`'5s'`) and go through the same
- * reading, so that documentation and behaviour cannot differ.
+ * A mapping with exactly these keys. Defaults have the form used in files (`'5s'`) and are read like any value, so that
+ * documentation and behaviour cannot differ.
  */
 export function section<K extends Keys, D extends { readonly [N in keyof K]?: JsonValue }>(
   keys: K,
@@ -32,7 +32,7 @@ export function section<K extends Keys, D extends { readonly [N in keyof K]?: Js
   return z.strictObject(shape as WithDefaults<K, D>);
 }
 
-/** The same keys, all optional and without defaults: for what an account says differently. */
+/** The same keys, all optional and without defaults, for what an account overrides. */
 export function overrides<K extends Keys>(
   keys: K,
 ): z.ZodObject<{ [N in keyof K]: z.ZodExactOptional<K[N]> }> {
@@ -43,7 +43,7 @@ export function overrides<K extends Keys>(
 
 type Renamed<T, N> = { readonly [K in keyof T as K extends keyof N ? N[K] & string : K]: T[K] };
 
-/** A mapping that names some of its keys differently once read: `fillWithin: 5s` becomes `fillWithinMs: 5000`. */
+/** Renames keys in the parsed value: `fillWithin: 5s` becomes `fillWithinMs: 5000`. */
 export function renamed<T extends object, const N extends { readonly [K in keyof T]?: string }>(
   schema: z.ZodType<T>,
   names: N,
@@ -58,7 +58,7 @@ export function renamed<T extends object, const N extends { readonly [K in keyof
   );
 }
 
-/** Builds a schema for each kind once: building takes longer than reading. */
+/** Caches a schema for each kind, because building one takes longer than reading with it. */
 export function perKind<K, T>(build: (kind: K) => z.ZodType<T>): (kind: K) => z.ZodType<T> {
   const known = new Map<K, z.ZodType<T>>();
   return (kind) => {
@@ -68,7 +68,7 @@ export function perKind<K, T>(build: (kind: K) => z.ZodType<T>): (kind: K) => z.
   };
 }
 
-/** One value or a list of them, to a list. */
+/** Reads one value or a list of them as a list. */
 export function oneOrMany<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
   return z
     .preprocess(
@@ -78,15 +78,15 @@ export function oneOrMany<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
     .meta({ alsoOne: true });
 }
 
-/** A list, not empty unless said so. */
+/** A list of at least `min` items. */
 export function list<T>(item: z.ZodType<T>, min = 0): z.ZodType<readonly T[]> {
   return z.array(item).min(min);
 }
 
 /**
- * Adds a check across the keys of a mapping or the items of a list. It also runs when single values are wrong:
- * these are present, but can be anything. `isComplete` is false when the mapping has unknown keys: one of them may
- * be what seems to be missing.
+ * Adds a check across the keys of a mapping or the items of a list. It also runs if single values are wrong; these are
+ * present, but can be anything. `isComplete` is false if the mapping has unknown keys: one of them may be a misspelling
+ * of a missing key.
  */
 export function across<T>(
   schema: z.ZodType<T>,
@@ -102,7 +102,7 @@ export function across<T>(
   );
 }
 
-/** For `across`: what is wrong where not just one of some keys is given. */
+/** For `across`: returns an issue unless exactly one of the keys is given. */
 export function exactlyOne(
   names: readonly string[],
   written: object,

@@ -12,16 +12,16 @@ const DURATION = new RegExp(DURATION_PATTERN);
 const LONGEST_MS = 10 * 366 * UNIT_MS.d;
 const LONGEST_TEXT = 60;
 
-/** The longest duration that `parseDuration` takes: ten years, as it is written. */
+/** The longest duration that `parseDuration` accepts, as text: ten years. */
 export const LONGEST_DURATION = `${LONGEST_MS / UNIT_MS.d}d`;
 
-/** Whole milliseconds of a written duration; `undefined` when it is none, not whole, or above ten years. */
+/** Parses a duration into milliseconds; undefined if it is none, not a whole number of them, or above ten years. */
 export function parseDuration(text: string): number | undefined {
   const ms = writtenMs(text);
   return ms !== undefined && Number.isSafeInteger(ms) && ms <= LONGEST_MS ? ms : undefined;
 }
 
-/** Written as a duration is, but above ten years. */
+/** Reports whether a text is a duration above ten years. */
 export function isDurationTooLong(text: string): boolean {
   return (writtenMs(text) ?? 0) > LONGEST_MS;
 }
@@ -43,11 +43,11 @@ function isUnit(text: string): text is Unit {
 }
 
 /**
- * A hint for something that looks like a duration in other words: `10 seconds`, `5min`, `10`. It can be written as it is;
- * a bare number above a day of seconds is one of milliseconds.
+ * Returns a valid duration for a text that resembles one: `10 seconds`, `5min`, `10`. A bare number counts as seconds,
+ * or as milliseconds if it would exceed a day.
  */
 export function durationHint(text: string): string | undefined {
-  // A hint is part of a message.
+  // The hint becomes part of a message, so it must be short.
   if (text.length > LONGEST_TEXT) return undefined;
   const match = /^\s*(\d+(?:\.\d+)?)\s*([a-zµ]*)\.?\s*$/i.exec(text);
   if (match === null) return undefined;
@@ -74,7 +74,7 @@ const WORDS_FOR_UNITS: readonly (readonly [Unit, readonly string[]])[] = [
   ['w', ['w', 'week', 'weeks']],
 ];
 
-/** For people: `3 s`, `1 h 30 min`, `250 ms`, `0 s`. */
+/** Formats a duration for people: `3 s`, `1 h 30 min`, `250 ms`, `0 s`. */
 export function durationInWords(ms: number): string {
   if (ms === 0) return '0 s';
   let rest = ms;
@@ -91,14 +91,14 @@ export function durationInWords(ms: number): string {
 const SPOKEN_UNITS = ['d', 'h', 'm', 's', 'ms'] as const;
 const SPOKEN = { d: 'days', h: 'h', m: 'min', s: 's', ms: 'ms' } as const;
 
-/** A percentage as the fraction nearest to it: `0.7%` is 0.007, not 0.006999999999999999. */
+/** Parses a percentage into the nearest fraction: `0.7%` is 0.007, not 0.006999999999999999. */
 export function parsePercent(text: string): number | undefined {
   const match = /^(-?\d{1,12}(?:\.\d{1,12})?)\s*%$/.exec(text.trim());
   const percent = match?.[1] === undefined ? undefined : parseDecimal(match[1]);
   return percent === undefined ? undefined : toNumber(percent.times(decimal('0.01')));
 }
 
-/** For people: `5.0 %`, `0.25 %`, `100 %`: at least one digit after the point below ten. */
+/** Formats a fraction for people: `5.0 %`, `0.25 %`, `100 %`. Below 100 % it has at least one decimal. */
 export function percentInWords(fraction: number): string {
   const percent = decimalOf(fraction).times(decimal('100'));
   const text = formatDecimal(percent.round(6));
@@ -110,7 +110,7 @@ function decimalOf(value: number): ReturnType<typeof decimal> {
   return parseDecimal(String(value)) ?? decimal('0');
 }
 
-/** A value of a field for people: `5.0 %`, `2 h`, `50,000`. */
+/** Formats a value of a field for people: `5.0 %`, `2 h`, `50,000`. */
 export function valueInWords(field: Pick<NumberField, 'unit'>, value: number): string {
   switch (field.unit) {
     case 'ratio':

@@ -4,7 +4,7 @@ import type { Path, Problem, ProblemCode } from '../problem.ts';
 import { problemAt, warningAt } from '../shape/read.ts';
 import { nodeAt } from '../yaml/document.ts';
 
-/** Two accounts may watch by one key; two that act by it would each undo what the other counts on. */
+/** Finds keys that several accounts share: a warning, or an error if two of them may act and would interfere. */
 export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
   const owners = new Map<string, UncheckedAccount[]>();
   for (const account of config.accounts) {
@@ -25,12 +25,12 @@ export function sharedKeys(config: UncheckedConfig): readonly Problem[] {
   );
 }
 
-/** Whether any rule of the account sends orders or cancels. */
+/** Reports whether any rule of the account has another mode than observe. */
 export function mayAct({ settings, rules }: Pick<UncheckedAccount, 'settings' | 'rules'>): boolean {
   return rules.some((rule) => (rule.mode ?? settings.mode) !== 'observe');
 }
 
-/** Whoever is on the way could answer for the exchange: no order is built on that. */
+/** Without certificate checks anybody on the path can answer as the exchange; orders must not rely on that. */
 export function tlsProblems(
   { document, exchange }: UncheckedConfig,
   env: Readonly<Record<string, string | undefined>>,
@@ -95,7 +95,7 @@ export function accountWarnings(account: UncheckedAccount, config: UncheckedConf
     actionsOf(rule).some(({ kind }) => kind === 'reduce' || kind === 'protect'),
   );
   if (acting.length === 0) return found;
-  /** The account's own key, else the shared one, else (neither is written) the account. */
+  /** Path of the account's key, else of the shared key, else (neither is written) of the account. */
   const at = (section: 'acting' | 'exchange', key: string): Path => {
     const written = [
       [...path, section, key],

@@ -2,7 +2,7 @@ import { findField, type NumberField } from '../../core/fields/field-catalogue.t
 import type { ConditionSpec, RuleSpec, SubjectKind } from '../../core/rules/rule.ts';
 import { durationInWords, valueInWords } from '../shape/units.ts';
 
-/** What is odd about one comparison: it can never hold, always holds, or never clears. */
+/** An oddity of a comparison: it can never hold, always holds, or clears on the wrong side. */
 export interface Oddity {
   readonly code: 'never-fires' | 'always-fires' | 'clear-on-wrong-side';
   readonly message: string;
@@ -39,7 +39,7 @@ function thresholdOddities(field: NumberField, op: 'below' | 'above', threshold:
     return threshold < minimum ? odd('always', `at least ${valueInWords(field, minimum)}`) : [];
   }
   if (threshold <= minimum) return odd('never', `above ${valueInWords(field, minimum)}`);
-  // A long position's price cannot fall by more than all of it.
+  // The price of a long position cannot fall by more than 100 %.
   const largest = field.name === 'liquidationDistance' ? Math.min(maximum, 1) : maximum;
   if (threshold <= largest) return [];
   return odd('always', `at most ${largest === maximum ? valueInWords(field, maximum) : '100 %'}`);
@@ -88,7 +88,7 @@ function neverEquals(field: NumberField, expected: string, got: string): readonl
   return [{ code: 'never-fires', message }];
 }
 
-/** Pairs in an `all` that exclude each other: below 5 % and above 10 %. */
+/** Finds pairs in an `all` that exclude each other: below 5 % and above 10 %. */
 export function contradictions(condition: RuleSpec['when']): readonly Oddity[] {
   return inEachAll(condition, (parts) => {
     const fields = parts.filter((part) => part.kind === 'field');
@@ -105,7 +105,7 @@ export function contradictions(condition: RuleSpec['when']): readonly Oddity[] {
   });
 }
 
-/** What is odd about the parts of an `all`, the outer ones first. */
+/** Applies `judge` to the parts of each `all`, outer ones first. */
 function inEachAll(
   condition: ConditionSpec,
   judge: (parts: readonly ConditionSpec[]) => readonly Oddity[],
@@ -117,8 +117,8 @@ function inEachAll(
 }
 
 /**
- * An age of data that is only reached when they are too old to decide, in an `all` with what is unknown by then:
- * the rule for blindness is blind itself.
+ * Finds a `dataAge` threshold of at least `maxSnapshotAge` in an `all` with another field: by then that field is
+ * unknown, so the rule that should detect stale data cannot fire.
  */
 export function blindAlleys(
   { on, when }: Pick<RuleSpec, 'on' | 'when'>,
@@ -137,7 +137,7 @@ export function blindAlleys(
   );
 }
 
-/** The field that makes a condition unknown while a source (any, without a name) is too old; `undefined` if none does. */
+/** Returns a field that makes a condition unknown while a source (without `stale`: any) is too old; undefined: none. */
 function unknownWithout(
   on: SubjectKind,
   condition: ConditionSpec,

@@ -16,8 +16,8 @@ interface Exposed {
 }
 
 /**
- * Secrets and messages that cross a network in plain text, and a Redis that everybody may write to. As errors; the
- * loader makes warnings of them where nothing acts.
+ * Finds secrets and messages that cross a network in plain text, and a Redis that anybody may write to. These are
+ * errors; the loader lowers them to warnings if no account acts.
  */
 export function exposureProblems(config: UncheckedConfig): readonly Problem[] {
   return [
@@ -39,7 +39,7 @@ function ofExchange({ exchange, egress, document }: UncheckedConfig): readonly E
     [['exchange', 'proxy'], exchange.proxy],
     ...Object.entries(egress).map(([group, { proxy }]) => [['egress', group, 'proxy'], proxy] as const),
   ];
-  // A group has the proxy of the exchange unless it names one.
+  // A group without a proxy has that of the exchange, which is checked above.
   const written = proxies.filter(([path]) => nodeAt(document.root, path) !== undefined);
   return [
     ...exchange.baseUrls.flatMap((url, index) =>
@@ -49,7 +49,7 @@ function ofExchange({ exchange, egress, document }: UncheckedConfig): readonly E
   ];
 }
 
-/** An address that is reached in plain text; `harm`: what comes of that. */
+/** Finds an address that is reached in plain text. `harm` describes the consequence. */
 function inPlain(
   exposure: Exposure,
   path: Path,
@@ -59,7 +59,6 @@ function inPlain(
   return isPlain(address) ? [{ exposure, path, message: `${PLAIN}: ${harm}` }] : [];
 }
 
-/** A proxy that is sent a password in plain text. */
 function byProxy(exposure: Exposure, path: Path, proxy: Secret | undefined): readonly Exposed[] {
   return sendsPassword(proxy) ? [{ exposure, path, message: PROXY }] : [];
 }
@@ -68,7 +67,7 @@ function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
   const reading = readRedisAddress(redis.url.reveal());
   if (reading.kind === 'none') return [];
   const { tls, hosts, primary, isCluster = false, password } = reading.address;
-  // Sentinels and nodes of this machine may name a server of another one.
+  // Local Sentinels and cluster nodes may name a server on another machine.
   const isOne = primary === undefined && !isCluster;
   const isNear = isOne && hosts.every(({ host }) => isLoopback(host));
   const found: Exposed[] = [];
@@ -78,7 +77,7 @@ function ofRedis({ redis, accounts }: UncheckedConfig): readonly Exposed[] {
     const message = `expected rediss${kind}:// beyond this machine, got redis${kind}://: password and state travel readably, and can be changed on the way`;
     found.push({ ...shared, message });
   }
-  // On one machine it matters once orders are sent.
+  // A local Redis needs a password only if an account acts.
   if (password === undefined && (!isNear || accounts.some(mayAct))) {
     const message =
       'expected an address with a password (as a reference), got one without: whoever can connect can change what it keeps there';
@@ -99,7 +98,6 @@ function ofChannels({ channels }: UncheckedConfig): readonly Exposed[] {
   });
 }
 
-/** By the keys that they are written under. */
 function addressesOf(
   channel: UncheckedConfig['channels'][number],
 ): readonly (readonly [Path, string | Secret | undefined])[] {
@@ -110,7 +108,7 @@ function addressesOf(
       return [[['api'], channel.apiUrl]];
     case 'ntfy':
       return [[['server'], channel.serverUrl]];
-    // Encrypted, or it is not sent.
+    // The mail channel requires TLS, except on this machine.
     case 'email':
       return [];
     case 'alertmanager':
@@ -136,7 +134,7 @@ function ofWeb({ web: { host, publicUrl } }: UncheckedConfig): readonly Exposed[
   ];
 }
 
-/** Every program of this machine can connect from a loopback address, whatever user it runs as. */
+/** Warns of loopback addresses of proxies: every program on this machine can connect from them. */
 export function proxyWarnings({ web, document }: UncheckedConfig): readonly Problem[] {
   const { identityHeader, trustedProxies } = web;
   if (identityHeader === undefined) return [];
@@ -152,7 +150,7 @@ export function proxyWarnings({ web, document }: UncheckedConfig): readonly Prob
 const PLAIN = 'expected https:// beyond this machine, got http://';
 const PROXY = 'expected https:// for a proxy with a password, got http://: the password travels readably';
 
-/** A secret that is not at hand is empty; what is no address is reported elsewhere. */
+/** Returns undefined for a missing secret, which is empty, and for an invalid address, which is reported elsewhere. */
 function parsed(address: string | Secret | undefined): URL | undefined {
   const text = typeof address === 'object' ? address.reveal() : (address ?? '');
   return URL.canParse(text) ? new URL(text) : undefined;
@@ -171,7 +169,7 @@ function isLoopback(host: string): boolean {
   return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[?::1\]?)$/.test(host);
 }
 
-/** How bad it is that a Redis lets everybody in. */
+/** Returns the severity of a Redis without a password. */
 export function openRedisLevel(
   config: Pick<CompiledConfig, 'accounts' | 'insecure'>,
 ): 'ok' | 'warning' | 'error' {

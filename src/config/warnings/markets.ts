@@ -13,7 +13,7 @@ export function marketWarnings(config: UncheckedConfig): readonly Problem[] {
   return [...withoutEntry(config), ...withoutMoney(config), ...coarseSteps(config)];
 }
 
-/** Markets whose positions a rule may have to reduce: names and patterns. */
+/** Returns the markets, as names and patterns, whose positions a rule may reduce or protect. */
 export function actingMarkets(rule: RuleSpec): readonly string[] {
   const markets = actionsOf(rule).flatMap((action): readonly string[] => {
     if (action.kind !== 'reduce' && action.kind !== 'protect') return [];
@@ -22,7 +22,10 @@ export function actingMarkets(rule: RuleSpec): readonly string[] {
   return [...new Set(markets)];
 }
 
-/** Without steps and margin rate no order can be shaped: such positions are only watched. Once for all accounts. */
+/**
+ * Warns, once for all accounts, of markets without an entry: without steps and margin rate no order can be shaped, so
+ * their positions are only watched.
+ */
 function withoutEntry({ document, markets, accounts }: UncheckedConfig): readonly Problem[] {
   const entries = Object.keys(markets);
   const found = new Map<string, { readonly accounts: Set<UncheckedAccount>; readonly rules: Set<string> }>();
@@ -52,15 +55,14 @@ function withoutEntry({ document, markets, accounts }: UncheckedConfig): readonl
   });
 }
 
-/** Names, or how many there are. */
 function fewOr(names: readonly string[], what: string): string {
   return names.length <= 2 ? names.join(', ') : `${names.length} ${what}`;
 }
 
-/** Without a reference price, a step is only called coarse when it would be for prices as high as this. */
+/** The price assumed without a reference price: a step is coarse only if it is coarse at this price. */
 const TELLING_PRICE = decimal('1000');
 
-/** A price step above the slippage moves the limit price by more than was meant, or by nothing at all. */
+/** Warns of price steps above the slippage: they move the limit price by more than intended, or not at all. */
 function coarseSteps(config: UncheckedConfig): readonly Problem[] {
   return Object.entries(config.markets).flatMap(([market, { priceStep }]) => {
     const slippage = leastSlippage(market, config);
@@ -80,7 +82,7 @@ function coarseSteps(config: UncheckedConfig): readonly Problem[] {
   });
 }
 
-/** What follows the underscore of a perpetual's name is no currency: a sum in one does not count its positions. */
+/** Warns of perpetuals without `money`: their name ends in no currency, so sums in a currency omit their positions. */
 function withoutMoney({ document, markets, accounts }: UncheckedConfig): readonly Problem[] {
   const askedBy = new Map<string, Set<string>>();
   for (const rule of accounts.flatMap(({ rules }) => rules)) {
@@ -108,7 +110,7 @@ function withoutMoney({ document, markets, accounts }: UncheckedConfig): readonl
 
 const NO_CURRENCY = 'PERP';
 
-/** Currencies in which a rule sums positions up. */
+/** Returns the currencies in which a rule sums up positions. */
 function moneyAskedBy(rule: RuleSpec): readonly string[] {
   const compared = [...comparisonsOf(rule.when)].flatMap(({ field, parameter }) => {
     const spec = findField(rule.on, field);
@@ -121,7 +123,7 @@ function moneyAskedBy(rule: RuleSpec): readonly string[] {
   return [...compared, ...reduced];
 }
 
-/** The smallest slippage with which some rule may send an order in a market; `undefined` when none does. */
+/** Returns the smallest slippage of any rule that may send an order in a market; undefined if there is none. */
 function leastSlippage(market: string, { accounts }: UncheckedConfig): number | undefined {
   const slippages = accounts.flatMap(({ rules }) =>
     rules

@@ -10,7 +10,6 @@ import { durationInWords, percentInWords } from '../shape/units.ts';
 import { nodeAt, type YamlNode } from '../yaml/document.ts';
 import { blindAlleys, contradictions, oddities } from './comparisons.ts';
 
-/** A comparison of the rule, with where it stands. */
 interface Placed {
   readonly condition: Extract<RuleSpec['when'], { kind: 'field' }>;
   readonly path: Path;
@@ -18,13 +17,13 @@ interface Placed {
 
 type Warn = (inRule: Path, code: ProblemCode, message: string) => void;
 
-/** What is legal but dangerous in one rule, as the account uses it. */
+/** Warns of what is legal but dangerous in one rule, as the account uses it. */
 export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedAccount): readonly Problem[] {
   const found: Problem[] = [];
   const warn: Warn = (inRule, code, message) => {
     const path = [...used.path, ...inRule];
     const exists = nodeAt(used.document.root, path) !== undefined;
-    // A rule of a set, as an account uses it: point to the use, and name the rule.
+    // For a rule of a set, point to the account's use and name the rule.
     const shown = exists ? message : `${message} (rule ${rule.id})`;
     found.push(warningAt(used.document, exists ? path : used.path, code, shown));
   };
@@ -60,7 +59,7 @@ export function ruleWarnings(rule: RuleSpec, used: UsedRule, account: UncheckedA
 
 const DISTANCES: ReadonlySet<string> = new Set(['liquidationDistance', 'jointDistance']);
 
-/** Far from liquidation is where positions are healthy: a rule that reduces them there was written the wrong way round. */
+/** Warns of a rule that reduces positions far from liquidation: its comparison is probably reversed. */
 function healthy(rule: RuleSpec, all: readonly Placed[], warn: Warn): void {
   if (!actionsOf(rule).some(({ kind }) => kind === 'reduce')) return;
   for (const { condition, path } of all) {
@@ -76,7 +75,7 @@ function healthy(rule: RuleSpec, all: readonly Placed[], warn: Warn): void {
   }
 }
 
-/** A later stage that asks for less than an earlier one does nothing. */
+/** Warns of a later stage that takes away less than an earlier one: it does nothing. */
 function weaker(rule: RuleSpec, warn: Warn): void {
   const stages = [rule.actions, ...rule.escalate.map(({ actions }) => actions)];
   for (const [stage, actions] of stages.entries()) {
@@ -99,7 +98,7 @@ function weaker(rule: RuleSpec, warn: Warn): void {
   }
 }
 
-/** Targets of one key can be compared: the larger number takes more away. */
+/** Makes targets comparable: with the same key, the larger number takes more away. */
 function strengthOf(target: ReduceTarget): readonly [key: string, strength: number] {
   switch (target.kind) {
     case 'by':
@@ -116,7 +115,7 @@ function strengthOf(target: ReduceTarget): readonly [key: string, strength: numb
   }
 }
 
-/** Paths of the comparisons of a condition, in the order in which the compiled condition has them. */
+/** Returns the paths of a condition's comparisons, in the order of the compiled condition. */
 function comparisonPaths(node: YamlNode, path: Path, rule: RuleSpec): readonly Path[] {
   const found: Path[] = [];
   for (const key of ['all', 'any']) {
@@ -130,7 +129,7 @@ function comparisonPaths(node: YamlNode, path: Path, rule: RuleSpec): readonly P
   return found;
 }
 
-/** An age that is reached between two looks as planned is no blindness. */
+/** Warns of a `dataAge` threshold that is reached between two regular polls. */
 function blindness(placed: readonly Placed[], { settings }: UncheckedAccount, warn: Warn): void {
   for (const { condition, path } of placed) {
     const { field, comparison } = condition;
@@ -171,7 +170,7 @@ function actionWarnings(
   insideThreshold(rule, target, (message) => warn('target-inside-threshold', message));
 }
 
-/** Where a rule fires so late that at the speed of the worst minutes no answer could come in time. */
+/** Warns of an approval rule that fires so late that no answer could come in time at the speed of the worst minutes. */
 function neverWaits(
   rule: RuleSpec,
   placed: readonly Placed[],
@@ -195,7 +194,7 @@ function neverWaits(
   }
 }
 
-/** The field that a reduction brings to a value, and on which side of that value a rule fires. */
+/** Returns the field that a reduction moves to a value, and on which side of that value a rule fires. */
 function reachedBy(target: ReduceTarget) {
   switch (target.kind) {
     case 'untilDistance':
@@ -211,7 +210,7 @@ function reachedBy(target: ReduceTarget) {
   }
 }
 
-/** Reducing until the position is where the rule fired achieves nothing, and the rule goes on firing. */
+/** Warns of a target at which the rule would still fire: the reduction would not end the episode. */
 function insideThreshold(rule: RuleSpec, target: ReduceTarget, warn: (message: string) => void): void {
   const reached = reachedBy(target);
   if (reached === undefined) return;

@@ -4,12 +4,12 @@ import type { Problem } from '../problem.ts';
 import { warningAt } from '../shape/read.ts';
 import { durationInWords } from '../shape/units.ts';
 
-/** A run more often than this tells nothing new, and takes processor time each time. */
+/** More frequent runs tell nothing new and cost processor time. */
 const TOO_OFTEN_MS = 15 * 60_000;
-/** Runs looked at: a day of hourly ones. */
+/** Number of runs examined: a day of hourly ones. */
 const RUNS = 24;
 
-/** A schedule that can never fit, or that keeps a core busy for nothing. */
+/** Warns of a schedule that never runs, runs too often, or is shorter than the time limit of a run. */
 export function stressWarnings({ document, stress }: UncheckedConfig): readonly Problem[] {
   if (stress === undefined) return [];
   const warn = (key: string, message: string): Problem =>

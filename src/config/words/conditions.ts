@@ -11,7 +11,7 @@ import { durationInWords, numberInWords, valueInWords } from '../shape/units.ts'
 
 type FieldCondition = Extract<ConditionSpec, { kind: 'field' }>;
 
-/** A condition as the end of a sentence that starts with its subject: `is nearer than 5.0 % to liquidation`. */
+/** Words a condition as the end of a sentence that starts with its subject: `is nearer than 5.0 % to liquidation`. */
 export function conditionInWords(on: SubjectKind, condition: ConditionSpec): string {
   switch (condition.kind) {
     case 'field':
@@ -25,7 +25,7 @@ export function conditionInWords(on: SubjectKind, condition: ConditionSpec): str
   }
 }
 
-/** `is nearer than ...` becomes `is not nearer than ...`; what cannot be negated so is put in quotes. */
+/** Negates `is nearer than ...` as `is not nearer than ...`; quotes what cannot be negated like that. */
 function negated(on: SubjectKind, condition: ConditionSpec): string {
   const words = conditionInWords(on, condition);
   if (condition.kind === 'field') {
@@ -49,8 +49,8 @@ function joined(on: SubjectKind, conditions: readonly ConditionSpec[], word: 'an
 }
 
 /**
- * Fields that have better words than "has x below y". `{v}` is the threshold, `{p}` the parameters, `{less|more}` the words
- * for `below` and for `above`.
+ * Phrases for fields that read better than "has x below y". `{v}` is the threshold, `{p}` the parameters; `{less|more}`
+ * is `less` for `below` and `more` for `above`.
  */
 const PHRASES: Readonly<Record<string, string | { readonly above: string }>> = {
   'position.liquidationDistance': 'is {nearer|farther} than {v} {to|from} liquidation',
@@ -117,7 +117,7 @@ function parameterInWords(field: string, parameter: FieldParameter | undefined):
     .join(' ');
 }
 
-/** Where its comparisons with hysteresis clear: `liquidationDistance above 7.0 %`. */
+/** Returns where comparisons with hysteresis clear: `liquidationDistance above 7.0 %`. */
 export function clearancesInWords(rule: Pick<RuleSpec, 'on' | 'when'>): readonly string[] {
   return [...comparisonsOf(rule.when)].flatMap(({ field: name, comparison }): readonly string[] => {
     const field = findField(rule.on, name);
@@ -151,7 +151,7 @@ function thresholdInWords(field: FieldSpec, value: number): string {
   return field.type === 'number' ? valueInWords(field, value) : numberInWords(value);
 }
 
-/** `a`, `a and b`, `a, b and c`. */
+/** Joins items: `a`, `a and b`, `a, b and c`. */
 export function listInWords(items: readonly string[], word: 'and' | 'or' = 'and'): string {
   if (items.length < 2) return items.join('');
   return `${items.slice(0, -1).join(', ')} ${word} ${items.at(-1) ?? ''}`;

@@ -11,14 +11,14 @@ import { durationInWords, numberInWords, percentInWords } from '../shape/units.t
 import { clearancesInWords, conditionInWords, listInWords } from './conditions.ts';
 
 /**
- * What a rule does, in one sentence or a few: `when a position in *_PERP is nearer than 5.0 % to liquidation
- * for 3 s: cancel margin and futures orders in its market, then reduce until 10.0 % away ...`.
+ * Describes a rule in one or a few sentences: `when a position in *_PERP is nearer than 5.0 % to liquidation for 3 s:
+ * cancel margin and futures orders in its market, then reduce until 10.0 % away ...`.
  */
 export function ruleInWords(rule: RuleSpec): string {
   const held = rule.forMs === 0 ? '' : ` for ${durationInWords(rule.forMs)}`;
   const active = rule.activeWindow === undefined ? '' : `${windowInWords(rule.activeWindow)}, `;
   const condition = conditionInWords(rule.on, rule.when);
-  // "A or B for 3 s" would leave open what the 3 s belong to.
+  // "A or B for 3 s" would be ambiguous.
   const whole =
     held !== '' && (rule.when.kind === 'any' || rule.when.kind === 'all') ? `(${condition})` : condition;
   const stages = [
@@ -32,7 +32,6 @@ export function ruleInWords(rule: RuleSpec): string {
   return [sentence, keptInWords(rule), limitsInWords(rule)].filter((part) => part !== '').join('. ');
 }
 
-/** `observe`, `approve` or `enforce`, as it applies to this rule in this account. */
 export function modeOf(rule: RuleSpec, settings: Pick<AccountSettings, 'mode'>): RuleSpec['mode'] & string {
   return rule.mode ?? settings.mode;
 }

@@ -1,13 +1,12 @@
 import type { Path, Place } from '../problem.ts';
 
-/** A value of the file with the places where it stands. */
 export interface YamlNode {
   readonly value: unknown;
   readonly place: Place;
-  /** Where the key of this value stands, when it has one. */
+  /** Place of its key, if it has one. */
   readonly keyPlace?: Place;
   readonly children: ReadonlyMap<string | number, YamlNode>;
-  /** Part of it could not be read as YAML (reported). That part may be what seems to be missing here. */
+  /** Part of it could not be read as YAML, which was reported. A key that seems to be missing may be in that part. */
   readonly incomplete?: true;
 }
 
@@ -16,7 +15,7 @@ export interface YamlDocument {
   readonly root: YamlNode;
 }
 
-/** The node at a path, or `undefined` when the file has nothing there. */
+/** Returns the node at a path; undefined if the file has nothing there. */
 export function nodeAt(root: YamlNode, path: Path): YamlNode | undefined {
   let node: YamlNode | undefined = root;
   for (const part of path) {
@@ -26,7 +25,7 @@ export function nodeAt(root: YamlNode, path: Path): YamlNode | undefined {
   return node;
 }
 
-/** The node with other children; every place stays. */
+/** Returns the node with other children; places stay the same. */
 export function withChildren(node: YamlNode, children: YamlNode['children']): YamlNode {
   const value: unknown[] | Record<string | number, unknown> = Array.isArray(node.value)
     ? []
@@ -35,7 +34,7 @@ export function withChildren(node: YamlNode, children: YamlNode['children']): Ya
   return { ...node, value, children };
 }
 
-/** The document with the node at a path changed; nothing changes when there is none. */
+/** Returns the document with the node at a path changed, or the same document if there is no such node. */
 export function changeAt(
   document: YamlDocument,
   path: Path,
@@ -45,7 +44,7 @@ export function changeAt(
     if (key === undefined) return change(node);
     const child = node.children.get(key);
     const changed = child && inside(child, rest);
-    // A copy for every rule of a list, changed or not, would make reading quadratic.
+    // Do not copy unchanged nodes: a copy for every rule of a list would make reading quadratic.
     return changed === undefined || changed === child
       ? node
       : withChildren(node, new Map(node.children).set(key, changed));
@@ -58,8 +57,8 @@ export function isMapping({ value }: YamlNode): boolean {
 }
 
 /**
- * Where to point for a path: at its value or its key; when it is missing, at the key (or start) of the
- * nearest thing around it that exists.
+ * Returns the place of a path's value or key. If the path does not exist, it is the key (or start) of the nearest
+ * existing node around it.
  */
 export function placeOf(root: YamlNode, path: Path, at: 'value' | 'key' = 'value'): Place {
   let node = root;

@@ -20,10 +20,10 @@ export interface YamlBounds {
   readonly maxNodes: number;
 }
 
-/** Bounds that no config for people comes near; they keep hostile input cheap. */
+/** Bounds far above any real config; they keep hostile input cheap. */
 const CONFIG_BOUNDS: YamlBounds = { maxCharacters: 1_000_000, maxNodes: 50_000 };
 const MAX_DEPTH = 40;
-/** One slip can upset all lines after it. */
+/** Limit of reported errors: one mistake can break all lines after it. */
 const MAX_SYNTAX_ERRORS = 20;
 
 export interface ParsedYaml {
@@ -32,9 +32,9 @@ export interface ParsedYaml {
 }
 
 /**
- * YAML 1.2 to plain values with places. Mappings become objects without a prototype, numbers keep their
- * digits (`WrittenNumber`); aliases are followed, within bounds; tags, merge keys and several documents in
- * one file are refused. Never throws, and repeats nothing of the text but harmless keys.
+ * Parses YAML 1.2 into plain values with places. Mappings become objects without a prototype, and numbers keep their
+ * digits (`WrittenNumber`). Aliases are followed within bounds; tags, merge keys and several documents in one file are
+ * refused. Never throws. Messages repeat nothing of the text except harmless keys.
  */
 export function parseYaml(text: string, file: string, bounds = CONFIG_BOUNDS): ParsedYaml {
   const start: Place = { file, line: 1, column: 1 };
@@ -56,7 +56,7 @@ export function parseYaml(text: string, file: string, bounds = CONFIG_BOUNDS): P
       parseDocument(text, {
         lineCounter,
         prettyErrors: false,
-        // Not `silent`, which would also hide that there are several documents.
+        // `silent` would also hide that there are several documents.
         logLevel: 'error',
         uniqueKeys: false,
         stringKeys: true,
@@ -76,7 +76,7 @@ export function parseYaml(text: string, file: string, bounds = CONFIG_BOUNDS): P
       ? { problems: reader.problems }
       : { document: { file, root }, problems: reader.problems };
   } catch (error) {
-    // The parser recurses: nesting deep enough ends its stack before our own bound is reached.
+    // The parser recurses: deep nesting can overflow its stack before `MAX_DEPTH` is checked.
     if (error instanceof RangeError) return { problems: [syntaxProblem(start, TOO_DEEP)] };
     throw error;
   }
@@ -85,10 +85,10 @@ export function parseYaml(text: string, file: string, bounds = CONFIG_BOUNDS): P
 const tooManyValues = (maxNodes: number): string =>
   `expected at most ${maxNodes} values, got more (aliases count each time)`;
 
-/** With comments and texts a file for people has fewer than two for each value. */
+/** A real file, including its comments and texts, has fewer than two marks per value. */
 const MARKS_PER_NODE = 3;
 
-/** How many characters could each begin a value: the library takes a kilobyte for one that does. */
+/** Counts the characters that could begin a value: the library takes a kilobyte for each value. */
 function marksIn(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at += 1) if (MARKS.has(text.charCodeAt(at))) count += 1;
@@ -97,7 +97,7 @@ function marksIn(text: string): number {
 
 const MARKS: ReadonlySet<number> = new Set(Array.from('\n,[{&?', (mark) => mark.charCodeAt(0)));
 
-/** The library makes an error for each fault of a text: their stacks would take a third of the time of reading it. */
+/** Runs `read` without stack traces: the library makes an error per fault, and stacks take a third of its time. */
 function withoutStacks<T>(read: () => T): T {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -118,10 +118,9 @@ function syntaxProblem(place: Place, message: string, path: Path = []): Problem 
   return { severity: 'error', code: 'yaml-syntax', place, path: formatPath(path), message };
 }
 
-/** A node at a place that is known. */
 type Build = (value: unknown, children?: YamlNode['children']) => YamlNode;
 
-/** Turns the parser's tree into ours; one use per document. A circle of aliases ends at the bound on nesting. */
+/** Converts the parser's tree to `YamlNode`s; one instance per document. Circular aliases end at `MAX_DEPTH`. */
 class TreeReader {
   readonly problems: Problem[] = [];
   aborted = false;

@@ -2,9 +2,7 @@ import type { YAMLError } from 'yaml';
 
 export type ErrorCode = YAMLError['code'];
 
-/**
- * The parser's errors in our words: its own messages quote the text around the error, which may be a secret.
- */
+/** Messages for the parser's errors. Its own messages quote the text around the error, which may be a secret. */
 export const SYNTAX_WORDS: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'expected an alias (*name) alone, got one with an anchor or a tag',
   BAD_ALIAS:

@@ -1,9 +1,9 @@
 declare const numberAsWritten: unique symbol;
 
 /**
- * A number as it stands in the file: its digits are kept, since steps and amounts must not become floats. It is
- * a symbol with the digits as description: a primitive, so that no schema for mappings takes it for one, and
- * nothing in a file can be mistaken for it.
+ * A number as written in the file. It keeps its digits, because steps and amounts must not become floats. It is a
+ * symbol with the digits as description: a primitive, which no schema takes for a mapping, and which no other value in
+ * a file can produce.
  */
 export type WrittenNumber = symbol & { readonly [numberAsWritten]: true };
 
@@ -11,14 +11,14 @@ export function writtenNumber(text: string): WrittenNumber {
   return Symbol(text) as WrittenNumber;
 }
 
-/** The digits, when the value is a number. */
+/** Returns the digits of a written number; undefined for other values. */
 export function digitsOf(value: unknown): string | undefined {
   return typeof value === 'symbol' ? value.description : undefined;
 }
 
 const MAX_SHOWN = 60;
 
-/** A value as an error may repeat it: short, and never something that looks like a secret. */
+/** Describes a value for an error message: short, and without anything that looks like a secret. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'an empty value';
@@ -38,8 +38,8 @@ export function describeText(text: string): string {
 }
 
 /**
- * Whether a text could be key material that slipped into the wrong place: a long run of letters and digits,
- * credentials in an address, or a word such as "secret" followed by a value.
+ * Reports whether a text could be a misplaced secret: a long run of letters and digits, credentials in an address, or a
+ * word such as "secret" followed by a value.
  */
 export function looksSecret(text: string): boolean {
   if (/:\/\/[^/\s]*@/.test(text)) return true;

@@ -1,6 +1,6 @@
 import { counters, gauges, histograms, type MetricTable } from './metric-spec.ts';
 
-/** Seconds: from what a quick reply takes to what a timeout does. */
+/** Seconds, from a quick reply to a timeout. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const ORDER_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -189,7 +189,7 @@ export const EVENT_GROUPS = {
   },
 } as const satisfies Readonly<Record<string, MetricTable>>;
 
-/** What this process has seen happen; counters and histograms are summed over processes. */
+/** Metrics of the events of this process. Counters and histograms are per process: sum them over all. */
 export const EVENT_METRICS = {
   ...EVENT_GROUPS.polls,
   ...EVENT_GROUPS.actions,

@@ -1,21 +1,21 @@
 /**
- * Label sets of many series as they stand between the braces, in pages of memory; a set is known by its number. Strings
- * or objects would take several times as much.
+ * Label sets of many series, stored in pages of memory as the text between the braces and referred to by number.
+ * Strings or objects would take several times the memory.
  */
 export class LabelSets {
   readonly #pages: Buffer[] = [Buffer.allocUnsafe(PAGE_BYTES)];
   /** By number: its page, where it starts there, and its length. */
   readonly #sets: number[] = [];
-  /** The set that is being put together, in the last page. */
+  /** Start of the set under construction, in the last page, and the next free byte. */
   #start = 0;
   #at = 0;
 
-  /** Bytes of a set. */
+  /** Returns the length of a set in bytes. */
   length(set: number): number {
     return this.#sets[PARTS * set + 2]!;
   }
 
-  /** Begins a set with the labels of another one. */
+  /** Begins a set, with the labels of `base` if given. */
   begin(base?: number): this {
     this.#start = this.#at;
     if (base === undefined) return this;
@@ -24,7 +24,7 @@ export class LabelSets {
     return this;
   }
 
-  /** Adds a label: what is before its value, quote included, and the value, escaped. */
+  /** Adds a label. `start` is the text before the value, including the quote; `value` is already escaped. */
   label(start: string, value: string): this {
     const page = this.#reserve((start.length + value.length + 1) * MOST_BYTES);
     this.#at += page.write(start, this.#at);
@@ -33,19 +33,19 @@ export class LabelSets {
     return this;
   }
 
-  /** The number of the set. */
+  /** Ends the set and returns its number. */
   end(): number {
     this.#sets.push(this.#pages.length - 1, this.#start, this.#at - this.#start);
     return this.#sets.length / PARTS - 1;
   }
 
-  /** Returns the number of bytes that were copied. */
+  /** Copies a set to `target` and returns its length in bytes. */
   copy(set: number, target: Buffer, at: number): number {
     const start = this.#sets[PARTS * set + 1]!;
     return this.#pages[this.#sets[PARTS * set]!]!.copy(target, at, start, start + this.length(set));
   }
 
-  /** The page that has room; what there is of the set moves to a new one if this one has not. */
+  /** Returns a page with room for `length` more bytes. If it is a new page, the set under construction moves to it. */
   #reserve(length: number): Buffer {
     const page = this.#pages.at(-1)!;
     if (this.#at + length <= page.length) return page;
@@ -62,5 +62,5 @@ export class LabelSets {
 const QUOTE = '"'.charCodeAt(0);
 const PAGE_BYTES = 65_536;
 const PARTS = 3;
-/** Per character in UTF-8; one beyond the basic plane has four bytes and counts as two characters. */
+/** Bytes per UTF-16 unit in UTF-8. A character beyond the basic plane has four bytes and two units. */
 export const MOST_BYTES = 3;

@@ -1,9 +1,8 @@
-/** In front of every name. */
 export const PREFIX = 'breakwater_';
 
-/** One metric: a row of the table that code, scrapes and docs/metrics.md are made from. */
+/** One metric: a row of the table that code, scrapes and docs/metrics.md are generated from. */
 export interface MetricSpec {
-  /** Without the prefix; ends in its unit, as Prometheus names do. */
+  /** Without the prefix; ends in its unit, as is usual in Prometheus. */
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   /** Base units; `1` for counts and flags, `ratio` for fractions. */
@@ -15,7 +14,7 @@ export interface MetricSpec {
   readonly buckets?: readonly number[];
 }
 
-/** `money`: the money currency of the market; `asset`: the asset of the label. */
+/** `money`: the money currency of the market; `asset`: the asset in the label. */
 export type Unit = '1' | 'seconds' | 'ratio' | 'money' | 'asset';
 
 export type MetricTable = Readonly<Record<string, MetricSpec>>;
@@ -33,7 +32,7 @@ type Helps<N extends string> = Readonly<Record<N, string>>;
 export const counters = <const L extends readonly string[], N extends string>(labels: L, helps: Helps<N>) =>
   rows('counter', labels, helps);
 
-/** @param unit where the names do not end in it */
+/** @param unit needed if the names do not end in it */
 export const gauges = <const L extends readonly string[], N extends string>(
   labels: L,
   helps: Helps<N>,

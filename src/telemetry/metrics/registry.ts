@@ -16,7 +16,7 @@ export interface Metrics extends EventMetrics {
   readonly registry: Registry;
 }
 
-/** The table's metrics in a registry of their own: nothing is global, so one process can have several. */
+/** Creates the metrics of the table in a new registry. Nothing is global, so one process can have several. */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const made = Object.values(EVENT_METRICS).map((spec) => [spec.name, create(spec, registry)]);
@@ -35,5 +35,5 @@ function create(spec: MetricSpec, registry: Registry): Counter | Gauge | Histogr
   return type === 'gauge' ? new Gauge(common) : new Histogram({ ...common, buckets: [...buckets] });
 }
 
-/** Sums that the library names like counters although they are none; they are there by type as well. */
+/** Gauges that the library names like counters. The same figures are also exported by type. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `${PREFIX}nodejs_active_${what}_total`);

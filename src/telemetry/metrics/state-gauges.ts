@@ -17,24 +17,24 @@ import { TextParts } from './text-parts.ts';
 export interface ViewTimes {
   /** Unix milliseconds. */
   readonly nowMs: number;
-  /** The same on the lanes' clock, on which intents are dated. */
+  /** The same instant on the lanes' clock, which dates intents. */
   readonly laneMs: number;
 }
 
 /**
- * Positions and credit lines per account that have series; `account_positions` counts all. What the exchange lists must
- * not fill the scraper's memory.
+ * Limit of positions, and of credit lines, per account that have series; `account_positions` and `account_credit_lines`
+ * count all. A long list from the exchange must not fill the scraper's memory.
  */
 export const MOST_SUBJECTS = 500;
 
 const MS = 1000;
 
-/** Room for series per account to begin with: one with a few positions has about a hundred. */
+/** Initial room for series per account; an account with a few positions has about a hundred. */
 const FIRST_SERIES = 64;
 
 /**
- * All series of the state gauges, tens of thousands. As objects of a metrics library they would take more memory than
- * all else in a scrape. Here a series is three numbers: metric, value, and a label set that other series share.
+ * All series of the state gauges: tens of thousands. As objects of a metrics library they would take more memory than
+ * the rest of a scrape. Here a series is three numbers: metric, value, and a label set that series share.
  */
 export class StateSeries {
   /** A pause for all accounts is in force. */
@@ -44,11 +44,11 @@ export class StateSeries {
   #sets: Uint32Array;
   #values: Float64Array;
   #count = 0;
-  /** By account: where its series begin, and where they end. */
+  /** By account: where its series start and end. */
   readonly #starts: Uint32Array;
   readonly #ends: Uint32Array;
 
-  /** `accounts`: how many there are at most. */
+  /** `accounts`: the maximum number. */
   constructor(accounts: number) {
     this.#starts = new Uint32Array(accounts);
     this.#ends = new Uint32Array(accounts);
@@ -58,21 +58,21 @@ export class StateSeries {
     this.#values = new Float64Array(room);
   }
 
-  /** Adds the series of an account; `index`: its place, each once, in any order. */
+  /** Adds the series of an account. `index` is its place: each is added once, in any order. */
   take(index: number, figures: AccountFigures, times: ViewTimes): void {
     this.#starts[index] = this.#count;
     writeAccount(this, figures, times);
     this.#ends[index] = this.#count;
   }
 
-  /** Adds an account of which nothing is known but this. */
+  /** Adds an account of which only the state is known. */
   takeState(index: number, accountId: string, state: AccountFigures['state']): void {
     this.#starts[index] = this.#count;
     writeState(this, this.labels.begin().label('account="', labelText(accountId)).end(), state);
     this.#ends[index] = this.#count;
   }
 
-  /** Adds a series, unless its value is not known. */
+  /** Adds a series, unless `value` is undefined. */
   add(metric: StateMetric, labels: number, value: number | undefined): void {
     if (value === undefined) return;
     if (this.#count === this.#metrics.length) this.#grow();
@@ -93,7 +93,7 @@ export class StateSeries {
     this.#values.set(values);
   }
 
-  /** Writes the lines of a metric, accounts in their order; yields what has become a part. */
+  /** Writes the lines of a metric, accounts in order; yields each part that is full. */
   *write(metric: StateMetric, text: TextParts): Generator<Uint8Array> {
     const name = `${PREFIX}${STATE_METRICS[metric].name}`;
     if (metric === 'paused') text.text(`${name} ${Number(this.isPausedEverywhere)}\n`);
@@ -110,7 +110,10 @@ export class StateSeries {
   }
 }
 
-/** The text of all state gauges, in parts; without series only their names. A part holds until the next is asked for. */
+/**
+ * Yields the text of all state gauges in parts; without series, only names and help. A part is valid until the next one
+ * is requested.
+ */
 export function* stateGaugesText(series: StateSeries | undefined): Generator<Uint8Array> {
   const text = new TextParts();
   for (const [metric, { name, type, help }] of METRICS) {
@@ -132,7 +135,7 @@ function numberText(value: number): string {
   return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value);
 }
 
-/** As the text format wants label values. */
+/** Escapes a label value for the text format. */
 function labelText(value: string): string {
   return /[\\"\n]/.test(value)
     ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
@@ -147,7 +150,7 @@ function writeAccount(series: StateSeries, view: AccountFigures, times: ViewTime
   const pausedMs = view.pause === null ? 0 : Math.max(0, times.nowMs - view.pause.atMs);
   series.add('account_pause_seconds', account, pausedMs / MS);
   writeState(series, account, view.state);
-  // Nothing else is known of an account that cannot be read, not even that nothing is open.
+  // Nothing else is known about an account that cannot be read, not even that nothing is open.
   if (view.refused !== null) return;
   series.add('account_danger', account, view.danger);
   const jointDistance = valueOf(view.jointDistance, Number.POSITIVE_INFINITY);
@@ -179,7 +182,7 @@ function writeIntents(
   laneMs: number,
 ): void {
   for (const mode of MODES) {
-    // Few accounts ask anybody.
+    // Few accounts use approvals, so series of `approve` exist only while an intent has that mode.
     if (mode === 'approve' && !intents.some((intent) => intent.mode === mode)) continue;
     let [count, oldestMs, overdueMs] = [0, 0, 0];
     for (const intent of intents) {
@@ -269,7 +272,7 @@ function writeCreditLine(series: StateSeries, account: number, line: CreditLineF
   series.add('credit_line_debt', labels, debt === null ? undefined : Number(debt));
 }
 
-/** What is unknown has no series; a "there is none" only where it means a number. */
+/** Returns the value of a figure. Undefined means no series: it is unknown, or `none` without a number for that. */
 function valueOf(figure: Figure, none?: number): number | undefined {
   return figure === 'none' ? none : (figure ?? undefined);
 }

@@ -6,8 +6,8 @@ const RULE = ['account', 'rule', 'subject', 'severity'] as const;
 const ACCOUNT = ['account'] as const;
 
 /**
- * What is so, as the shared state has it when somebody scrapes: any process with the role `web` tells the same,
- * and what is gone from there is gone from here. What is unknown has no series.
+ * Metrics of the shared state, read at each scrape. Every process with the role `web` reports the same, and a subject
+ * that leaves the state loses its series. An unknown value has no series.
  */
 export const STATE_METRICS = {
   ...gauges(POSITION, {

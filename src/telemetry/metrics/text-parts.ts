@@ -1,15 +1,15 @@
 import { type LabelSets, MOST_BYTES } from './label-sets.ts';
 
 const PART_BYTES = 65_536;
-/** A value with what is around it: `} -1.2345678901234567e+300` and the end of the line. */
+/** Length limit of a value with its surroundings: `} -1.2345678901234567e+300` and the end of the line. */
 const MOST_VALUE_BYTES = 32;
 
-/** Puts text together in memory that is reused for every part: what is taken holds until the next one. */
+/** Builds text in memory that all parts reuse: a taken part is valid until more text is added. */
 export class TextParts {
   #bytes = Buffer.allocUnsafe(PART_BYTES);
   #length = 0;
 
-  /** Whether there is no room for a series with these labels: then a part has to be taken first. */
+  /** Reports whether a series with these labels does not fit; then a part has to be taken first. */
   isFull(start: Buffer, labelBytes: number): boolean {
     return this.#length + start.length + labelBytes + MOST_VALUE_BYTES > this.#bytes.length;
   }
@@ -20,7 +20,7 @@ export class TextParts {
     return part;
   }
 
-  /** `start`: the name and the brace; `value` as the format wants it. */
+  /** Adds a line. `start` is the name and the brace; `value` is already formatted. */
   series(start: Buffer, labels: LabelSets, set: number, value: string): void {
     this.#reserve(start.length + labels.length(set) + MOST_VALUE_BYTES);
     const bytes = this.#bytes;
@@ -39,7 +39,7 @@ export class TextParts {
     this.#length += this.#bytes.write(text, this.#length);
   }
 
-  /** For what is longer than a part; its first bytes are not taken yet. */
+  /** Enlarges the buffer if the text does not fit; it keeps the bytes not taken yet. */
   #reserve(length: number): void {
     if (this.#length + length <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafe(this.#length + length);

@@ -6,7 +6,7 @@ import type { AccountView } from '../../core/view/account-view.ts';
 import { STATE_CAUSES, STATE_KINDS } from '../../core/view/state-line.ts';
 import { acknowledgement, decimal, mode, named, pause, severity, silence, timeMs } from './schemas.ts';
 
-/** The read model of one account; see there for what figures mean. */
+// Schemas of `AccountView` and `AccountRow`; see there for the meaning of the figures.
 
 const figure = () =>
   z.union([z.number(), z.literal('none'), z.null()]).describe('null: unknown; `none`: there is none.');

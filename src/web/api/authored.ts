@@ -3,7 +3,7 @@ import { ControlError } from '../../core/ports/operator-controls.ts';
 import { type Asker, authorWords } from '../access.ts';
 import { ApiError } from './errors.ts';
 
-/** What requests that people make by hand have in common: who, why, and what is answered when it is not done. */
+// Common parts of requests that people make: author, reason, and the answer to a failed change.
 
 export const line = (max: number) =>
   z
@@ -11,7 +11,7 @@ export const line = (max: number) =>
     .trim()
     .min(1)
     .max(max)
-    // Nothing that could forge a line in a log or a terminal.
+    // No control characters or line separators: they could forge a line in a log or a terminal.
     .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line');
 export const by = {
   author: line(80)
@@ -26,7 +26,10 @@ export function authorOf(caller: Asker, said: string | undefined): string {
   return authorWords(caller, said);
 }
 
-/** Resolves when the change is in force wherever it concerns somebody, before the next step there. */
+/**
+ * Makes a change. Resolves when it is in force in every process that it concerns, before the next step there.
+ * @throws ApiError if it is refused, or if the store was lost
+ */
 export async function inForce<T>(change: () => Promise<T>): Promise<T> {
   try {
     return await change();

@@ -9,7 +9,7 @@ import { byAccount, requireAccount } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import { named, timeMs } from './schemas.ts';
 
-/** What protection cost and kept, as `breakwater report` sums it up; see docs/protection-cost.md. */
+// What protection cost and kept, with the same sums as `breakwater report`; see docs/protection-cost.md.
 
 const knownSum = named('KnownSum', () => ({
   known: z.number(),
@@ -33,7 +33,7 @@ export const costsReply = named('Costs', () => ({
 }));
 
 const DAY_MS = 86_400_000;
-/** Bounds what one question reads of a long trail. */
+/** Bounds the records read for one request. */
 const PAGE = 500;
 const MOST_PAGES = 8;
 
@@ -52,7 +52,7 @@ const getCosts = route({
   },
 });
 
-/** Backwards from the newest record: an order is told of again, and its newest record counts. */
+/** Reads backwards from the newest record: an order can have several records, and the newest counts. */
 async function actionsSince({ audit }: Pick<ApiContext, 'audit'>, id: string, fromMs: number) {
   const actions = new Map<string, PricedAction>();
   let records = await audit.tail(id, PAGE);

@@ -40,7 +40,7 @@ export function errorBody(code: ApiErrorCode, message: string): object {
   return { error: { code, message } };
 }
 
-/** What a request can fail with. */
+/** The error of a failed request, as Fastify or the store throws it. */
 export interface FailedRequest {
   readonly statusCode?: number;
   readonly code?: string;
@@ -48,7 +48,7 @@ export interface FailedRequest {
 
 export type Refusal = Pick<ApiError, 'status' | 'code' | 'message'>;
 
-/** Nothing of what was thrown but our own words: it may hold anything. */
+/** Returns the answer to an error. Only messages of `ApiError` are repeated: other errors may contain anything. */
 export function refusalOf(error: FailedRequest): Refusal {
   if (error instanceof ApiError) return error;
   if (error.code === 'STORE_LOST')
@@ -60,7 +60,6 @@ export function refusalOf(error: FailedRequest): Refusal {
   return { status: 500, code: 'failed', message: 'this could not be answered; the log says why' };
 }
 
-/** What the log has to hear of a failure. */
 export function causeOf(error: unknown): unknown {
   return error instanceof ApiError ? (error.cause ?? error) : error;
 }

@@ -19,7 +19,7 @@ const JSON_TYPE = 'application/json';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The description of the API (OpenAPI 3.1), from the shapes by which it is served. */
+/** Returns the description of the API (OpenAPI 3.1), generated from the schemas that serve it. */
 export function openApi(version: string): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of API_ROUTES) {
@@ -88,7 +88,7 @@ function parametersOf(shape: z.ZodType | undefined, place: 'path' | 'query'): re
   });
 }
 
-/** With references to the shapes that have a name. */
+/** Returns the JSON Schema, with references to named schemas. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
   const named = schema.meta()?.id;
   if (named !== undefined) return { $ref: REF + named };
@@ -105,7 +105,7 @@ function components(): Json {
   );
 }
 
-/** `#/$defs/Name` to where the description keeps it. */
+/** Rewrites references from `#/$defs/Name` to `#/components/schemas/Name`. */
 function rewritten(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', `"${REF}`)) as unknown;
 }

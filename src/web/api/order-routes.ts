@@ -18,7 +18,7 @@ import { byAccount, viewOf } from './read-routes.ts';
 import { type ApiContext, type ApiRoute, route } from './route.ts';
 import { named } from './schemas.ts';
 
-/** Orders by hand: as `breakwater reduce` and `breakwater flatten`, shown first and then made. */
+// Operator orders, like `breakwater reduce` and `breakwater flatten`: a preview first, then the order.
 
 const fraction = z.number().min(0).max(1);
 const above0 = z.number().gt(0).max(1);
@@ -169,14 +169,14 @@ function meantOrder(order: z.output<typeof meant>): MeantOrder {
     : { positionId: order.positionId, target: order.target, slippageSteps: steps, flatten: false };
 }
 
-/** @throws ApiError where there is no such account, or its state must not be touched */
+/** @throws ApiError if there is no such account, or its stored state cannot be read */
 async function known(context: ApiContext, id: string): Promise<AccountView> {
   const view = await viewOf(context, id);
   if (view.refused !== null) throw new ApiError(409, 'refused', view.refused.message);
   return view;
 }
 
-/** @throws ApiError where it means a position that is not there, or no daemon would carry it out for its slippage */
+/** @throws ApiError if the position does not exist, or the slippage is larger than daemons accept */
 function planOf({ orders, nowMs }: ApiContext, view: AccountView, order: MeantOrder) {
   const fault = slippageFault(order.slippageSteps, orders.maxSlippage);
   if (fault !== undefined) throw new ApiError(409, 'refused', fault);

@@ -73,7 +73,7 @@ const listAccounts = route({
   },
 });
 
-/** What cannot be read is the most endangered: nobody knows. */
+/** Sorts by danger; accounts that cannot be read come first, because their danger is unknown. */
 function byDanger(a: AccountView, b: AccountView): number {
   if ((a.refused === null) !== (b.refused === null)) return a.refused === null ? 1 : -1;
   return b.danger - a.danger || (a.accountId < b.accountId ? -1 : 1);
@@ -143,7 +143,7 @@ const getHistory = route({
   },
 });
 
-/** Bounds the records read for one answer: the story of a quiet subject in a busy account comes in parts. */
+/** Bounds the records read for one request: the story of a quiet subject in a busy account comes in parts. */
 const STORY_PAGE = 250;
 const STORY_PAGES = 8;
 
@@ -180,7 +180,7 @@ const getStory = route({
         ...(market === undefined ? {} : { market }),
       });
     }
-    // All parts of a record, or none.
+    // Never split the entries of one record.
     const last = entries[limit - 1]?.seq;
     const shown = last === undefined ? entries : entries.filter(({ seq }) => seq >= last);
     const next = shown.length < entries.length ? (last ?? null) : (before ?? 1) > 1 ? (before ?? null) : null;
@@ -199,7 +199,7 @@ async function recordsBefore(
   return await audit.read(id, range);
 }
 
-/** The market of a position that is closed by now. */
+/** Finds the market of a closed position in the records. */
 function marketOf(records: readonly ChainedRecord[], subject: string | undefined): string | undefined {
   if (subject?.startsWith('position:') !== true) return undefined;
   const positionId = subject.slice('position:'.length);
@@ -242,7 +242,7 @@ const PERSONAL: ReadonlySet<string> = new Set([
   'withdrawalAllowList',
 ]);
 
-/** The trail keeps what it was computed from; where money goes to is nothing for a page. */
+/** Hides personal data: the audit trail keeps the destinations of transfers, but the page must not show them. */
 function withoutPersonal(value: object): unknown {
   const text = JSON.stringify(value, (key, inner: unknown) =>
     PERSONAL.has(key) && inner !== undefined ? '[not shown]' : inner,

@@ -4,11 +4,11 @@ import { ApiError } from './errors.ts';
 import { API_ROUTES, openApi } from './openapi.ts';
 import type { ApiContext, ApiRoute } from './route.ts';
 
-/** Serves the operations of the table, and its description. */
+/** Serves the routes of the API and their description. */
 export function registerApi(app: FastifyInstance, context: ApiContext): void {
   let description: string | undefined;
   app.get('/api/v1/openapi.json', { config: { access: 'read' } }, (_request, reply) => {
-    // Few ask for it: not made before.
+    // Built on first use, because few clients request it.
     description ??= JSON.stringify(openApi(context.process.version));
     return reply.type('application/json').send(description);
   });

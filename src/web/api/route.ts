@@ -5,17 +5,16 @@ import type { OverviewSource } from '../overview.ts';
 import type { WebSources } from '../sources.ts';
 import type { Immutable } from './schemas.ts';
 
-/** What the routes answer from. */
 export interface ApiContext extends WebSources {
   readonly overview: OverviewSource;
   readonly actions: ActionFeed;
 }
 
-/** One operation: served, described in openapi.json and tested from this alone. */
+/** One operation. The server, openapi.json and the tests are all derived from it. */
 export interface ApiRoute {
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** With `:name` for its parameters. */
+  /** Parameters are written as `:name`. */
   readonly path: string;
   /** Default: `read` for GET, else `control`. */
   readonly access: Scope;
@@ -25,7 +24,7 @@ export interface ApiRoute {
   readonly body: z.ZodType | undefined;
   readonly status: 200 | 201;
   readonly reply: z.ZodType;
-  /** Input as read by the shapes above, and who asks. @throws ApiError */
+  /** `input`: the parsed params, query and body, and the caller. @throws ApiError */
   readonly answer: (context: ApiContext, input: unknown) => Promise<unknown>;
 }
 

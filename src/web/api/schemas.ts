@@ -7,7 +7,7 @@ import type { StoryEntry } from '../../core/view/story.ts';
 import { SCOPES } from '../access.ts';
 import { API_ERROR_CODES } from './errors.ts';
 
-/** Shapes of what the API takes and gives, in one place: requests are read by them, the description is made from them. */
+// Schemas of the API. They validate requests, and the description is generated from them.
 
 export const decimal = (): z.ZodType<DecimalString> =>
   z.string().regex(/^-?\d+(\.\d+)?$/) as unknown as z.ZodType<DecimalString>;
@@ -18,8 +18,8 @@ export const subjectKey = () =>
   z.string().min(1).max(200).describe('`position:42`, `creditLine:BTC@1700000000` or `account`.');
 
 /**
- * An object without further keys, which has a name in the description of the API. Replies are only described by it: its
- * keys are made when something asks for them.
+ * A strict object schema with a name in the description of the API. Its keys are built on first use: replies are not
+ * validated, only described.
  */
 export const named = <S extends z.ZodRawShape>(
   meta: string | { id: string; description: string },
@@ -305,7 +305,7 @@ export const errorReply = named('Error', () => ({
   error: z.strictObject({ code: z.enum(API_ERROR_CODES), message: z.string() }),
 }));
 
-/** What is answered is written out, never changed. */
+/** Replies are immutable: they are serialised, never changed. */
 export type Immutable<T> = unknown extends T
   ? T
   : T extends string | number | boolean | null | undefined

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { named, timeMs } from './schemas.ts';
 
-/** The newest stress test on a schedule; see the read model for what figures mean. */
+// The newest scheduled stress test; see `StoredStress` for the meaning of the figures.
 
 const run = {
   atMs: timeMs(),

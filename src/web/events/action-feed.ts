@@ -2,31 +2,31 @@ import type { AuditReader } from '../../core/ports/audit-reader.ts';
 import { type ActionLine, ActionLog } from '../../core/view/action-log.ts';
 import type { SourcedView } from '../sources.ts';
 
-/** Lines kept over all accounts; the trail has the others. */
+/** Lines kept over all accounts; older ones are only in the audit trail. */
 const KEPT = 1000;
-/** Records of an account that are looked through at first. */
+/** Records of an account that are read at first. */
 const FIRST_RECORDS = 200;
 const PAGE = 200;
 const AT_ONCE = 8;
 
 interface Followed {
   readonly log: ActionLog;
-  /** The store epoch: a new one may have lost records and numbers them anew. */
+  /** Id of the store epoch. A new epoch may have lost records, and restarts their numbers. */
   readonly epoch: string | undefined;
   readonly acted: number;
   /** Number of the last record read. */
   readonly last: number;
 }
 
-/** A line and when it was learnt, as a rising number: what comes after that has not been seen. */
+/** A line with the rising number under which it was learnt; a reader has not seen lines after its own cursor. */
 interface Learnt {
   readonly line: ActionLine;
   readonly cursor: number;
 }
 
 /**
- * What was sent to the exchange over all accounts, from their audit trails, so that every process shows the same.
- * Only accounts that have acted since the last look are read.
+ * The requests sent to the exchange for all accounts. They are read from the audit trails, so that every process shows
+ * the same. Only accounts that have acted since the last refresh are read.
  */
 export class ActionFeed {
   readonly #audit: Pick<AuditReader, 'read' | 'tail'>;
@@ -53,13 +53,13 @@ export class ActionFeed {
     return next;
   }
 
-  /** Newest first, by when they were begun. */
+  /** Returns the newest lines first, by the time of the request. */
   newest(limit: number): readonly ActionLine[] {
     const lines = [...this.#lines.values()].map(({ line }) => line);
     return lines.sort((a, b) => b.atMs - a.atMs || (a.id < b.id ? 1 : -1)).slice(0, limit);
   }
 
-  /** What was learnt after a cursor, oldest first. */
+  /** Returns the lines learnt after a cursor, oldest first. */
   after(cursor: number): readonly ActionLine[] {
     if (cursor >= this.#cursor) return [];
     return [...this.#lines.values()].filter((learnt) => learnt.cursor > cursor).map(({ line }) => line);
@@ -71,7 +71,7 @@ export class ActionFeed {
       for (let next = due.pop(); next !== undefined; next = due.pop()) found.push(await this.#follow(next));
     };
     const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker));
-    // What was followed is not read again, so it is learned even if another account failed.
+    // Followed accounts are not read again, so learn their lines even if another account failed.
     for (const line of found.flat().sort((a, b) => endOf(a) - endOf(b))) this.#learn(line);
     for (const one of ended) if (one.status === 'rejected') throw one.reason;
   }
@@ -104,7 +104,7 @@ export class ActionFeed {
 
   #learn(line: ActionLine): void {
     this.#cursor += 1;
-    // What changed goes to the end: the oldest are let go first.
+    // A changed line moves to the end, because the first ones are dropped.
     this.#lines.delete(line.id);
     this.#lines.set(line.id, { line, cursor: this.#cursor });
     const [oldest] = this.#lines.keys();

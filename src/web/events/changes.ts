@@ -1,7 +1,7 @@
-/** An object as the texts of its top-level keys, by which changes are found. */
+/** An object as the JSON texts of its top-level keys; changes are found by comparing them. */
 export type Encoded = ReadonlyMap<string, string>;
 
-/** Texts that did not change are those of before, so that many states of one thing share their memory. */
+/** Encodes an object. Unchanged texts are reused from `before`, so that many states of one object share memory. */
 export function encode(value: object, before?: Encoded): Encoded {
   const texts = new Map<string, string>();
   let isSame = before !== undefined;
@@ -14,7 +14,9 @@ export function encode(value: object, before?: Encoded): Encoded {
   return isSame && before?.size === texts.size ? before : texts;
 }
 
-/** JSON of the keys that changed, or of all without a `before`; undefined: none but those in `onlyWhen` did. */
+/**
+ * Returns the JSON of the changed keys (all without `before`); undefined if only keys in `onlyWhen` changed, or none.
+ */
 export function changedText(
   before: Encoded | undefined,
   now: Encoded,
@@ -26,7 +28,7 @@ export function changedText(
   return `{${changed.map(([key, text]) => `${JSON.stringify(key)}:${text}`).join(',')}}`;
 }
 
-/** One event; data are one line of JSON. */
+/** Formats one server-sent event; `data` is one line of JSON. */
 export function frame(event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`;
 }

@@ -8,7 +8,7 @@ export interface EventClientOptions {
   readonly feed: StateFeed;
   readonly actions: ActionFeed;
   readonly accountIds: readonly string[];
-  /** `true`, or the cursor of rows that it has; undefined: it wants none. */
+  /** `true`, or the cursor of the rows that the client has; undefined: it wants none. */
   readonly rows?: string | undefined;
   readonly hello: { readonly version: string; readonly atMs: number };
   readonly times?: EventTimes;
@@ -16,19 +16,20 @@ export interface EventClientOptions {
 
 export interface EventTimes {
   readonly heartbeatMs: number;
-  /** A connection that takes nothing for so long is closed. */
+  /** A connection that accepts no data for this long is closed. */
   readonly stalledMs: number;
 }
 
-/** How often at most times are told that alone have changed. */
+/** Minimum interval of overview events in which only times changed. */
 const TIMES_EVERY_MS = 5_000;
 const ROWS_AT_ONCE = 200;
 
 const TIMES: EventTimes = { heartbeatMs: 15_000, stalledMs: 20_000 };
 
 /**
- * One listener. While its connection takes no more, nothing is written or put aside; afterwards it gets the difference
- * to what it got last. So a slow one costs what its connection buffers and one event, and is closed if it stays slow.
+ * One client of the event stream. While its connection accepts no data, nothing is written or queued; afterwards the
+ * client gets the difference to the last state sent. So a slow client costs one event and what its connection buffers.
+ * It is closed if it stays slow.
  */
 export class EventClient {
   readonly accountIds: readonly string[];
@@ -36,7 +37,7 @@ export class EventClient {
   readonly #options: EventClientOptions;
   readonly #times: EventTimes;
   readonly #sent = new Map<string, Encoded | null>();
-  /** The newest change of rows that it has; undefined: nothing was sent yet. */
+  /** The newest change of rows that was sent; undefined: none yet. */
   #change: number | undefined;
   #ids = '';
   #overview: Encoded | undefined;
@@ -82,7 +83,7 @@ export class EventClient {
   }
 
   #beat(): void {
-    // One that is not taking anything is timed by what it was sent.
+    // A blocked connection needs no heartbeat: its pending write has a timeout.
     if (!this.#pumping) void this.#write(': still here\n\n');
   }
 
@@ -110,7 +111,7 @@ export class EventClient {
     await this.#write(frame('overview', `{"changed":${changed}}`));
   }
 
-  /** A part at a time: a slow connection is not handed everything at once. */
+  /** Writes rows in parts, so that a slow connection does not buffer all of them. */
   async #writeRows(): Promise<void> {
     const { feed, rows: cursor = '' } = this.#options;
     if (feed.rows.size === 0) return;
@@ -161,7 +162,7 @@ export class EventClient {
     for (const line of lines) await this.#write(frame('action', JSON.stringify(line)));
   }
 
-  /** Resolves when the connection takes more, or is closed. */
+  /** Resolves when the connection accepts more data, or is closed. */
   async #write(text: string): Promise<void> {
     const { response } = this.#options;
     if (this.#closed || response.write(text)) return;

@@ -8,7 +8,7 @@ import { StateFeed } from './state-feed.ts';
 const MOST_ACCOUNTS = 100;
 const MOST_CLIENTS = 200;
 
-/** `/api/v1/events`; returns what ends all of them. */
+/** Registers `/api/v1/events`; `close` ends all streams. */
 export function registerEvents(
   app: FastifyInstance,
   context: ApiContext,
@@ -28,7 +28,7 @@ export function registerEvents(
       }
       reply.hijack();
       const response = reply.raw;
-      // It is the client's own clock that closes a stalled one: quiet is normal here.
+      // No socket timeout, because quiet is normal here: `EventClient` closes stalled connections.
       response.socket?.setTimeout(0);
       response.writeHead(200, {
         ...SECURITY_HEADERS,

@@ -19,30 +19,29 @@ export interface Listener {
   readonly accountIds: readonly string[];
   /** Whether it wants a row of every account. */
   readonly wantsRows: boolean;
-  /** Something may have changed. */
+  /** Called when something may have changed. */
   wake(): void;
 }
 
 interface FeedRow {
   readonly view: object;
-  /** JSON. */
   readonly text: string;
-  /** Number of the change that made it so. */
+  /** Number of its last change. */
   readonly change: number;
 }
 
 const TICK_MS = 500;
-/** Every so many ticks all accounts are read, not only those that somebody listens to. */
+/** All accounts are read every so many ticks; in between only those with a listener. */
 const ALL_EVERY = 4;
-/** With so few accounts all are read at every tick. */
+/** Up to this number of accounts, all are read at every tick. */
 const FEW = 200;
 
-/** `onlyWhen` of the overview. */
+/** Keys of the overview that do not cause an event on their own: `onlyWhen` of `changedText`. */
 export const OVERVIEW_TIMES: readonly string[] = ['atMs', 'oldestJudgedAtMs'];
 
 /**
- * The state as it changes, read once for all listeners, and only while there are any. A listener compares it with what
- * it has sent when it has time.
+ * The current state, read once for all listeners, and only while there are any. Each listener compares it at its own
+ * pace with what it has sent.
  */
 export class StateFeed {
   readonly #options: StateFeedOptions;
@@ -50,7 +49,7 @@ export class StateFeed {
   readonly #accounts = new Map<string, { readonly view: object; readonly encoded: Encoded }>();
   readonly #rows = new Map<string, FeedRow>();
   #rowChanges = 0;
-  /** Another one wherever rows begin anew. */
+  /** Random; a new one each time the rows start from scratch. */
   #rowsId = '';
   #overview: Encoded | undefined;
   #over: AbortController | undefined;
@@ -63,29 +62,29 @@ export class StateFeed {
     return this.#overview;
   }
 
-  /** The rows of all accounts, by id; empty: not read yet. */
+  /** The rows of all accounts, by id; empty until they were read. */
   get rows(): ReadonlyMap<string, FeedRow> {
     return this.#rows;
   }
 
-  /** What a listener that has all rows as they are now can come back with. */
+  /** The cursor of a listener that has all current rows. */
   get rowsCursor(): string {
     return `${this.#rowsId}.${this.#rowChanges}`;
   }
 
-  /** The newest change that a listener with this cursor has; undefined: it has nothing of these. */
+  /** Returns the newest change that a listener with this cursor has; undefined if it has none of these rows. */
   changeAt(cursor: string): number | undefined {
     const [id, change = ''] = cursor.split('.');
     return id === this.#rowsId && /^\d+$/.test(change) ? Number(change) : undefined;
   }
 
-  /** `null`: not in the config; undefined: not read yet. */
+  /** Returns an account; null if it is not in the config, undefined if it was not read yet. */
   account(accountId: string): Encoded | null | undefined {
     const known = this.#accounts.get(accountId)?.encoded;
     return known ?? (this.#options.views.ids().includes(accountId) ? undefined : null);
   }
 
-  /** Returns what ends it. */
+  /** Adds a listener; the returned function removes it. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     if (this.#over === undefined) {

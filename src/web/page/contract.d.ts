@@ -10,7 +10,7 @@ import type { historyReply, Immutable, OverviewReply, storyReply, topUpReply } f
 
 export type { QueueLine, StressStatus as PageStress, TopUpOffer } from '../sources.ts';
 
-/** What the API answers, as the page reads it. Times are Unix milliseconds. */
+// Replies of the API as the page reads them. Times are Unix milliseconds.
 
 export type Level = 'critical' | 'warning' | 'info' | 'unknown' | 'pending' | 'ok';
 
@@ -23,7 +23,7 @@ export type RowsReply = Immutable<z.output<typeof rowsReply>>;
 export type CostsReply = Immutable<z.output<typeof costsReply>>;
 export type OrderPreview = Immutable<z.output<typeof orderPreview>>;
 
-/** Kinds that a newer daemon has are shown too, so they are texts here. */
+/** `kind` and `outcome` are texts, because a newer daemon may have more of them. */
 export interface PageAction extends Omit<ActionLine, 'kind' | 'outcome'> {
   readonly kind: string;
   readonly outcome: string;
@@ -41,13 +41,12 @@ export type HistoryPointLine = Immutable<z.output<typeof historyReply>>['points'
 
 export type TopUpLink = Immutable<z.output<typeof topUpReply>>;
 
-/** The state of the live stream. */
 export type Connection =
   | { readonly kind: 'connecting'; readonly sinceMs: number }
   | { readonly kind: 'live'; readonly sinceMs: number }
   | {
       readonly kind: 'lost';
-      /** When the last byte came; null: none ever. */
+      /** Time of the last byte; null if there was none. */
       readonly lastByteMs: number | null;
       readonly retryAtMs: number;
       readonly attempt: number;
@@ -56,33 +55,31 @@ export type Connection =
   /** The server asks for a read token. */
   | { readonly kind: 'refused'; readonly why: string };
 
-/** What a template may hold. */
+/** Anything that a template may contain. */
 export type Drawn = unknown;
 
 export interface PageState {
   readonly overview: PageOverview | null;
   readonly connection: Connection;
-  /** One line for each account. */
   readonly rows: ReadonlyMap<string, AccountRow>;
-  /** Whether those are all. */
+  /** Whether `rows` has all accounts. */
   readonly isListKnown: boolean;
-  /** What the stream is come back to with; undefined: it has sent no rows yet. */
+  /** Cursor for reconnecting to the stream; undefined: it has sent no rows yet. */
   readonly rowsCursor: string | undefined;
-  /** Accounts of which everything is shown. */
+  /** Accounts that are shown in full. */
   readonly accounts: ReadonlyMap<string, AccountView>;
   readonly actions: readonly PageAction[];
-  /** Rises with everything that an account's story may have got longer by. */
+  /** By account: rises with each event that may have added to its story. */
   readonly happened: ReadonlyMap<string, number>;
 }
 
 export interface PageView {
   readonly title: string;
-  /** Whether it shows a line of every account. */
   readonly wantsRows: boolean;
-  /** Accounts whose changes the stream is to send. */
+  /** Accounts whose changes the stream should send. */
   watched(): readonly string[];
   template(state: PageState): Drawn;
-  /** The stream is live again after a loss: what it does not carry is read anew. */
+  /** Called when the stream is live again after a loss: reloads what the stream does not carry. */
   refresh(): void;
   close(): void;
 }
