@@ -250,7 +250,7 @@ async function depositLink(
     params: prepared.params,
     options,
     read: readDepositLink,
-    // Dates of birth and postal codes may come back in another format, so longer numbers are hidden.
+    // Dates of birth and postal codes may come back in another format, so numbers are hidden.
     redact: (text) => settings.redact(personal(text)).replace(/\d[\d.,/-]+/g, REDACTED),
   });
   return outcome.kind === 'accepted' ? { ...outcome, value: { url: outcome.value } } : outcome;

@@ -12,8 +12,8 @@ const MOST_PROTECTIVE_MS = 8000;
 /**
  * The pause after a gateway's rate limit, which counts all requests from one address. Polls stop for the time that the
  * gateway asks for, at least a second; the pause doubles with each refusal up to four times that time. Protective calls
- * go on once a second. From the fourth refusal on their interval doubles, up to the time asked for. Reads of an
- * endangered account go on likewise, but slow down from the second refusal on.
+ * go on once a second. From the fourth refusal on their interval doubles, up to the time asked for (or 8 s).
+ * Reads of an endangered account go on likewise, but slow down from the second refusal on.
  */
 export class GatewayPause {
   #refusals = 0;

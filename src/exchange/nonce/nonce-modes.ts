@@ -260,8 +260,8 @@ class WindowSource extends NonceSource {
   /**
    * Returns a nonce while the store is lost, or how long to wait for one. Of every 10 * ordinals milliseconds two
    * belong to this process alone, and nonces from the store never use them. An earlier process of this ordinal may have
-   * used any of them up to `WINDOW_AHEAD_MS` beyond its end, so this one begins after that. This requires that both follow
-   * the same clock: one millisecond is used before a reply has shown the exchange's time, the other after.
+   * used any of them up to `WINDOW_AHEAD_MS` beyond its end, so this one begins after that. This requires that both
+   * follow the same clock: one millisecond is used before a reply has shown the exchange's time, the other after.
    */
   #fromMemory(): { nonce?: string; waitMs: number } {
     const isDated = this.#datedMs !== undefined;

@@ -38,10 +38,10 @@ interface Collected<T> {
 }
 
 /**
- * Reads a history from its newest record to its end, to `since`, or to a bound of the exchange or `maxRecords`. Only a
- * bound leaves the list incomplete. Records that arrive meanwhile push others to the next page, where their id
- * identifies them. Records that vanish pull others up: if the overlap of two pages does not match, the list is
- * incomplete.
+ * Reads a history from its newest record to its end, to `since`, or to a bound of the exchange or `maxRecords`. Of
+ * these only a bound leaves the list incomplete. Records that arrive meanwhile push others to the next page, where
+ * their id identifies them. Records that vanish pull others up: if the overlap of two pages does not match, the list
+ * is incomplete.
  */
 export async function readHistory<T>(
   caller: Caller,
