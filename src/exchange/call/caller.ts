@@ -120,7 +120,6 @@ export class Caller {
     return outcome;
   }
 
-  /** Reports a reply that was not as documented. */
   drift(endpoint: Endpoint, kind: 'record' | 'reply' | 'echo', problems: readonly SetAsideRecord[]): void {
     this.#judge.drift(endpoint, kind, problems);
   }

@@ -18,7 +18,7 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
 const MOST_STEPS = 3;
 
 /**
- * Decompresses the body of a reply, or returns why it cannot. Some gateways compress without being asked to.
+ * Decompresses the body of a reply, or returns why that failed. Some gateways compress without being asked to.
  * @param encoding Content-Encoding as received: names in the order in which they were applied
  * @param maxBytes bound on the output of every step
  */

@@ -48,7 +48,6 @@ export class GatewayPause {
     this.#pollsUntilMs = Math.min(this.#pollsUntilMs, this.#beganMs + MOST_POLL_MS);
   }
 
-  /** Whether polls stop. */
   holds(nowMs: number): boolean {
     return nowMs < this.#pollsUntilMs;
   }

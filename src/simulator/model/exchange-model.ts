@@ -331,7 +331,6 @@ function moneyPart(world: ExchangeState) {
         .reverse(),
     deposit: asked(makeDeposit),
     withdraw: asked(makeWithdrawal),
-    /** Moves money between the wallets of one account. */
     moveFunds: asked(moveBetweenWallets),
     /** Specification 4.1, the checks that need state: ticker, provider, least amount, unique id. */
     createFiatDeposit: (id: string, request: DepositLinkRequest) =>
