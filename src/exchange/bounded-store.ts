@@ -5,7 +5,7 @@ class StoreLost extends Error {
   readonly code = 'STORE_LOST';
 }
 
-/** How long a store is left alone after a failure. */
+/** How long a store is not asked after a failure. */
 const PAUSE_MS = 1000;
 
 interface BoundedStoreOptions {
@@ -15,7 +15,7 @@ interface BoundedStoreOptions {
   readonly onChange: (available: boolean) => void;
 }
 
-/** Bounds calls to a store in time. For a while after a failure callers get `undefined` at once and go by themselves. */
+/** Bounds the time of calls to a store. For a while after a failure, callers get `undefined` at once and do without. */
 export class BoundedStore<S> {
   readonly #store: S;
   readonly #options: BoundedStoreOptions;

@@ -21,72 +21,72 @@ import type { Dialect } from './requests.ts';
 import { createSystemTimers, systemClock } from './system-clock.ts';
 
 export interface ExchangeClientOptions {
-  /** Addresses of the exchange, the preferred one first, e.g. `https://exchange.example`. */
+  /** Addresses of the exchange, in order of preference, e.g. `https://exchange.example`. */
   readonly baseUrls: readonly string[];
   readonly credentials: { readonly apiKey: string; readonly apiSecret: string };
   readonly nonce: {
     readonly mode: NonceMode;
-    /** Shared by all that use the key. */
+    /** Shared by all clients of the key. */
     readonly store: NonceStore;
-    /** No nonce is less; default 0. */
+    /** Least nonce; default 0. */
     readonly start?: number;
     /** Tells processes apart while the store is lost: 0 to `ordinals` - 1; default 0. */
     readonly ordinal?: number;
-    /** How many processes there may be, 1 to 100; default 10. */
+    /** Most processes, 1 to 50; default 10. */
     readonly ordinals?: number;
-    /** In `increasing` mode: how long a holder that died keeps the mutex; default 3000. */
+    /** In `increasing` mode: how long a dead holder keeps the mutex, ms; default 3000. */
     readonly leaseMs?: number;
-    /** Names this client among all that share the key; default: random. */
+    /** Names this client among those that share the key; default: random. */
     readonly owner?: string;
   };
   readonly limiter: {
-    /** Shared by all behind one IP address. */
+    /** Shared by all clients behind one IP address. */
     readonly store: RateLimitStore;
     /** Used while the shared store is lost: in the memory of this process. */
     readonly fallback: RateLimitStore;
-    /** Names the IP address the requests leave from; default `default`. */
+    /** Names the IP address that requests leave from; default `default`. */
     readonly egress?: string;
-    /** The part of each limit that only protective calls may use; default 0.1. */
+    /** The share of each limit that only protective calls may use; default 0.1. */
     readonly reservedShare?: number;
     /** Changes to the table of limits, by name. */
     readonly limits?: Readonly<Record<string, Partial<RateLimit>>>;
   };
-  /** This program's version, which requests name as `User-Agent: breakwater/<version>`. */
+  /** Program version, sent as `User-Agent: breakwater/<version>`. */
   readonly version?: string;
   /** Spelling of request fields; default `spec`. */
   readonly dialect?: Dialect;
   readonly timeouts?: {
-    /** One request and its reply; default 5000. */
+    /** One request and its reply, ms; default 5000. */
     readonly attemptMs?: number;
-    /** A call with waiting and repeating; default 15000. */
+    /** A call, waiting and retries included, ms; default 15000. */
     readonly callMs?: number;
-    /** A shared store; default 250. */
+    /** One request to a shared store, ms; default 250. */
     readonly storeMs?: number;
   };
   readonly retry?: Partial<RetrySettings>;
   readonly pool?: {
-    /** Most requests in flight, each on a connection of its own; default 128. Protective ones may be a tenth more. */
+    /** Most requests in flight, each on its own connection; default 128. A tenth more is for protective ones. */
     readonly connections?: number;
-    /** Longest reply accepted, where its endpoint's own bound is not less; default 16 MiB. */
+    /** Longest reply accepted, in bytes; an endpoint's lower bound takes precedence. Default 16 MiB. */
     readonly maxReplyBytes?: number;
   };
   /** `http://[user:password@]host:port`. */
   readonly proxy?: string;
   /** PEM certificates trusted instead of the system's. */
   readonly ca?: string | readonly string[];
-  /** Providers with which USD and EUR deposits need customer data. */
+  /** Providers whose USD and EUR deposits need customer data. */
   readonly cardProviders?: readonly string[];
   readonly clock?: Clock;
   readonly timers?: Timers;
   readonly random?: Random;
   readonly observer?: ExchangeObserver;
-  /** Shared with other clients, made with the same `limiter` options: permits of all are taken in one block. */
+  /** Shared with other clients that have the same `limiter` options, so that permits for all come in one block. */
   readonly sharedLimiter?: Limiter;
-  /** Shared with other clients; default: connections of its own. */
+  /** Shared with other clients; default: own connections. */
   readonly sharedConnections?: Connections;
 }
 
-/** One limiter for all clients of a process behind one IP address. */
+/** Creates one limiter for all clients of a process behind one IP address. */
 export function createSharedLimiter(
   options: Pick<ExchangeClientOptions, 'limiter' | 'timeouts' | 'clock' | 'timers' | 'observer'>,
 ): Limiter {
@@ -94,18 +94,19 @@ export function createSharedLimiter(
 }
 
 export interface ExchangeClient extends FullExchange {
-  /** Refuses new calls, lets those in flight end, closes connections, but no stores. May be called again. */
+  /** Refuses new calls, lets those in flight end and closes connections, but not the stores. May be called again. */
   close(): Promise<void>;
 }
 
-/** Options that cannot work; the message names the option and what it must be, never a secret. */
+/** Invalid options. The message names the option and its rule, never a secret. */
 export class ExchangeOptionsError extends Error {
   readonly code = 'EXCHANGE_OPTIONS';
 }
 
 /**
- * A client of the V4 API (specification 4) for one account. Expected failures are outcomes, never exceptions. The
- * credentials live in closures and a key object: nothing in the object gives them away.
+ * Creates a client of the V4 API (specification 4) for one account. Expected failures are returned, not thrown. The
+ * credentials live in closures and a key object, so the client object does not reveal them.
+ * @throws ExchangeOptionsError
  */
 export function createExchangeClient(options: ExchangeClientOptions): ExchangeClient {
   checkOptions(options);
@@ -117,7 +118,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   const transport = createTransport(
     {
       baseUrls: options.baseUrls,
-      // Of shared ones there are as many as all clients' slots together ask for.
+      // Shared connections are unbounded here: the slots of all clients bound them.
       ...(options.sharedConnections === undefined ? { connections: withReserve(connections) } : {}),
       maxReplyBytes,
       proxy: options.proxy,
@@ -156,7 +157,7 @@ export function createExchangeClient(options: ExchangeClientOptions): ExchangeCl
   });
 }
 
-/** Bounds on stores and waits of all clients: a list apart, so that none has to be sorted in behind longer timers. */
+/** Timeouts and waits of all clients, in a separate list so that they need not be sorted in among longer timers. */
 const clientTimers = createSystemTimers();
 
 function timeOf({
@@ -216,7 +217,7 @@ function checkOptions(options: ExchangeClientOptions): void {
   checkNumbers(options, fail);
 }
 
-/** Numbers with which calls would hang, end at once or never be sent. */
+/** Rejects numbers with which calls would hang, end at once or never be sent. */
 function checkNumbers(options: ExchangeClientOptions, fail: (text: string) => never): void {
   const { nonce, limiter } = options;
   const { ordinal = 0, ordinals = 10 } = nonce;

@@ -36,7 +36,7 @@ import {
 } from './schemas/replies.ts';
 
 export interface OperationSettings extends RequestSettings {
-  /** Takes the client's secrets out of a text; the deposit link also hides the customer's data. */
+  /** Removes the client's secrets from a text; the deposit link also hides the customer's data. */
   readonly redact: Conceal;
 }
 
@@ -46,7 +46,7 @@ const setAsideOf = ({ setAside }: RecordList<unknown>) => setAside;
 const faultsOf = ({ setAside, nulls = [] }: PositionList) => [...setAside, ...nulls];
 const anyReply = (): Parsed<null> => ({ ok: true, value: null });
 
-/** One method for each endpoint: what is sent, and how the reply is read. */
+/** Creates one method for each endpoint, which builds the request and reads the reply. */
 export function createOperations(caller: Caller, settings: OperationSettings): FullExchange {
   return {
     ...createReads(caller, settings),
@@ -56,9 +56,9 @@ export function createOperations(caller: Caller, settings: OperationSettings): F
 }
 
 const TRANSFERS_PER_PAGE = 500;
-/** The limit may count for each market: the reply of an account with 30 of them stays within its bound. */
+/** The limit may count per market: at this size the reply for 30 markets stays within its bound. */
 const ORDERS_PER_PAGE = 50;
-/** Specification 8 bounds offset + limit of histories; the live service bounds it more. */
+/** Bound on offset + limit of histories: specification 8, and a lower one of the live service. */
 const MAX_REACH: Readonly<Record<Dialect, number>> = { spec: 100_500, camel: 10_000 };
 
 function createReads(caller: Caller, { dialect }: OperationSettings) {
@@ -118,14 +118,14 @@ function createReads(caller: Caller, { dialect }: OperationSettings) {
         timeOf: (record) => record.ctime,
         groupOf: (record) => record.market,
       };
-      // The dates of the live service's requests are in no specification.
+      // Only the live service takes dates; the specification has none.
       const read = dialect === 'camel' ? readDatedOrders : readHistory;
       return reported(caller, ENDPOINTS.spotOrders, await read(caller, plan));
     },
   } satisfies Partial<FullExchange>;
 }
 
-/** Tells the observer of records that were set aside. */
+/** Reports the records that were set aside to the observer. */
 function reported<T>(
   caller: Caller,
   endpoint: Endpoint,
@@ -153,7 +153,7 @@ function createCommands(caller: Caller, settings: OperationSettings) {
   } satisfies Partial<FullExchange>;
 }
 
-/** A command whose success says nothing: any JSON or an empty body under a 2xx status. */
+/** Sends a command whose reply carries no data: any JSON or an empty body with a 2xx status is a success. */
 async function acknowledge(
   caller: Caller,
   endpoint: Endpoint,
@@ -176,7 +176,7 @@ async function place(
   const endpoint = ENDPOINTS.stopLimit;
   const { params } = prepared;
   const read = (body: unknown) => sameOrder(readPlacedOrder(body), request);
-  // With its client order id an order cannot be accepted twice.
+  // An order with a client order id cannot be accepted twice.
   const once = request.clientOrderId === undefined ? ({ sendOnce: true } as const) : {};
   const outcome = await caller.command({ endpoint, params, options, read, refusal: cancelled, ...once });
   if (outcome.kind !== 'accepted') return outcome;
@@ -192,7 +192,7 @@ async function place(
   return { ...outcome, value: order };
 }
 
-/** A reply about another market or side is not the answer to this request. */
+/** Rejects a reply about another market or side: it does not answer this request. */
 function sameOrder(parsed: Parsed<PlacedOrderReply>, request: StopLimitRequest): Parsed<PlacedOrderReply> {
   if (!parsed.ok) return parsed;
   const { market, side } = parsed.value;
@@ -205,8 +205,8 @@ function sameOrder(parsed: Parsed<PlacedOrderReply>, request: StopLimitRequest):
 }
 
 /**
- * Specification 3.1: the reply to a creation can say that the order is cancelled already. The live service has more
- * words for it, such as `CANCELED_STP`.
+ * Returns an error if the reply to a creation says that the order is already cancelled (specification 3.1). The live
+ * service has more words for this, such as `CANCELED_STP`.
  */
 function cancelled({ status, amount, optional }: PlacedOrderReply): ExchangeError | undefined {
   const isCancelled = status.known ? status.value === 'CANCELLED' : /cancel/i.test(String(status.raw));
@@ -250,7 +250,7 @@ async function depositLink(
     params: prepared.params,
     options,
     read: readDepositLink,
-    // Dates of birth and postal codes may come back written differently: no number is shown.
+    // Dates of birth and postal codes may come back in another format, so numbers are hidden.
     redact: (text) => settings.redact(personal(text)).replace(/\d[\d.,/-]+/g, REDACTED),
   });
   return outcome.kind === 'accepted' ? { ...outcome, value: { url: outcome.value } } : outcome;

@@ -1,7 +1,7 @@
-/** What the paths of all endpoints begin with. */
+/** Prefix of all endpoint paths. */
 export const API_ROOT = '/api/v4';
 
-/** The endpoints of specification 4 and the public liveness check of specification 1. */
+/** The endpoints of specification 4 and the public liveness check of specification 1: kind, path, section. */
 const ROWS = {
   ping: ['read', 'public/ping', '1'],
   fiatDeposit: ['command', 'main-account/fiat-deposit-url', '4.1'],
@@ -21,7 +21,7 @@ export interface Endpoint {
   readonly id: EndpointId;
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** A read may be repeated and given up; a command is sent once. */
+  /** A read may be repeated and preempted; a command is sent once, or again after a refused nonce. */
   readonly kind: 'read' | 'command';
   readonly section: string;
 }
@@ -33,7 +33,7 @@ export const ENDPOINTS = Object.fromEntries(
   ]),
 ) as Readonly<Record<EndpointId, Endpoint>>;
 
-/** Whether paths of endpoints can be added to this address. */
+/** Whether the text can be a base URL: http or https, without user, query or fragment. */
 export function isWebAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);

@@ -1,6 +1,6 @@
 import type { FiatDeposit, FullExchange } from '../core/ports/exchange.ts';
 
-/** The one thing that concerns money coming in; apart from the guarded exchange, which has no need of it. */
+/** Access to deposit links only; separate from the guarded exchange, which does not need them. */
 export function fiatDeposit(client: FullExchange): FiatDeposit {
   return Object.freeze({
     link: (...[request, options]: Parameters<FiatDeposit['link']>) =>

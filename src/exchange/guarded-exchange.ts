@@ -1,8 +1,8 @@
 import type { FullExchange, GuardedExchange } from '../core/ports/exchange.ts';
 
 /**
- * What the daemon holds of a client: the reads and the two tools that cannot make things worse. A new
- * frozen object without a prototype, whose methods are bound to the client but do not lead to it.
+ * Restricts a client to what the daemon may use: the reads, and the two commands that cannot open a position. Returns a
+ * new frozen object without a prototype. Its methods call the client but do not expose it.
  */
 export function guard(client: FullExchange): GuardedExchange {
   const guarded: GuardedExchange = {

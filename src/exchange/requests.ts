@@ -12,10 +12,10 @@ import { finding } from './call/errors.ts';
 import { isObject } from './call/parse-json.ts';
 import type { EndpointId } from './endpoints.ts';
 
-/** How requests spell the client order id and the unique id of a deposit link; other fields have one name. */
+/** How requests spell the client order id and the unique id of a deposit link; other fields have one spelling. */
 export type Dialect = 'spec' | 'camel';
 
-/** A request body as it will be sent, or what is wrong with it. */
+/** A checked request body, or what is wrong with it. */
 export type Prepared =
   | { readonly ok: true; readonly params: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly error: ExchangeError };
@@ -26,7 +26,7 @@ const MARKET = /^[^\s_"\\]{1,50}_[^\s"\\]{1,50}$/;
 const TICKER = /^[^\s"\\]{1,50}$/;
 const MAX_ADDRESSES = 20;
 
-/** Collects every fault of a request, without its values. */
+/** Collects all faults of a request, without its values. */
 class Check {
   readonly #endpoint: EndpointId;
   readonly #faults: Record<string, string[]> = {};
@@ -116,7 +116,7 @@ function prepareCancelAll(request: CancelAllRequest): Prepared {
   }
   return check.done({
     ...(market === undefined ? {} : { market }),
-    // A copy: emptied while the call waits, the caller's own list would name all types.
+    // A copy: if the caller emptied its list while the call waits, the request would cancel all types.
     ...(types === undefined ? {} : { type: [...types] }),
   });
 }
@@ -133,7 +133,7 @@ function preparePositions({ market }: { readonly market?: string }): Prepared {
   return check.done(market === undefined ? {} : { market });
 }
 
-/** Filters of specification 4.2; one address goes by the field named there, several by the live name. */
+/** Filters of specification 4.2; one address uses the field `address` from there, several the live `addresses`. */
 function prepareTransfers(query: TransferQuery): Prepared {
   const check = new Check('transfers');
   const { method, ticker, addresses, uniqueId, status } = query;
@@ -176,7 +176,7 @@ function checkPaging(check: Check, { since = 0, maxRecords = 1 }: SpotOrderQuery
   check.that('since', Number.isFinite(since) && since >= 0, 'must be a Unix time in seconds');
 }
 
-/** Specification 4.1: the exchange demands https of the first two, and asks nothing of the third. */
+/** Specification 4.1: the exchange requires https for the first two only. */
 const LINKS = [
   ['successLink', ['https:'], 'must be an https address'],
   ['failureLink', ['https:'], 'must be an https address'],
@@ -190,7 +190,7 @@ const CUSTOMER_FORM =
 
 export interface RequestSettings {
   readonly dialect: Dialect;
-  /** Providers with which USD and EUR need customer data. */
+  /** Providers whose USD and EUR deposits need customer data. */
   readonly cardProviders: readonly string[];
 }
 
@@ -230,7 +230,7 @@ type PartialCustomer = Partial<Omit<DepositCustomer, 'address'>> & {
   readonly address?: Partial<DepositCustomer['address']>;
 };
 
-/** What is given has to be right; that all of it is given is demanded for USD and EUR by card only. */
+/** Checks the fields given; all of them are required only for USD and EUR by card. */
 function checkCustomer(check: Check, customer: unknown, needed: boolean): void {
   if (!isCustomer(customer)) return check.that('customer', false, CUSTOMER_FORM);
   const { address = {}, ...person } = customer;
@@ -255,7 +255,7 @@ function areTexts(value: unknown, names: readonly string[]): boolean {
   );
 }
 
-/** Every text a customer gave, to be taken out of whatever the exchange says about the request. */
+/** All texts of the customer, to be removed from messages of the exchange. */
 export function personalTexts(request: FiatDepositRequest): string[] {
   const texts: string[] = [];
   const collect = (value: unknown): void => {
@@ -266,7 +266,7 @@ export function personalTexts(request: FiatDepositRequest): string[] {
   return texts.filter((text) => text.length > 1);
 }
 
-/** The body of each endpoint that takes fields, checked. */
+/** For each endpoint with fields: checks a request and builds its body. */
 export const PREPARE = {
   openPositions: preparePositions,
   transfers: prepareTransfers,

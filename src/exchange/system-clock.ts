@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock, Timers } from '../core/ports/clock.ts';
 import { Deadline, Deadlines } from './call/deadlines.ts';
 
-/** The clocks of this machine. */
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -16,7 +15,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Timers of this machine in one list: cheapest where all of them are about equally long. */
+/** Creates timers that share one list, which is cheapest if they are about equally long. */
 export function createSystemTimers(): Timers {
   const callbacks = new Deadlines();
   return {

@@ -4,17 +4,17 @@ import type { Readings } from './model/readings.ts';
 
 type NonceRule = Readings['nonceRule'];
 
-/** What a key needs support to have enabled, or its owner to have granted. */
+/** Permissions of a key that support enables or its owner grants. */
 export type KeyPermission = 'creditLine' | 'fiatDeposit' | 'trading';
 export type KeyPermissions = Readonly<Record<KeyPermission, boolean>>;
 
-/** An account's way in: its key pair, what the key may do, and how its nonces are judged. */
+/** Access to an account: its key pair, permissions and nonce rule. */
 export interface AccountAccess {
   readonly id: string;
   readonly apiKey: string;
   readonly apiSecret: string;
   readonly permissions: KeyPermissions;
-  /** `null`: as the reading `nonceRule` says. */
+  /** `null`: the reading `nonceRule` applies. */
   readonly nonceRule: NonceRule | null;
 }
 
@@ -25,7 +25,7 @@ interface Entry {
 
 export const ALL_PERMISSIONS: KeyPermissions = { creditLine: true, fiatDeposit: true, trading: true };
 
-/** The key pairs of the exchange; derived from the seed, so that a run can be repeated with the same keys. */
+/** The key pairs of the exchange, derived from the seed so that a repeated run has the same keys. */
 export class AccountDirectory {
   readonly #seed: string;
   readonly #entries = new Map<string, Entry>();
@@ -41,12 +41,12 @@ export class AccountDirectory {
     return access;
   }
 
-  /** One more key pair of the same account, which has the permissions of the first one. */
+  /** Adds a key pair to the account; it has the permissions of the first one. */
   addKey(id: string, name: string): AccountAccess {
     return this.#withKey(this.access(id), `${id}/${name}`, 0);
   }
 
-  /** A new key pair; the old one is refused from now on. Answers the key that became invalid. */
+  /** Replaces the key pair; the old one is refused from now on. Also returns the retired key. */
   rotateKey(id: string): { readonly access: AccountAccess; readonly retiredApiKey: string } {
     const entry = this.#entry(id);
     const retiredApiKey = entry.access.apiKey;
@@ -88,7 +88,7 @@ export class AccountDirectory {
     return entry;
   }
 
-  /** The same access with another key pair, which is known from now on. */
+  /** Registers another key pair and returns the access with it. */
   #withKey(access: AccountAccess, name: string, generation: number): AccountAccess {
     const digest = (what: string) =>
       createHmac('sha256', this.#seed).update(`${what}/${generation}/${name}`).digest('hex');

@@ -2,7 +2,7 @@ import { decimal, divide, roundToStep, ZERO } from '../core/quantities/decimal.t
 import type { MarketSpec, SeedAccount, SeedPosition } from './model/types.ts';
 import type { SimulatedExchange } from './simulated-exchange.ts';
 
-/** Sizes are worth so much in the reference asset, whatever the price at the start. */
+/** `value` is in the reference asset, independent of the start price. */
 interface Holding {
   readonly base: string;
   readonly kind: MarketSpec['kind'];
@@ -15,7 +15,7 @@ interface Character {
   readonly collateral: string;
   readonly holdings: readonly Holding[];
   readonly main: string;
-  /** A credit line against a coin, at so many percent of its worth. */
+  /** A credit line against a coin; `worth` is the value of the collateral. */
   readonly loan?: { readonly collateralAsset: string; readonly worth: string; readonly amount: string };
 }
 
@@ -23,7 +23,7 @@ function perpetual(base: string, direction: 'long' | 'short', value: string): Ho
   return { base, kind: 'perpetual', direction, value };
 }
 
-/** One of every kind that a watcher of positions meets; all within reach of a bad day. */
+/** One account of each kind; a bad day can endanger any of them. */
 const CHARACTERS: readonly Character[] = [
   { hedgeMode: false, collateral: '4000', holdings: [perpetual('BTC', 'long', '30000')], main: '2000' },
   { hedgeMode: false, collateral: '3600', holdings: [perpetual('ETH', 'short', '24000')], main: '1500' },
@@ -51,7 +51,7 @@ const CHARACTERS: readonly Character[] = [
   },
 ];
 
-/** Opens accounts for which every read has something to show. Coins that the exchange does not list are left out. */
+/** Opens accounts for which every read returns something. Coins that the exchange does not list are left out. */
 export function openDefaultAccounts(exchange: SimulatedExchange, count: number): void {
   for (let index = 0; index < count; index += 1) {
     const character = CHARACTERS[index % CHARACTERS.length];
@@ -94,7 +94,7 @@ function loanOf(exchange: SimulatedExchange, loan: NonNullable<Character['loan']
   );
 }
 
-/** How much of a coin is worth so much, in whole amount steps, and its market. */
+/** Converts a value to an amount of the coin, in whole amount steps, with its market. */
 function worthOf(exchange: SimulatedExchange, base: string, kind: MarketSpec['kind'], value: string) {
   const market = exchange.model.markets().find(({ spec }) => spec.base === base && spec.kind === kind);
   if (market === undefined) return undefined;

@@ -2,7 +2,7 @@ import { type Decimal, decimal, ONE, ZERO } from '../core/quantities/decimal.ts'
 import { DEFAULT_READINGS } from './model/readings.ts';
 import type { AssetSpec, LiquidationPolicy, MarketSpec, ModelConfig } from './model/types.ts';
 
-/** A small exchange to start from: two coins, their spot and perpetual markets, and fiat with providers. */
+/** A small default exchange: two coins, their spot and perpetual markets, and fiat with providers. */
 
 const HOUR_MS = 3_600_000;
 export const CARD_PROVIDER = 'VISAMASTER';
@@ -114,7 +114,7 @@ export const DEFAULT_MARKETS: readonly MarketSpec[] = [
   }),
 ];
 
-/** The default exchange; `changes` replace whole parts of it. */
+/** Returns the default exchange; `changes` replace whole parts of it. */
 export function defaultConfig(
   seed: number,
   startMs: number,

@@ -1,13 +1,13 @@
-/** Exchange time, Unix milliseconds: it can be sped up, slowed down, frozen and stepped while it runs. */
+/** Exchange time, Unix milliseconds. It can be sped up, slowed down, frozen and stepped while it runs. */
 export class ExchangeClock {
   readonly #monotonicMs: () => number;
-  /** Where it goes on from, and the reading of `monotonicMs` then. */
+  /** The time it runs on from, and the reading of `monotonicMs` at that time. */
   #startMs: number;
   #originMs: number;
   #latestMs: number;
   #speed: number;
 
-  /** `speed`: exchange milliseconds per real one; 0 stands still until stepped. */
+  /** @param speed exchange milliseconds per real one; 0 stands still until stepped */
   constructor(startMs: number, speed: number, monotonicMs: () => number) {
     this.#monotonicMs = monotonicMs;
     this.#startMs = startMs;
@@ -20,7 +20,7 @@ export class ExchangeClock {
     return this.#speed;
   }
 
-  /** Never runs backwards. */
+  /** Never runs backwards, except by `rebase`. */
   nowMs(): number {
     const passedMs = Math.floor((this.#monotonicMs() - this.#originMs) * this.#speed);
     this.#latestMs = Math.max(this.#latestMs, this.#startMs + passedMs);
@@ -32,14 +32,14 @@ export class ExchangeClock {
     this.#speed = checked(speed);
   }
 
-  /** Goes on from `atMs`, also when that is in the past. */
+  /** Runs on from `atMs`, even if that is in the past. */
   rebase(atMs: number): void {
     this.#startMs = atMs;
     this.#latestMs = atMs;
     this.#originMs = this.#monotonicMs();
   }
 
-  /** Jumps ahead; a running clock goes on from there. */
+  /** Jumps ahead by whole milliseconds; a running clock runs on from there. @throws RangeError */
   step(ms: number): void {
     if (!Number.isInteger(ms) || ms < 0) {
       throw new RangeError(`a step is a whole number of milliseconds, 0 or more; got ${ms}`);

@@ -5,7 +5,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A decimal as text; numbers are refused, because they may have lost digits before they got here. */
+/** A decimal as text; numbers are refused, because they may already have lost digits. */
 export const decimalText = z
   .string()
   .refine(isDecimalString, 'must be a decimal as a string, such as "0.5"')
@@ -22,13 +22,13 @@ export const milliseconds = z
 /** A moment of exchange time. */
 export const unixMilliseconds = z.number().int().min(0).max(8.64e15);
 
-/** Numbers of a query string are text. */
+/** A number in a query string. */
 export const wholeNumberText = z
   .string()
   .regex(/^\d{1,15}$/, 'must be a whole number')
   .transform(Number);
 
-/** The same fields, each of which may be absent. */
+/** Makes every field optional. */
 export function optional<S extends Readonly<Record<string, z.ZodType>>>(shape: S) {
   const fields = Object.entries(shape).map(([name, schema]) => [name, schema.exactOptional()]);
   return Object.fromEntries(fields) as { [Name in keyof S]: z.ZodExactOptional<S[Name]> };

@@ -29,7 +29,7 @@ export interface ExchangeSetup {
   readonly time: SimulatorTime;
 }
 
-/** The time of the machine that the exchange runs on; its market's own time is the `clock`'s. */
+/** Time of the machine that runs the exchange; exchange time is that of `clock`. */
 export interface SimulatorTime {
   /** Unix milliseconds. */
   readonly wallMs: () => number;
@@ -38,7 +38,7 @@ export interface SimulatorTime {
   readonly timers: Pick<Timers, 'after'>;
 }
 
-/** A setting that makes no sense; the message says which and what would. */
+/** An invalid setting; the message names it and its rule. */
 export class SimulatorError extends Error {
   readonly code: string;
 
@@ -50,11 +50,11 @@ export class SimulatorError extends Error {
 }
 
 const LONGEST_CATCH_UP_MS = 10;
-/** Keeps the faults' random numbers apart from the market's. */
+/** Separates the faults' random numbers from those of the markets. */
 const FAULT_SEED = 0x5f_a1_75;
 const ACCOUNT_ID_SYNTAX = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The model with keys, faults, limits, log and time. Changes go through here, so that lagging reads see them. */
+/** The model with keys, faults, limits, log and time. All changes go through it, so that lagging reads see them. */
 export class SimulatedExchange {
   readonly model: ExchangeModel;
   readonly clock: ExchangeClock;
@@ -65,7 +65,7 @@ export class SimulatedExchange {
   readonly limiter: RateLimiter;
   readonly fiat: FiatService;
   readonly front: ExchangeFront;
-  /** As the request log and faults use them. */
+  /** Names used by the request log and by faults. */
   readonly endpointNames: readonly string[];
   /** Bugs that clients saw as HTTP 500. */
   readonly internalErrors: unknown[] = [];
@@ -130,18 +130,18 @@ export class SimulatedExchange {
     });
   }
 
-  /** From here on the past is kept as far as reads have to show it; to be called once the exchange is set up. */
+  /** Starts keeping the past that lagging reads have to show. Call it once the exchange is set up. */
   beginHistory(): void {
     this.#keepsHistory = true;
     this.#fitAges();
   }
 
-  /** What clients take for the present: real time, also while exchange time runs otherwise. */
+  /** Time shown to clients, Unix milliseconds: real time plus skew, even if exchange time runs at another speed. */
   serverTimeMs(): number {
     return this.#time.wallMs() + this.serverTimeSkewMs;
   }
 
-  /** Brings the exchange up to its clock. A clock that is too fast for it loses time: nobody is kept waiting. */
+  /** Advances the exchange to its clock. If the clock is too fast it loses time, so that no request waits long. */
   catchUp(): void {
     const { monotonicMs } = this.#time;
     const startMs = monotonicMs();
@@ -149,14 +149,14 @@ export class SimulatedExchange {
     if (!isThere) this.clock.rebase(this.model.nowMs());
   }
 
-  /** Moves exchange time ahead, and the market with it, however long that takes. */
+  /** Moves exchange time and the markets ahead by `ms`, however long that takes. */
   advance(ms: number): void {
     this.catchUp();
     this.clock.step(ms);
     this.#timeline.catchUp();
   }
 
-  /** Everything that changes the model goes through here. */
+  /** Applies a change to the model; every change goes through here. */
   change<T>(effect: (model: ExchangeModel) => T): T {
     this.catchUp();
     const result = effect(this.model);
@@ -176,7 +176,7 @@ export class SimulatedExchange {
     this.change((model) => model.setPriceSource(market, source));
   }
 
-  /** @throws SimulatorError naming every reading that is unknown or has an impossible value. */
+  /** @throws SimulatorError that names every reading which is unknown or has an impossible value */
   setReadings(changes: Readonly<Record<string, unknown>>): Readings {
     const result = changeReadings(this.model.readings(), changes);
     if (!result.ok) throw new SimulatorError('invalid-reading', result.errors.join('; '));
@@ -199,7 +199,7 @@ export class SimulatedExchange {
     return cleared;
   }
 
-  /** @throws SimulatorError when the id is taken, or what it should hold cannot be. */
+  /** @throws SimulatorError if the id is taken or invalid, or the balances or positions are impossible */
   createAccount(seed: SeedAccount, permissions: KeyPermissions = ALL_PERMISSIONS): AccountAccess {
     if (!ACCOUNT_ID_SYNTAX.test(seed.id)) {
       throw new SimulatorError(
@@ -239,7 +239,7 @@ export class SimulatedExchange {
     }
   }
 
-  /** Requests that may change something stand in the ledger too, behind what they did. */
+  /** Records commands in the ledger too, after their effects. */
   #recordCommand(request: IncomingRequest, { accountId, nonce, reply, params }: Dispatched): void {
     const clientOrderId = clientOrderIdOf(params);
     this.model.recordRequest(accountId ?? null, {
@@ -253,7 +253,7 @@ export class SimulatedExchange {
     this.#timeline.remember();
   }
 
-  /** Reads may have to look back as far as the readings and the faults say. */
+  /** Keeps as much of the past as the readings and faults let reads look back. */
   #fitAges(): void {
     if (!this.#keepsHistory) return;
     const ages = this.faults.list().map((fault) => (fault.effect.kind === 'stale' ? fault.effect.ageMs : 0));

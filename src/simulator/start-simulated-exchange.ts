@@ -33,19 +33,19 @@ import {
 import { SimulatedExchange, SimulatorError, type SimulatorTime } from './simulated-exchange.ts';
 
 export interface SimulatorOptions {
-  /** Keys, prices, faults and tokens follow from it; 1 if absent. */
+  /** Determines keys, prices, faults and deposit link tokens; 1 if absent. */
   readonly seed?: number;
-  /** How many ready-made accounts, or which; 3 if absent. */
+  /** Number of default accounts, or the accounts themselves; 3 if absent. */
   readonly accounts?: number | readonly SeedAccount[];
-  /** Ports of the two base addresses and of the control API; 0 (default) takes free ones. */
+  /** Ports of the two base addresses and of the control API; 0 (default) takes a free one. */
   readonly port?: number;
   readonly euPort?: number;
   readonly controlPort?: number;
   /** Address to listen on, such as 0.0.0.0 in a container; 127.0.0.1 if absent. */
   readonly host?: string;
-  /** Exchange time per real time; 1 if absent, 0 stands still until stepped. */
+  /** Exchange time per real time; 1 if absent; 0 stands still until stepped. */
   readonly speed?: number;
-  /** Exchange time at the start, Unix milliseconds; the present, or a fixed time when the clock stands still. */
+  /** Exchange time at the start, Unix milliseconds. Default: now, or a fixed time if the clock stands still. */
   readonly startMs?: number;
   /** Changes to the default readings, by name. */
   readonly readings?: Readonly<Record<string, unknown>>;
@@ -55,17 +55,17 @@ export interface SimulatorOptions {
   readonly walk?: WalkPlay;
   /** Replaces the rate limits; an empty list lifts them. */
   readonly limits?: readonly EnforcedLimit[];
-  /** Faults in force from the start; as text `kind,key=value,...`. */
+  /** Faults in force from the start; text has the form `kind,key=value,...`. */
   readonly faults?: readonly (FaultSpec | string)[];
-  /** Conditions of markets, now or at their times; as text `kind,key=value,...`. */
+  /** Conditions of markets, now or at their times; text has the form `kind,key=value,...`. */
   readonly conditions?: readonly (ConditionInput | string)[];
   /** Multiplies the amount at every level of the order books. */
   readonly depth?: string;
   /** Domains allowed for the redirects of fiat deposits; example.com if absent. */
   readonly allowedDomains?: readonly string[];
-  /** How many requests the log keeps; 100,000 if absent. */
+  /** Number of requests that the log keeps; 100,000 if absent. */
   readonly logCapacity?: number;
-  /** How many ledger entries are kept at least; 250,000 if absent. */
+  /** Least number of ledger entries kept; 250,000 if absent. */
   readonly ledgerCapacity?: number;
   /** Replaces parts of the default exchange: markets, assets, liquidation policy. */
   readonly config?: Partial<Pick<ModelConfig, 'markets' | 'assets' | 'liquidation' | 'referenceAsset'>>;
@@ -85,18 +85,18 @@ const SYSTEM_TIME: SimulatorTime = {
   },
 };
 
-/** "All addresses" is none that a request can be sent to. */
+/** Replaces 0.0.0.0 by an address that requests can be sent to. */
 function reachable(url: string): string {
   return url.replace('//0.0.0.0:', `//${LOOPBACK}:`);
 }
 
-/** Starts the exchange, on the loopback interface unless told otherwise. @throws SimulatorError for options that make no sense. */
+/** Starts the exchange, by default on the loopback interface. @throws SimulatorError for invalid options */
 export async function startSimulatedExchange(options: SimulatorOptions = {}): Promise<RunningSimulator> {
   const exchange = assembleExchange(options, SYSTEM_TIME);
   const server = new ExchangeServer(exchange.front);
   const baseUrls: string[] = [];
   const host = options.host ?? LOOPBACK;
-  // Nothing that follows from the seed: that is no secret.
+  // Not derived from the seed, which is no secret.
   const controlToken = host.startsWith('127.') ? undefined : randomBytes(24).toString('base64url');
   const control = new ControlServer(exchange, () => describe(exchange, baseUrls), controlToken);
   let ticker: NodeJS.Timeout | undefined;
@@ -119,7 +119,7 @@ export async function startSimulatedExchange(options: SimulatorOptions = {}): Pr
   }
 }
 
-/** The exchange of the options, which nobody can reach yet. @throws SimulatorError for options that make no sense. */
+/** Builds the exchange without listening anywhere. @throws SimulatorError for invalid options */
 export function assembleExchange(options: SimulatorOptions, time: SimulatorTime): SimulatedExchange {
   const seed = options.seed ?? 1;
   const speed = options.speed ?? 1;
@@ -149,7 +149,7 @@ export function assembleExchange(options: SimulatorOptions, time: SimulatorTime)
     accepted(setCondition(exchange, value, 'condition'));
   }
   exchange.beginHistory();
-  // Only now, so that everything so far has happened at the same moment, however long it took.
+  // Starts the clock only now, so that the whole set-up happens at the same exchange time.
   clock.setSpeed(speed);
   return exchange;
 }
@@ -165,7 +165,7 @@ function modelConfig(options: SimulatorOptions, seed: number, startMs: number): 
   return { ...config, markets, ...(ledgerCapacity === undefined ? {} : { ledgerCapacity }) };
 }
 
-/** Candles that play from the start also say where the market starts, so that no position begins with a jump. */
+/** Starts the market at the first price of its candles, so that no position begins with a jump. */
 function startAt(markets: readonly MarketSpec[], { csv, market }: CandlesPlay): readonly MarketSpec[] {
   const price = firstPrice(readPrices(csv));
   const leader = market ?? markets.find(({ follows }) => follows === undefined)?.name;
@@ -185,7 +185,7 @@ function positive(text: string, what: string): Decimal {
   throw new SimulatorError('invalid-input', `${what}: ${JSON.stringify(text)} is not a number above 0`);
 }
 
-/** A running exchange: its addresses, and the same handles as the control API has, without HTTP. */
+/** A running exchange: its addresses, and the functions of the control API without HTTP. */
 export type RunningSimulator = ReturnType<typeof running>;
 
 function running(
@@ -193,9 +193,9 @@ function running(
   where: {
     readonly baseUrls: readonly string[];
     readonly controlUrl: string;
-    /** What the control API needs, made at the start; undefined on 127.0.0.1. */
+    /** Token of the control API, created at the start; undefined on 127.0.0.1. */
     readonly controlToken: string | undefined;
-    /** Closes every listener and connection and drops what still waits. Safe to call twice. */
+    /** Closes every listener and connection and drops waiting requests. Safe to call twice. */
     readonly close: () => Promise<void>;
   },
 ) {
@@ -208,7 +208,7 @@ function running(
     accounts,
     model: exchange.model,
     exchange,
-    /** Sets a price at once and as a gap, from text such as `"58000.5"`. */
+    /** Sets a price at once, as a gap, from text such as `"58000.5"`. */
     setPrice: (
       market: string,
       price: string,
@@ -218,13 +218,12 @@ function running(
         ...(mark === undefined ? {} : { mark: positive(mark, 'mark') }),
         ...(last === undefined ? {} : { last: positive(last, 'last') }),
       }),
-    /** Moves exchange time ahead by whole milliseconds. */
     advance: (ms: number) => exchange.advance(ms),
     setReadings: (changes: Partial<Readings>) => exchange.setReadings(changes),
     injectFault: (spec: FaultSpec) => exchange.injectFault(spec),
     clearFaults: (id?: number) => exchange.clearFaults(id),
     setRegion: (index: number, state: RegionState) => exchange.front.setRegion(index, state),
-    /** Lets requests arrive that were held back; says how many. */
+    /** Lets requests arrive that were held back; returns how many. */
     releaseHeld: () => exchange.front.releaseHeld(),
     ledger: (filter?: LedgerFilter) => exchange.model.ledger(filter),
     requestLog: (filter?: RequestFilter) => exchange.log.list(filter),
@@ -233,7 +232,6 @@ function running(
   };
 }
 
-/** What the control API shows at a glance. */
 function describe(exchange: SimulatedExchange, baseUrls: readonly string[]): unknown {
   const { model } = exchange;
   return {

@@ -2,23 +2,23 @@ import type { Decimal } from '../core/quantities/decimal.ts';
 import type { ExchangeClock } from './exchange-clock.ts';
 import type { ExchangeModel } from './model/exchange-model.ts';
 
-/** What one account's reads show, now or as of some time ago. */
+/** The reads of one account, as of now or of some time ago. */
 export type AccountReads = ReturnType<typeof presentReads>;
 
-/** The whole exchange as its reads showed it from `atMs` until the next one. */
+/** What reads of all accounts showed from `atMs` until the next state. */
 interface PastState {
   readonly atMs: number;
-  /** Of the model; the same shows the same, but for interest. */
+  /** Revision of the model; equal revisions show the same, except for interest. */
   readonly revision: number;
   readonly accounts: ReadonlyMap<string, AccountReads>;
 }
 
-/** While reads lag, every leap of the clock is remembered in so many steps per shortest lag. */
+/** While reads lag, the past is remembered in this many steps per shortest lag. */
 const STEPS_PER_LAG = 8;
-/** An exchange far behind its clock follows in leaps, and may stop between them. */
+/** An exchange far behind its clock catches up in leaps of this length, and may stop between them. */
 const LEAP_MS = 10_000;
 
-/** Ties the model to the clock, and remembers the past while and as far as reads lag. */
+/** Advances the model with the clock, and remembers as much of the past as lagging reads need. */
 export class Timeline {
   readonly #model: ExchangeModel;
   readonly #clock: ExchangeClock;
@@ -33,7 +33,7 @@ export class Timeline {
     this.revision = new Revision(model);
   }
 
-  /** How old the states are that reads must show. The past starts with the first of them. */
+  /** Sets the ages of the states that reads must show. The past is kept from the first call with an age. */
   setAges(agesMs: readonly number[]): void {
     this.catchUp();
     const horizonMs = Math.max(0, ...agesMs);
@@ -43,10 +43,10 @@ export class Timeline {
     else if (this.#past.length === 0) this.remember();
   }
 
-  /** Brings the exchange up to the present, or as far as `mayGoOn` lets it; says whether it got there. */
+  /** Advances the exchange to the clock while `mayGoOn` allows; returns whether it got there. */
   catchUp(mayGoOn: () => boolean = () => true): boolean {
     const toMs = this.#clock.nowMs();
-    // What happened before the horizon is not shown to anybody any more.
+    // States before the horizon are never shown.
     const shownFromMs = this.#horizonMs > 0 ? toMs - this.#horizonMs - this.#stepMs : toMs;
     for (let atMs = this.#model.nowMs(); atMs < toMs; ) {
       const isShown = atMs >= shownFromMs;
@@ -61,7 +61,7 @@ export class Timeline {
     return true;
   }
 
-  /** To be called after everything that changes what reads show. */
+  /** Must be called after every change of what reads show. */
   remember(): void {
     this.revision.touch();
     this.#remember();
@@ -70,32 +70,32 @@ export class Timeline {
   #remember(): void {
     if (this.#horizonMs === 0) return;
     const atMs = this.#model.nowMs();
-    // One moment keeps its beginning and its end: a look further back than the past reaches shows the beginning.
+    // Of several states of one moment the first and the last are kept: reads beyond the past show the first.
     if (this.#past.at(-1)?.atMs === atMs && this.#past.at(-2)?.atMs === atMs) this.#past.pop();
     this.#past.push({ ...this.#present(), atMs });
-    // The newest state that is at least as old as the horizon stays, and all younger ones.
+    // Keep the newest state that is at least as old as the horizon, and all younger ones.
     const first = this.#past.findLastIndex((past) => past.atMs <= atMs - this.#horizonMs);
     if (first > 0) this.#past.splice(0, first);
   }
 
-  /** Most steps of a quiet market show what the one before showed. */
+  /** Returns the present state; reuses the last one if nothing changed, as in most steps of a quiet market. */
   #present(): Omit<PastState, 'atMs'> {
     const revision = this.revision.current();
     const last = this.#past.at(-1);
-    // Interest grows with time alone.
+    // Interest grows with time, without a new revision.
     const grows = (reads: AccountReads): boolean => reads.creditLines().length > 0;
     if (last?.revision === revision && ![...last.accounts.values()].some(grows)) return last;
     const accounts = this.#model.accountIds().map((id) => [id, kept(presentReads(this.#model, id))] as const);
     return { revision, accounts: new Map(accounts) };
   }
 
-  /** The past starts now; for accounts that did not exist before. */
+  /** Restarts the past now, for accounts that did not exist before. */
   restart(): void {
     this.#past = [];
     this.remember();
   }
 
-  /** The account as it was `ageMs` ago, or at the beginning of what is remembered; 0 for the present. */
+  /** Returns the account as it was `ageMs` ago, or at the start of the kept past; 0 for the present. */
   reads(accountId: string, ageMs: number): AccountReads {
     if (ageMs > 0) {
       const untilMs = this.#model.nowMs() - ageMs;
@@ -118,7 +118,7 @@ function presentReads(model: ExchangeModel, id: string) {
   };
 }
 
-/** What the reads show now, to be shown later. */
+/** Copies what the reads show now, to show it later. */
 function kept(reads: AccountReads): AccountReads {
   const [positions, opening, orders] = [
     reads.openPositions(),
@@ -138,7 +138,7 @@ function kept(reads: AccountReads): AccountReads {
   };
 }
 
-/** A number that rises with everything that a read could show, except interest: that grows with time alone. */
+/** A number that rises with every change that a read could show, except interest, which grows with time alone. */
 export class Revision {
   readonly #model: ExchangeModel;
   #revision = 0;
@@ -150,7 +150,7 @@ export class Revision {
     this.#model = model;
   }
 
-  /** Something changed that neither the ledger nor the prices show, such as a setting. */
+  /** Marks a change that neither the ledger nor the prices show, such as a setting. */
   touch(): void {
     this.#revision += 1;
   }
@@ -158,7 +158,7 @@ export class Revision {
   current(): number {
     const entries = this.#model.ledger({ afterSeq: this.#seq });
     const nowMs = this.#model.nowMs();
-    // Prices change with time, or by hand, which the ledger shows.
+    // Prices change only with time, or by hand, which the ledger shows.
     if (entries.length === 0 && nowMs === this.#seenMs) return this.#revision;
     this.#seenMs = nowMs;
     this.#seq = entries.at(-1)?.seq ?? this.#seq;

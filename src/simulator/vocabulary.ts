@@ -3,7 +3,7 @@ import { CONDITION_KINDS } from './model/market-condition.ts';
 import { READING_CHOICES, READING_DURATIONS } from './model/readings.ts';
 import { SCENARIOS } from './scenarios/scenarios.ts';
 
-/** Every word that the simulator's settings know, with one line of explanation each. */
+/** All words of the simulator's settings, with a line of explanation each. */
 export function vocabulary() {
   const choices = Object.entries(READING_CHOICES).map(
     ([name, { values, note }]) => [`${name}=${values.join('|')}`, note] as const,

@@ -9,8 +9,8 @@ const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
 
 /**
- * Which base URL to use: the first healthy one. One that failed is left alone for a time that doubles with every
- * failure, with jitter, so that processes do not return to it all at once.
+ * Chooses the base URL: the first healthy one. A failed one is avoided for a time that doubles with every failure.
+ * The time has jitter, so that processes do not all return to it at once.
  */
 export class BaseUrls {
   readonly #health: Health[];
@@ -24,8 +24,8 @@ export class BaseUrls {
   }
 
   /**
-   * Its index; with none healthy, of the one that may be tried soonest. A command avoids one that failed and has not
-   * proved itself yet, as long as another is healthy.
+   * Returns an index: if none is healthy, that of the base URL which may be tried soonest. A command uses a base URL
+   * that failed last time only if no other is healthy.
    */
   pick(kind: 'read' | 'command'): number {
     if (this.#health[0]?.failures === 0) return 0;
@@ -34,7 +34,7 @@ export class BaseUrls {
     const usable = this.#health.findIndex((base) => base.retryAtMs <= now);
     if (kind === 'command' && healthy !== -1) return healthy;
     if (usable !== -1) {
-      // One read at a time tries out a base URL that has failed; the others keep to what works.
+      // One read at a time tries a failed base URL; the others use one that works.
       const base = this.#health[usable];
       if (base !== undefined && base.failures > 0) base.retryAtMs = now + this.#backoffMs(base.failures);
       return usable;
@@ -43,7 +43,7 @@ export class BaseUrls {
     return this.#health.findIndex((base) => base.retryAtMs === soonest);
   }
 
-  /** Whether there is another one that is not left alone at the moment. */
+  /** Whether another base URL may be tried now. */
   hasOther(index: number): boolean {
     const now = this.#clock.monotonicMs();
     return this.#health.some((base, other) => other !== index && base.retryAtMs <= now);
@@ -61,7 +61,7 @@ export class BaseUrls {
     const base = this.#health[index];
     if (base === undefined) return;
     const now = this.#clock.monotonicMs();
-    // Requests that were in flight together fail together: that is one failure.
+    // Requests in flight together fail together: they count as one failure.
     if (base.failures > 0 && base.retryAtMs > now) return;
     base.failures += 1;
     base.retryAtMs = now + this.#backoffMs(base.failures);

@@ -3,24 +3,24 @@ import type { Conceal } from '../../core/redaction/conceal.ts';
 import type { Endpoint } from '../endpoints.ts';
 import type { Parsed } from '../schemas/replies.ts';
 
-/** One request as an endpoint wants it. */
+/** One call to an endpoint: its request, and how to read its reply. */
 export interface CallPlan<T> {
   readonly endpoint: Endpoint;
-  /** The body's fields besides `request` and `nonce`. */
+  /** The body's fields except `request` and `nonce`. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly options: CallOptions | undefined;
   /** Reads a successful reply. `undefined` stands for an empty body. */
   readonly read: (body: unknown) => Parsed<T>;
-  /** What of a valid reply was not as documented: told to the observer. */
+  /** Parts of a valid reply that were not as documented, for the observer. */
   readonly setAside?: (value: T) => readonly SetAsideRecord[];
   /** Turns an error that is a normal result of this endpoint into its value. */
   readonly recover?: (error: ExchangeError) => { readonly value: T } | undefined;
-  /** The error that a valid reply under a success status tells: a command it answers is rejected. */
+  /** The error in a valid reply with a success status: the command counts as rejected. */
   readonly refusal?: (value: T) => ExchangeError | undefined;
-  /** Sent once even where the nonce was refused: were that a mistake, nothing would stop a second effect. */
+  /** Not repeated even after a refused nonce: if the refusal was misread, nothing would prevent a second effect. */
   readonly sendOnce?: true;
-  /** An empty body under a 2xx status is a success. */
+  /** An empty body with a 2xx status is a success. */
   readonly emptyAllowed?: boolean;
-  /** Takes out more than the client's secrets. */
+  /** Removes more than the client's secrets. */
   readonly redact?: Conceal;
 }

@@ -15,8 +15,8 @@ export interface ScopeBounds {
 }
 
 /**
- * The life of one call: its deadline and the caller's abort signal. The call does one thing at a time (waits for a
- * nonce, sleeps, exchanges bytes), and a cancellation interrupts that.
+ * The lifetime of one call: its deadline and the caller's abort signal. The call does one thing at a time (waits for a
+ * nonce, sleeps, exchanges bytes), and a cancellation interrupts it.
  */
 export class CallScope {
   readonly deadlineMs: number;
@@ -53,12 +53,12 @@ export class CallScope {
     return this.#cancelled !== undefined;
   }
 
-  /** What to do on abort from now on; the time is kept by the one who waits. */
+  /** Sets what an abort interrupts, for a wait that has its own timeout. */
   onAbort(action: (() => void) | undefined): void {
     this.#interrupt = action;
   }
 
-  /** What to do on abort or when the time is over; `undefined` when there is nothing to interrupt. */
+  /** Sets what an abort or the deadline interrupts; `undefined` for nothing. */
   onCancel(action: (() => void) | undefined): void {
     this.#interrupt = action;
     if (action !== undefined) {
@@ -80,7 +80,7 @@ export class CallScope {
     });
   }
 
-  /** What `promise` resolves to, or `undefined` as soon as the call is over. */
+  /** Settles like `promise`, or resolves to `undefined` as soon as the call is over. */
   within<T>(promise: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       this.onCancel(() => resolve(undefined));

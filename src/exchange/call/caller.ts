@@ -20,11 +20,11 @@ import { Sender, type SenderParts } from './sender.ts';
 import type { WireReply } from './transport.ts';
 
 export interface RetrySettings {
-  /** Requests sent for one read at most; those that gave way to an urgent one do not count. Default 5. */
+  /** Most failed attempts of one read; a refused nonce or preemption by an urgent request does not count. Default 5. */
   readonly maxAttempts: number;
-  /** Wait before the first repetition; it doubles. Default 100. */
+  /** Wait before the first retry; it doubles. Default 100. */
   readonly firstBackoffMs: number;
-  /** Longest wait between two; default 5000. */
+  /** Longest wait between two attempts; default 5000. */
   readonly maxBackoffMs: number;
 }
 
@@ -36,29 +36,29 @@ export interface CallerParts extends SenderParts, JudgeParts {
   readonly retry: RetrySettings;
 }
 
-/** A slot, and the nonce where one is needed. */
+/** A slot, and a nonce if the endpoint needs one. */
 interface Turn {
   readonly ticket: NonceTicket | undefined;
 }
 
-/** Leave to send: a turn and a permit; or why nothing is sent. */
+/** Admitted to send, with turn and permit, or why nothing is sent. */
 type Admission = Turn | { readonly error: Attempt<never> };
 
-/** Who waits for budget waits longer by up to this part, so that not all come at once. */
+/** Waits for budget are longer by up to this share, so that callers do not all return at once. */
 const WAIT_JITTER = 0.1;
 
 const spent = ({ id }: Endpoint): Admission => ({ error: stop(finding('rateBudgetSpent', id)) });
 
 /**
  * Makes calls: waits for nonce and budget, signs, sends, judges the reply. Reads are repeated with jittered exponential
- * backoff until their time is over. A command is sent again only after its nonce was refused, which has no effect - and
- * not even then if nothing but the refusal would prevent a second effect.
+ * backoff until their time is over. A command is repeated only after a refused nonce, which has no effect, and only if
+ * something other than that refusal prevents a second effect (`CallPlan.sendOnce`).
  */
 export class Caller {
   readonly #parts: CallerParts;
   readonly #judge: Judge;
   readonly #sender: Sender;
-  /** By path: from when this client asks again after the exchange refused a call of its own for a limit. */
+  /** By path: when this client may ask again after the exchange rate-limited one of its calls. */
   readonly #lastInLine = new Map<string, number>();
   #closed = false;
 
@@ -80,7 +80,7 @@ export class Caller {
     this.#closed = true;
   }
 
-  /** Fetches what a protective call has to wait for otherwise; with increasing nonces only the permit. */
+  /** Fetches nonces and a permit before a protective call needs them; in `increasing` mode only the permit. */
   prefetch({ path }: Endpoint): void {
     if (this.#closed) return;
     const { limiter, nonces } = this.#parts;
@@ -120,12 +120,11 @@ export class Caller {
     return outcome;
   }
 
-  /** Reports a reply that was not as documented. */
   drift(endpoint: Endpoint, kind: 'record' | 'reply' | 'echo', problems: readonly SetAsideRecord[]): void {
     this.#judge.drift(endpoint, kind, problems);
   }
 
-  /** Repeats the read until it succeeds, or neither time nor attempts are left. */
+  /** Repeats the read until it succeeds, or until time or attempts run out. */
   async #readUntil<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<ReadOutcome<T>> {
     const { retry } = this.#parts;
     for (let failures = 0; ; ) {
@@ -138,7 +137,7 @@ export class Caller {
       failures += 1;
       const failed: ReadOutcome<T> = { kind: 'failed', error, attempts: progress.attempts };
       if (after === 'stop' || failures >= retry.maxAttempts) return failed;
-      // A gateway's limit lets urgent calls through before its time is over, at the limiter's pace.
+      // Urgent calls may go on before a gateway's Retry-After is over, at the limiter's pace.
       const isUrgent = (plan.options?.priority ?? 'normal') !== 'normal';
       const askedMs = error.gateway === true && isUrgent ? 0 : (error.retryAfterMs ?? 0);
       const delayMs = Math.max(this.#backoffMs(failures), askedMs);
@@ -165,8 +164,9 @@ export class Caller {
   }
 
   /**
-   * A limit holds up every client of the address. Where it is this one's alone, its next refusal must not come before
-   * the others, which wait up to a tenth longer than they have to, had their turn.
+   * Makes this client wait longer than the others after its call was rate-limited. The limit blocks every client of
+   * the address. The others wait up to `WAIT_JITTER` longer than they must, and must get their turn before this client
+   * can cause the next refusal.
    */
   #standBack({ path }: Endpoint, { name, gateway, retryAfterMs }: ExchangeError): void {
     if (name !== 'rateLimited' || gateway === true) return;
@@ -175,8 +175,8 @@ export class Caller {
   }
 
   /**
-   * Waits for a nonce (and with it the mutex), a slot and budget. The mutex comes before the slot: those that wait for
-   * it must not keep slots. Nothing is held while the call waits for budget.
+   * Waits for a nonce (with its mutex), a slot and budget. The mutex comes before the slot, so that calls that wait for
+   * it hold no slot. A call that waits for budget holds nothing.
    */
   async #admit<T>(plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Admission> {
     const { limiter, slots } = this.#parts;
@@ -187,7 +187,7 @@ export class Caller {
       const stopped = this.#unsent(plan, scope);
       if (stopped !== undefined) return { error: stopped };
       const lastMs = protective ? 0 : (this.#lastInLine.get(endpoint.path) ?? 0);
-      // Whole ones: a clock that is not exact may never come to the last fraction.
+      // Rounded up: an inexact clock may never reach the last fraction.
       const behindMs = Math.ceil(lastMs - this.#parts.clock.monotonicMs());
       if (behindMs > 0) {
         if (behindMs >= scope.remainingMs()) return spent(endpoint);
@@ -210,7 +210,7 @@ export class Caller {
     }
   }
 
-  /** Takes a slot and the nonce, if one is needed; neither when the call is over first. */
+  /** Takes a slot and, if needed, a nonce; takes neither if the call is over first. */
   async #turn(endpoint: Endpoint, protective: boolean, scope: CallScope): Promise<Turn | undefined> {
     const { nonces, slots } = this.#parts;
     const isPost = endpoint.method === 'POST';
@@ -224,7 +224,7 @@ export class Caller {
     return undefined;
   }
 
-  /** A call that ends before anything was sent. */
+  /** The result of a call that ends before anything is sent; `undefined` while it may go on. */
   #unsent<T>(plan: CallPlan<T>, scope: CallScope): Attempt<never> | undefined {
     const { id } = plan.endpoint;
     if (this.#closed) return stop(finding('clientClosed', id));
@@ -232,7 +232,7 @@ export class Caller {
     return stop(finding(scope.cancelled ?? 'timeout', id, { effect: 'none' }));
   }
 
-  /** Sends one request and judges its reply; then the turn is over. */
+  /** Sends one request, judges its reply and releases the turn. */
   async #send<T>(turn: Turn, plan: CallPlan<T>, scope: CallScope, progress: Progress): Promise<Attempt<T>> {
     try {
       const { ticket } = turn;

@@ -1,14 +1,14 @@
-/** Timers of the platform fire at once when they are set to more than this. */
+/** The platform's timers fire at once if set to more than this. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Something that has a deadline; its place in the list is kept in itself. */
+/** A deadline and its links in the list. */
 export class Deadline {
   deadlineMs = 0;
   before: Deadline | undefined;
   after: Deadline | undefined;
   isListed = false;
 
-  /** Called when the deadline has passed; it is off the list already. */
+  /** Called when the deadline has passed, after the entry left the list. */
   readonly expire: () => void;
 
   constructor(expire: () => void) {
@@ -17,8 +17,8 @@ export class Deadline {
 }
 
 /**
- * Deadlines that are rarely reached, such as those of requests in flight, on one timer of the platform: a timer for each
- * would cost more than a tenth of a request. Most are equally far ahead, so a new one is the last, or nearly.
+ * Keeps deadlines that are rarely reached, such as those of requests in flight, on one platform timer. A timer each
+ * would cost more than a tenth of a request. Most are equally far ahead, so a new one goes at or near the end.
  */
 export class Deadlines {
   readonly #nowMs: () => number;
@@ -27,14 +27,14 @@ export class Deadlines {
   #timer: NodeJS.Timeout | undefined;
   #timerAtMs = Infinity;
 
-  /** @param nowMs must run as the platform's timers do */
+  /** @param nowMs a clock that runs like the platform's timers */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
   }
 
   add(entry: Deadline, inMs: number): void {
     if (entry.isListed) throw new RangeError('has a deadline already');
-    // It would never come, and keep those behind it from theirs.
+    // It would never expire, and would block the deadlines behind it.
     if (Number.isNaN(inMs)) throw new RangeError('a deadline is a number of milliseconds');
     entry.deadlineMs = this.#nowMs() + inMs;
     entry.isListed = true;
@@ -50,7 +50,7 @@ export class Deadlines {
     if (this.#first === entry) this.#arm(inMs, entry.deadlineMs);
   }
 
-  /** Nothing happens if it is off the list. */
+  /** Does nothing if the entry is not listed. */
   remove(entry: Deadline): void {
     if (!entry.isListed) return;
     const { before, after } = entry;
@@ -61,11 +61,11 @@ export class Deadlines {
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    // The timer stays: it soon serves again, and must not keep a process alive until then.
+    // The timer stays for the next deadline, but must not keep the process alive until then.
     if (this.#first === undefined) this.#timer?.unref();
   }
 
-  /** One timer, set for the first deadline or before it. */
+  /** Sets the timer to `atMs`, unless it fires earlier anyway. */
   #arm(inMs: number, atMs: number): void {
     if (this.#timer !== undefined && this.#timerAtMs <= atMs) {
       this.#timer.ref();
@@ -85,7 +85,7 @@ export class Deadlines {
         entry.expire();
       }
     } finally {
-      // What one of them throws must not keep the others from theirs.
+      // An error in one `expire` must not block the other deadlines.
       if (this.#first !== undefined) this.#arm(this.#first.deadlineMs - nowMs, this.#first.deadlineMs);
     }
   }

@@ -9,18 +9,18 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
   ['gzip', gunzipSync],
   ['x-gzip', gunzipSync],
   ['br', brotliDecompressSync],
-  // Some servers send the bare stream under this name, without the header that RFC 9110 asks for.
+  // Some servers send the raw stream under this name, without the zlib header that RFC 9110 requires.
   ['deflate', (bytes, options) => (hasZlibHeader(bytes) ? inflateSync : inflateRawSync)(bytes, options)],
   ['identity', (bytes) => bytes],
 ]);
 
-/** Each takes time for all of the bytes, and a header has room for thousands. */
+/** Each step takes time for all bytes, and a header could name thousands. */
 const MOST_STEPS = 3;
 
 /**
- * The body of a reply without its compression, or why there is none. Some gateways compress although none was asked for.
+ * Decompresses the body of a reply, or returns why that failed. Some gateways compress without being asked to.
  * @param encoding Content-Encoding as received: names in the order in which they were applied
- * @param maxBytes bound on what comes out, at every step
+ * @param maxBytes bound on the output of every step
  */
 export function decodeBody(
   bytes: Buffer,

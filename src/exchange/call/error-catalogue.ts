@@ -2,17 +2,17 @@ import type { PossibleEffect } from '../../core/ports/exchange.ts';
 import type { EndpointId } from '../endpoints.ts';
 
 /**
- * A failure that the client knows, by a stable name for rules, metrics and texts. Codes are matched with their
- * endpoint: 0 and 10 mean different things on different ones (specification 7).
+ * A failure that the client knows, by a stable name for rules, metrics and texts. Codes are matched together with the
+ * endpoint, because 0 and 10 differ in meaning between endpoints (specification 7).
  */
 export interface CatalogueEntry {
   readonly name: string;
-  /** Endpoints on which `code` has this meaning; `*` for all that do not say otherwise. */
+  /** Endpoints on which `code` has this meaning; `*` for all without an entry that names them. */
   readonly endpoints: readonly EndpointId[] | '*';
-  /** The exchange's own code; absent for failures known by HTTP status or found by the client itself. */
+  /** The exchange's code; absent for failures known by HTTP status or found by the client. */
   readonly code?: number;
   readonly httpStatuses: readonly number[];
-  /** Whether a request that failed so can have changed anything. */
+  /** Whether a request that failed this way may have changed anything. */
   readonly effect: PossibleEffect;
   readonly meaning: string;
 }
@@ -33,7 +33,7 @@ const entry = (
   meaning: string,
 ): CatalogueEntry => ({ name, endpoints: '*', httpStatuses, effect, meaning });
 
-/** Meanings of the exchange's codes, the more particular ones first. */
+/** Meanings of the exchange's codes, the more specific ones first. */
 export const CODES: readonly CatalogueEntry[] = [
   byCode(10, 'depositLinkFailed', ['fiatDeposit'], 'the deposit link could not be made'),
   byCode(10, 'insufficientBalance', ORDER, 'not enough balance for the order'),
@@ -59,7 +59,7 @@ export const CODES: readonly CatalogueEntry[] = [
   byCode(0, 'validationFailed', '*', 'the request broke a rule; the fields say which'),
 ];
 
-/** Failures told by the HTTP status, when no code says more. */
+/** Failures known by HTTP status, when no code says more. */
 export const STATUSES: readonly CatalogueEntry[] = [
   entry('invalidRequest', [400, 422], 'none', 'refused without a reason that the client knows'),
   entry('unauthenticated', [401], 'none', 'key, signature or payload missing or invalid'),
@@ -70,7 +70,7 @@ export const STATUSES: readonly CatalogueEntry[] = [
   entry('temporarilyUnavailable', [503], 'possible', 'the exchange is not available at the moment'),
 ];
 
-/** Failures found by the client, and readings of replies that take more than a code. */
+/** Failures found by the client, and those read from more of a reply than its code. */
 const FOUND = {
   nonceRefused: ['none', 'the nonce was refused although it was new'],
   addressNotAllowed: ['none', 'the key may not be used from the address that the request came from'],

@@ -12,12 +12,12 @@ import {
 } from './error-catalogue.ts';
 import { isObject } from './parse-json.ts';
 
-/** A client order id has at most 32 characters, and is shown. */
+/** A client order id has at most 32 characters and must stay visible. */
 export const SHOWN_OF_ERRORS: ForeignWordsLimits = { maxLength: 300, opaqueLength: 40 };
 const MAX_FIELDS = 50;
 const MAX_FIELD_MESSAGES = 10;
 
-/** A failure that the client found itself. */
+/** Makes the error of a failure that the client found. */
 export function finding(
   name: FindingName,
   endpoint: EndpointId,
@@ -27,21 +27,21 @@ export function finding(
   return { name, endpoint, message: meaning, effect, ...details };
 }
 
-/** What an error body says (specification 7), whatever its status. */
+/** The contents of an error body (specification 7), under any status. */
 interface ErrorBody {
   readonly code: number | undefined;
   readonly message: string;
   readonly fields: Record<string, readonly string[]>;
   readonly params: readonly string[];
   readonly success: boolean | undefined;
-  /** Whether a body under status 2xx refuses all the same. */
+  /** Whether the body is a refusal even under status 2xx. */
   readonly refused: boolean;
 }
 
 /**
- * The error in a reply, or `undefined`. A body may refuse under status 200 (a key without access gets
- * `success: false`, code 0); a status above 299 is always an error.
- * @param body `undefined` for one that is no JSON: the exchange always answers in JSON, so a gateway wrote it
+ * Returns the error in a reply, or `undefined`. A body may refuse under status 200 (a key without access gets
+ * `success: false`, code 0). A status above 299 is always an error.
+ * @param body `undefined` if not JSON: the exchange always answers in JSON, so a gateway wrote it
  */
 export function errorOfReply(
   context: { readonly endpoint: EndpointId; readonly redact: Conceal },
@@ -65,14 +65,14 @@ export function errorOfReply(
     return { name, message: meaning, effect, ...base, gateway: true };
   }
   const { name, effect, meaning } = judge(context.endpoint, success ? 400 : status, said);
-  // Under a success status only `success: false` is a certain refusal: a code and words may be a receipt.
+  // Under a success status only `success: false` is a certain refusal: a code and a message may be a receipt.
   const certain = !success || said.success === false;
   return { name, message: said.message || meaning, effect: certain ? effect : 'possible', ...base };
 }
 
 type Judgement = Pick<CatalogueEntry, 'name' | 'effect' | 'meaning'>;
 
-/** What a gateway refuses has not reached the exchange; what fails on the way may have. */
+/** A request refused by a gateway has not reached the exchange; one that failed on the way may have. */
 function judgeGateway(status: number): Judgement {
   if (status === 429) return entryForStatus(status) ?? FINDINGS.gatewayRefused;
   if (isRefusal(status)) return FINDINGS.gatewayRefused;
@@ -100,7 +100,7 @@ function judge(endpoint: EndpointId, status: number, said: ErrorBody): Judgement
   return entryForCode(endpoint, said.code) ?? { name: unknown, effect: 'none', meaning: unknown };
 }
 
-/** Meanings that the exchange gives in words only. */
+/** Recognises errors that only the message identifies. */
 function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): FindingName | undefined {
   if (status !== 429 && ADDRESS_REFUSED.test(said.message)) return 'addressNotAllowed';
   if (/\bnonce\b/i.test(said.message) && !/not provided|missing|required/i.test(said.message)) {
@@ -111,7 +111,7 @@ function readMessage(endpoint: EndpointId, status: number, said: ErrorBody): Fin
   return status === 404 ? 'loansNotAvailable' : undefined;
 }
 
-/** Such as "IP address is not in the whitelist": about where the request came from, and not about the key. */
+/** Messages about the address of the request rather than the key, such as "IP address is not in the whitelist". */
 const ADDRESS_REFUSED =
   /\bip\b.*\b(not|white-?list(ed)?|restricted|forbidden|denied|blocked|untrusted)\b|\baddress (is )?(not (allowed|permitted|trusted)|forbidden|blocked)\b/i;
 
@@ -128,12 +128,12 @@ function deniesPermission({ success, message }: ErrorBody): boolean {
 
 const USED_BEFORE = /unique|already|exist|duplicate|taken|in use|(?:been|is|was) used|repeat/i;
 
-/** A validation error that only its field tells to be a client order id used before. */
+/** Whether a validation error is about a reused client order id, which only its field shows. */
 const namesDuplicateId = (said: ErrorBody): boolean => idTexts(said).some((text) => USED_BEFORE.test(text));
 
 /**
- * Code 36 is about the id in any way. A duplicate means that an order was accepted once: an id that is wrong in itself
- * must not pass for one. Without words it is a duplicate, as the client checks ids itself.
+ * Whether code 36 means a malformed id. A duplicate means that an order was accepted before, so a malformed id must not
+ * be taken for one. Without a text it is a duplicate, because the client checks the form of ids itself.
  */
 function namesInvalidId(said: ErrorBody): boolean {
   return idTexts(said).length > 0 && !namesDuplicateId(said);
@@ -162,7 +162,7 @@ function readErrorBody(body: unknown, redact: Conceal): ErrorBody {
   };
 }
 
-/** `errors` maps a parameter to its messages; a single text is taken for a list of one. */
+/** Reads `errors`, which maps a parameter to its messages; a single text counts as a list of one. */
 function readFields(errors: unknown, redact: Conceal): Record<string, readonly string[]> {
   if (!isObject(errors)) return {};
   const entries = Object.entries(errors).slice(0, MAX_FIELDS);
@@ -179,13 +179,13 @@ function texts(value: unknown, most: number, redact: Conceal): readonly string[]
   return strings.slice(0, most).map(redact);
 }
 
-/** A reply that asks for days, or for a date in 2099, is not obeyed: nothing would be watched meanwhile. */
+/** A reply may ask for days, or name a date in 2099; obeying it would leave positions unwatched. */
 const LONGEST_RETRY_AFTER_MS = 120_000;
 
 /**
- * Seconds or a date (RFC 9110, 10.2.3) as a delay of two minutes at most; `undefined` when neither. Some gateways write
- * decimals.
- * @param nowMs Unix milliseconds by the clock of whoever wrote the date
+ * Reads seconds or a date (RFC 9110, 10.2.3) as a delay in ms of at most two minutes; `undefined` if neither. Some
+ * gateways write decimals.
+ * @param nowMs Unix milliseconds by the clock that the date was written with
  */
 export function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   const askedMs = header === undefined ? undefined : askedFor(header, nowMs);

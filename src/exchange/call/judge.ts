@@ -14,14 +14,13 @@ import { parseJson } from './parse-json.ts';
 import { excessOf, REPLY_BOUNDS } from './reply-bounds.ts';
 import type { WireFailure, WireReply } from './transport.ts';
 
-/** What one attempt came to. */
 export type Attempt<T> =
   | { readonly kind: 'ok'; readonly value: T; readonly reply: WireReply }
   | { readonly kind: 'error'; readonly error: ExchangeError; readonly after: After };
 
-/** A nonce refusal is repeated so often in a row; the next 429 is taken for a limit. */
+/** Most repeats in a row after a refused nonce; the next 429 counts as a rate limit. */
 const MAX_NONCE_REPEATS = 2;
-/** Below this use of the tightest limit a 429 is not taken for a limit by itself. */
+/** If this client has used less of the tightest limit than this, a 429 alone does not count as a rate limit. */
 const NEAR_LIMIT = 0.5;
 
 /** Counts of one call, for the observer. */
@@ -50,7 +49,7 @@ const NONCE_CURE = 'another program may use the key with larger nonces: give thi
 
 const TOO_MANY = /^too many requests\b/i;
 
-/** Whether it is about the way that the request took; another base URL may be open to it. */
+/** Whether the error concerns the request's route; another base URL may accept the request. */
 export const isAboutAddress = ({ name }: ExchangeError): boolean =>
   name === 'gatewayRefused' || name === 'addressNotAllowed';
 
@@ -63,7 +62,7 @@ export interface JudgeParts {
   readonly redact: Conceal;
 }
 
-/** Says what became of an attempt, and tells nonces, limits and base URLs what it means for them. */
+/** Decides the result of an attempt, and updates nonces, limits and base URLs accordingly. */
 export class Judge {
   readonly #parts: JudgeParts;
   #dateText = '';
@@ -160,9 +159,9 @@ export class Judge {
   }
 
   /**
-   * A stale nonce is answered 429 "Too many requests." in JSON, word for word like a limit. It is taken for the
-   * nonce when the exchange itself answered, names no time to wait, this client has used less than half of the
-   * budget and not just repeated twice. Elsewhere a message that names the nonce decides.
+   * The exchange answers a stale nonce with 429 "Too many requests." in JSON, exactly like a rate limit. A 429 counts
+   * as a refused nonce if it comes from the exchange itself without a Retry-After, and if this client has used less
+   * than half of the budget and has not already repeated twice. Other errors count if their message names the nonce.
    */
   #isNonceRefusal(error: ExchangeError, path: string, progress: Progress): boolean {
     if (error.effect !== 'none') return false;
@@ -178,7 +177,7 @@ export class Judge {
     );
   }
 
-  /** Replies within a second carry the same text. */
+  /** Parses a Date header; cached, because replies within a second carry the same text. */
   date(text: string | undefined): number | undefined {
     if (text === undefined) return undefined;
     if (text !== this.#dateText) {

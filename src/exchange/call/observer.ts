@@ -3,36 +3,36 @@ import type { ExchangeCall } from '../../core/ports/telemetry.ts';
 import type { EndpointId } from '../endpoints.ts';
 
 /**
- * One call. `error`: name from the error catalogue; `attempts`: requests sent; `baseUrlIndex`: the place in the list of the
- * base URL of the last one; `limitsHit`: those answered 429 because of a limit; `budgetWaitMs`: how long the call waited
- * for its own request budget.
+ * One call. `error`: name from the error catalogue. `attempts`: requests sent. `baseUrlIndex`: list index of the base
+ * URL of the last request. `limitsHit`: requests answered 429 because of a limit. `budgetWaitMs`: how long the call
+ * waited for its own request budget.
  */
 export interface CallEvent extends ExchangeCall {
   readonly endpoint: EndpointId;
 }
 
-/** A reply that was not as documented: where and what shape, never a value. */
+/** A reply that was not as documented: place and shape, never a value. */
 export interface DriftEvent extends SetAsideRecord {
   readonly endpoint: EndpointId;
   readonly kind: 'record' | 'reply' | 'echo';
 }
 
-/** A request that did not reach the exchange's judgement: name, certificate, connection, proxy, gateway, own address. */
+/** A request that the exchange did not process: name, certificate, connection, proxy, gateway or own address. */
 export interface PathFailure {
-  /** The place of the base URL in the list. */
+  /** Index of the base URL in the list. */
   readonly baseUrlIndex: number;
   /** Name from the error catalogue. */
   readonly error: string;
-  /** In words, without secrets. */
+  /** Contains no secrets. */
   readonly message: string;
 }
 
-/** Nothing in an event is secret or personal. What an observer throws is ignored: it must not change a request. */
+/** Events contain nothing secret or personal. Errors of an observer are ignored: they must not affect a request. */
 export interface ExchangeObserver {
   onCall?(event: CallEvent): void;
   onDrift?(event: DriftEvent): void;
   onPathFailure?(event: PathFailure): void;
-  /** The shared store of nonces or limits was lost or came back; meanwhile this process goes by itself. */
+  /** The shared store of nonces or limits was lost or came back; while it is lost, this process works alone. */
   onStore?(event: { readonly store: 'nonce' | 'limiter'; readonly available: boolean }): void;
 }
 

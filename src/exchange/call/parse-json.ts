@@ -1,4 +1,4 @@
-/** A JSON number with the text it was written as; `JSON.parse` alone would lose digits and trailing zeros. */
+/** A JSON number as written; `JSON.parse` alone would lose digits and trailing zeros. */
 export class NumberText {
   readonly source: string;
 
@@ -15,26 +15,26 @@ export function parseJson(
   try {
     return { value: JSON.parse(text, reviver) as unknown };
   } catch {
-    // Or nested so deeply that the reviver runs out of stack.
+    // Not JSON, or nested so deeply that the reviver runs out of stack.
     return undefined;
   }
 }
 
-/** The same with every number as a `NumberText`: several times slower, for replies that need it. */
+/** Like `parseJson`, with every number as a `NumberText`: several times slower, so only for replies that need it. */
 export const parseJsonKeepingDigits = (text: string) => parseJson(text, keepDigits);
 
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   return typeof value === 'number' && context?.source !== undefined ? new NumberText(context.source) : value;
 }
 
-/** Whether a value is a JSON object: neither array nor null nor a number in disguise. */
+/** Whether a value is a JSON object: not an array, null or `NumberText`. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NumberText)
   );
 }
 
-/** What a value is, never the value itself: for reports of replies that were not as documented. */
+/** Describes the shape of a value, never the value itself, for reports of replies that were not as documented. */
 export function shapeOf(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';

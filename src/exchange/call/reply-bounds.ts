@@ -1,20 +1,20 @@
 import type { EndpointId } from '../endpoints.ts';
 
-/** What a reply may be at most; checked before it is parsed. */
+/** Bounds on a reply, checked before it is parsed. */
 export interface ReplyBounds {
-  /** As received, and again as decoded where it came compressed. */
+  /** Size as received, and again as decompressed. */
   readonly bytes: number;
   /** Elements of one array, or fields of one object. */
   readonly members: number;
-  /** Elements and fields in all. What reads a reply takes up to a microsecond for each, and nothing else happens meanwhile. */
+  /** Elements and fields in all. Reading takes up to a microsecond for each and blocks everything else. */
   readonly values: number;
 }
 
 const MIB = 1024 * 1024;
-/** Of a reply that is one record, or less. */
+/** For a reply of one record or less. */
 const SMALL: ReplyBounds = { bytes: MIB / 4, members: 1000, values: 2000 };
 
-/** Real replies stay far below: a position takes 600 bytes and 24 values, a page of a history has at most 500 records. */
+/** Real replies stay far below: a position takes 600 bytes and 24 values, a history page has at most 500 records. */
 export const REPLY_BOUNDS: Readonly<Record<EndpointId, ReplyBounds>> = {
   ping: { ...SMALL, members: 100 },
   openPositions: { bytes: MIB, members: 700, values: 17_000 },
@@ -31,14 +31,14 @@ export const REPLY_BOUNDS: Readonly<Record<EndpointId, ReplyBounds>> = {
 
 /** Arrays and objects inside each other; the deepest documented reply has five. */
 const MAX_DEPTH = 32;
-/** A shorter text has too few of anything to be a burden, and most replies are shorter. */
+/** Shorter texts, as most replies are, cannot hold enough to be a burden and are not scanned. */
 const LEAST_LENGTH = 4096;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
-/** What a JSON text has too much of, in words; `undefined` when it stays within the bounds or is no JSON. */
+/** Says which bound a JSON text exceeds; `undefined` if none. Does not detect invalid JSON. */
 export function excessOf(
   text: string,
   { members, values }: Pick<ReplyBounds, 'members' | 'values'>,
@@ -66,14 +66,14 @@ export function excessOf(
   return undefined;
 }
 
-/** Both kinds of brackets differ in one bit only, from those of the other kind and from no other character. */
+/** `[` and `{`, like `]` and `}`, differ only in bit 0x20, and no other characters match. */
 const isOpening = (code: number): boolean => (code | 0x20) === 0x7b;
 const isClosing = (code: number): boolean => (code | 0x20) === 0x7d;
 
-/** Place of the quote that ends the string, or the end of the text. */
+/** Index of the quote that ends the string, or the length of the text. */
 function endOfString(text: string, start: number): number {
   const quote = text.indexOf('"', start);
-  // Looking for each quote of a text of nothing but escaped ones costs ten times as much as looking at all of it.
+  // In a text of only escaped quotes, searching for each costs ten times as much as scanning every character.
   return quote !== -1 && text.charCodeAt(quote - 1) !== BACKSLASH ? quote : endOfEscaped(text, start);
 }
 

@@ -20,7 +20,7 @@ export interface SenderParts {
   readonly attemptTimeoutMs: number;
 }
 
-/** Sends the one request of an attempt, signed and to the base URL that works, and has its reply judged. */
+/** Sends the request of an attempt, signed, to a base URL that works, and has the reply judged. */
 export class Sender {
   readonly #parts: SenderParts;
   readonly #judge: Judge;
@@ -31,7 +31,7 @@ export class Sender {
   constructor(parts: SenderParts, judge: Judge) {
     this.#parts = parts;
     this.#judge = judge;
-    // Without a name some gateways challenge the client; without "identity" they may compress.
+    // Some gateways challenge a client without a User-Agent, and may compress unless told "identity".
     const headers = ['Accept', 'application/json', 'Accept-Encoding', 'identity'];
     headers.push('User-Agent', parts.userAgent);
     this.#unsigned = { headers, body: null };
@@ -89,8 +89,8 @@ export class Sender {
 }
 
 /**
- * Whether a reply shows that its base URL does not work: it failed, or something else than the exchange answered (a
- * redirect, a maintenance page). A deposit provider that is away says nothing about the address.
+ * Whether a reply shows that its base URL does not work: a server error, or an answer from something other than the
+ * exchange (a redirect, a maintenance page). A 503 of a deposit provider says nothing about the base URL.
  */
 function isIll({ id }: Endpoint, status: number, attempt: Attempt<unknown>): boolean {
   const error = attempt.kind === 'error' ? attempt.error : undefined;

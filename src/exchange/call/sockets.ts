@@ -4,9 +4,9 @@ import type { Timers } from '../../core/ports/clock.ts';
 
 export interface TransportSettings {
   readonly baseUrls: readonly string[];
-  /** Most connections per base URL; absent: as many as there are requests at the same time. */
+  /** Most connections per base URL; absent: one for each concurrent request. */
   readonly connections?: number;
-  /** A reply longer than this, in bytes, is given up. */
+  /** Longest reply accepted, in bytes. */
   readonly maxReplyBytes: number;
   /** `http://[user:password@]host:port` of a proxy. */
   readonly proxy?: string | undefined;
@@ -14,10 +14,10 @@ export interface TransportSettings {
   readonly ca?: string | readonly string[] | undefined;
 }
 
-/** What a flight needs of undici's dispatchers. */
+/** The part of undici's dispatchers that a flight uses. */
 export type WireDispatcher = Pick<Dispatcher, 'dispatch' | 'close'>;
 
-/** Why there was no connection; nothing was sent then. */
+/** Why no connection was made. Nothing was sent. */
 export type ConnectFailure =
   | 'nameNotResolved'
   | 'certificateRefused'
@@ -25,13 +25,13 @@ export type ConnectFailure =
   | 'connectTimeout'
   | 'connectFailed';
 
-/** A name server that has not answered for this long is taken for lost, where an answer of it is remembered. */
+/** After this time without an answer, the last good one is used if there is one. */
 const LOOKUP_PATIENCE_MS = 1000;
 
 /**
- * Resolves names as `resolve` does and falls back to its last good answer, so that a lost name server does not part
- * the daemon from the exchange.
- * @param onFallback called with the name whenever an earlier answer serves
+ * Resolves names like `resolve`, and falls back to its last good answer, so that a lost name server does not cut the
+ * daemon off from the exchange.
+ * @param onFallback called with the name whenever an earlier answer is used
  */
 export function lastGoodLookup(
   resolve: LookupFunction,
@@ -75,7 +75,7 @@ export function openSockets(
     ...(settings.connections === undefined ? {} : { connections: settings.connections }),
     keepAliveTimeout: 30_000,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    // Timeouts are the flight's own; HTTP/2 would repeat streams by itself, which a command must not be.
+    // The flight keeps its own timeouts. HTTP/2 may repeat streams by itself, but a command must not be repeated.
     headersTimeout: 0,
     bodyTimeout: 0,
     allowH2: false,
@@ -94,7 +94,7 @@ export function openSockets(
 
 const CERTIFICATE = /^(ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET|VERIFY)_|HOSTNAME_)/;
 
-/** Why a connection could not be made, if its code is certain. Where several addresses were tried, all must agree. */
+/** Why a connection failed, as far as error codes show. If several addresses were tried, all must agree. */
 export function connectFailureOf(error: unknown): ConnectFailure {
   const causes: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
   const reasons = new Set(causes.map(reasonOf));

@@ -47,7 +47,7 @@ type WireFailureReason =
   | 'replyUndecodable'
   | 'proxyRefused';
 
-/** No reply. `left: false` is certain: not one byte of the request was written. */
+/** No reply. `left: false` is certain: no byte of the request was written. */
 export interface WireFailure {
   readonly kind: 'failure';
   readonly reason: WireFailureReason;
@@ -56,10 +56,10 @@ export interface WireFailure {
 
 export type WireResult = WireReply | WireFailure;
 
-/** How connections are made, and how their timeouts are kept. */
+/** How connections are opened and their timeouts kept. */
 export interface ConnectionWays {
   readonly open: (origin: string, settings: TransportSettings) => WireDispatcher;
-  /** A list of its own: the timeouts of requests in flight are many and about equally long. */
+  /** A separate list, because the timeouts of requests in flight are many and about equally long. */
   readonly timers: Timers;
 }
 
@@ -72,13 +72,13 @@ export function systemWays(onFallback?: (hostname: string) => void): ConnectionW
 interface Origin {
   readonly dispatcher: WireDispatcher;
   readonly origin: string;
-  /** Path of the base URL, without a slash at the end. */
+  /** Path of the base URL, without a trailing slash. */
   readonly prefix: string;
 }
 
 /**
- * Connections that clients with the same addresses, proxy and certificates share: each request is signed by itself.
- * Without this every account's own connections would lie idle from one poll to the next.
+ * Connections shared by clients with the same addresses, proxy and certificates. Sharing is safe because each request
+ * carries its own signature. Without it, each account's connections would lie idle from one poll to the next.
  */
 export class Connections {
   readonly #shared = new Map<string, { readonly origins: readonly Origin[]; users: number }>();
@@ -92,7 +92,7 @@ export class Connections {
     return this.#ways.timers;
   }
 
-  /** Those for the settings: opened when needed, closed when nobody uses them any more. */
+  /** Takes the connections for these settings, opened if needed; the last `release` closes them. */
   take(settings: TransportSettings): { origins: readonly Origin[]; release: () => Promise<void> } {
     const { maxReplyBytes: _, ...rest } = settings;
     const key = JSON.stringify(Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -165,7 +165,7 @@ interface FlightParts {
   readonly ended: () => void;
 }
 
-/** An exchange of bytes in progress. */
+/** One request in flight. */
 export class HttpFlight implements Dispatcher.DispatchHandler {
   readonly result: Promise<WireResult>;
   readonly #parts: FlightParts;
@@ -201,7 +201,7 @@ export class HttpFlight implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends it; the result says whether the request may have left. */
+  /** Ends the flight; the result says whether the request may have left. */
   end(reason: WireFailureReason): void {
     if (this.#settle === undefined) return;
     this.#lose(reason);
@@ -209,7 +209,7 @@ export class HttpFlight implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Given up while it waited for a connection, or offered to a second connection: nothing is written.
+    // Given up while it waited for a connection, or offered to a second connection: write nothing.
     if (this.#settle === undefined || this.#controller !== undefined) {
       controller.abort(new Error('given up'));
       this.#lose('connectionLost');
@@ -258,8 +258,8 @@ export class HttpFlight implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * Only a request that was never given to a connection is certain not to have left. The code of the error proves
-   * nothing: an unreachable host breaks connections that carried the request, too.
+   * Only a request that was never given to a connection certainly has not left. The error code proves nothing: an
+   * unreachable host also breaks connections that carried the request.
    */
   #fail(error: unknown): void {
     const left = this.#controller !== undefined;

@@ -1,18 +1,19 @@
 import type { CallPriority } from '../../core/ports/exchange.ts';
 
-/** The first pause, and the pace of what goes on, at first. */
+/** The first pause, and at first the interval between calls that go on. */
 const FIRST_MS = 1000;
 const STEADY_REFUSALS = 3;
-/** Where the gateway does not say how long; calm accounts are not read meanwhile. */
+/** Longest pause if the gateway names none; calm accounts are not read during it. */
 const MOST_POLL_MS = 60_000;
-/** Where it does: so many times as long, as refusals go on. */
+/** Longest pause as a multiple of what the gateway asks for, when refusals continue. */
 const MOST_TIMES_ASKED = 4;
 const MOST_PROTECTIVE_MS = 8000;
 
 /**
- * The pause after a gateway's rate limit, which counts everything that leaves from one address. Polls stop for the time
- * that it asks for, at least a second, doubled with each refusal, up to four times what it asks for. Protective calls go once a second, after the third
- * refusal ever more seldom, up to that time. Reads of an endangered account do so from the second refusal on.
+ * The pause after a gateway's rate limit, which counts all requests from one address. Polls stop for the time that the
+ * gateway asks for, at least a second; the pause doubles with each refusal up to four times that time. Protective calls
+ * go on once a second. From the fourth refusal on their interval doubles, up to the time asked for (or 8 s).
+ * Reads of an endangered account go on likewise, but slow down from the second refusal on.
  */
 export class GatewayPause {
   #refusals = 0;
@@ -22,7 +23,7 @@ export class GatewayPause {
   #watchingFromMs = -Infinity;
   #retryAfterMs: number | undefined;
 
-  /** @returns how long polls stop; `undefined` when the request left before the last refusal, and tells nothing new */
+  /** @returns how long polls stop, ms; `undefined` if the request left before the last refusal and so is not news */
   refused(retryAfterMs: number | undefined, sentAtMs: number, nowMs: number): number | undefined {
     if (this.#refusals > 0 && sentAtMs < this.#beganMs) return undefined;
     this.#refusals += 1;
@@ -38,8 +39,8 @@ export class GatewayPause {
   }
 
   /**
-   * Something else than a refusal for the limit came back: the limit does not hold any more. Polls keep to what was asked
-   * for, up to a minute.
+   * The reply to a request sent at `sentAtMs` was not a gateway limit: the limit is over. Polls still wait for the time
+   * asked for, but at most a minute.
    */
   passed(sentAtMs: number): void {
     if (sentAtMs <= this.#beganMs) return;
@@ -47,7 +48,6 @@ export class GatewayPause {
     this.#pollsUntilMs = Math.min(this.#pollsUntilMs, this.#beganMs + MOST_POLL_MS);
   }
 
-  /** Whether polls stop. */
   holds(nowMs: number): boolean {
     return nowMs < this.#pollsUntilMs;
   }
@@ -59,14 +59,14 @@ export class GatewayPause {
     return priority === 'normal' ? this.#pollsUntilMs - nowMs : Math.max(0, this.#watchingFromMs - nowMs);
   }
 
-  /** A call leaves; the next one of its kind waits its time. */
+  /** Records a call that leaves, so that the next one of its kind waits. */
   leaves(priority: CallPriority, nowMs: number): void {
     if (!this.holds(nowMs) && this.#refusals === 0) return;
     this.#watchingFromMs = nowMs + this.#paceMs(1);
     if (priority === 'protective') this.#protectiveFromMs = nowMs + this.#paceMs(STEADY_REFUSALS);
   }
 
-  /** Doubles with each refusal after the first `steady` ones. */
+  /** Interval between calls; doubles with each refusal after the first `steady` ones. */
   #paceMs(steady: number): number {
     const doubled = FIRST_MS * 2 ** Math.max(0, this.#refusals - steady);
     return Math.min(doubled, Math.max(FIRST_MS, this.#retryAfterMs ?? MOST_PROTECTIVE_MS));

@@ -9,12 +9,12 @@ import { Turns } from './turns.ts';
 
 export interface LimiterSettings {
   readonly store: RateLimitStore;
-  /** Used while the shared store is lost, with a part of each limit. */
+  /** Used while the shared store is lost, with a share of each limit. */
   readonly fallback: RateLimitStore;
   readonly table: RateLimitTable;
-  /** Processes behind one IP address name the same group. */
+  /** Egress group: the same name for all processes behind one IP address. */
   readonly egress: string;
-  /** Part of each limit that only protective calls may use, 0 to 1. */
+  /** Share of each limit that only protective calls may use, 0 to 1. */
   readonly reservedShare: number;
   readonly storeTimeoutMs: number;
   readonly onStoreChange: (available: boolean) => void;
@@ -22,27 +22,27 @@ export interface LimiterSettings {
 
 export type Permit = { readonly kind: 'granted' } | { readonly kind: 'wait'; readonly retryInMs: number };
 
-/** A store that answers later than this is lost: its permits would have lapsed. */
+/** A store that answers later than this counts as lost: its permits would have lapsed. */
 const MAX_STORE_MS = 250;
-/** The window kept is longer than the exchange's by the time after which permits lapse, and variations of travel time. */
+/** The window is longer than the exchange's by the lifetime of permits and by the variation of travel times. */
 const BLOCK_VALIDITY_MS = 300;
 const TRAVEL_MARGIN_MS = 250;
 const MAX_BLOCK_SHARE = 0.02;
-/** The part of each limit that this process allows itself while the shared store is lost. */
+/** The share of each limit that this process uses while the shared store is lost. */
 const FALLBACK_SHARE = 0.25;
 const PENALTY = { factor: 0.5, floor: 0.1, recoveryMs: 60_000 };
 const DEFAULT_BLOCK_MS = 1000;
 const MOST_BLOCK_MS = 60_000;
 
-/** For how long nobody asks again after a refusal. */
+/** How long nobody asks again after a refusal. */
 export function blockMsOf(retryAfterMs: number | undefined): number {
   return Math.min(retryAfterMs ?? DEFAULT_BLOCK_MS, MOST_BLOCK_MS);
 }
 
 /**
- * Keeps the requests of all that share the store and egress group within the exchange's limits. Permits come in small
- * blocks that lapse soon, so that most requests need no round trip. The window is longer by the lapse time: no sliding
- * window of the exchange can see too many.
+ * Keeps the requests of all clients that share the store and egress group within the exchange's limits. Permits come in
+ * small blocks that lapse soon, so that most requests need no round trip. The window is longer by the lapse time, so
+ * that no sliding window of the exchange can see too many requests.
  */
 export class Limiter {
   readonly #clock: Clock;
@@ -63,7 +63,7 @@ export class Limiter {
     });
   }
 
-  /** Fetches a permit for a protective call that is about to be made. One that is not used after all lapses. */
+  /** Fetches a permit for a protective call that is about to be made. An unused permit lapses. */
   prefetch(path: string): void {
     const now = this.#clock.monotonicMs();
     for (const budget of this.#budgetsOf(path)) {
@@ -73,10 +73,10 @@ export class Limiter {
     }
   }
 
-  /** One permit in each budget of the path, or how long to wait before asking again. */
+  /** Takes one permit in each budget of the path, or returns how long to wait before asking again. */
   async acquire(path: string, priority: CallPriority): Promise<Permit> {
     const budgets = this.#budgetsOf(path);
-    // Before permits are taken, which would lapse.
+    // Checked before permits are taken, because they would lapse.
     const waitMs = this.#gateway.waitMs(priority, this.#clock.monotonicMs());
     if (waitMs > 0) return { kind: 'wait', retryInMs: waitMs };
     for (;;) {
@@ -98,7 +98,7 @@ export class Limiter {
         for (const budget of budgets) budget.countUse(now);
         return GRANTED;
       }
-      // The first ones lapsed while the last one was waited for.
+      // The first permits lapsed during the wait for the last one.
     }
   }
 
@@ -107,7 +107,7 @@ export class Limiter {
     this.#penalize(this.#budgetsOf(path), retryAfterMs);
   }
 
-  /** A gateway's 429 counts every path: all that share the store stop polling; each paces its protective calls. */
+  /** A gateway's 429 concerns every path: all that share the store stop polling and pace their protective calls. */
   refusedByGateway(retryAfterMs: number | undefined, sentAtMs: number): void {
     const pauseMs = this.#gateway.refused(retryAfterMs, sentAtMs, this.#clock.monotonicMs());
     if (pauseMs === undefined) return;
@@ -122,7 +122,7 @@ export class Limiter {
     this.#gateway.passed(sentAtMs);
   }
 
-  /** Something else than a refusal for the limit was answered. */
+  /** A request to the path was answered without a 429. */
   passed(path: string): void {
     for (const budget of this.#budgetsOf(path)) budget.turns.passed();
   }
@@ -137,13 +137,13 @@ export class Limiter {
     }
   }
 
-  /** How much of the tightest limit this client has itself used within the last period, 0 to 1. */
+  /** The share of the tightest limit that this client has used in the current and the previous period. */
   ownUse(path: string): number {
     const now = this.#clock.monotonicMs();
     return Math.max(0, ...this.#budgetsOf(path).map((budget) => budget.ownUse(now)));
   }
 
-  /** By name of the limit: the share of it that this process has used within its last period. */
+  /** The share of each limit, by name, that this process has used within the last period. */
   uses(): ReadonlyMap<string, number> {
     const now = this.#clock.monotonicMs();
     return new Map([...this.#byName].map(([name, budget]) => [name, budget.slidingUse(now)]));
@@ -151,7 +151,7 @@ export class Limiter {
 
   async #take(budget: Budget, priority: CallPriority, count: number): Promise<PermitGrant> {
     const protective = priority === 'protective';
-    // The gateway's pause has a pace of its own for it.
+    // The gateway pause already paces these calls.
     const isPaced = priority === 'watching' && this.#gateway.holds(this.#clock.monotonicMs());
     const request = {
       scope: budget.scope,
@@ -178,7 +178,7 @@ export class Limiter {
   #budgetsOf(path: string): readonly Budget[] {
     let budgets = this.#budgets.get(path);
     if (budgets === undefined) {
-      // The tightest first: who waits for it must not use up the wider ones, which others wait for.
+      // The tightest first: a call waiting for it must not use up the wider ones, which others need.
       budgets = limitsOf(path, this.#settings.table)
         .sort(([, a], [, b]) => a.limit / a.periodMs - b.limit / b.periodMs)
         .map(([name, limit]) => this.#budgetNamed(name, limit));
@@ -207,7 +207,7 @@ interface Block {
 
 const NO_PERMITS: Block = { left: 0, untilMs: 0 };
 
-/** What this process holds of one budget. Permits that not every call may use are kept apart. */
+/** The permits that this process holds of one budget. Those that not every call may use are kept apart. */
 class Budget {
   readonly scope: string;
   readonly limit: number;
@@ -228,7 +228,7 @@ class Budget {
     this.#clock = clock;
   }
 
-  /** Takes one permit, if one is at hand; answers the block it came from. */
+  /** Takes one permit if one is at hand, and returns its block. */
   use(priority: CallPriority, now: number): Block | undefined {
     const block = this.blockWith(priority, now);
     if (block !== undefined) block.left -= 1;
@@ -240,7 +240,7 @@ class Budget {
     return [normal, own].find(({ left, untilMs }) => left > 0 && untilMs > now);
   }
 
-  /** One refill at a time for each kind of caller; who comes meanwhile waits for it. */
+  /** Runs one refill at a time for each kind of caller; later callers wait for it. */
   async refill(kind: CallPriority, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
     this.#waiting += 1;
     try {
@@ -261,7 +261,7 @@ class Budget {
     return (this.#uses.current + this.#uses.previous) / this.limit;
   }
 
-  /** The same within one period: of the previous one what still falls into it, taken as evenly spread. */
+  /** Share used within one sliding period, assuming that the uses of the previous period are evenly spread. */
   slidingUse(now: number): number {
     this.#rollPeriod(now);
     const elapsed = (now % this.periodMs) / this.periodMs;
@@ -270,7 +270,7 @@ class Budget {
 
   async #refill(kind: CallPriority, take: (count: number) => Promise<PermitGrant>): Promise<PermitGrant> {
     try {
-      // Let those who ask in the same turn be counted before the size is chosen.
+      // Count callers of the same turn before choosing the size.
       await Promise.resolve();
       const startedMs = this.#clock.monotonicMs();
       const usedUpInTime = this.#blocks[kind].untilMs > startedMs;

@@ -1,6 +1,6 @@
 import { API_ROOT, ENDPOINTS } from '../endpoints.ts';
 
-/** One request budget of the exchange, per IP address. A path may fall under several: each one counts it. */
+/** One request budget of the exchange, per IP address. A request counts in every budget that covers its path. */
 export interface RateLimit {
   readonly limit: number;
   readonly periodMs: number;
@@ -12,7 +12,7 @@ export type RateLimitTable = Readonly<Record<string, RateLimit>>;
 
 const per10s = (limit: number, ...paths: string[]): RateLimit => ({ limit, periodMs: 10_000, paths });
 
-/** Specification 8 and 4.1, and for paths it leaves out the publicly documented live limits. */
+/** Limits of specification 8 and 4.1; for paths not listed there, the public limits of the live service. */
 export const DEFAULT_RATE_LIMITS: RateLimitTable = {
   public: per10s(20_000, `${API_ROOT}/public/*`),
   'trade-account': per10s(12_000, `${API_ROOT}/trade-account/*`),
@@ -31,7 +31,10 @@ export function limitsOf(path: string, table: RateLimitTable): [name: string, li
   return Object.entries(table).filter(([, limit]) => limit.paths.some(covers));
 }
 
-/** The table with entries replaced or added; an override may name only what it changes. */
+/**
+ * Replaces or adds entries; an override names only the fields it changes.
+ * @throws RangeError for a new limit without all fields, and for values that are not positive
+ */
 export function overrideLimits(overrides: Readonly<Record<string, Partial<RateLimit>>> = {}): RateLimitTable {
   const table: Record<string, RateLimit> = { ...DEFAULT_RATE_LIMITS };
   for (const [name, change] of Object.entries(overrides)) {

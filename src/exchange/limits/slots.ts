@@ -1,11 +1,11 @@
 import type { CallScope } from '../call/call-scope.ts';
 
-/** Connections for `normal` requests in flight, and one in ten more that is kept free for protective ones. */
+/** Connections for `normal` requests in flight, plus a tenth reserved for protective ones. */
 export const withReserve = (normal: number): number => normal + Math.ceil(normal / 10);
 
 /**
- * Bounds the requests in flight to the connections there are. While a request waited for a connection, its nonce and
- * permit would become stale. Protective calls go first, and some slots are theirs alone.
+ * Bounds the requests in flight to the number of connections: while a request waited for a connection, its nonce and
+ * permit would become stale. Protective calls go first and have reserved slots.
  */
 export class Slots {
   readonly #normal: number;
@@ -18,7 +18,7 @@ export class Slots {
     this.#all = withReserve(normal);
   }
 
-  /** Waits for a slot; false when the call was over first. */
+  /** Waits for a slot; false if the call was over first. */
   async take(protective: boolean, scope: CallScope): Promise<boolean> {
     if (this.#isFree(protective)) {
       this.#taken += 1;
@@ -38,7 +38,7 @@ export class Slots {
     });
   }
 
-  /** Gives a slot back; who waits gets it at once, so that nobody overtakes. */
+  /** Returns a slot. It passes to the next waiter at once, so that nobody overtakes. */
   release(): void {
     this.#taken -= 1;
     const { normal, protective } = this.#waiting;

@@ -1,22 +1,22 @@
 import type { PermitGrant } from '../../core/ports/rate-limit-store.ts';
 
 const TURN_MS = 1000;
-/** A pause that is met later than this after the end last told is another one. */
+/** A pause seen later than this after the last known end is a new pause. */
 const SAME_PAUSE_MS = 5000;
 
 /**
- * Who is refused a permit is told how long the pause lasts. Protective calls go on meanwhile, and each one that the
- * exchange refuses prolongs the pause for all others, or begins another one as soon as it is over: with one endangered
- * account nobody would look at the rest.
- * So nobody waits longer than he was told at first. From then on one call a second goes beside the pause, and the next
- * one at once when the exchange answered something else than a refusal.
+ * Bounds how long a pause can hold up polls. Protective calls go on during a pause, and each one that the exchange
+ * refuses prolongs it, or starts a new one as soon as it ends. A single endangered account would thus stop the polls of
+ * all others.
+ * So no call waits past the end that was first announced. After that, one call a second ignores the pause, and the next
+ * one goes at once when the exchange answered without a refusal.
  */
 export class Turns {
   #toldUntilMs = -Infinity;
   #firstUntilMs = -Infinity;
   #nextMs = -Infinity;
 
-  /** @returns how long who got this answer has to wait; 0 in a pause: this turn is his */
+  /** @returns how long the caller has to wait, ms; 0 during a pause: it may ignore the pause */
   waitMs({ retryInMs, isPause }: PermitGrant, nowMs: number): number {
     if (!isPause) return retryInMs;
     const untilMs = nowMs + retryInMs;

@@ -10,13 +10,13 @@ export type NonceMode = 'unique' | 'increasing' | 'window';
 export interface NonceSettings {
   readonly mode: NonceMode;
   readonly store: NonceStore;
-  /** Names the API key in the store, without telling it: a digest. */
+  /** Names the API key in the store: a digest that does not reveal it. */
   readonly key: string;
-  /** Names this client among all that share the key. */
+  /** Names this client among those that share the key. */
   readonly owner: string;
-  /** No nonce of a sequence is less. */
+  /** Least nonce of a sequence. */
   readonly start: number;
-  /** Tells processes apart that generate nonces while the store is lost: 0 to `ordinals` - 1. */
+  /** Tells apart processes that generate nonces while the store is lost: 0 to `ordinals` - 1. */
   readonly ordinal: number;
   readonly ordinals: number;
   readonly random: Random;
@@ -28,28 +28,28 @@ export interface NonceSettings {
 export abstract class NonceSource {
   abstract readonly mode: NonceMode;
   abstract take(request: NonceRequest): Promise<NonceResult>;
-  /** The exchange refused a nonce; `repeats` says how often in a row. Later nonces jump ahead. */
+  /** The exchange refused a nonce, `repeats` times in a row. Later nonces jump ahead. */
   abstract refused(repeats: number): void;
-  /** Has fresh ones at hand soon, unless it has or they come with the mutex. */
+  /** Fetches fresh nonces, unless some are at hand or they come with the mutex. */
   prefetch(): void {}
-  /** A refusal was taken for a limit's; were it the nonce's after all, the next one must not be as old. */
+  /** A refusal was judged a rate limit. In case the nonce was the cause, the next nonce must be newer. */
   doubted(): void {}
-  /** What a reply says of the exchange's clock: its Date header, and when the request was sent and answered. */
+  /** Takes a reply's evidence of the exchange's clock: its Date header, and when it was sent and received. */
   observeDate(_serverDateMs: number, _sentAtMs: number, _receivedAtMs: number): void {}
   close(): void {}
 }
 
-/** Milliseconds reserved in advance lapse after this time: they have to arrive near the exchange's time. */
+/** Reserved milliseconds lapse after this time: they have to arrive near the exchange's time. */
 const WINDOW_VALIDITY_MS = 200;
 const MAX_BLOCK = 256;
 /** Bounds of `window` mode around the exchange's time; it accepts 5 s to either side. */
 const WINDOW_BACK_MS = 1000;
 const WINDOW_AHEAD_MS = 2000;
-/** The exchange's dates are whole seconds: two processes that go by them differ by as much. */
+/** The exchange's dates are whole seconds, so two processes that follow them may differ by that much. */
 const DATE_ERROR_MS = 1000;
-/** How far ahead a second refusal in a row jumps: past the clock of whoever else used the key. */
+/** How far a second refusal in a row jumps ahead, to pass the clock of any other user of the key. */
 const REFUSED_JUMP_MS = 500_000;
-/** Two lives of a process that leap as far as this meet once in thousands of times. */
+/** Two runs of a process that each leap up to this far collide once in thousands of cases. */
 const LONGEST_LEAP_MS = 100_000;
 
 /** Nonces for one API key (specification 5, rule 1) in one of the three modes. */
@@ -65,7 +65,7 @@ export function createNonceSource(time: ScopeTime, settings: NonceSettings): Non
     const leapMs = (): number => settings.random() * LONGEST_LEAP_MS;
     return new UniqueSource(new Sequences(clock, { ...settings, leapMs }, store));
   }
-  // Where values have to rise, those of a process that leaps would have those of all others refused.
+  // Where values must rise, the values of a process that leaps would get those of all others refused.
   const leapMs = (): number => 0;
   return new IncreasingSource(time, new Sequences(clock, { ...settings, leapMs }, store), settings, store);
 }
@@ -101,7 +101,7 @@ class UniqueSource extends SequenceSource {
   }
 
   async take({ kind, protective, scope }: NonceRequest): Promise<NonceResult> {
-    // A command that is refused for its nonce may have to be given up, and what protects has no time to lose.
+    // A command may not survive a refused nonce, and a protective call has no time to lose.
     const needsFresh = kind === 'command' || protective;
     const nonce = await scope.within(this.sequences.next(needsFresh));
     return nonce === undefined ? undefined : ticketOf(nonce);
@@ -147,12 +147,12 @@ class WindowSource extends NonceSource {
   readonly #clock: Clock;
   readonly #settings: NonceSettings;
   readonly #store: BoundedStore<NonceStore>;
-  /** Wall clock minus monotonic clock at the start: steps of the wall clock do not matter afterwards. */
+  /** Wall clock minus monotonic clock at the start, so that later steps of the wall clock do not matter. */
   readonly #anchorMs: number;
   readonly #startedMs: number;
-  /** The exchange's clock minus ours, moved only as far as replies prove. */
+  /** The exchange's clock minus the local one, moved only as far as replies prove. */
   #skewMs = 0;
-  /** When the first reply came that told the exchange's time. */
+  /** When the first reply with a Date was received, monotonic. */
   #datedMs: number | undefined;
   #next = 0;
   #end = 0;
@@ -162,7 +162,7 @@ class WindowSource extends NonceSource {
   #refilling: Promise<number> | undefined;
   readonly #undated: LocalNonces = { digit: UNDATED_DIGIT, last: 0 };
   readonly #dated: LocalNonces = { digit: DATED_DIGIT, last: 0 };
-  /** Everything below has been handed out by this process or passed over: a store that forgot does not matter. */
+  /** This process uses no value below this again, even if the store lost its memory. */
   #floor = 0;
 
   constructor(clock: Clock, settings: NonceSettings, store: BoundedStore<NonceStore>) {
@@ -202,7 +202,7 @@ class WindowSource extends NonceSource {
 
   refused(repeats: number): void {
     this.#end = this.#next;
-    // Others may have used what a store that forgot hands out again: most of that lies behind.
+    // A store that lost its memory may hand out values that others have used; skip most of them.
     if (repeats > 1) this.#floor = Math.max(this.#floor, this.#now() + WINDOW_AHEAD_MS / 2);
   }
 
@@ -231,7 +231,7 @@ class WindowSource extends NonceSource {
     return undefined;
   }
 
-  /** Reserves a block; resolves to how long to wait when there is none, or -1 when the store is lost. */
+  /** Reserves a block. Resolves to 0, to the ms to wait if none is free, or to -1 if the store is lost. */
   async #refill(): Promise<number> {
     await Promise.resolve();
     try {
@@ -239,7 +239,7 @@ class WindowSource extends NonceSource {
       this.#blockSize = usedUpInTime ? Math.min(MAX_BLOCK, this.#blockSize * 2) : 2;
       const count = Math.max(Math.ceil(this.#waiting * 1.2), this.#blockSize);
       const to = this.#now() + WINDOW_AHEAD_MS;
-      // A floor far beyond the window stems from a clock that was put right since.
+      // A floor far beyond the window comes from a clock that has since been corrected.
       const floor = this.#floor <= to + WINDOW_BACK_MS ? this.#floor : 0;
       if (floor > to) return floor - to;
       const from = Math.max(to - WINDOW_AHEAD_MS - WINDOW_BACK_MS, floor);
@@ -258,10 +258,10 @@ class WindowSource extends NonceSource {
   }
 
   /**
-   * While the store is lost: of every 10 * ordinals milliseconds two belong to this process alone, and none of them is
-   * ever handed out from the store. An earlier process of this ordinal may have used any up to `WINDOW_AHEAD_MS` beyond
-   * its end, so this one begins beyond that. Both have to go by the same clock for it: one of the two milliseconds is for
-   * the time before a reply told the exchange's, and the other for the time after.
+   * Returns a nonce while the store is lost, or how long to wait for one. Of every 10 * ordinals milliseconds two
+   * belong to this process alone, and nonces from the store never use them. An earlier process of this ordinal may have
+   * used any of them up to `WINDOW_AHEAD_MS` beyond its end, so this one begins after that. This requires that both
+   * follow the same clock: one millisecond is used before a reply has shown the exchange's time, the other after.
    */
   #fromMemory(): { nonce?: string; waitMs: number } {
     const isDated = this.#datedMs !== undefined;
@@ -280,12 +280,12 @@ class WindowSource extends NonceSource {
 }
 
 interface LocalNonces {
-  /** All of its nonces end on it. */
+  /** Last digit of all nonces. */
   readonly digit: number;
   last: number;
 }
 
-/** Going by the host's clock, which may be wrong. */
+/** For nonces by the host's clock, which may be wrong. */
 const UNDATED_DIGIT = 8;
-/** Going by the exchange's clock. */
+/** For nonces by the exchange's clock. */
 const DATED_DIGIT = 9;

@@ -9,12 +9,12 @@ export interface NonceRequest {
   readonly scope: CallScope;
 }
 
-/** A nonce to be used at once, and in `increasing` mode the mutex until `release`. */
+/** A nonce for immediate use; in `increasing` mode also the mutex until `release`. */
 export interface NonceTicket {
   readonly nonce: string;
-  /** Calls back when the mutex is wanted by something urgent and the holder should give up its read. */
+  /** Calls `action` when an urgent request wants the mutex and the holder should give up its read. */
   onPreempt(action: (() => void) | undefined): void;
-  /** False when the mutex was lost before the request could be sent. */
+  /** False if the mutex was lost before the request could be sent. */
   isCurrent(): boolean;
   release(): void;
 }
@@ -27,12 +27,12 @@ export interface NonceMutexSettings {
   readonly owner: string;
   readonly leaseMs: number;
   readonly floor: () => number;
-  /** The nonce of a sequence value; of a local one while the store is lost. */
+  /** Formats a sequence value as a nonce; `undefined` (the store is lost) yields a local one. */
   readonly nonceOf: (sequence: number | undefined) => string;
   readonly signals: NonceStore;
 }
 
-/** `local`: the store is lost, each process goes by itself. */
+/** `local`: the store is lost, so each process works alone. */
 type Entry = MutexEntry | { readonly kind: 'local' };
 
 interface Waiter {
@@ -46,16 +46,17 @@ interface Holder {
   preempted: boolean;
 }
 
-/** A process gives the mutex to others after this many requests or this time, if others wait. */
+/** If others wait, a process yields the mutex after this many requests or this time. */
 const MAX_TURN_REQUESTS = 16;
 const MAX_TURN_MS = 100;
-/** Signals are hints; without one a waiting process looks again after this time. */
+/** Signals are hints; without one, a waiting process asks again after this time. */
 const POLL_MS = 15;
 
 /**
- * One request of a key at a time, across processes: the nonce is assigned inside the mutex, which is held until the
- * reply came or the request was given up. The nonce is the fence: should a holder that lost its lease send later, its
- * nonce is the smaller one and refused. Urgent requests go first and make a read in flight give way, in any process.
+ * Allows one request per key at a time, across processes. The nonce is assigned inside the mutex, which is held until
+ * the reply arrives or the request is given up. The nonce is also the fence: if a holder that lost its lease still
+ * sends, its nonce is the smaller one and is refused. Urgent requests go first and preempt a read in flight in any
+ * process.
  */
 export class NonceMutex {
   readonly #clock: Clock;
@@ -68,7 +69,7 @@ export class NonceMutex {
   #pumping = false;
   #leaseUntilMs = 0;
   #yieldWanted = false;
-  /** Some process, perhaps this one, has asked for the mutex urgently since it was last given up. */
+  /** Some process, perhaps this one, has asked urgently for the mutex since this one last gave it up. */
   #urgentAsked = false;
   #wake: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
@@ -110,7 +111,7 @@ export class NonceMutex {
     this.#wake?.();
   }
 
-  /** Something urgent waits in another process: it goes first, unless something here is urgent, too. */
+  /** An urgent request waits in another process: it goes first, unless this process has an urgent one too. */
   #makeWay(): void {
     this.#urgentAsked = true;
     if (this.#urgentCount > 0) return;
@@ -147,7 +148,7 @@ export class NonceMutex {
         if (entered.kind === 'busy') await this.#pause(Math.min(entered.retryInMs, POLL_MS));
         else await this.#turn(entered);
       }
-      // Nothing may be waited for here: who queues up from now on starts a pump of its own.
+      // No await here: a request queued after this point starts a new pump.
     } finally {
       this.#pumping = false;
       this.#leave();
@@ -165,7 +166,7 @@ export class NonceMutex {
     return entry ?? { kind: 'local' };
   }
 
-  /** Serves several requests in a row, as long as nobody else is kept waiting for too long. */
+  /** Serves several requests in a row, but keeps others waiting no longer than one turn. */
   async #turn(first: Exclude<Entry, { kind: 'busy' }>): Promise<void> {
     const startedMs = this.#clock.monotonicMs();
     let entry: Entry = first;
@@ -178,7 +179,7 @@ export class NonceMutex {
       await this.#serve(waiter, entry);
       const turnOver = served >= MAX_TURN_REQUESTS || this.#clock.monotonicMs() - startedMs > MAX_TURN_MS;
       const contended = entry.kind === 'granted' && entry.contended;
-      // Urgent requests give way to urgent ones only, and then only after their turn.
+      // Urgent requests yield only to urgent ones, and only after their turn.
       const waitedFor = this.#urgentCount > 0 ? this.#urgentAsked : contended;
       if ((this.#urgentCount === 0 && this.#yieldWanted) || (waitedFor && turnOver)) {
         this.#yieldWanted = false;

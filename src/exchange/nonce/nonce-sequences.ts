@@ -5,25 +5,25 @@ import type { BoundedStore } from '../bounded-store.ts';
 export interface SequenceSettings {
   /** Names the API key in the store. */
   readonly key: string;
-  /** No nonce is less. */
+  /** Least nonce. */
   readonly start: number;
   /** Low digits of every nonce of this process: 0 to 49. */
   readonly ordinal: number;
-  /** How much further a process goes where it begins to take values from memory that are ahead of the clock. */
+  /** Extra distance when a process starts to take values from memory that are ahead of the clock, ms. */
   readonly leapMs: () => number;
 }
 
-/** Low digits of a nonce hold the ordinal, so that a nonce is ms * 1000 and stays below 2^53 until 2255. */
+/** The low digits of a nonce hold the ordinal: a nonce is ms * 1000 and stays below 2^53 until 2255. */
 const ORDINAL_SPAN = 100;
 /** Added to the ordinal of values from memory. */
 const FROM_MEMORY = 50;
-/** Values further ahead of the clock than this are not told apart by the time at which a process began. */
+/** Further ahead of the clock than this, the start time of a process does not keep its values apart from others. */
 const AHEAD_MS = 1000;
 const TAIL_SPAN = 1_000_000;
 const MAX_BLOCK = 256;
-/** Fetched at once for what is about to be sent: cancel, read and place follow each other closely. */
+/** Fetched at once before an action: cancel, read and place follow each other closely. */
 const STEPS_AHEAD = 3;
-/** How long blocks are fresh, and last; see `Sequences`. */
+/** How long blocks stay fresh and valid; see `Sequences`. */
 const FRESH_MS = 200;
 const ALONE_SHARE = 0.5;
 const ALONE_MAX_MS = 10_000;
@@ -33,17 +33,18 @@ const DOUBT_MS = 600_000;
 /**
  * Rising sequence values of one key, in blocks from the store, or from memory while the store is lost.
  *
- * No value is used twice. The store hands each value out once; should one that was emptied or lost hand it out again,
- * the ordinals in the low digits differ. Within the process a new block begins above every value used. What a process
- * takes from memory, ahead of the clock after refusals or a step of it, the store does not know: its low digits are others,
- * or the next process of that ordinal would use it again. And as that one may be without the store, too, each leaps.
+ * No value is used twice. The store hands out each value once. If a store that was emptied or lost hands one out again,
+ * the ordinals in the low digits differ. Within a process a new block begins above every value used. The store does not
+ * know the values from memory, which may be ahead of the clock after refusals or a clock step. They have other low
+ * digits, so that the next process of that ordinal does not get them from the store. That process may be without the
+ * store too, so each process leaps ahead by a random distance.
  *
- * Age disturbs only the order, which some exchanges ask for: values of an old block are below those that another
- * process has reserved since. So a block lasts for half of the time that the process has been alone, up to 10 s from
- * when it was asked for, and at least 200 ms from when it came. It is alone while the `previous` of each reservation is
- * the end of its own last block. Hence values below those of a process that joins are handed out no longer than that.
- * A refusal ends the block, and long ones for ten minutes: somebody may use the key without the store. What acts takes
- * values that came no more than 200 ms ago.
+ * Age affects only the order, which some exchanges require: values of an old block are below those that another process
+ * has reserved since. So a block lasts for half of the time that the process has been alone, up to 10 s after the
+ * request for it, and at least 200 ms after its arrival. A process is alone while the `previous` of each reservation is
+ * the end of its own last block. When another process joins, lower values are handed out no longer than that.
+ * A refusal ends the block and keeps blocks short for ten minutes: somebody may use the key without the store. Commands
+ * and protective calls use only values that arrived in the last 200 ms.
  */
 export class Sequences {
   readonly #clock: Clock;
@@ -56,11 +57,11 @@ export class Sequences {
   #isFromMemory = false;
   #freshUntilMs = 0;
   #validUntilMs = 0;
-  /** Below this nothing is handed out any more by this process. */
+  /** This process hands out no value below this again. */
   #floor: number;
-  /** The last value that the store is known to have reserved for this process. */
+  /** The last value that the store has reserved for this process, if known. */
   #reservedTo: number | undefined;
-  /** Since when nobody else has used the key as far as is known; in the future after a refusal. */
+  /** Since when nobody else is known to have used the key, monotonic; in the future after a refusal. */
   #aloneFromMs = 0;
   #blockSize = 1;
   #waiting = 0;
@@ -83,7 +84,7 @@ export class Sequences {
     if (sequence >= this.#floor) this.#floor = sequence + 1;
     const low = this.#settings.ordinal + (isFromMemory ? FROM_MEMORY : 0);
     const nonce = sequence * ORDINAL_SPAN + low;
-    // Large doubles take long to write; the first digits stay the same for a second.
+    // Formatting large doubles is slow; the leading digits stay the same for a second.
     const head = Math.floor(nonce / TAIL_SPAN);
     if (head === 0) return String(nonce);
     if (head !== this.#head) {
@@ -93,19 +94,19 @@ export class Sequences {
     return this.#headText + String(nonce - head * TAIL_SPAN + TAIL_SPAN).slice(1);
   }
 
-  /** The exchange has refused a value: later ones are above those of `byMs` from now. */
+  /** The exchange refused a value: later ones are above those of `byMs` from now. */
   jump(byMs: number): void {
     this.#floor = Math.max(this.#floor, this.floor() + byMs * PER_MS);
     this.doubt();
   }
 
-  /** Somebody else may use the key. */
+  /** Assumes that somebody else uses the key. */
   doubt(): void {
     this.#drop();
     this.#aloneFromMs = this.#clock.monotonicMs() + DOUBT_MS;
   }
 
-  /** From memory alone. */
+  /** Returns a nonce from memory alone. */
   local(): string {
     return this.format(this.floor(), true);
   }
@@ -138,7 +139,7 @@ export class Sequences {
   }
 
   async #refill(least = 1): Promise<void> {
-    // Those who ask in the same turn are counted before the size is chosen.
+    // Count callers of the same turn before choosing the size.
     await Promise.resolve();
     const startedMs = this.#clock.monotonicMs();
     this.#adaptSize(startedMs);
@@ -151,19 +152,19 @@ export class Sequences {
     if (block === undefined && !this.#isFromMemory) this.#leap();
     this.#isFromMemory = block === undefined;
     this.#reservedTo = block === undefined ? undefined : block.first + block.count - 1;
-    // A jump while the store was asked wins: what it answered is below.
+    // A jump during the request wins: the store's values are below it.
     const first = block === undefined ? this.floor() : Math.max(block.first, this.#floor);
     this.#next = first;
     this.#end = block === undefined ? first + count : Math.max(first, block.first + block.count);
     this.#count = this.#end - first;
     const aloneMs = (startedMs - this.#aloneFromMs) * ALONE_SHARE;
-    // From now on: what a slow store was asked for ahead of an action must not be stale when it comes.
+    // Counted from the arrival: a prefetched block from a slow store must not be stale when it arrives.
     this.#freshUntilMs = this.#clock.monotonicMs() + FRESH_MS;
     this.#validUntilMs = Math.max(this.#freshUntilMs, startedMs + Math.min(ALONE_MAX_MS, aloneMs));
     this.#refilling = undefined;
   }
 
-  /** More for the next block if the last one was used up in time, less if not even half of it was. */
+  /** Doubles the block size if the last block was used up in time; halves it if less than half was used. */
   #adaptSize(nowMs: number): void {
     const left = this.#end - this.#next;
     const inTime = nowMs < this.#validUntilMs;

@@ -3,9 +3,9 @@ import type { Enumerated } from '../../core/ports/exchange.ts';
 import { type DecimalString, isDecimalString } from '../../core/quantities/decimal.ts';
 import { NumberText } from '../call/parse-json.ts';
 
-/** Types of fields, for one pass over a reply: each checks and converts. Issues say what was expected. */
+/** Field types that check and convert in one pass over a reply. Issues say what was expected. */
 
-/** A field type from a function that returns `undefined` for anything it does not accept. */
+/** Makes a field type from a function that returns `undefined` for values it does not accept. */
 function field<T>(expected: string, read: (value: unknown) => T | undefined) {
   return z.transform((value: unknown, context) => {
     const result = read(value);
@@ -15,15 +15,15 @@ function field<T>(expected: string, read: (value: unknown) => T | undefined) {
   });
 }
 
-/** Longer texts are not real: no market, ticker, hash or memo comes near this. */
+/** Far longer than any real ticker, hash or memo. */
 const MAX_TEXT = 2000;
 const MAX_NAME = 100;
-/** Unix seconds in the year 33658: more is not a time in seconds. */
+/** Year 33658 in Unix seconds; larger values are not seconds. */
 const MAX_TIME = 1e12;
 
 /**
- * Specification 1, rule 4: a string. A JSON number is accepted as a `NumberText` only: as a double it may
- * have lost digits already, so the reply has to be parsed again (see `readReply`).
+ * Specification 1, rule 4: a string. A JSON number is accepted only as a `NumberText`: a double may have lost digits,
+ * so the reply has to be parsed again (see `readReply`).
  */
 export function asDecimal(value: unknown): DecimalString | undefined {
   const text = value instanceof NumberText ? value.source : value;
@@ -36,9 +36,9 @@ export const decimalField = field(DECIMAL, asDecimal);
 
 const DIGITS = /^\d{1,40}$/;
 
-/** An integer id, as number or string of digits, kept as a string; an unsafe integer as `NumberText` only. */
+/** An integer id, as a number or a string of digits, kept as a string; an unsafe integer only as a `NumberText`. */
 export function asId(value: unknown): string | undefined {
-  // Zero as a double may have been `1e-400`: the text decides.
+  // A double of zero may have been `1e-400`: the text decides.
   if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 ? String(value) : undefined;
   const text = value instanceof NumberText ? value.source : value;
   return typeof text === 'string' && DIGITS.test(text) ? text : undefined;
@@ -46,7 +46,7 @@ export function asId(value: unknown): string | undefined {
 
 export const idField = field('an integer id', asId);
 
-/** Times and counts are doubles in the records, too. */
+/** Times and counts are doubles in records too. */
 const toDouble = (value: unknown): unknown => (value instanceof NumberText ? Number(value.source) : value);
 
 export function asTime(value: unknown): number | undefined {
@@ -78,7 +78,7 @@ export const booleanField = field('true or false', (value) =>
   typeof value === 'boolean' ? value : undefined,
 );
 
-/** Reads a value of an open enumeration; one that is not documented is kept and marked. */
+/** Reads a value of an open enumeration; an undocumented value is kept and marked. */
 export type AsEnumerated<T extends string | number> = ((value: unknown) => Enumerated<T> | undefined) & {
   readonly documented: readonly string[];
 };
@@ -109,16 +109,16 @@ export const enumeratedOrNone = <T extends string | number>(read: AsEnumerated<T
 const notANumber = field('an object', (value) => (value instanceof NumberText ? undefined : value));
 
 /**
- * An object within a record. A `NumberText` would pass for an object without any of the fields: a number
- * where `tpsl` should be must not read as "nothing attached".
+ * An object within a record. A `NumberText` would pass for an object without fields: a number in place of `tpsl` must
+ * not read as "nothing attached".
  */
 export const objectField = <T extends z.core.$ZodShape>(shape: T): z.ZodType<z.output<z.ZodObject<T>>> =>
   notANumber.pipe(z.object(shape));
 
-/** How the exchange says that there is none: the live service writes an empty string where null is documented. */
+/** Whether the exchange means "none": the live service writes an empty string where null is documented. */
 export const isNone = (value: unknown): boolean => value === null || value === '';
 
-/** A field that may say that there is none: `null` in the record then. */
+/** A field that may mean "none", which is `null` in the record. */
 const orNone = <T>(expected: string, read: (value: unknown) => T | undefined) =>
   field<T | null>(expected, (value) => (isNone(value) ? null : read(value)));
 
@@ -126,14 +126,14 @@ export const decimalOrNone = orNone(DECIMAL, asDecimal);
 export const idOrNone = orNone('an integer id', asId);
 export const textOrNone = orNone('a text', asText);
 
-/** A field that may be left out: absent in the record then, too. */
+/** A field that may be absent, and then is absent in the record too. */
 export const optional = z.exactOptional;
 export const nullable = z.nullable;
 
-/** A descriptive field: `null` says no more than leaving it out. */
+/** A descriptive field: `null` means the same as absent. */
 export const descriptive = <T extends z.ZodType>(type: T) => z.exactOptional(z.nullable(type));
 
-/** Copies the fields that are there; `null` counts as absent. */
+/** Copies the fields that are present; `null` counts as absent. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], null | undefined> } {
   const result: Partial<Record<keyof T, unknown>> = {};
   for (const key of Object.keys(fields) as (keyof T)[]) {

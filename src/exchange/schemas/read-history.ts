@@ -9,38 +9,39 @@ export interface HistoryPlan<T> {
   readonly params: Readonly<Record<string, unknown>>;
   readonly options: CallOptions | undefined;
   readonly query: { readonly since?: number; readonly maxRecords?: number };
-  /** Records to ask for at once; the exchange allows 500 (specification 8). */
+  /** Records per page; the exchange allows 500 (specification 8). */
   readonly pageSize: number;
   /** Bound on offset + limit. */
   readonly maxReach: number;
   readonly readPage: (body: unknown) => Parsed<Page<T>>;
-  /** What tells records apart; `undefined` when a record has nothing of the kind. */
+  /** Identifies a record; `undefined` if the record has no id. */
   readonly idOf: (record: T) => string | undefined;
-  /** Seconds; records come newest first by it, where the exchange keeps an order at all. */
+  /** Unix seconds. Records come newest first by this time, if the exchange keeps an order. */
   readonly timeOf: (record: T) => number;
-  /** Lists within the reply that are ordered each for itself. */
+  /** Names the list within the reply that the record is in; each list has its own order. */
   readonly groupOf: (record: T) => string;
 }
 
-/** Specification 8: where the last page may begin. */
+/** Largest offset of a page (specification 8). */
 const MAX_OFFSET = 100_000;
-/** Pages overlap by this many records, so that one removed in between hides none. */
+/** Pages overlap by this many records, so that a record removed in between hides no other. */
 const OVERLAP = 3;
-/** A shorter page is not asked for: what is too large then is so for another reason than the number of lists. */
+/** A page of this size that is still too large has a cause other than the number of lists, so none smaller is tried. */
 const LEAST_PAGE_SIZE = 5;
 
 interface Collected<T> {
   readonly byId: Map<string, T>;
   readonly aside: SetAside;
   complete: boolean;
-  /** There are more records than were read. */
+  /** More records exist than were read. */
   cut: boolean;
 }
 
 /**
- * Reads a history from its newest record to its end, to `since`, or to the bounds of the exchange; only the last
- * leaves the list incomplete. Records that arrive meanwhile push others to the next page, and are recognised by
- * their id. Records that vanish pull others up: where the overlap of pages does not match, the list is incomplete.
+ * Reads a history from its newest record to its end, to `since`, or to a bound of the exchange or `maxRecords`. Of
+ * these only a bound leaves the list incomplete. Records that arrive meanwhile push others to the next page, where
+ * their id identifies them. Records that vanish pull others up: if the overlap of two pages does not match, the list
+ * is incomplete.
  */
 export async function readHistory<T>(
   caller: Caller,
@@ -49,7 +50,7 @@ export async function readHistory<T>(
   const collected: Collected<T> = { byId: new Map(), aside: new SetAside(), complete: true, cut: false };
   const deadlineMs = caller.clock.monotonicMs() + (plan.options?.timeoutMs ?? caller.callTimeoutMs);
   const { maxReach, query } = plan;
-  // An exchange that sends longer pages than asked for must not fill the memory.
+  // Bounds memory if the exchange sends longer pages than requested.
   const wanted = Math.min(query.maxRecords ?? Infinity, maxReach);
   let timing: ReplyTiming | undefined;
   let { pageSize } = plan;
@@ -66,7 +67,7 @@ export async function readHistory<T>(
       read: plan.readPage,
     });
     if (outcome.kind === 'failed') {
-      // The limit may count for each market, and an account may have hundreds of them.
+      // The limit may count per market, and an account may have hundreds of markets.
       if (outcome.error.name === 'replyTooLarge' && limit > LEAST_PAGE_SIZE) {
         pageSize = Math.max(LEAST_PAGE_SIZE, Math.floor(limit / 2));
         continue;
@@ -75,7 +76,7 @@ export async function readHistory<T>(
     }
     const page = outcome.value;
     timing = joinTimings(timing, outcome.timing);
-    // More than the limit in all: it counts for each market.
+    // More records than the limit: it counts per market.
     countsPerList ||= page.received > limit;
     const bounded = countsPerList ? page.longest : page.received;
     const known = collected.byId.size;
@@ -87,12 +88,12 @@ export async function readHistory<T>(
     if (reachedSince(plan, page)) break;
     const isLast = page.total === undefined ? bounded < limit : offset + page.received >= page.total;
     if (isLast) {
-      // Fewer than there are in all: pages repeated records instead of going on.
+      // Fewer than the total: pages repeated records instead of going on.
       if (collected.byId.size + collected.aside.count < leastTotal) collected.complete = false;
       break;
     }
     if (offset > 0 && collected.byId.size === known) {
-      // Pages that repeat records would be asked for up to the last one.
+      // Stop: a page without new records would repeat up to the last offset.
       collected.complete = false;
       break;
     }
@@ -107,7 +108,7 @@ export async function readHistory<T>(
   return { kind: 'ok', value: finish(collected, plan, wanted), timing };
 }
 
-/** Adds a page; the later reading of a record wins. Answers which records the page held. */
+/** Adds a page; the later version of a record wins. Returns the ids on the page. */
 function collect<T>(collected: Collected<T>, plan: HistoryPlan<T>, page: Page<T>): Set<string> {
   const ids = new Set<string>();
   const copies = new Map<string, number>();
@@ -120,14 +121,14 @@ function collect<T>(collected: Collected<T>, plan: HistoryPlan<T>, page: Page<T>
   return ids;
 }
 
-/** Records without an id that look alike are two on one page, but one where pages overlap. */
+/** Equal records without an id count as two on one page, but as one across pages, which overlap. */
 function nameless(text: string, copiesOnThisPage: Map<string, number>): string {
   const copy = (copiesOnThisPage.get(text) ?? 0) + 1;
   copiesOnThisPage.set(text, copy);
   return `${text}#${copy}`;
 }
 
-/** Whether every list on the page is in order, newest first, and has come to records older than wanted. */
+/** Whether every list on the page is sorted, newest first, and has reached records older than `since`. */
 function reachedSince<T>(plan: HistoryPlan<T>, page: Page<T>): boolean {
   const { since } = plan.query;
   if (since === undefined || page.setAside.length > 0 || page.records.length === 0) return false;
@@ -150,7 +151,7 @@ function finish<T>(collected: Collected<T>, plan: HistoryPlan<T>, wanted: number
   return { ...list, records: records.slice(0, wanted), complete, ...(isCut ? { cut: 'limit' } : {}) };
 }
 
-/** From when the first page was sent to when the last one came. */
+/** Timing from the sending of the first page to the arrival of the last one. */
 export function joinTimings(before: ReplyTiming | undefined, page: ReplyTiming): ReplyTiming {
   if (before === undefined) return page;
   return { ...page, sentAtMs: before.sentAtMs, attempts: before.attempts + page.attempts };

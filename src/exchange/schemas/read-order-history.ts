@@ -4,14 +4,14 @@ import { type HistoryPlan, joinTimings, readHistory } from './read-history.ts';
 import { SetAside } from './set-aside.ts';
 
 const DAY_S = 86_400;
-/** The live service takes at most 31 days in one request... */
+/** Below the 31 days that the live service allows in one request. */
 const WINDOW_S = 30 * DAY_S;
-/** ...and shows no orders older than six months. */
+/** The live service shows no orders older than six months. */
 const REACH_S = 180 * DAY_S;
 
 /**
- * Reads the order history of the live service, which shows one month unless a request names its dates: window by
- * window, newest first, back to `since`. A list that ends where the service shows no more says so.
+ * Reads the order history of the live service window by window, newest first, back to `since`. Without dates in the
+ * request the service shows only one month. A list that ends where the service shows no more is marked as cut.
  */
 export async function readDatedOrders(
   caller: Caller,

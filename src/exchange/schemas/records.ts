@@ -33,7 +33,7 @@ import {
   timeField,
 } from './fields.ts';
 
-/** What one record is read with: checks and converts, or says where it is wrong. */
+/** Checks and converts one record, or says where it is wrong. */
 export type RecordReader<T> = Pick<z.ZodType<T>, 'safeParse'>;
 
 const same = <T extends string>(...values: readonly T[]) =>
@@ -52,7 +52,7 @@ const orderStatusField = enumeratedField(
 );
 const methodField = enumeratedField(asEnumerated<TransferMethod>({ 1: 'deposit', 2: 'withdrawal' }));
 
-/** What of an order was filled, in either spelling. */
+/** The filled part of an order, in either spelling. */
 const deals = {
   deal_stock: optional(decimalField),
   dealStock: optional(decimalField),
@@ -62,7 +62,7 @@ const deals = {
   dealFee: optional(decimalField),
 };
 
-/** Generated code for the valid case; what is not valid is read again by the interpreting parser. */
+/** Compiles the schema to code for valid input; invalid input is read again by the interpreting parser. */
 const compiled = <T extends z.ZodType>(schema: T): T => z.compile(schema, { strict: true });
 
 const tpsl = objectField({
@@ -91,7 +91,7 @@ function withoutNulls<T extends object, K extends keyof T>(
   return fields as WithoutNulls<T, K>;
 }
 
-/** Specification 2.4. What is unknown while a position is being opened may be null or empty: left out then. */
+/** Specification 2.4. Values unknown while a position is being opened may be null or empty, and are left out. */
 export const positionReader: RecordReader<PositionRecord> = compiled(
   z
     .object({
@@ -186,7 +186,7 @@ export const transferReader: RecordReader<TransferRecord> = z
     };
   });
 
-/** Specification 2.1, in either spelling, without the market: that is the key of the list that the record stands in. */
+/** Specification 2.1, in either spelling, without the market, which is the key of the list that holds the record. */
 export const spotOrderReader: RecordReader<Omit<SpotOrderRecord, 'market'>> = z
   .object({
     id: optional(idField),
@@ -264,7 +264,7 @@ const placedOrder = z.object({
   ),
 });
 
-/** Specification 2.2, in either spelling, before it is compared with what was asked for. */
+/** Specification 2.2, in either spelling, before the comparison with the request. */
 export const placedOrderReader = placedOrder.transform((raw, context) => {
   const orderId = raw.order_id ?? raw.orderId;
   if (orderId === undefined) return missing(context, 'order_id', 'an integer id');

@@ -22,14 +22,14 @@ import {
 } from './records.ts';
 import { SetAside } from './set-aside.ts';
 
-/** A reply read as a whole, or where it was not as documented. */
+/** A reply as read, or where it was not as documented. */
 export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly SetAsideRecord[] };
 
 /**
- * Reads a reply that was parsed the fast way. What is not accepted then may only have lost digits (decimals
- * sent as JSON numbers, ids beyond 2^53), so it is read once more from its text with every digit.
+ * Reads a reply that was parsed the fast way. If it is not fully accepted, it may only have lost digits (decimals sent
+ * as JSON numbers, ids beyond 2^53), so it is read once more from its text with every digit.
  */
 export function readReply<T>(text: string, value: unknown, read: (value: unknown) => Parsed<T>): Parsed<T> {
   const parsed = read(value);
@@ -43,7 +43,7 @@ function hasSetAside(value: unknown): boolean {
   return Array.isArray(setAside) && setAside.length > 0;
 }
 
-/** A record cannot say more than this about itself: enough to find the cause. */
+/** Most faults described per record: enough to find the cause. */
 const MAX_ISSUES = 5;
 const MAX_KEY = 64;
 
@@ -55,13 +55,13 @@ const invalid = (path: string, expected: string, value: unknown): Parsed<never> 
 type Fields = Readonly<Record<string, unknown>>;
 
 interface RecordsAt {
-  /** Where the list stands in the reply. */
+  /** Path of the list in the reply. */
   readonly at?: string;
-  /** Whether an item is none of the records: neither read nor set aside. */
+  /** Whether an item is not one of the records, so that it is neither read nor set aside. */
   readonly passOver?: (item: Fields, index: number) => boolean;
 }
 
-/** A list in which a bad record is set aside and the others are kept. */
+/** Reads a list. A bad record is set aside and the others are kept. */
 function readRecords<T>(
   items: readonly unknown[],
   reader: RecordReader<T>,
@@ -73,7 +73,7 @@ function readRecords<T>(
     const item = items[index];
     const place = () => `${at}[${index}]`;
     if (!isObject(item)) {
-      // Without the schema, which takes its time to say so of every field.
+      // Skips the schema, which would slowly report every field.
       aside.add(() => ({ path: place(), expected: 'an object', got: shapeOf(item) }));
     } else if (passOver?.(item, index) !== true) {
       const parsed = reader.safeParse(item);
@@ -104,7 +104,7 @@ function describe(
 const step = (key: PropertyKey): string =>
   typeof key === 'number' ? `[${key}]` : `.${pathKey(String(key))}`;
 
-/** Keys may come from the exchange: no control characters, bounded. */
+/** Keys may come from the exchange: strips control characters and bounds the length. */
 function pathKey(key: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what must not get into a log line
   return key.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, '?').slice(0, MAX_KEY);
@@ -121,13 +121,13 @@ const ok = <T>(value: T): Parsed<T> => ({ ok: true, value });
 
 export const NO_RECORDS: RecordList<never> = { records: [], setAside: [], complete: true };
 
-/** Specification 1: an array holding the single string `pong`. */
+/** Specification 1: an array with the single string `pong`. */
 export function readPing(value: unknown): Parsed<true> {
   if (Array.isArray(value) && value.length === 1 && value[0] === 'pong') return ok(true);
   return invalid('', '["pong"]', value);
 }
 
-/** So many records are reported because of nulls at most. */
+/** Most records reported because of nulls. */
 const MOST_NULLS = 20;
 
 /** Specification 4.3; an empty list may come as `[]` or `{}`. */
@@ -154,7 +154,10 @@ export function readPositions(value: unknown): Parsed<PositionList> {
   });
 }
 
-/** Both sides of a hedge have the liquidation price of the larger one: without `positionSide` nothing tells them apart. */
+/**
+ * Marks records whose side is in doubt. Both sides of a hedge have the liquidation price of the larger one, so only
+ * `positionSide` tells them apart.
+ */
 function withDoubtfulSides(
   records: readonly PositionRecord[],
   items: readonly unknown[],
@@ -172,8 +175,8 @@ function withDoubtfulSides(
 }
 
 /**
- * A position that an order is about to open: the live service lists it without an amount, a base price and a realized
- * result. An amount above zero says that it is open, whatever else is missing.
+ * Recognises a position that an order is about to open. The live service lists it without an amount, base price and
+ * realized result. A nonzero amount means that it is open, even if other fields are missing.
  */
 function asOpeningPosition({
   amount,
@@ -192,7 +195,7 @@ const isZero = (amount: unknown): boolean => /^-?0+(\.0*)?$/.test(asDecimal(amou
 
 const NEVER_NULL = ['basePrice', 'pnl', 'pnlPercent'] as const;
 
-/** What an open position lacks although it is documented. It counts all the same: a margin call must not be hidden. */
+/** Documented fields that an open position lacks. The position still counts: a margin call must not be hidden. */
 function nullsOf(item: Fields, index: number): SetAsideRecord[] {
   return NEVER_NULL.filter((name) => isNone(item[name])).map((name) => ({
     path: `[${index}].${name}`,
@@ -209,7 +212,7 @@ export function readCreditLines(value: unknown): Parsed<RecordList<CreditLineRec
   return ok(readRecords([value], creditLineReader));
 }
 
-/** Specification 2.6. An absent asset has zero: because of a bad entry the whole reply is refused. */
+/** Specification 2.6. An absent asset means zero, so one bad entry invalidates the whole reply. */
 export function readMainBalance(value: unknown): Parsed<MainBalance> {
   if (Array.isArray(value) && value.length === 0) return ok({});
   if (!isObject(value)) return invalid('', 'an object keyed by asset', value);
@@ -231,11 +234,11 @@ export function readMainBalance(value: unknown): Parsed<MainBalance> {
 
 /** One page of a history. */
 export interface Page<T> extends RecordList<T> {
-  /** Records received, those set aside included. */
+  /** Records received, including those set aside. */
   readonly received: number;
-  /** Records in the longest list: less than `received` where the reply holds a list for each market. */
+  /** Records in the longest list; less than `received` if the reply has a list per market. */
   readonly longest: number;
-  /** How many there are in all, when the exchange says so. */
+  /** Records in the whole history, if the exchange says so. */
   readonly total?: number;
 }
 

@@ -1,19 +1,19 @@
 import type { RecordList, SetAsideRecord } from '../../core/ports/exchange.ts';
 
-/** A reply of nothing but faults would otherwise write thousands of log lines. */
+/** Most records described: a reply full of faults must not write thousands of log lines. */
 const MOST_TOLD = 20;
 
-/** The records of one reply that are set aside: all counted, the first ones told of. */
+/** The records of one reply that are set aside: all are counted, the first ones described. */
 export class SetAside {
   readonly #told: SetAsideRecord[] = [];
   #count = 0;
 
-  /** Records, each counted once however many faults it has. */
+  /** Number of records, regardless of how many faults each has. */
   get count(): number {
     return this.#count;
   }
 
-  /** @param tell asked only for a record that is told of */
+  /** @param tell called only if the record is going to be described */
   add(tell: () => SetAsideRecord): void {
     this.#count += 1;
     if (this.#told.length < MOST_TOLD) this.#told.push(tell());
@@ -24,7 +24,7 @@ export class SetAside {
     this.#count += furtherSetAside;
   }
 
-  /** A list without its records; `complete` as far as what was set aside decides it. */
+  /** A list without its records; `complete` if nothing was set aside. */
   asList(): Omit<RecordList<never>, 'records'> {
     const further = this.#count - this.#told.length;
     return {

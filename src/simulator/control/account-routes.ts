@@ -17,7 +17,7 @@ const CHANGES = z.strictObject(
 const { market, ...WHICH } = OWN_POSITION.shape;
 const CLOSE = z.strictObject({ market, ...optional(WHICH) });
 
-/** The accounts of the exchange, their keys, and their positions as their owners trade them. */
+/** Routes for accounts, their keys, and the positions that their owners trade. */
 export const ACCOUNT_ROUTES = routes({
   'GET /accounts': {
     doc: 'Every account with its key pair, permissions and nonce rule.',

@@ -4,12 +4,12 @@ import type { Outcome } from '../model/types.ts';
 import type { SimulatedExchange } from '../simulated-exchange.ts';
 import { accepted, invalid, marketOf, missing, parseWith, routes } from './route.ts';
 
-/** A condition as it comes from outside: decimals as text, and when it holds. */
+/** A condition as input: decimals as text, and its times. */
 export type ConditionInput = z.input<typeof CONDITION>;
 
 /**
- * Makes a condition of the market hold, now or at its time; answers whether the exchange refuses it now.
- * @throws SimulatorError for one that makes no sense, or names an account or market that does not exist
+ * Sets a condition of a market, now or at its time. Returns a rejection if the exchange refuses it now.
+ * @throws SimulatorError for invalid input and for an unknown account or market
  */
 export function setCondition(exchange: SimulatedExchange, value: unknown, what = 'body'): Outcome<object> {
   const { fromMs, untilMs, afterMs, forMs, ...condition } = parseWith(CONDITION, value, what);
@@ -28,7 +28,7 @@ export function setCondition(exchange: SimulatedExchange, value: unknown, what =
   return exchange.change((model) => model.setCondition(condition, { fromMs: start, untilMs: end }));
 }
 
-/** What befalls a market besides its price. */
+/** Routes for conditions of markets. */
 export const CONDITION_ROUTES = routes({
   'GET /conditions': {
     doc: 'The kinds of conditions of a market that there are; GET /ledger?kind=market_condition has those that were set.',

@@ -5,7 +5,7 @@ import { READING_CHOICES, READING_DURATIONS } from '../model/readings.ts';
 import type { SimulatedExchange } from '../simulated-exchange.ts';
 import { invalid, parseWith, routes } from './route.ts';
 
-/** Parses a fault and checks that what it aims at exists. */
+/** Parses a fault and checks that its target exists. @throws SimulatorError */
 export function readFault(exchange: SimulatedExchange, value: unknown, what = 'body'): FaultSpec {
   const fault = parseWith(FAULT, value, what);
   const { endpoint, account } = fault.target ?? {};
@@ -19,7 +19,7 @@ export function readFault(exchange: SimulatedExchange, value: unknown, what = 'b
   return fault;
 }
 
-/** Everything that goes wrong, and everything that may be read either way. */
+/** Routes for faults, regions and readings. */
 export const FAULT_ROUTES = routes({
   'GET /faults': {
     doc: 'The faults in force, the kinds there are, and how many requests are held back.',

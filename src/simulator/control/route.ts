@@ -5,12 +5,12 @@ import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One operation of the control API: what the listing at `GET /` says, and what it does. */
+/** One operation of the control API: its entry in the listing at `GET /`, and its handler. */
 export interface ControlRoute extends Pick<Operation<unknown, unknown>, 'doc' | 'example'> {
   readonly method: Method;
-  /** With `:name` for a part of the path. */
+  /** May contain `:name` for a parameter. */
   readonly path: string;
-  /** Answers what becomes the JSON body. @throws SimulatorError for what cannot be done. */
+  /** Returns the value for the JSON body. @throws SimulatorError if the request cannot be carried out */
   readonly run: (exchange: SimulatedExchange, request: ControlRequest) => unknown;
 }
 
@@ -20,7 +20,7 @@ export interface ControlRequest {
   readonly body: unknown;
 }
 
-/** Named parts of paths that are more than text; each is checked before the input is read. */
+/** Path parameters that are checked or converted, before the input is read. */
 const PARAMETERS = {
   account(id: string, { accounts }: SimulatedExchange): string {
     if (accounts.has(id)) return id;
@@ -30,7 +30,7 @@ const PARAMETERS = {
   id: wholeNumber('id'),
   loan: wholeNumber('loan'),
   order: wholeNumber('order'),
-  /** The place of a base address. */
+  /** Index of a base address. */
   index(text: string, { front }: SimulatedExchange): number {
     const index = wholeNumber('index')(text);
     if (front.regions[index] !== undefined) return index;
@@ -46,7 +46,7 @@ type NamesIn<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
     ? Name
     : never;
 
-/** What an operation works on: the exchange, its input, and every named part of its path. */
+/** Arguments of an operation: the exchange, the input and every path parameter. */
 type Context<Path, Input> = { readonly [Name in NamesIn<Path>]: ParameterOf<Name> } & {
   readonly exchange: SimulatedExchange;
   readonly input: Input;
@@ -54,18 +54,18 @@ type Context<Path, Input> = { readonly [Name in NamesIn<Path>]: ParameterOf<Name
 
 interface Operation<Endpoint, Input> {
   readonly doc: string;
-  /** Of the query for GET, of the body otherwise. */
+  /** Schema of the query for GET, of the body otherwise. */
   readonly input?: z.ZodType<Input>;
   /** An example of the body, for the listing. */
   readonly example?: unknown;
   readonly run?: (context: Context<Endpoint, Input>) => unknown;
-  /** Changes the model instead, and answers what that brought. */
+  /** Used instead of `run`: changes the model and returns the outcome. */
   readonly act?: (model: ExchangeModel, context: Context<Endpoint, Input>) => Outcome<object>;
-  /** What to answer then; absent: what was returned. */
+  /** Makes the reply after `run` or `act`; absent: their result. */
   readonly answer?: (context: Context<Endpoint, Input>) => unknown;
 }
 
-/** Operations by method and path, such as `GET /accounts/:account`; path and input are checked before one runs. */
+/** Makes routes from operations by method and path. Path parameters and input are checked before an operation runs. */
 export function routes<const Inputs>(
   operations: {
     readonly [Endpoint in keyof Inputs]: Operation<Endpoint, Inputs[Endpoint]>;
@@ -102,14 +102,14 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string)
   throw invalid(problems.join('; '));
 }
 
-/** The name itself. @throws SimulatorError for a market that does not exist */
+/** Returns the name. @throws SimulatorError if there is no such market */
 export function marketOf(exchange: SimulatedExchange, name: string): string {
   if (exchange.model.market(name) !== undefined) return name;
   const known = exchange.model.markets().map((market) => market.spec.name);
   throw missing(`no market ${JSON.stringify(name)}; there are ${known.join(', ')}`);
 }
 
-/** An error for what comes from outside and cannot be. */
+/** Error for invalid input. */
 export const invalid = (message: string) => new SimulatorError('invalid-input', message);
 export const missing = (message: string) => new SimulatorError('not-found', message);
 
@@ -131,7 +131,7 @@ export class RefusedError extends SimulatorError {
   }
 }
 
-/** What an operation of the model brought, or its refusal as an error. */
+/** Returns the outcome of a model operation. @throws RefusedError if it was refused */
 export function accepted<T>(outcome: Outcome<T>): Omit<T & { readonly ok: true }, 'ok'> {
   if (!outcome.ok) throw new RefusedError(outcome);
   const { ok: _ok, ...rest } = outcome;

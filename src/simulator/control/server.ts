@@ -10,7 +10,7 @@ import { RECORD_ROUTES } from './record-routes.ts';
 import { type ControlRequest, type ControlRoute, RefusedError, routes } from './route.ts';
 import { WALLET_ROUTES } from './wallet-routes.ts';
 
-/** Candle files of a whole day fit in. */
+/** Enough for the candle files of a whole day. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const STATUS_OF: Readonly<Record<string, number>> = {
@@ -32,9 +32,8 @@ const ROUTES: readonly ControlRoute[] = [
 ];
 
 /**
- * The control API: a second port on which a person or a test moves the world that the exchange is in.
- * On the loopback interface it asks nobody who they are; elsewhere it needs a token, but for `/health`. Pages of other
- * sites are refused everywhere.
+ * The control API: a second port on which a person or a test controls the exchange. On the loopback interface it needs
+ * no authentication; elsewhere it needs a token, except for `/health`. It always refuses pages of other sites.
  */
 export class ControlServer {
   readonly #app: FastifyInstance;
@@ -92,7 +91,10 @@ function isGiven(token: string, authorization = ''): boolean {
   return timingSafeEqual(digest(`Bearer ${token}`), digest(authorization));
 }
 
-/** Pages of other sites can reach the port by a form or by a name that points here: browsers say which. */
+/**
+ * Whether a request comes from this site. Pages of other sites can reach the port by a form or by a host name that
+ * resolves to it; browsers reveal both in `Origin` and `Host`.
+ */
 function isFromHere(host: string | undefined, origin: string | undefined): boolean {
   if (!HERE.has(URL.parse(`http://${host ?? ''}`)?.hostname ?? '')) return false;
   return origin === undefined || origin === `http://${host}`;
@@ -131,7 +133,7 @@ function problemOf(error: unknown): { readonly status: number; readonly body: un
   };
 }
 
-/** The same value as plain JSON data, with every decimal as text in plain notation. */
+/** Converts a value to plain JSON data, with every decimal as text in plain notation. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (isDecimal(value)) return formatDecimal(value);

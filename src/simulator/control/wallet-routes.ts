@@ -7,7 +7,7 @@ import { invalid, missing, routes } from './route.ts';
 const CANCEL = z.strictObject(optional({ market: z.string(), types: z.array(ORDER_CLASS) }));
 const AMOUNT = z.strictObject({ amount: positiveDecimal });
 
-/** What the specification has no endpoint for: orders, transfers and loans as their owners make them. */
+/** Routes for orders, transfers and loans of account owners, most of which have no endpoint in the specification. */
 export const WALLET_ROUTES = routes({
   'POST /accounts/:account/deposits': {
     doc: 'A deposit to the main balance; pending for settleAfterMs of exchange time, then finalStatus (3).',

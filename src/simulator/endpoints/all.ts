@@ -11,7 +11,7 @@ import { commandReply, type EndpointParts, invalidParams, optionalMarket, reject
 import { stopLimitEndpoint } from './stop-limit.ts';
 import { transferHistoryEndpoint } from './transfer-history.ts';
 
-/** Everything the exchange answers, by path. */
+/** All endpoints of the exchange, by path. */
 export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEndpoint> {
   const endpoints = [
     PING,
@@ -29,14 +29,14 @@ export function allEndpoints(parts: EndpointParts): ReadonlyMap<string, ServedEn
   return new Map(endpoints.map((endpoint) => [endpoint.path, endpoint]));
 }
 
-/** Specification 1: the liveness check. */
+/** The liveness check of specification 1. */
 const PING: ServedEndpoint = {
   name: 'ping',
   path: '/api/v4/public/ping',
   handle: () => success(['pong']),
 };
 
-/** The asset status listing. Specification 2.7 names it and does not show its shape. */
+/** The asset status listing. Specification 2.7 names it but does not show its shape. */
 function assetsEndpoint({ model }: EndpointParts): ServedEndpoint {
   return {
     name: 'assets',

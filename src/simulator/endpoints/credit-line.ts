@@ -7,7 +7,7 @@ import type { EndpointParts } from './parts.ts';
 
 const HUNDRED = decimal('100');
 
-/** Specification 4.6b. Whether the record is wrapped, and what an account without a loan gets, are readings. */
+/** Specification 4.6b. The reading `loanReply` decides about an array and about the reply without a loan. */
 export function creditLineEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'creditLine',

@@ -5,8 +5,9 @@ import type { EndpointParts } from './parts.ts';
 export const DEPOSIT_PAGE_PREFIX = '/fiat-deposit/';
 
 /**
- * The page behind a fiat deposit link. The card provider's opens only with a Referer; else it leads to the exchange's
- * home page (specification 4.1, rule 1). A POST is the customer paying; it leads to the success or failure link.
+ * Serves the page of a fiat deposit link. That of the card provider needs a Referer, else it redirects to the home page
+ * of the exchange (specification 4.1, rule 1). A POST means that the customer pays; it redirects to the success or
+ * failure link. Returns `undefined` for other paths.
  */
 export function depositPage(
   parts: EndpointParts,

@@ -6,7 +6,7 @@ import type { DepositLinkRequest } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, type FiatService, invalidFiatParams } from './parts.ts';
 
-/** Currencies for which the card provider wants to know the customer (specification 4.1). */
+/** Currencies for which the card provider needs customer data (specification 4.1). */
 const CUSTOMER_TICKERS: ReadonlySet<string | undefined> = new Set(['USD', 'EUR']);
 const CUSTOMER_FIELDS = ['firstName', 'lastName', 'email', 'birthDate'] as const;
 const ADDRESS_FIELDS = ['line1', 'city', 'zipCode', 'countryCode'] as const;
@@ -50,7 +50,7 @@ function readUniqueId(reader: ParamReader, spelling: Readings['uniqueIdSpelling'
   return reader.requiredString(isCamel ? 'uniqueId' : 'unique_id', 'uniqueId');
 }
 
-/** Zero and less are "too little", which only the exchange can say; here only whether it is a number. */
+/** Checks that the amount is a number above zero; the model checks the least deposit of the asset. */
 function readAmount(reader: ParamReader): Decimal | undefined {
   const text = reader.requiredString('amount');
   if (text === undefined) return undefined;
@@ -59,7 +59,7 @@ function readAmount(reader: ParamReader): Decimal | undefined {
   return amount.gt(ZERO) ? amount : reader.problem('amount', 'The amount is too little for deposit.');
 }
 
-/** Where a redirect may go is ruled; the target of the back option may be anything. */
+/** Reads the links. Targets of redirects are restricted; that of the back option may be anything. */
 function readLinks(reader: ParamReader, fiat: FiatService): Pick<DepositLinkRequest, LinkName> {
   const links: { [name in LinkName]?: string } = {};
   for (const name of [...REDIRECTS, 'returnLink'] as const) {

@@ -23,10 +23,10 @@ export function openPositionsEndpoint(parts: EndpointParts): ServedEndpoint {
   };
 }
 
-/** Accrued interest is shown as of at most so long ago; everything else is shown at once. */
+/** Cached accruals (funding) are at most this old; all other changes show at once. */
 const ACCRUAL_SHOWN_EVERY_MS = 100;
 
-/** Finished replies: most polls come while nothing has happened since the one before. */
+/** Caches replies, because most polls come when nothing has changed since the last one. */
 class ReplyCache {
   #revision = Number.NaN;
   #period = Number.NaN;
@@ -86,7 +86,7 @@ function positionRecord(view: PositionSheet, readings: Readings): object {
   };
 }
 
-/** Live notes: what is not known yet is null. */
+/** Live notes: values that are not known yet are null. */
 function openingRecord(opening: OpeningSheet, readings: Readings): object {
   return {
     positionId: opening.positionId,
@@ -113,14 +113,14 @@ function safeState({ noLiquidationState }: Readings): '' | null {
   return noLiquidationState === 'empty' ? '' : null;
 }
 
-/** A short in one-way mode is signed or not: the specification does not say. */
+/** The specification does not say whether the amount of a short in one-way mode is negative. */
 function positionAmount(view: PositionSheet, readings: Readings): string {
   const negative =
     view.direction === 'short' && view.positionSide === 'BOTH' && readings.shortAmount === 'signed';
   return formatDecimal(negative ? view.amount.neg() : view.amount);
 }
 
-/** Only what is attached is shown. */
+/** Shows only the attached orders. */
 function tpslRecord(tpsl: PositionSheet['tpsl']): object | null {
   if (tpsl === null) return null;
   const { takeProfitId, takeProfit, stopLossId, stopLoss } = tpsl;

@@ -7,7 +7,7 @@ import type { OrderView } from '../model/types.ts';
 import { ParamReader } from './params.ts';
 import { type EndpointParts, invalidParams, optionalMarket, unixSeconds } from './parts.ts';
 
-/** Specification 4.5; newest first, the page is cut before the records are grouped by market. */
+/** Specification 4.5; newest first. Pages are cut before the records are grouped by market. */
 export function orderHistoryEndpoint(parts: EndpointParts): ServedEndpoint {
   return {
     name: 'orderHistory',
@@ -36,7 +36,7 @@ const DAY_MS = 86_400_000;
 const MONTH_DAYS = 31;
 const HALF_YEAR_DAYS = 184;
 
-/** Live notes: without dates one month back; at most 31 days per request, within six months. */
+/** Live notes: without dates one month back; at most 31 days per request; at most six months back. */
 function readReach(reader: ParamReader, model: ExchangeModel): (order: OrderView) => boolean {
   if (model.readings().orderHistoryReach === 'all') return () => true;
   const nowMs = model.nowMs();

@@ -3,7 +3,7 @@ import type { RequestParams } from '../http/authenticate.ts';
 import type { FieldErrors } from '../http/reply.ts';
 import { isJsonObject } from '../schemas.ts';
 
-/** Reads parameters out of a request body and collects everything that is wrong with them. */
+/** Reads parameters from a request body and collects all problems. */
 export class ParamReader {
   readonly #params: RequestParams;
   readonly #prefix: string;
@@ -35,7 +35,7 @@ export class ParamReader {
     return this.#params[name];
   }
 
-  /** `field` is the key of the problem where the specification spells it otherwise than the parameter. */
+  /** @param field key of the problem, if the specification spells it differently from the parameter */
   requiredString(name: string, field = name): string | undefined {
     return this.#required(name, field) ? this.optionalString(name, field) : undefined;
   }
@@ -65,7 +65,7 @@ export class ParamReader {
     return whenAbsent;
   }
 
-  /** Amounts and prices are JSON strings (specification 1, rule 4); their size is for the exchange to judge. */
+  /** Amounts and prices are JSON strings (specification 1, rule 4); the model checks their size. */
   requiredDecimal(name: string): Decimal | undefined {
     return this.#required(name, name) ? this.optionalDecimal(name) : undefined;
   }
@@ -76,7 +76,7 @@ export class ParamReader {
     return parseDecimal(text) ?? this.problem(name, `The ${name} must be a number.`);
   }
 
-  /** An array of at most `max` elements that all pass; at least one. */
+  /** An array of 1 to `max` elements that all pass `isElement`. */
   optionalList<T>(name: string, max: number, isElement: (value: unknown) => value is T): T[] | undefined {
     const isList = (value: unknown): value is T[] => Array.isArray(value) && value.every(isElement);
     const value = this.#optional(name, name, isList, 'must be an array of valid values');
@@ -86,7 +86,7 @@ export class ParamReader {
     return value;
   }
 
-  /** A reader of the object in a required field. */
+  /** Returns a reader for the object in a required field. */
   requiredObject(name: string): ParamReader | undefined {
     const value = this.#params[name];
     if (isJsonObject(value)) return new ParamReader(value, `${this.#prefix}${name}.`, this.#problems);

@@ -7,18 +7,18 @@ import type { ParamReader } from './params.ts';
 export interface EndpointParts {
   readonly model: ExchangeModel;
   readonly revision: Revision;
-  /** The account as it was `staleMs` ago, or longer where the readings say that reads lag. */
+  /** The account as it was `staleMs` ago; 0 for the present. */
   readonly reads: (accountId: string, staleMs: number) => AccountReads;
   readonly fiat: FiatService;
 }
 
-/** The part of the exchange that makes fiat deposit links. */
+/** The service that makes fiat deposit links. */
 export interface FiatService {
   /** `failing`: links cannot be made (code 10); `unavailable`: HTTP 503. */
   mode: 'up' | 'failing' | 'unavailable';
-  /** The provider that demands customer data for USD and EUR, and a Referer. */
+  /** The provider that requires customer data for USD and EUR, and a Referer. */
   readonly cardProvider: string;
-  /** Domains that support has allowed for redirects; subdomains included. */
+  /** Domains that support has allowed for redirects, with their subdomains. */
   allowedDomains: readonly string[];
   readonly linkUrl: (token: string) => string;
 }
@@ -42,7 +42,7 @@ export function invalidFiatParams(model: ExchangeModel, fields: FieldErrors): Re
   return privateError(Number(model.readings().validationStatus), 0, VALIDATION_FAILED, { fields });
 }
 
-/** A refusal by the exchange's rules rather than by the form of the parameters. */
+/** A refusal by the rules of the exchange rather than the form of the parameters. */
 export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
   const readings = model.readings();
   const code = rejection.code === 30 ? Number(readings.validationCode) : rejection.code;
@@ -53,7 +53,7 @@ export function rejected(model: ExchangeModel, rejection: Rejection): Reply {
   });
 }
 
-/** Success of cancel-all and hedge mode, whose body the specification does not show. */
+/** Success reply of cancel-all and hedge mode, whose body the specification does not show. */
 export function commandReply(model: ExchangeModel, documented: unknown): Reply {
   const bodies = {
     documented: JSON.stringify(documented),
@@ -64,7 +64,7 @@ export function commandReply(model: ExchangeModel, documented: unknown): Reply {
   return { status: 200, body: bodies[model.readings().successBody] };
 }
 
-/** An optional market that has to exist. */
+/** Reads an optional market, which must exist if given. */
 export function optionalMarket(reader: ParamReader, model: ExchangeModel): string | undefined {
   const market = reader.optionalString('market');
   if (market !== undefined && (model.market(market)?.status ?? 'delisted') === 'delisted') {
@@ -73,7 +73,7 @@ export function optionalMarket(reader: ParamReader, model: ExchangeModel): strin
   return market;
 }
 
-/** Unix seconds with a fraction of at most six digits, as times are returned (specification 1, rule 3, and 2.2). */
+/** Converts to Unix seconds with at most six decimals, as in replies (specification 1, rule 3, and 2.2). */
 export function unixSeconds(ms: number): number {
   return Math.round(ms * 1_000) / 1_000_000;
 }

@@ -57,7 +57,7 @@ function readRequest(reader: ParamReader): StopLimitPlacement | undefined {
   };
 }
 
-/** Newer requests of the live service spell the field `clientOrderId`; both are taken. */
+/** Newer requests of the live service spell the field `clientOrderId`; both are accepted. */
 function readClientOrderId(reader: ParamReader): string | undefined {
   const [snake, camel] = [reader.optionalString('client_order_id'), reader.optionalString('clientOrderId')];
   if (snake !== undefined && camel !== undefined && snake !== camel) {

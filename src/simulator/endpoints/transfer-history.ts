@@ -7,7 +7,7 @@ import { type EndpointParts, invalidParams } from './parts.ts';
 
 const METHOD_CODE = { deposit: 1, withdrawal: 2 } as const;
 
-/** Status codes that exist per method (live notes): the filter refuses all others. */
+/** Valid status codes by method (live notes); the filter refuses all others. */
 const STATUS_CODES: Readonly<Record<1 | 2, readonly number[]>> = {
   1: [3, 4, 7, 9, 15, 21, 22, 27, 28],
   2: [1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17, 18, 21],
@@ -90,7 +90,7 @@ function transferRecord(transfer: TransferView): object {
   };
 }
 
-/** Of a transfer that was not split, the whole is the part. */
+/** For a transfer that was not split, the part is the whole. */
 function partialRecord({ partial, amount, fee }: TransferView): object {
   return {
     requestAmount: formatDecimal(partial?.requestAmount ?? amount),

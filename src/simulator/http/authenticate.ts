@@ -3,14 +3,14 @@ import type { Readings } from '../model/readings.ts';
 import { isJsonObject } from '../schemas.ts';
 import { privateError, type Reply } from './reply.ts';
 
-/** One API key pair and whose it is. The secret is held as an opaque key object. */
+/** One API key pair and its account. The secret is held as an opaque key object. */
 export interface ApiKey {
   readonly apiKey: string;
   readonly secret: KeyObject;
   readonly accountId: string;
 }
 
-/** What a request is authenticated by: the path, the body and three headers. */
+/** The parts of a request that authenticate it: path, body and three headers. */
 export interface SignedRequest {
   readonly path: string;
   readonly body: Buffer;
@@ -37,7 +37,7 @@ export function makeApiKey(accountId: string, apiKey: string, apiSecret: string)
   return { accountId, apiKey, secret: createSecretKey(apiSecret, 'utf8') };
 }
 
-/** Specification 5. The signature is verified before a byte of the body is interpreted. */
+/** Authenticates a request (specification 5). Verifies the signature before it interprets any byte of the body. */
 export function authenticate(
   request: SignedRequest,
   findKey: (apiKey: string) => ApiKey | undefined,
@@ -59,19 +59,19 @@ export function authenticate(
   return { kind: 'ok', accountId: key.accountId, apiKey: key.apiKey, nonce, params };
 }
 
-/** A number that JSON has kept exact counts as its digits. */
+/** With `stringOrNumber` a safe integer counts as its digits. */
 function nonceOf(nonce: unknown, nonceType: Readings['nonceType']): unknown {
   return nonceType === 'stringOrNumber' && Number.isSafeInteger(nonce) ? String(nonce) : nonce;
 }
 
-/** Hex of HMAC-SHA512 over the payload with the API secret (specification 5, rule 2), in constant time. */
+/** Compares with the hex HMAC-SHA512 of the payload (specification 5, rule 2), in constant time. */
 function isSigned(secret: KeyObject, payload: string, signature: string): boolean {
   if (!SIGNATURE_SYNTAX.test(signature)) return false;
   const expected = createHmac('sha512', secret).update(payload).digest();
   return timingSafeEqual(expected, Buffer.from(signature, 'hex'));
 }
 
-/** The JSON object that a text is, if it is one. */
+/** Parses a text that is a JSON object; `undefined` for any other. */
 export function parsedObject(text: string): RequestParams | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,25 +1,25 @@
 import { isJsonObject } from '../schemas.ts';
 
-/** Damages a finished reply text, as the faults of the same names promise. Randomness is passed in. */
+/** Functions that damage a finished reply text, one for each fault. The caller passes the randomness. */
 
 type Random = () => number;
 type JsonObject = Record<string, unknown>;
 
-/** Cuts the text somewhere before its end; never leaves something that is still JSON. */
+/** Cuts the text somewhere before its end; the rest is never valid JSON. */
 export function truncateJson(text: string, random: Random): string {
   const keep = Math.floor(random() * text.length);
-  // A prefix of a JSON object or array is never JSON; of a number or an empty text it might be.
+  // A proper prefix of a JSON object or array is never JSON; an empty one could pass for an empty body.
   return text.slice(0, keep) || '{';
 }
 
-/** Puts a stray bracket at a random place, or at the end where that did not suffice. */
+/** Inserts a stray bracket at a random place, or at the end if the text is still JSON. */
 export function malformJson(text: string, random: Random): string {
   const at = Math.floor(random() * text.length);
   const damaged = `${text.slice(0, at)}}${text.slice(at)}`;
   return isJson(damaged) ? `${text}}` : damaged;
 }
 
-/** One field of every record gets another type. */
+/** Changes the type of one random field of every record. */
 export function changeTypes(text: string, random: Random): string {
   return damageRecords(text, (record) => {
     const field = pick(Object.keys(record), random);
@@ -27,7 +27,7 @@ export function changeTypes(text: string, random: Random): string {
   });
 }
 
-/** Every record loses one field, the named one or any. */
+/** Removes one field of every record, the named one or a random one. */
 export function dropField(text: string, random: Random, name?: string): string {
   return damageRecords(text, (record) => {
     const field = name ?? pick(Object.keys(record), random);
@@ -35,7 +35,7 @@ export function dropField(text: string, random: Random, name?: string): string {
   });
 }
 
-/** Breaks one record that chance chooses or, with `market`, those of that market. */
+/** Breaks one random record or, with `market`, all records of that market. */
 export function breakOneRecord(text: string, random: Random, market?: string): string {
   if (market !== undefined) {
     return damageRecords(text, (record) =>
@@ -55,7 +55,7 @@ function brokenRecord(record: JsonObject, random: Random): unknown {
   return Object.fromEntries(Object.entries(record).filter(([key]) => key !== amountField));
 }
 
-/** Changes one record that chance chooses. */
+/** Changes one random record. */
 export function damageOneRecord(
   text: string,
   random: Random,
@@ -75,14 +75,14 @@ export function damageOneRecord(
 }
 
 /**
- * Applies `change` to what counts as a record: the elements of an array, of the arrays inside an object
- * (`records`, order history by market), the objects inside an object of objects (balances), or the one object.
+ * Applies `change` to all records: the elements of an array, of the arrays inside an object (`records`, order history
+ * by market), the objects inside an object of objects (balances), or the one object.
  */
 export function damageRecords(text: string, change: (record: JsonObject) => unknown): string {
   return changeJson(text, (value) => changed(value, change));
 }
 
-/** A text that is not JSON stays as it is. */
+/** Applies `change` to the parsed text; a text that is not JSON stays unchanged. */
 export function changeJson(text: string, change: (value: unknown) => unknown): string {
   return isJson(text) ? JSON.stringify(change(JSON.parse(text))) : text;
 }

@@ -1,6 +1,6 @@
 import type { Timers } from '../../core/ports/clock.ts';
 
-/** Work that waits: all of it can be dropped at once, so that a closed server leaves no timer behind. */
+/** Delayed work, which can be dropped at once so that a closed server leaves no timer behind. */
 export class Delays {
   readonly #timers: Pick<Timers, 'after'>;
   readonly #waiting = new Set<() => void>();
@@ -27,7 +27,7 @@ export class Delays {
     return this.#held.length;
   }
 
-  /** Runs what is held, in the order in which it came; says how much it was. */
+  /** Runs the held work in order of arrival; returns how much it was. */
   release(): number {
     const held = this.#held;
     this.#held = [];

@@ -9,24 +9,24 @@ export interface EndpointRequest {
   /** Empty for public endpoints. */
   readonly accountId: string;
   readonly params: RequestParams;
-  /** How old the state is that a read must show, in exchange milliseconds; 0 for the present. */
+  /** Age of the state that a read must show, in exchange milliseconds; 0 for the present. */
   readonly staleMs: number;
 }
 
-/** One endpoint: where it is, who may use it, and what it answers. Public ones are GET, all others POST. */
+/** One endpoint: its path, permission and handler. Public endpoints are GET, all others POST. */
 export interface ServedEndpoint {
   readonly name: string;
   readonly path: string;
   readonly permission?: KeyPermission;
-  /** It changes something; all others only read. */
+  /** The endpoint may change something; all others only read. */
   readonly isCommand?: boolean;
   readonly handle: (request: EndpointRequest) => Reply;
 }
 
-/** Largest request body that is read; a real front end has such a bound too. */
+/** Largest request body that is read; real front ends have such a bound too. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** A request as it came in, complete. */
+/** A completely received request. */
 export interface IncomingRequest extends SignedRequest {
   readonly httpMethod: string;
   /** The body was larger than the server reads. */
@@ -38,13 +38,13 @@ export interface IncomingRequest extends SignedRequest {
   readonly address: string;
 }
 
-/** A reply, and what was learned of the request on the way. */
+/** A reply, and what dispatching learned about the request. */
 export interface Dispatched {
   readonly reply: Reply;
   readonly accountId?: string;
   readonly nonce?: string;
   readonly params?: RequestParams;
-  /** It reached an endpoint that changes things, with a valid signature. */
+  /** The request was validly signed, for an endpoint that changes something. */
   readonly isCommand?: boolean;
 }
 
@@ -53,18 +53,18 @@ export interface DispatchParts {
   readonly limiter: RateLimiter;
   readonly accounts: AccountDirectory;
   readonly readings: () => Readings;
-  /** Server time that nonces are compared with, Unix milliseconds. */
+  /** Server time for the nonce window, Unix milliseconds. */
   readonly serverTimeMs: () => number;
   /** For the rate limits; never steps back. */
   readonly monotonicMs: () => number;
-  /** A bug in an endpoint; the client gets 500. */
+  /** Called for a bug in an endpoint; the client gets 500. */
   readonly onInternalError: (error: unknown) => void;
 }
 
 const NO_PERMISSION = "You don't have permission to use this endpoint.";
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 
-/** Decides a request: limits, authentication, nonce, permission, then the endpoint itself. */
+/** Answers a request: checks limits, authentication, nonce and permission, then calls the endpoint. */
 export class Dispatcher {
   readonly #parts: DispatchParts;
   readonly #nonces = new NonceCheck();

@@ -1,11 +1,11 @@
 import { isJsonObject } from '../schemas.ts';
 import { changeJson, damageOneRecord, damageRecords } from './damage.ts';
 
-/** Replies that are well-formed and wrong, as exchanges have shown them in crashes. */
+/** Makes replies well-formed but wrong, as exchanges have sent them in crashes. */
 
 type JsonObject = Record<string, unknown>;
 
-/** What is not known yet of a position that is being opened (live notes). */
+/** Fields that are still unknown while a position is being opened (live notes). */
 const UNKNOWN_WHILE_OPENING = {
   amount: null,
   basePrice: null,
@@ -14,7 +14,7 @@ const UNKNOWN_WHILE_OPENING = {
   liquidationPrice: null,
 } as const;
 
-/** Lists without a record, objects of records without a member. */
+/** Empties lists and objects of records. */
 export function emptyAll(text: string): string {
   return changeJson(text, (value) => {
     if (Array.isArray(value)) return [];
@@ -33,7 +33,7 @@ export function zeroBalances(text: string): string {
   }));
 }
 
-/** One record, chosen by chance, loses what a position being opened does not have yet. */
+/** Sets the fields of one random record to null that a position being opened does not have yet. */
 export function nullOneRecord(text: string, random: () => number): string {
   return damageOneRecord(text, random, (record) => {
     const known = Object.entries(UNKNOWN_WHILE_OPENING).filter(([field]) => field in record);
@@ -44,7 +44,7 @@ export function nullOneRecord(text: string, random: () => number): string {
 const OPENING_ID = 900_000_001;
 const DEFAULT_MARKET = 'ETH_PERP';
 
-/** A list of positions has one more, unless the request was for another market. */
+/** Adds a position to the list, unless the request was for another market. */
 export function addOpeningRecord(
   text: string,
   {
@@ -77,7 +77,7 @@ function openingRecord(market: string, atSeconds: number): JsonObject {
   };
 }
 
-/** The named field of every record, or every null, becomes the empty text. */
+/** Replaces the named field of every record, or every null, by the empty text. */
 export function emptyFields(text: string, field?: string): string {
   return damageRecords(text, (record) => {
     const isEmptied = ([name, value]: [string, unknown]): boolean =>

@@ -6,7 +6,7 @@ import { apiError, gatewayReply, type Reply, UNAVAILABLE } from './reply.ts';
 type Effect<K extends FaultEffect['kind']> = Extract<FaultEffect, { kind: K }>;
 type ErrorEffect = Effect<'status' | 'gatewayStatus' | 'unavailable' | 'refusal'>;
 
-/** What the faults that hit one request add up to. Delays add; of the rest the first of each kind counts. */
+/** Combined effect of the faults that hit one request. Delays add up; otherwise the first of each kind counts. */
 export type FaultPlan = ReturnType<typeof planOf>;
 
 export function planOf(effects: readonly FaultEffect[], random: () => number) {
@@ -18,13 +18,13 @@ export function planOf(effects: readonly FaultEffect[], random: () => number) {
   return {
     requestDelayMs: delayOf(effects, 'request', random),
     replyDelayMs: delayOf(effects, 'reply', random),
-    /** The connection is lost before the request is looked at. */
+    /** How the connection is lost before the request is processed. */
     unseen,
     late: first('appliedLate'),
     lost: lost && (lost.connection ?? 'reset'),
-    /** An error in place of the real reply. */
+    /** Error that replaces the real reply. */
     instead: effects.find(isError),
-    /** The status of an order that is cancelled at once. */
+    /** Status of an order that is cancelled at once. */
     cancelledAs: cancelled && (cancelled.status ?? 'CANCELED_TAKER_BAND'),
     encoding: compressed && (compressed.encoding ?? 'gzip'),
     staleMs: Math.max(0, ...all(effects, 'stale').map((effect) => effect.ageMs)),
@@ -41,7 +41,7 @@ function isError(effect: FaultEffect): effect is ErrorEffect {
   return ERRORS.has(effect.kind);
 }
 
-/** Whether the request has had its effect when the error is answered. */
+/** Whether the request takes effect despite the error reply. */
 export function isApplied(effect: ErrorEffect): boolean {
   switch (effect.kind) {
     case 'status':
@@ -68,7 +68,7 @@ function drawDelay(
   return Math.min(maxMs, delayMs * spread + (jitterMs === 0 ? 0 : jitterMs * random()));
 }
 
-/** Box and Muller's way from two uniform numbers to a normal one. */
+/** Standard normal number by the Box-Muller transform. */
 function normal(random: () => number): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
@@ -85,7 +85,7 @@ const UNAVAILABLE_MESSAGES = {
   overloaded: 'System is overloaded, try again later.',
 } as const;
 
-/** The error reply that a fault puts in place of the real one. `nowMs`: what a date in Retry-After counts from. */
+/** Makes the error reply of a fault. @param nowMs a date in Retry-After counts from this time */
 export function faultReply(effect: ErrorEffect, path: string, nowMs: number): Reply {
   const retryAfter = retryAfterText(effect, nowMs);
   const reply = errorReply(effect, path);
@@ -119,21 +119,19 @@ function retryAfterText({ retryAfterMs, retryAfterAs }: RetryAfter, nowMs: numbe
   }
 }
 
-/** What faults that change a body have to know. */
 interface DamageContext {
   readonly random: () => number;
   /** Exchange time. */
   readonly nowMs: number;
-  /** The one that the request asked for. */
+  /** The market that the request asked for. */
   readonly market: string | undefined;
 }
 
-/** Those of all kinds of damage. */
+/** Settings of all kinds of damage. */
 type Settings = { readonly kind: string } & Omit<Effect<'nullRecord'>, 'kind'> &
   Omit<Effect<'emptyString'>, 'kind'> &
   Omit<Effect<'malformedJson'>, 'kind'>;
 
-/** What each kind makes of the reply's text. */
 const DAMAGES = {
   emptyList: emptyAll,
   zeroBalance: zeroBalances,
@@ -149,14 +147,14 @@ const DAMAGES = {
 
 type Damage = Effect<keyof typeof DAMAGES>;
 
-/** Replies that are well-formed and wrong: errors stay what they are. */
+/** Kinds that make a well-formed but wrong reply; they leave error replies unchanged. */
 const FALSE_DATA: ReadonlySet<string> = new Set(['emptyList', 'zeroBalance', 'nullRecord', 'emptyString']);
 
 function isDamage(effect: FaultEffect): effect is Damage {
   return Object.hasOwn(DAMAGES, effect.kind);
 }
 
-/** The reply's text after the faults have been at it. */
+/** Applies the damages to the text of the reply. */
 export function damagedBody(reply: Reply, { damages }: FaultPlan, context: DamageContext): string {
   return damages
     .filter(({ kind }) => reply.error === undefined || !FALSE_DATA.has(kind))

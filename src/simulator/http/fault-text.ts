@@ -3,10 +3,13 @@ import { SimulatorError } from '../simulated-exchange.ts';
 import { FAULT, FAULT_KINDS } from './faults.ts';
 
 const { effect: _effect, target: TARGET, ...OUTER } = FAULT.shape;
-/** Values that stay text even when they look like a number or a boolean. */
+/** Keys whose values stay text even if they look like a number or a boolean. */
 const TEXT_KEYS = new Set(['endpoint', 'account', 'field', 'message', 'connection', 'at', 'body']);
 
-/** A fault of the command line, still to be validated: `lostReply,endpoint=stopLimit,probability=0.2,count=3`. */
+/**
+ * Parses a fault of the command line without validating it: `lostReply,endpoint=stopLimit,probability=0.2,count=3`.
+ * @throws SimulatorError for an unknown kind or a setting that is not key=value
+ */
 export function parseFaultText(text: string): unknown {
   const { kind, settings } = settingsOf(text, 'fault', FAULT_KINDS);
   const effect: Record<string, unknown> = { kind };
@@ -20,10 +23,10 @@ export function parseFaultText(text: string): unknown {
   return { effect, ...(Object.keys(target).length === 0 ? {} : { target }), ...outer };
 }
 
-/** A condition of a market, written in the same way: `depth,market=BTC_PERP,factor=0.02,afterMs=60000`. */
+/** Parses a condition of a market in the same form: `depth,market=BTC_PERP,factor=0.02,afterMs=60000`. */
 export function parseConditionText(text: string): unknown {
   const { kind, settings } = settingsOf(text, 'condition', CONDITION_KINDS);
-  // Times are the only numbers; amounts and prices are text.
+  // Only times are numbers; amounts and prices stay text.
   const values = settings.map(
     ([key, value]) => [key, key.endsWith('Ms') ? valueOf(key, value) : value] as const,
   );

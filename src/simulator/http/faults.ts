@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { milliseconds, unixMilliseconds } from '../schemas.ts';
 
-/** What goes wrong on demand, for which requests and when. Same seed and same requests: same faults. */
+/** Faults on demand: effect, target and time. Same seed and same requests give the same faults. */
 
 const LOST_CONNECTION = z.enum(['reset', 'hang']);
 const REFUSED_COMMANDS = z.enum(['orders', 'openingOrders', 'reduceOnlyOrders', 'cancels']);
@@ -21,7 +21,7 @@ function effect<const Kind extends string, Fields extends z.ZodRawShape>(kind: K
   return z.strictObject({ kind: z.literal(kind), ...fields });
 }
 
-/** `FAULT_KINDS` says what each does. */
+/** `FAULT_KINDS` explains each kind. */
 const EFFECT = z.discriminatedUnion('kind', [
   effect('latency', {
     delayMs: milliseconds,
@@ -35,7 +35,7 @@ const EFFECT = z.discriminatedUnion('kind', [
   effect('hang', {}),
   effect('lostReply', { connection: LOST_CONNECTION.exactOptional() }),
   effect('appliedLate', {
-    /** Waits for `release` when absent; the request is checked only when it arrives. */
+    /** Without it the request waits for `release`. The request is checked only when it arrives. */
     delayMs: OPTIONAL_MS,
     connection: LOST_CONNECTION.exactOptional(),
   }),
@@ -47,7 +47,7 @@ const EFFECT = z.discriminatedUnion('kind', [
     errors: z.record(z.string(), z.array(z.string())).exactOptional(),
     ...RETRY_AFTER,
   }),
-  /** Says nothing about key, order or loan. */
+  /** A gateway reply: it says nothing about key, order or loan. */
   effect('gatewayStatus', {
     status: ERROR_STATUS,
     body: z.enum(['html', 'empty']).exactOptional(),
@@ -60,7 +60,7 @@ const EFFECT = z.discriminatedUnion('kind', [
   }),
   effect('refusal', {
     of: REFUSED_COMMANDS,
-    /** 503 when absent. */
+    /** 503 if absent. */
     status: ERROR_STATUS.exactOptional(),
     code: OPTIONAL_CODE,
     message: OPTIONAL_TEXT,
@@ -69,9 +69,9 @@ const EFFECT = z.discriminatedUnion('kind', [
   effect('orderCancelled', { status: OPTIONAL_TEXT }),
   effect('truncatedJson', {}),
   effect('cutBody', {}),
-  /** Damaged at a random place, or `body` verbatim (an HTML page of a proxy, say). */
+  /** Damaged at a random place, or `body` verbatim, such as an HTML page of a proxy. */
   effect('malformedJson', { body: OPTIONAL_TEXT }),
-  /** Exchange time, all other times of effects are real time. */
+  /** Exchange time; all other times of effects are real time. */
   effect('stale', { ageMs: milliseconds.min(1) }),
   effect('wrongTypes', {}),
   effect('missingField', { field: OPTIONAL_TEXT }),
@@ -83,33 +83,33 @@ const EFFECT = z.discriminatedUnion('kind', [
   effect('emptyString', { field: OPTIONAL_TEXT }),
 ]);
 
-/** A fault as it comes from outside, on the control API and on the command line. */
+/** Schema of a fault on the control API and on the command line. */
 export const FAULT = z
   .strictObject({
     effect: EFFECT,
-    /** Which requests it is for; what is left out matches everything. */
+    /** Requests to hit; an absent field matches all. */
     target: z
       .strictObject({
-        /** Endpoint name, as in the request log, `*` or absent for all. */
+        /** Endpoint name as in the request log; `*` or absent for all. */
         endpoint: OPTIONAL_TEXT,
         account: OPTIONAL_TEXT,
         /** Index of the base address. */
         region: z.number().int().min(0).exactOptional(),
       })
       .exactOptional(),
-    /** Chance per matching request; 1 when absent. */
+    /** Probability per matching request; 1 if absent. */
     probability: z.number().min(0).max(1).exactOptional(),
-    /** So many requests are hit, then the fault is spent; unlimited when absent. */
+    /** The fault ends after this many hits; unlimited if absent. */
     count: z.number().int().min(1).exactOptional(),
-    /** So many matching requests go by first. */
+    /** Number of matching requests that pass first. */
     skip: z.number().int().min(0).exactOptional(),
-    /** In force from then on and before then. */
+    /** In force from `fromMs` (inclusive) to `untilMs` (exclusive), exchange time. */
     fromMs: unixMilliseconds.exactOptional(),
     untilMs: unixMilliseconds.exactOptional(),
-    /** The same, counted from the injection and from its beginning. */
+    /** The same, counted from the injection (`afterMs`) and from the start (`forMs`). */
     afterMs: OPTIONAL_MS,
     forMs: milliseconds.min(1).exactOptional(),
-    /** Begins again and again, each time for `forMs`. */
+    /** Period of a repeated fault; each time it lasts for `forMs`. */
     everyMs: milliseconds.min(1).exactOptional(),
   })
   .refine(
@@ -129,7 +129,7 @@ export type FaultSpec = Readonly<z.infer<typeof FAULT>>;
 export type FaultEffect = Readonly<z.infer<typeof EFFECT>>;
 export type RetryAfter = Pick<Extract<FaultEffect, { kind: 'status' }>, keyof typeof RETRY_AFTER>;
 type RefusedCommands = z.infer<typeof REFUSED_COMMANDS>;
-/** Whether a client that loses its reply sees a reset or nothing at all. */
+/** Whether a client that loses its reply sees a reset or nothing. */
 export type LostConnection = z.infer<typeof LOST_CONNECTION>;
 
 export type FaultKind = FaultEffect['kind'];
@@ -167,12 +167,12 @@ export const FAULT_KINDS: Readonly<Record<FaultKind, string>> = {
 
 export interface FaultedRequest {
   readonly endpoint: string;
-  /** `undefined` when the request names no known key. */
+  /** `undefined` if the request names no known key. */
   readonly account: string | undefined;
   readonly region: number;
-  /** Exchange time of its arrival. */
+  /** Exchange time of arrival. */
   readonly atMs: number;
-  /** Of an order; read only where a fault asks. */
+  /** Whether an order is reduce-only; evaluated only if a fault needs it. */
   readonly isReduceOnly: () => boolean;
 }
 
@@ -183,7 +183,7 @@ interface Entry {
   skipped: number;
 }
 
-/** The faults in force. Draws happen in the order of arrival and of injection. */
+/** The injected faults. Random draws happen in order of arrival, then of injection. */
 export class FaultBook {
   readonly #random: () => number;
   readonly #entries = new Map<number, Entry>();
@@ -193,14 +193,14 @@ export class FaultBook {
     this.#random = random;
   }
 
-  /** `nowMs`: exchange time. */
+  /** @param nowMs exchange time @returns the id of the fault */
   inject(spec: FaultSpec, nowMs: number): number {
     const id = this.#nextId++;
     this.#entries.set(id, { id, spec: dated(spec, nowMs), hits: 0, skipped: 0 });
     return id;
   }
 
-  /** `remaining` `null`: unlimited. */
+  /** `remaining` is `null` if unlimited. */
   list() {
     return [...this.#entries.values()].map(({ id, spec, hits }) => {
       const remaining = spec.count === undefined ? null : spec.count - hits;
@@ -208,7 +208,7 @@ export class FaultBook {
     });
   }
 
-  /** Removes one fault, or all; says how many there were. */
+  /** Removes one fault, or all; returns how many. */
   clear(id?: number): number {
     if (id !== undefined) return this.#entries.delete(id) ? 1 : 0;
     const removed = this.#entries.size;
@@ -220,7 +220,7 @@ export class FaultBook {
     return this.#entries.size > 0;
   }
 
-  /** The effects that hit this request. */
+  /** Draws the effects that hit this request; counts hits and removes ended faults. */
   draw(request: FaultedRequest): readonly FaultEffect[] {
     if (this.#entries.size === 0) return NO_EFFECTS;
     const hit: FaultEffect[] = [];
@@ -245,7 +245,7 @@ export class FaultBook {
     return probability >= 1 || this.#random() < probability;
   }
 
-  /** A random number for the faults' own choices, from the same seeded sequence. */
+  /** Returns a random number for the choices of a fault, from the same seeded sequence. */
   random(): number {
     return this.#random();
   }
@@ -253,7 +253,7 @@ export class FaultBook {
 
 const NO_EFFECTS: readonly FaultEffect[] = [];
 
-/** What is counted from the injection becomes exchange time. */
+/** Converts times counted from the injection to exchange time. */
 function dated(spec: FaultSpec, nowMs: number): FaultSpec {
   const { afterMs, ...rest } = spec;
   if (afterMs === undefined && spec.forMs === undefined) return spec;

@@ -10,7 +10,7 @@ import type { FaultBook, LostConnection } from './faults.ts';
 import { apiError, type Reply, UNAVAILABLE } from './reply.ts';
 import type { RequestLog, RequestOutcome, RequestRecord } from './request-log.ts';
 
-/** The state of one base address as a whole. `down`: connections are reset; `hang`: nothing is answered. */
+/** The state of one base address. `down`: connections are reset; `hang`: nothing is answered. */
 export const REGION_STATE = z.union(
   [
     z.strictObject({ mode: z.enum(['up', 'down', 'hang', 'unavailable']) }),
@@ -20,9 +20,9 @@ export const REGION_STATE = z.union(
 );
 export type RegionState = Readonly<z.infer<typeof REGION_STATE>>;
 
-/** Where the client of one request waits. Nothing at all is called while it is to see silence. */
+/** The connection on which a client waits for its reply. A client that must see silence gets no call at all. */
 export interface ReplyConnection {
-  /** `dateText`: of the Date header. `isCut`: the connection breaks in the middle of the body. */
+  /** `dateText`: the Date header. `isCut`: the connection breaks in the middle of the body. */
   send(reply: Reply, dateText: string, isCut: boolean): void;
   reset(): void;
 }
@@ -31,24 +31,24 @@ export interface FrontParts {
   readonly timers: Pick<Timers, 'after'>;
   readonly endpoints: ReadonlyMap<string, ServedEndpoint>;
   readonly dispatch: (request: IncomingRequest, staleMs: number) => Dispatched;
-  /** Account of a key, for faults aimed at one; nothing is verified here. */
+  /** Account of a key, unverified, for faults that target one account. */
   readonly accountOfKey: (apiKey: string) => string | undefined;
   readonly faults: FaultBook;
   readonly log: RequestLog;
   /** Exchange time, for the log. */
   readonly nowMs: () => number;
-  /** Exchange time by its clock, which the exchange may have to catch up with. */
+  /** Exchange time by the clock; the model may still be behind it. */
   readonly clockMs: () => number;
-  /** Cancels an open order by itself; says whether it was open. */
+  /** Cancels an order without a request; returns whether it was open. */
   readonly cancelOrder: (accountId: string, orderId: number) => boolean;
   /** Time in the Date header, Unix milliseconds. */
   readonly serverTimeMs: () => number;
-  /** What is not the API: the pages that a browser sees. */
+  /** Pages for browsers, outside of the API. */
   readonly page: (request: IncomingRequest) => Reply | undefined;
   readonly readings: () => Readings;
 }
 
-/** What stands before the exchange at each of its base addresses: regions, faults, delays and the request log. */
+/** The front end at each base address of the exchange: regions, faults, delays and the request log. */
 export class ExchangeFront {
   readonly #parts: FrontParts;
   readonly #regions: { state: RegionState; readonly drop: () => void }[] = [];
@@ -61,7 +61,7 @@ export class ExchangeFront {
     this.#delays = new Delays(parts.timers);
   }
 
-  /** One more base address; `drop` breaks its connections when it goes down. Answers its index. */
+  /** Adds a base address and returns its index; `drop` must break its connections. */
   addRegion(drop: () => void): number {
     return this.#regions.push({ state: { mode: 'up' }, drop }) - 1;
   }
@@ -86,12 +86,12 @@ export class ExchangeFront {
     return this.#delays.release();
   }
 
-  /** Drops what still waits. */
+  /** Drops all delayed and held requests. */
   close(): void {
     this.#delays.cancel();
   }
 
-  /** A request has arrived, complete. */
+  /** Handles a completely received request. */
   receive(region: number, request: IncomingRequest, connection: ReplyConnection): void {
     const exchange: Exchange = { region, connection, request, faults: [] };
     const state = this.#regions[region]?.state ?? { mode: 'up' };
@@ -144,7 +144,7 @@ export class ExchangeFront {
     return this.#process(exchange, plan);
   }
 
-  /** The client has lost its connection; the request is still on its way and is only looked at on arrival. */
+  /** Loses the connection of the client now; processes the request when it arrives later. */
   #applyLate(exchange: Exchange, plan: FaultPlan, lateArrivalMs: number): void {
     const lost = plan.late === undefined ? plan.lost : plan.late.connection;
     lose(exchange, lost ?? 'reset');
@@ -189,7 +189,7 @@ export class ExchangeFront {
     });
   }
 
-  /** The exchange takes an order and cancels it by itself before it answers. */
+  /** Cancels a just accepted order and puts `status` into the reply. */
   #cancelledAtOnce({ reply, accountId }: Dispatched, status: string | undefined): Reply {
     if (status === undefined || accountId === undefined) return reply;
     const order = parsedObject(reply.body);
@@ -253,7 +253,6 @@ export class ExchangeFront {
   }
 }
 
-/** One request and the connection that waits for its reply. */
 interface Exchange {
   readonly region: number;
   readonly connection: ReplyConnection;
@@ -269,7 +268,7 @@ function outcomeOf(reply: Reply): RequestOutcome {
   return reply.error === undefined ? 'served' : 'refused';
 }
 
-/** What the log keeps of a dispatched request: never its body. */
+/** Log fields of a dispatched request; the log never keeps bodies. */
 function learned({ reply, accountId, nonce, params }: Dispatched) {
   return {
     ...(accountId === undefined ? {} : { account: accountId }),

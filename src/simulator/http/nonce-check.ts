@@ -1,12 +1,12 @@
 import type { Readings } from '../model/readings.ts';
 import { privateError, type Reply } from './reply.ts';
 
-/** `unique`: of specification 5. `increasing`: larger than all earlier ones of the key, as the live service demands. */
+/** `unique`: specification 5. `increasing`: larger than all earlier ones of the key, as the live service requires. */
 type NonceRule = Readings['nonceRule'];
 
 /** Half width of the window that `nonceWindow: true` opens around the server's time. */
 const NONCE_WINDOW_MS = 5_000;
-/** How many nonces of a key are remembered; older ones are forgotten first, so memory is bounded. */
+/** Number of nonces remembered per key; the oldest are forgotten first, so memory is bounded. */
 const REMEMBERED_NONCES = 1_000_000;
 const INTEGER_SYNTAX = /^\d{1,40}$/;
 
@@ -25,11 +25,11 @@ interface KeyNonces {
   highest: bigint | undefined;
 }
 
-/** Remembers the nonces of every key. A nonce that is refused counts as unused. */
+/** Remembers the used nonces of every key. A refused nonce counts as unused. */
 export class NonceCheck {
   readonly #keys = new Map<string, KeyNonces>();
 
-  /** `undefined` when the nonce may be used, which is then recorded; otherwise the refusal. */
+  /** Records the nonce and returns `undefined` if it may be used; otherwise returns the refusal. */
   use(rule: NonceRule, use: NonceUse): Reply | undefined {
     const key = this.#keys.get(use.apiKey) ?? { used: new Set(), highest: undefined };
     this.#keys.set(use.apiKey, key);

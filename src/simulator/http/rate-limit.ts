@@ -1,17 +1,15 @@
 import { z } from 'zod';
 
-/**
- * Limits of specification 8 and, where it states none, of the live service. A rule admits `requests` per
- * `periodMs` and client address, as a sliding window: at no moment have more arrived in the last period.
- */
+/** A rule that admits `requests` per `periodMs` and client address, in a sliding window. */
 export const ENFORCED_LIMIT = z.strictObject({
-  /** An exact path, or a prefix ending in `*`. `*` alone applies to what no other rule names. */
+  /** An exact path, or a prefix ending in `*`. `*` alone applies to paths that no other rule names. */
   path: z.string().min(1),
   requests: z.number().int().min(0).max(10_000_000),
   periodMs: z.number().int().min(1).max(3_600_000),
 });
 export type EnforcedLimit = Readonly<z.infer<typeof ENFORCED_LIMIT>>;
 
+/** Limits of specification 8; those it omits are from the live service. */
 export const ENFORCED_RATE_LIMITS: readonly EnforcedLimit[] = [
   { path: '/api/v4/public/*', requests: 20_000, periodMs: 10_000 },
   { path: '/api/v4/trade-account/*', requests: 12_000, periodMs: 10_000 },
@@ -26,7 +24,7 @@ export const ENFORCED_RATE_LIMITS: readonly EnforcedLimit[] = [
 /** Bound on remembered paths and windows; the oldest window goes first. */
 const MAX_WINDOWS = 4_096;
 
-/** Every rule that matches the path must have room; a refused request does not count. */
+/** Admits a request if every rule that matches its path has room. A refused request does not count. */
 export class RateLimiter {
   #rules: readonly EnforcedLimit[];
   readonly #rulesOfPath = new Map<string, readonly EnforcedLimit[]>();
@@ -59,7 +57,7 @@ export class RateLimiter {
     if (rules === undefined) {
       const named = this.#rules.filter((rule) => rule.path !== '*' && matches(rule.path, path));
       rules = named.length > 0 ? named : this.#rules.filter((rule) => rule.path === '*');
-      // Paths come from outside: remembering unknown ones without bound would be a leak.
+      // Paths come from outside: remembering them without bound would be a leak.
       if (this.#rulesOfPath.size < MAX_WINDOWS) this.#rulesOfPath.set(path, rules);
     }
     return rules;
@@ -82,7 +80,7 @@ function matches(pattern: string, path: string): boolean {
   return pattern.endsWith('*') ? path.startsWith(pattern.slice(0, -1)) : pattern === path;
 }
 
-/** The times of the last `size` admitted requests, in a ring: the oldest one decides. */
+/** Times of the last `size` admitted requests, in a ring buffer: the oldest one decides. */
 class SlidingWindow {
   readonly #size: number;
   readonly #periodMs: number;

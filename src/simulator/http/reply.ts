@@ -2,21 +2,21 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 type ContentEncoding = 'gzip' | 'br';
 
-/** A reply is finished text: faults can damage it, and a cache can keep it. */
+/** A reply with its body as text, so that faults can damage it and a cache can keep it. */
 export interface Reply {
   readonly status: number;
   readonly body: string;
-  /** Exchange error code, message and fields when the reply is an error; the log shows them. */
+  /** Error code, message and fields of an error reply, for the log. */
   readonly error?: { readonly code?: number; readonly message: string; readonly fields?: FieldErrors };
-  /** JSON where absent. */
+  /** JSON if absent. */
   readonly contentType?: string;
   readonly location?: string;
-  /** As the Retry-After header has it: seconds or a date. */
+  /** Value of the Retry-After header: seconds or a date. */
   readonly retryAfter?: string;
   readonly encoding?: ContentEncoding;
 }
 
-/** What a client sees of a reply: its headers, and its body as it travels. */
+/** Makes the headers and the encoded body of a reply. */
 export function onTheWire(
   reply: Reply,
   dateText: string,
@@ -43,7 +43,7 @@ const COMPRESS: Readonly<Record<ContentEncoding, (body: Buffer) => Buffer>> = {
   br: (body) => brotliCompressSync(body),
 };
 
-/** Parameter name to what is wrong with it (specification 7). */
+/** Maps a parameter name to what is wrong with it (specification 7). */
 export type FieldErrors = Readonly<Record<string, readonly string[]>>;
 
 export const UNAVAILABLE = 'Service is temporarily unavailable';
@@ -54,11 +54,11 @@ export function success(value: unknown): Reply {
 
 interface ErrorDetails {
   readonly fields?: FieldErrors | undefined;
-  /** Whether empty `errors` are {} or []. */
+  /** Spelling of empty `errors`: {} or []. */
   readonly empties?: 'object' | 'array';
 }
 
-/** Error body of private endpoints (specification 7). */
+/** Error reply of private endpoints (specification 7). */
 export function privateError(
   status: number,
   code: number,
@@ -69,7 +69,7 @@ export function privateError(
   return { status, body: JSON.stringify({ code, message, errors }), error: { code, message, fields } };
 }
 
-/** A key without access: `success` false and code 0 with a permission message (specification 5, rule 3). */
+/** Reply to a key without permission: `success` false, code 0 and a message (specification 5, rule 3). */
 export function permissionError(status: number, message: string): Reply {
   return {
     status,
@@ -80,7 +80,7 @@ export function permissionError(status: number, message: string): Reply {
 
 export const PUBLIC_PREFIX = '/api/v4/public/';
 
-/** The API's error body for a path (specification 7): public endpoints have success, message and params. */
+/** Error reply of the API for a path (specification 7). Public endpoints have success, message and params. */
 export function apiError(
   path: string,
   status: number,
@@ -100,7 +100,7 @@ const GATEWAY_TITLES: Readonly<Record<number, string>> = {
   504: 'Gateway Timeout',
 };
 
-/** What stands before the API answers by itself: a page, or nothing at all. */
+/** Reply of a gateway in front of the API: an HTML page or an empty body. */
 export function gatewayReply(status: number, kind: 'html' | 'empty'): Reply {
   const title = `${status} ${GATEWAY_TITLES[status] ?? 'Error'}`;
   const page = `<html>\n<head><title>${title}</title></head>\n<body><h1>${title}</h1></body>\n</html>\n`;
@@ -112,7 +112,7 @@ export function gatewayReply(status: number, kind: 'html' | 'empty'): Reply {
   };
 }
 
-/** An empty list or object as the reading spells it. */
+/** An empty result in the spelling of the reading. */
 export function emptyBody(empties: 'object' | 'array'): unknown {
   return empties === 'array' ? [] : {};
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { optional, wholeNumberText } from '../schemas.ts';
 
-/** One request as the exchange saw it. Bodies are not kept: they can carry personal data. */
+/** One request as the exchange saw it. Bodies are not kept, because they can contain personal data. */
 export interface RequestRecord {
   readonly seq: number;
   /** Exchange time of arrival, Unix milliseconds. */
   readonly atMs: number;
-  /** Exchange time at which it was looked at; later than `atMs` for a delayed one, `null` when it never was. */
+  /** Exchange time of processing; later than `atMs` if delayed, `null` if it was never processed. */
   readonly handledAtMs: number | null;
   readonly region: number;
   readonly address: string;
@@ -17,22 +17,22 @@ export interface RequestRecord {
   readonly account: string | null;
   readonly nonce: string | null;
   readonly outcome: RequestOutcome;
-  /** HTTP status of the reply, also of one that was never delivered; `null` when none was made. */
+  /** HTTP status of the reply, even if undelivered; `null` if no reply was made. */
   readonly status: number | null;
   readonly code: number | null;
   readonly message: string | null;
   readonly fields: Readonly<Record<string, readonly string[]>> | null;
   /** Client order id of an order request, to find it in the ledger. */
   readonly clientOrderId: string | null;
-  /** Kinds of the faults that hit it. */
+  /** Kinds of the faults that hit the request. */
   readonly faults: readonly string[];
-  /** Whether the client got the reply as it was made. */
+  /** Whether the client got the reply undamaged. */
   readonly delivered: boolean;
 }
 
 /**
- * `served`: looked at and answered with success; `refused`: answered with an error, no effect;
- * `unseen`: never looked at; `pending`: delayed, not yet looked at.
+ * `served`: processed and answered with success; `refused`: answered with an error, no effect; `unseen`: never
+ * processed; `pending`: delayed, not yet processed.
  */
 export type RequestOutcome = 'served' | 'refused' | 'unseen' | 'pending';
 
@@ -51,13 +51,13 @@ export const REQUEST_FILTER = z.strictObject(
     ...EXACT,
     /** Only records after this sequence number. */
     after: wholeNumberText,
-    /** The newest so many that match. */
+    /** Only the newest matches, at most this many. */
     limit: wholeNumberText,
   }),
 );
 export type RequestFilter = Readonly<z.infer<typeof REQUEST_FILTER>>;
 
-/** The newest `capacity` requests, in the order of arrival. */
+/** The newest `capacity` requests, in order of arrival. */
 export class RequestLog {
   readonly #capacity: number;
   #records: RequestRecord[] = [];
@@ -73,7 +73,7 @@ export class RequestLog {
     if (this.#capacity === 0) return seq;
     this.#records.push({ seq, ...record });
     if (this.#records.length - this.#start > this.#capacity) this.#start += 1;
-    // Dropping one element from the front of an array costs its length; dropping half of it rarely does not.
+    // Dropping one element from the front costs the length of the array, so half is dropped at once, rarely.
     if (this.#start >= this.#capacity) {
       this.#records = this.#records.slice(this.#start);
       this.#start = 0;
@@ -81,7 +81,7 @@ export class RequestLog {
     return seq;
   }
 
-  /** Completes a record that was logged as pending; does nothing when it has been dropped meanwhile. */
+  /** Completes a pending record; does nothing if the record has been dropped. */
   update(seq: number, change: Partial<Omit<RequestRecord, 'seq'>>): void {
     const first = this.#records[0]?.seq;
     if (first === undefined || seq < first) return;
@@ -93,7 +93,7 @@ export class RequestLog {
     return this.#nextSeq - 1;
   }
 
-  /** Records that have been dropped to stay within the capacity. */
+  /** Number of records dropped to stay within the capacity. */
   get dropped(): number {
     return this.total - (this.#records.length - this.#start);
   }

@@ -5,7 +5,7 @@ import { type IncomingRequest, MAX_BODY_BYTES } from './dispatch.ts';
 import type { ExchangeFront, ReplyConnection } from './front.ts';
 import { onTheWire, type Reply } from './reply.ts';
 
-/** The payload header repeats the body in base64. */
+/** Leaves room for the payload header, which repeats the body in base64. */
 const MAX_HEADER_BYTES = 2 * MAX_BODY_BYTES;
 
 /** The exchange over HTTP: one listener per base address. */
@@ -17,7 +17,7 @@ export class ExchangeServer {
     this.#front = front;
   }
 
-  /** Starts one more base address; port 0 takes a free one. Answers its URL. */
+  /** Starts another base address and returns its URL; port 0 takes a free port. */
   async listen(port: number, host: string): Promise<string> {
     const server = createServer(
       { keepAliveTimeout: 65_000, maxHeaderSize: MAX_HEADER_BYTES },
@@ -33,7 +33,7 @@ export class ExchangeServer {
     return `http://${host}:${(server.address() as AddressInfo).port}`;
   }
 
-  /** Drops what still waits, closes every connection and listener. */
+  /** Drops waiting requests and closes every connection and listener. */
   async close(): Promise<void> {
     this.#front.close();
     await Promise.all(
@@ -60,7 +60,7 @@ function receive(
     size += chunk.length;
     if (size <= MAX_BODY_BYTES) chunks.push(chunk);
   });
-  // A client that goes away before its request is complete has asked for nothing.
+  // A client that disconnects before its request is complete has requested nothing.
   message.on('error', () => undefined);
   response.on('error', () => undefined);
   message.on('end', () => {
@@ -87,7 +87,7 @@ class HttpConnection implements ReplyConnection {
   }
 
   reset(): void {
-    // A reply that waits behind another one of its connection has no socket yet; its request has.
+    // A reply queued behind another on the same connection has no socket yet, but its request has.
     this.#response.req.socket.resetAndDestroy();
   }
 }

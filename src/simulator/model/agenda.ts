@@ -6,7 +6,7 @@ interface Task {
   readonly run: () => void;
 }
 
-/** What will happen in virtual time: tasks in order of time, and of scheduling at equal times. */
+/** Scheduled tasks in order of virtual time; tasks for the same time run in the order of scheduling. */
 export class Agenda {
   #scheduled = 0;
   readonly #tasks = new Heap<Task>((a, b) => a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order));

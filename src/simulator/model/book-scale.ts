@@ -3,7 +3,7 @@ import type { MarketSpec } from './types.ts';
 
 const PLACES = 18;
 
-/** The same market at another price, with the same spread, and depth in money, per fraction of the price. */
+/** Returns the market at another price. Spread and depth in money stay the same relative to the price. */
 export function atPrice(spec: MarketSpec, price: Decimal): MarketSpec {
   const { depth, priceStep, amountStep } = spec;
   if (price.eq(spec.price)) return spec;

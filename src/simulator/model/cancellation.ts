@@ -3,7 +3,7 @@ import { CODES, reject, worded } from './rejection.ts';
 import { type Account, type ExchangeState, record } from './state.ts';
 import type { OrderClass, OrderOutcome, OrderView, Outcome } from './types.ts';
 
-/** Specification 4.6. Whether stops that are not yet activated are covered is a reading. */
+/** Specification 4.6. The reading `cancelCoversStops` decides about stops that are not yet activated. */
 export function cancelAllOrders(
   world: ExchangeState,
   account: Account,

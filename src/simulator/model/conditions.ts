@@ -12,7 +12,7 @@ import type { Outcome } from './types.ts';
 type Condition<K extends MarketCondition['kind']> = Extract<MarketCondition, { kind: K }>;
 type Applied = Outcome<object>;
 
-/** Makes a condition hold from a moment on, until another one where it has an end. */
+/** Applies a condition from `fromMs` (default: now) until `untilMs` (default: for good). */
 export function setCondition(
   world: ExchangeState,
   condition: MarketCondition,
@@ -47,7 +47,7 @@ function begin(world: ExchangeState, condition: MarketCondition, untilMs: number
   else if (market !== undefined && untilMs !== undefined) {
     const { thinness, skew } = market;
     world.agenda.schedule(untilMs, () => {
-      // What took its place in the meantime stays.
+      // A later condition that replaced this depth or basis stays.
       if (condition.kind === 'depth' && market.thinness === thinness)
         setDepth(world, market, { kind: 'depth' });
       if (condition.kind === 'basis' && market.skew === skew)
@@ -83,7 +83,7 @@ function apply(world: ExchangeState, market: Market, condition: MarketCondition)
   }
 }
 
-/** What a condition was, for the ledger. */
+/** Records a condition in the ledger. */
 function write(
   world: ExchangeState,
   condition: MarketCondition,
@@ -120,7 +120,7 @@ function setDepth(
   return write(world, { ...condition, market: market.spec.name });
 }
 
-/** How often a ramp of the basis moves the mark price. */
+/** Number of steps in which a ramp of the basis moves the mark price. */
 const RAMP_STEPS = 100;
 
 function skewMark(world: ExchangeState, market: Market, condition: Condition<'basis'>): Applied {
@@ -162,7 +162,7 @@ function changeTerms(world: ExchangeState, market: Market, condition: Condition<
   const bad = Object.entries(terms).find(([, value]) => value.lte(ZERO));
   if (bad !== undefined) return invalid(bad[0], 'It must be greater than 0');
   const { spec } = market;
-  // The levels of the book stay on prices that an order can have.
+  // Book levels must stay on valid order prices.
   const levelStep = roundToStep(spec.depth.levelStep, terms.priceStep ?? spec.priceStep, 'up');
   changeSpec(market, { ...spec, ...terms, depth: { ...spec.depth, levelStep } });
   remark(world, market);
@@ -203,7 +203,7 @@ function dropOrders(world: ExchangeState, market: Market, accountId?: string): v
 
 const NEW_NAME = /^[A-Z0-9]+_PERP$/;
 
-/** Positions keep their ids; in their books the contracts of the old name become as many of the new one. */
+/** Renames a market. Positions keep their ids; the ledger exchanges old contracts for as many new ones. */
 function rename(world: ExchangeState, market: Market, condition: Condition<'rename'>): Applied {
   const { market: from, to } = condition;
   if (market.spec.kind === 'spot') return invalid('market', 'A spot market says what collateral is worth');

@@ -23,7 +23,7 @@ import {
 } from './state.ts';
 import type { OpenLoan, Outcome } from './types.ts';
 
-/** Terms unless the loan names its own; the levels are those of the live service's example. */
+/** Terms of a loan that names none; the levels are those of the live service's example. */
 const DEFAULT_TERMS = {
   fundingPerDay: decimal('0.0003'),
   initialLtv: decimal('0.6'),
@@ -48,7 +48,7 @@ function debtOf(world: ExchangeState, loan: Loan): Decimal {
   return loan.amount.plus(totalFunding(world, loan));
 }
 
-/** Both sides in the reference asset. */
+/** Debt and collateral, both in the reference asset. */
 function valuesOf(world: ExchangeState, loan: Loan) {
   return {
     debt: debtOf(world, loan).times(assetRate(world, loan.asset)),
@@ -56,7 +56,7 @@ function valuesOf(world: ExchangeState, loan: Loan) {
   };
 }
 
-/** What a specification 2.5 record is written from; LTVs are fractions here. */
+/** Source of a specification 2.5 record; LTVs are fractions here. */
 export type CreditLineView = ReturnType<typeof creditLineView>;
 
 export function creditLineView(world: ExchangeState, loan: Loan) {
@@ -191,7 +191,7 @@ function against(world: ExchangeState, loan: Loan, ltv: Decimal, direction: 1 | 
   };
 }
 
-/** Sells as much collateral at mark as repays the debt and the fee; the rest goes back to its owner. */
+/** Sells enough collateral at mark to repay the debt and the fee; the rest returns to its owner. */
 function liquidateLoan(world: ExchangeState, loan: Loan): void {
   const { asset, collateralAsset, account } = loan;
   const debt = debtOf(world, loan);
@@ -218,7 +218,7 @@ function liquidateLoan(world: ExchangeState, loan: Loan): void {
   account.loans.delete(loan.loanId);
 }
 
-/** Pays the funding first, then the loan; overpaying is cut to the debt. */
+/** Repays the funding first, then the loan; an overpayment is cut to the debt. */
 export function repay(world: ExchangeState, loan: Loan, offered: Decimal): Lent<CreditLineView | null> {
   const main = `main:${loan.account.id}`;
   if (offered.lte(ZERO)) return invalid('amount', 'amount must be greater than 0');

@@ -37,19 +37,19 @@ import {
   transferView,
 } from './wallet.ts';
 
-/** Keeps the microseconds of orders apart from all other chance. */
+/** Separates the microseconds of orders from all other random numbers. */
 const MICROS_SEED = 0x0d_e7;
 const FIRST_ORDER_ID = 1_000_001;
-/** Stands in until the account exists: account and unit refer to each other. */
+/** Placeholder until the account exists: account and unit refer to each other. */
 const NO_UNIT = {} as MarginUnit;
 
 /**
  * The exchange behind its API: synchronous, deterministic, in virtual time. A mutating call takes effect at `nowMs()`.
- * What a customer can get wrong is a `Rejection`; unknown account ids throw.
+ * Customer errors are returned as a `Rejection`; unknown account ids throw.
  */
 export type ExchangeModel = ReturnType<typeof createExchangeModel>;
 
-/** @throws RangeError that names what in the configuration cannot work together */
+/** @throws RangeError that names the inconsistent part of the configuration */
 export function createExchangeModel(config: ModelConfig) {
   const world = createWorld(config);
   return {
@@ -118,14 +118,14 @@ function unknown(what: string, name: string): never {
   throw new RangeError(`unknown ${what} ${JSON.stringify(name)}`);
 }
 
-/** Runs a change and everything that follows from it. */
+/** Runs a change and plays its consequences. */
 function settled<T>(world: ExchangeState, change: () => T): T {
   const result = change();
   settle(world);
   return result;
 }
 
-/** What one account asks for, by its id. */
+/** Wraps a request of an account: looks the account up by id, acts and settles. */
 function asker(world: ExchangeState) {
   return <Request, T>(act: (world: ExchangeState, account: Account, request: Request) => T) =>
     (id: string, request: Request): T =>
@@ -135,10 +135,10 @@ function asker(world: ExchangeState) {
 function clockPart(world: ExchangeState) {
   return {
     nowMs: () => world.nowMs,
-    /** Plays prices, triggers, fills, funding and liquidations up to `toMs`; earlier times are ignored. */
+    /** Plays prices, triggers, fills, funding and liquidations up to `toMs`; a time in the past is ignored. */
     advanceTo: (toMs: number) => advance(world, toMs),
     readings: () => world.readings,
-    /** Takes effect for what happens from now on; `marginModel` cannot change while positions are open. */
+    /** Applies from now on; `marginModel` cannot change while positions are open. */
     setReadings: (readings: Readings): Outcome<{ readonly readings: Readings }> => {
       const open = [...world.accounts.values()].some((account) => account.positions.size > 0);
       if (open && readings.marginModel !== world.readings.marginModel)
@@ -149,9 +149,9 @@ function clockPart(world: ExchangeState) {
       return settled(world, () => ({ ok: true, readings }));
     },
     ledger: (filter?: LedgerFilter) => world.ledger.entries(filter),
-    /** Entries ever written, and how many of the oldest are no longer kept. */
+    /** Entries ever written, and how many of the oldest were dropped. */
     ledgerTotals: () => world.ledger.totals,
-    /** Puts a request into the same sequence as its effects. */
+    /** Records a request in the same sequence as its effects. */
     recordRequest: (accountId: string | null, details: Readonly<Record<string, LedgerDetail>>): LedgerEntry =>
       record(world, 'request', { accountId, details }),
   };
@@ -164,7 +164,7 @@ function marketPart(world: ExchangeState) {
       const market = world.markets.get(name);
       return market && marketView(market);
     },
-    /** Sets prices by hand, at once and as a gap; a walk goes on from here. `last` and `mark` override `price`. */
+    /** Sets prices at once, as a gap; a walk goes on from them. `last` and `mark` override `price`. */
     setPrice: (
       name: string,
       price: Decimal,
@@ -174,7 +174,7 @@ function marketPart(world: ExchangeState) {
       if (price.lte(ZERO)) throw new RangeError(`price must be positive, got ${formatDecimal(price)}`);
       settled(world, () => {
         const last = options.last ?? price;
-        // A given mark stays apart from the last price from now on, as a basis.
+        // A given mark keeps its distance from the last price, as a basis.
         if (options.mark !== undefined) {
           market.basis = options.mark.minus(last);
           market.skew = NO_SKEW;
@@ -190,10 +190,10 @@ function marketPart(world: ExchangeState) {
     },
     setFundingRate: (name: string, rate: Decimal) =>
       settled(world, () => changeFundingRate(world, marketOf(world, name), rate)),
-    /** Depth, basis, auto-deleveraging and all else that befalls a market; refusals name what is wrong with it. */
+    /** Sets a condition of a market, such as depth or basis; a refusal names what is wrong with it. */
     setCondition: (condition: MarketCondition, window: ConditionWindow = {}) =>
       settled(world, () => setCondition(world, condition, window)),
-    /** Replaces the price source of a market; null stops it. */
+    /** Replaces the price source of a market; null removes it. */
     setPriceSource: (name: string, source: PriceSource | null): void => {
       const market = marketOf(world, name);
       market.source = source;
@@ -203,7 +203,7 @@ function marketPart(world: ExchangeState) {
   };
 }
 
-/** @throws RangeError for what cannot be; there is no account then. */
+/** @throws RangeError for impossible values; no account is created then */
 function createAccount(world: ExchangeState, seed: SeedAccount): void {
   if (world.accounts.has(seed.id)) throw new RangeError(`account ${seed.id} exists already`);
   if (!Number.isInteger(seed.leverage) || seed.leverage < 1)
@@ -273,7 +273,7 @@ function accountPart(world: ExchangeState) {
     /** Specification 4.7; 113 while collateral positions or orders are open. */
     setHedgeMode: (id: string, hedgeMode: boolean) => changeHedgeMode(world, accountOf(world, id), hedgeMode),
     openPositions: (id: string, market?: string) => positionViews(world, accountOf(world, id), market),
-    /** Empty unless the readings say that such positions are listed. */
+    /** Empty unless the reading `openingPositions` lists such positions. */
     openingPositions: (id: string, market?: string) => openingViews(world, accountOf(world, id), market),
   };
 }
@@ -284,7 +284,7 @@ function orderPart(world: ExchangeState) {
     /** Specification 4.4; a reduce-only amount may come back trimmed. */
     placeCollateralOrder: asked(placeCollateral),
     placeSpotOrder: asked(placeSpot),
-    /** Specification 4.6; types omitted = all. Answers the orders cancelled. */
+    /** Specification 4.6; without types, all. Returns the cancelled orders. */
     cancelAll: asked(cancelAllOrders),
     cancelOrder: asked(cancelOne),
     openOrders: (id: string, market?: string) =>
@@ -295,7 +295,7 @@ function orderPart(world: ExchangeState) {
       const order = world.orders.get(orderId);
       return order?.account === accountOf(world, id) ? orderView(order) : undefined;
     },
-    /** Finished and partly executed spot orders, newest first (specification 2.1, 4.5). */
+    /** Finished spot orders, newest first (specification 2.1, 4.5). */
     spotOrderHistory: (id: string, market?: string) =>
       accountOf(world, id)
         .spotHistory.filter((order) => market === undefined || order.market.spec.name === market)
@@ -316,10 +316,10 @@ function moneyPart(world: ExchangeState) {
     creditLines: (id: string) =>
       [...accountOf(world, id).loans.values()].map((loan) => creditLineView(world, loan)),
     openLoan: asked(grantLoan),
-    /** Repays from the main balance; everything repaid closes the loan and returns the collateral. */
+    /** Repays from the main balance; a full repayment closes the loan and returns the collateral. */
     repayLoan: (id: string, loanId: number, amount: Decimal) =>
       withLoan(id, loanId, (loan) => repay(world, loan, amount)),
-    /** Moves main balance into the loan's collateral. */
+    /** Moves money from the main balance into the loan's collateral. */
     addLoanCollateral: (id: string, loanId: number, amount: Decimal) =>
       withLoan(id, loanId, (loan) => addCollateral(world, loan, amount)),
     /** Non-zero main balances by ticker (specification 2.6). */
@@ -331,9 +331,8 @@ function moneyPart(world: ExchangeState) {
         .reverse(),
     deposit: asked(makeDeposit),
     withdraw: asked(makeWithdrawal),
-    /** Moves money between the wallets of one account. */
     moveFunds: asked(moveBetweenWallets),
-    /** Specification 4.1, the checks that need state (ticker, provider, amount bounds, unique id for ever). */
+    /** Specification 4.1, the checks that need state: ticker, provider, least amount, unique id. */
     createFiatDeposit: (id: string, request: DepositLinkRequest) =>
       makeFiatDeposit(world, accountOf(world, id), request),
     fiatDeposit: (token: string) => world.fiatDeposits.get(token),

@@ -3,7 +3,7 @@ import { BOOKS, transfer } from './ledger.ts';
 import { unrealizedFunding } from './margin.ts';
 import { collateralBook, type ExchangeState, type Market, marginBook, record, sign } from './state.ts';
 
-/** Periodic funding of a perpetual: longs pay shorts `size * mark * rate`, as a balance update. */
+/** Schedules the funding of a perpetual: longs pay shorts `size * mark * rate`, as a balance update. */
 export function scheduleFunding(world: ExchangeState, market: Market): void {
   if (market.spec.kind !== 'perpetual') return;
   const interval = market.spec.fundingIntervalMs;
@@ -41,7 +41,7 @@ function payFunding(world: ExchangeState, market: Market): void {
   }
 }
 
-/** A new rate; what margin positions have accrued at the old one stays theirs. */
+/** Sets a new rate; margin positions keep the funding accrued at the old one. */
 export function changeFundingRate(world: ExchangeState, market: Market, rate: Market['fundingRate']): void {
   for (const position of market.positions) {
     position.fundingCarried = unrealizedFunding(world, position);

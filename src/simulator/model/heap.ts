@@ -1,4 +1,4 @@
-/** Binary heap: `peek` and `pop` give the item that comes before all others. */
+/** Binary heap: `peek` and `pop` return the item that comes before all others. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;
@@ -30,7 +30,7 @@ export class Heap<T> {
     return top;
   }
 
-  /** Drops what is no longer wanted; for heaps whose items go stale in place. */
+  /** Drops unwanted items, for heaps whose items go stale in place. */
   retain(wanted: (item: T) => boolean): void {
     const kept = this.#items.filter(wanted);
     this.#items.length = 0;

@@ -36,7 +36,10 @@ export type LedgerKind =
 
 /** One leg of a journal entry; the legs of an entry sum to zero in every asset. */
 export interface Posting {
-  /** `main:<account>`, `spot:`, `collateral:`, `position:<id>`, `margin:<id>`, `loan:<id>`, `pledge:<id>`, `exchange:*`, `outside`. */
+  /**
+   * `main:<account>`, `spot:`, `collateral:`, `position:<id>`, `margin:<id>`, `pledge:<id>`, `transit:<id>`,
+   * `exchange:*`, `outside`.
+   */
   readonly book: string;
   readonly asset: string;
   readonly amount: DecimalString;
@@ -44,7 +47,7 @@ export interface Posting {
 
 export type LedgerDetail = string | number | boolean | null;
 
-/** One thing that happened, in order. JSON-ready: amounts are decimal strings. */
+/** One event, in order. JSON-ready: amounts are decimal strings. */
 export interface LedgerEntry {
   readonly seq: number;
   readonly atMs: number;
@@ -58,7 +61,7 @@ export interface LedgerEntry {
   readonly amount?: DecimalString;
   readonly price?: DecimalString;
   readonly fee?: DecimalString;
-  /** Why: of a cancel, a trimming, a liquidation, a refusal. */
+  /** Reason of a cancel, a trimming, a liquidation or a refusal. */
   readonly reason?: string;
   readonly details?: Readonly<Record<string, LedgerDetail>>;
   readonly postings: readonly Posting[];

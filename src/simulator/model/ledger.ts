@@ -15,7 +15,7 @@ export const BOOKS = {
   counterparty: 'exchange:counterparty',
   fees: 'exchange:fees',
   funding: 'exchange:funding',
-  /** Takes liquidation fees and pays for negative balances. */
+  /** Receives liquidation fees and covers negative balances. */
   insurance: 'exchange:insurance',
   lending: 'exchange:lending',
   outside: 'outside',
@@ -28,7 +28,7 @@ export class UnbalancedEntryError extends Error {
   readonly code = 'LEDGER_UNBALANCED';
 }
 
-/** `amount` of `asset` from one book to another. */
+/** The two legs that move `amount` of `asset` from one book to another. */
 export function transfer(from: string, to: string, asset: string, amount: Decimal): readonly Leg[] {
   return [
     { book: from, asset, amount: ZERO.minus(amount) },
@@ -36,7 +36,7 @@ export function transfer(from: string, to: string, asset: string, amount: Decima
   ];
 }
 
-/** Sums legs per book and asset and drops what is zero. */
+/** Sums legs per book and asset and drops zero sums. */
 function condense(legs: readonly Leg[]): readonly Leg[] {
   const sums = new Map<string, Leg>();
   for (const leg of legs) {
@@ -57,7 +57,7 @@ function assertBalanced(kind: LedgerKind, legs: readonly Leg[]): void {
 }
 
 /**
- * Double-entry journal, the only place where money moves: every entry sums to zero in every asset. At least the newest
+ * Double-entry journal, the only place where money moves. Every entry sums to zero in every asset. At least the newest
  * `capacity` entries are kept.
  */
 export class Ledger {
@@ -70,7 +70,7 @@ export class Ledger {
     this.#capacity = Math.max(1, capacity);
   }
 
-  /** Entries ever written, and how many of them are no longer kept. */
+  /** Entries ever written, and how many of them were dropped. */
   get totals(): { readonly total: number; readonly dropped: number } {
     const total = this.#nextSeq - 1;
     return { total, dropped: total - this.#entries.length };
@@ -84,7 +84,7 @@ export class Ledger {
     const entry: LedgerEntry = { seq: this.#nextSeq, atMs, kind, ...fields, postings };
     this.#nextSeq += 1;
     this.#entries.push(entry);
-    // Half of them at once: to drop one from the front costs as much as to drop many.
+    // Drops half at once: dropping one from the front costs as much as dropping many.
     if (this.#entries.length >= 2 * this.#capacity) this.#entries = this.#entries.slice(-this.#capacity);
     return entry;
   }
@@ -93,7 +93,7 @@ export class Ledger {
     return this.#books.get(book)?.get(asset) ?? ZERO;
   }
 
-  /** Balances of a book that are not zero. */
+  /** Non-zero balances of a book. */
   balances(book: string): ReadonlyMap<string, Decimal> {
     return this.#books.get(book) ?? new Map<string, Decimal>();
   }

@@ -35,7 +35,7 @@ import {
   type Threshold,
 } from './state.ts';
 
-/** Makes the unit that judges a whole account, or one isolated position. */
+/** Creates the risk unit of a whole account (`position` null) or of one isolated position. */
 export function createMarginUnit(
   world: ExchangeState,
   account: Account,
@@ -55,10 +55,10 @@ export function createMarginUnit(
 }
 
 function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
-  // Under isolated margin the positions have units of their own, and the account's has nothing to judge.
+  // Under isolated margin each position has its own unit, so the account's unit judges nothing.
   if (unit.position === null && world.readings.marginModel === 'isolated') return [];
   if (unitPositions(unit).length === 0) return settleWithoutPositions(world, unit);
-  // A liquidation is judged again at its next step, so that its state lasts long enough to be seen.
+  // A liquidation is judged again only at its next step, so that its state lasts long enough to be seen.
   if (unit.state === 'liquidation' && world.nowMs < unit.nextStepMs) return liquidateOn(world, unit);
   const sums = marginSums(world, unit);
   if (unit.state === 'liquidation') {
@@ -80,7 +80,7 @@ function checkUnit(world: ExchangeState, unit: MarginUnit): readonly Threshold[]
   return unit.state === 'margin_call' ? [from(ONE, 1), from(callRatio, -1)] : [from(callRatio, 1)];
 }
 
-/** How far equity is from a multiple of the maintenance margin: above it (1) or below it (-1). */
+/** Distance of equity from a multiple of the maintenance margin: above it (1) or below it (-1). */
 type Distance = (ratio: Decimal, direction: 1 | -1) => Threshold;
 
 function distances(world: ExchangeState, unit: MarginUnit, sums: MarginSums): Distance {
@@ -119,7 +119,7 @@ function changeState(world: ExchangeState, unit: MarginUnit, { to: state, sums, 
   });
 }
 
-/** At the start every order that could open or grow a position goes; reduce-only orders may still help. */
+/** Starts a liquidation: cancels all orders that could open or grow a position; reduce-only orders stay. */
 function begin(world: ExchangeState, unit: MarginUnit): void {
   unit.nextStepMs = world.nowMs;
   for (const order of unit.account.openOrders.values()) {
@@ -131,7 +131,7 @@ function begin(world: ExchangeState, unit: MarginUnit): void {
 
 const NO_SUMS: MarginSums = { equity: ZERO, maintenance: ZERO };
 
-/** One part per step: margin positions, then borrows, then futures; the largest first. */
+/** Closes one part per step: margin positions, then borrows, then futures; the largest first. */
 function liquidateOn(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
   if (world.nowMs >= unit.nextStepMs) {
     unit.nextStepMs = world.nowMs + world.config.liquidation.stepMs;
@@ -163,7 +163,7 @@ function closePart(world: ExchangeState, position: Position): void {
   closeAtMark(world, position, { kind: 'liquidation', amount, feeRate: liquidationFee });
 }
 
-/** Repays a negative money balance from the other collateral, sold at mark. False when there was nothing to do. */
+/** Repays a negative money balance by selling other collateral at mark. Returns whether it sold any. */
 function repayBorrow(world: ExchangeState, account: Account): boolean {
   const money = world.config.referenceAsset;
   const book = collateralBook(account);
@@ -201,7 +201,7 @@ function repayBorrow(world: ExchangeState, account: Account): boolean {
   return sold;
 }
 
-/** Nothing is open any more: a liquidation ends, and what is still owed is paid by the insurance. */
+/** Without positions a liquidation ends, and the insurance pays what is still owed. */
 function settleWithoutPositions(world: ExchangeState, unit: MarginUnit): readonly Threshold[] {
   const { account } = unit;
   const money = world.config.referenceAsset;

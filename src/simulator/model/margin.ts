@@ -28,19 +28,19 @@ import {
 
 const DAY_MS = decimalFromNumber(86_400_000);
 
-/** The market that says what an asset is worth; `undefined` for the reference itself or an unpriced asset. */
+/** The market that prices an asset; `undefined` for the reference asset itself or an unpriced asset. */
 export function pricingMarket(world: ExchangeState, asset: string): Market | undefined {
   return asset === world.config.referenceAsset
     ? undefined
     : world.markets.get(`${asset}_${world.config.referenceAsset}`);
 }
 
-/** Value of one unit of an asset in the reference asset, at mark; zero when nothing prices it. */
+/** Value of one unit of an asset in the reference asset, at mark; zero if no market prices it. */
 export function assetRate(world: ExchangeState, asset: string): Decimal {
   return asset === world.config.referenceAsset ? ONE : (pricingMarket(world, asset)?.mark ?? ZERO);
 }
 
-/** The part of a balance's value that counts as collateral; debts count in full. */
+/** The share of a balance's value that counts as collateral; debts count in full. */
 export function weight(world: ExchangeState, asset: string, balance: Decimal): Decimal {
   return balance.lt(ZERO) ? ONE : (world.assets.get(asset)?.collateralWeight ?? ZERO);
 }
@@ -58,7 +58,7 @@ export function unrealizedPnl(position: Position): Decimal {
   return position.direction === 'long' ? worth.minus(position.cost) : position.cost.minus(worth);
 }
 
-/** `amount * ratePerDay * elapsed` to the places that money is rounded to. */
+/** `amount * ratePerDay * elapsed`, rounded to `MONEY_PLACES`. */
 export function accrued(amount: Decimal, ratePerDay: Decimal, elapsedMs: number): Decimal {
   if (elapsedMs === 0 || ratePerDay.eq(ZERO)) return ZERO;
   return divide(amount.times(ratePerDay).times(decimalFromNumber(elapsedMs)), DAY_MS, MONEY_PLACES, 'halfUp');
@@ -81,7 +81,7 @@ export function positionMargin(world: ExchangeState, position: Position): Decima
     : costFigures(position).initialMargin;
 }
 
-/** Divides once per fill instead of once per read. */
+/** Cached, so that it divides once per fill instead of once per read. */
 export function costFigures(position: Position): CostFigures {
   const { size, cost, account, market, costFigures: known } = position;
   const { leverage } = account;
@@ -100,7 +100,7 @@ export function costFigures(position: Position): CostFigures {
   return position.costFigures;
 }
 
-/** Coins worth a fraction of a cent have prices with more places than money has. */
+/** Prices of coins worth a fraction of a cent have more places than `MONEY_PLACES`. */
 function pricePlaces({ spec }: Market): number {
   return Math.max(MONEY_PLACES, writtenDecimalPlaces(formatDecimal(spec.priceStep)));
 }
@@ -109,7 +109,7 @@ export function unitPositions(unit: MarginUnit): readonly Position[] {
   return unit.position === null ? [...unit.account.positions.values()] : [unit.position];
 }
 
-/** Of a unit; or d(equity) / d(mark) and d(maintenance) / d(mark) in one of its markets. */
+/** Sums of a unit, or their slopes d(equity) / d(mark) and d(maintenance) / d(mark) in one of its markets. */
 export interface MarginSums {
   readonly equity: Decimal;
   readonly maintenance: Decimal;
@@ -149,7 +149,7 @@ export function marketSlopes(world: ExchangeState, unit: MarginUnit): ReadonlyMa
   return slopes;
 }
 
-/** What unrealized funding takes from the unit per millisecond; negative when it is paid. */
+/** Unrealized funding that the unit loses per millisecond; negative if it earns. */
 export function drainPerMs(unit: MarginUnit): number {
   let perDay = 0;
   for (const { market, cost } of unitPositions(unit)) {
@@ -160,7 +160,7 @@ export function drainPerMs(unit: MarginUnit): number {
 
 /**
  * The mark price at which equity equals maintenance margin: `mark - (equity - maintenance) / slope`, rounded to the
- * safe side; null where no positive price does.
+ * safe side; null if no positive price exists.
  */
 export function liquidationPrice(
   position: Position,
@@ -181,7 +181,7 @@ export function liquidationPrice(
   return price.gt(ZERO) ? price : null;
 }
 
-/** Margin that open orders would need if they filled, beyond what reduces existing positions. */
+/** Margin that open orders would need if they filled, except for the parts that reduce existing positions. */
 export function reservedMargin(account: Account): Decimal {
   const covers = new Map<string, Decimal>();
   let reserved = ZERO;
@@ -197,14 +197,14 @@ export function reservedMargin(account: Account): Decimal {
   return reserved;
 }
 
-/** The worst price that an order can open at: for a sell at least the best bid, or the activation price of a stop. */
+/** The worst price that an order can open at. For a sell it is at least the best bid or the activation price. */
 export function exposurePrice(order: Order): Decimal {
   const { market, side, price, activationPrice } = order;
   if (side === 'buy') return price.eq(ZERO) ? worstPrice(market, 'buy') : price;
   return maxDecimal(price, order.active ? market.bestBid : (activationPrice ?? market.bestBid));
 }
 
-/** The part of a new order that would open or grow a position, once the open orders of its side have filled. */
+/** The part of a new order that would open or grow a position after the open orders of its side have filled. */
 export function openingAmount(order: Order): Decimal {
   const { account, market, positionSide, side } = order;
   let cover = opposingSize(order);
@@ -215,12 +215,11 @@ export function openingAmount(order: Order): Decimal {
   return order.amount.minus(minDecimal(order.amount, maxDecimal(ZERO, cover)));
 }
 
-/** Whether an order may open or grow a position. */
 export function canOpen(order: Order): boolean {
   return order.orderClass !== 'spot' && !order.closesOnly;
 }
 
-/** How much of an order would only reduce. */
+/** Size of the position that an order would reduce; zero if there is none. */
 function opposingSize(order: Order): Decimal {
   const position = positionOf(order);
   return position === undefined || position.direction === directionOf(order.side) ? ZERO : position.size;
@@ -245,7 +244,7 @@ export function usedMargin(world: ExchangeState, account: Account): Decimal {
   return used;
 }
 
-/** Free funds for trading, never below zero. Under isolated margin, used margin has left the pool already. */
+/** Free funds for trading, never below zero. Under isolated margin, used margin has already left the pool. */
 export function freeMargin(world: ExchangeState, account: Account, equity: Decimal): Decimal {
   const pool =
     world.readings.marginModel === 'isolated'

@@ -11,7 +11,7 @@ import { POSITION_LEG } from './types.ts';
 const OPTIONAL_DECIMAL = positiveDecimal.exactOptional();
 const market = z.string();
 
-/** From now on and for good where left out. */
+/** Default: from now on and for good. */
 const WHEN = {
   fromMs: unixMilliseconds.exactOptional(),
   untilMs: unixMilliseconds.exactOptional(),
@@ -23,7 +23,7 @@ function kind<const Kind extends string, Fields extends z.ZodRawShape>(name: Kin
   return z.strictObject({ kind: z.literal(name), market, ...fields, ...WHEN });
 }
 
-/** What happens to a market in a crash besides its price, and when; `CONDITION_KINDS` says what each kind does. */
+/** What can happen to a market in a crash, apart from its price, and when. `CONDITION_KINDS` explains each kind. */
 export const CONDITION = z.discriminatedUnion('kind', [
   kind('depth', { factor: nonNegativeDecimal.exactOptional(), spread: nonNegativeDecimal.exactOptional() }),
   kind('basis', { ratio: decimalText, overMs: milliseconds.exactOptional() }),
@@ -52,7 +52,7 @@ type WithoutWhen<T> = T extends unknown ? Readonly<Omit<T, keyof typeof WHEN>> :
 
 export type MarketCondition = WithoutWhen<z.infer<typeof CONDITION>>;
 
-/** Unix milliseconds of exchange time; from now on and for good where left out. */
+/** Unix milliseconds of exchange time. Default: from now on and for good. */
 export interface ConditionWindow {
   readonly fromMs?: number | undefined;
   readonly untilMs?: number | undefined;

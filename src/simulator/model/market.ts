@@ -16,7 +16,7 @@ import type { MarketSpec, Side } from './types.ts';
 
 const HALF = decimal('0.5');
 
-/** Best price first, then who came first; orders at market come before all. */
+/** Order: market orders, then best price, then oldest first. */
 function restingBefore(side: Side): (a: Order, b: Order) => boolean {
   return (a, b) => {
     if (a.price.eq(b.price)) return a.orderId < b.orderId;
@@ -65,7 +65,7 @@ export function createMarket(spec: MarketSpec): Market {
   return market;
 }
 
-/** Levels lie on a fixed grid of prices, so that depth once taken stays taken when the price comes back. */
+/** Levels lie on a fixed price grid, so that taken depth stays taken if the price returns. */
 function placeBook(market: Market): void {
   const { last, thinness } = market;
   const { levelStep, halfSpread: least } = market.spec.depth;
@@ -75,7 +75,7 @@ function placeBook(market: Market): void {
   market.bestAsk = roundToStep(last.plus(halfSpread), levelStep, 'up');
 }
 
-/** A new price of the market and of those that follow it; matching and judging happen at the next settling. */
+/** Sets the price of the market and of its followers. Matching and risk checks follow in `settle`. */
 export function movePrice(world: ExchangeState, market: Market, last: Decimal, mark?: Decimal): void {
   market.last = last;
   remark(world, market, mark);
@@ -84,7 +84,7 @@ export function movePrice(world: ExchangeState, market: Market, last: Decimal, m
   }
 }
 
-/** Mark price and book follow from the last price and the conditions; followers are not concerned. */
+/** Derives mark price and book from the last price and the conditions; does not affect followers. */
 export function remark(world: ExchangeState, market: Market, mark?: Decimal): void {
   market.mark = mark ?? markOf(market, world.nowMs);
   if (market.mark.lte(ZERO)) market.mark = market.spec.priceStep;
@@ -106,7 +106,7 @@ export function skewAt({ from, to, startMs, endMs }: Market['skew'], nowMs: numb
   return from.plus(divide(passed, decimalFromNumber(endMs - startMs), RATIO_PLACES, 'halfUp'));
 }
 
-/** Depth that was taken is forgotten: its levels may lie elsewhere now. */
+/** Replaces the spec and forgets taken depth, because its levels may have moved. */
 export function changeSpec(market: Market, spec: MarketSpec): void {
   market.spec = spec;
   forgetTaken(market);
@@ -123,7 +123,7 @@ export function marketView({ spec, status, last, mark, bestBid, bestAsk }: Marke
   return { spec, status, last, mark, bid: bestBid, ask: bestAsk };
 }
 
-/** Whether an order at this price may trade with a level; an order at market always may. */
+/** Whether the order may trade at the level; a market order always may. */
 export function crosses(order: Order, level: Decimal): boolean {
   if (order.price.eq(ZERO)) return true;
   return order.side === 'sell' ? level.gte(order.price) : level.lte(order.price);
@@ -141,7 +141,7 @@ function renewDepth(world: ExchangeState, market: Market): void {
   forgetTaken(market);
 }
 
-/** The first level with something left that an order of this side can trade with. */
+/** The first level with free depth that the order can trade with. */
 export function firstFreeLevel(world: ExchangeState, order: Order): BookLevel | undefined {
   const { market, side } = order;
   renewDepth(world, market);
@@ -161,13 +161,13 @@ export function takeDepth(market: Market, side: Side, level: BookLevel, amount: 
   market.taken[side].set(key, (market.taken[side].get(key) ?? ZERO).plus(minDecimal(amount, level.free)));
 }
 
-/** The price at the far end of the book: the worst that an order at market can get. */
+/** The price at the far end of the book: the worst that a market order can get. */
 export function worstPrice(market: Market, side: Side): Decimal {
   const span = market.spec.depth.levelStep.times(decimalFromNumber(market.spec.depth.levels - 1));
   return side === 'buy' ? market.bestAsk.plus(span) : market.bestBid.minus(span);
 }
 
-/** Comes back when depth is renewed, for orders that found too little of it. */
+/** Matches the market again when its depth is renewed, for orders that found too little of it. */
 export function scheduleRenewal(world: ExchangeState, market: Market): void {
   if (market.renewalScheduled) return;
   market.renewalScheduled = true;

@@ -8,7 +8,7 @@ import { type ExchangeState, isOpen, type Market, type Order, record } from './s
 
 type LiquidityRole = 'taker' | 'maker';
 
-/** Trades an active order against the book; a taker gets each level's price. Reduce-only is decided fill by fill. */
+/** Trades an active order against the book; a taker gets each level's price. Reduce-only is checked at each fill. */
 export function matchOrder(world: ExchangeState, order: Order, role: LiquidityRole): void {
   while (isOpen(order)) {
     const level = firstFreeLevel(world, order);
@@ -27,7 +27,7 @@ function bestOpposite(order: Order): Decimal {
   return order.side === 'sell' ? order.market.bestBid : order.market.bestAsk;
 }
 
-/** How much of an order may fill now; `undefined` when it is reduce-only and nothing is left to reduce. */
+/** How much of an order may fill now; `undefined` if it is reduce-only and nothing is left to reduce. */
 function fillable(order: Order): Decimal | undefined {
   if (!order.closesOnly) return order.left;
   const position = positionOf(order);
@@ -99,7 +99,7 @@ function spotFill(
   );
 }
 
-/** Activates what the price has reached, then fills what rests within reach of the book. */
+/** Activates the stops that the price has reached, then fills resting orders that cross the book. */
 export function matchMarket(world: ExchangeState, market: Market): void {
   if (market.status !== 'open') return;
   triggerStops(world, market, 'fall');
@@ -128,7 +128,7 @@ function isReached(world: ExchangeState, order: Order, direction: 'rise' | 'fall
   return direction === 'rise' ? price.gt(activation) : price.lt(activation);
 }
 
-/** From here on a stop is a limit order (or an order at market, for take profit and stop loss). */
+/** Turns a stop into a limit order (take profit and stop loss into a market order). */
 export function activate(world: ExchangeState, order: Order): void {
   order.trigger = null;
   order.active = true;
@@ -148,7 +148,7 @@ export function activate(world: ExchangeState, order: Order): void {
   enterMatching(world, order);
 }
 
-/** Takes what the book offers; the rest is shelved at its price. */
+/** Matches the order as a taker; the rest stays at its price. */
 export function enterMatching(world: ExchangeState, order: Order): void {
   matchOrder(world, order, 'taker');
   if (isOpen(order)) shelve(order);

@@ -1,7 +1,7 @@
 import { canOpen, freeMargin, marginSums, positionKey } from './margin.ts';
 import type { Account, ExchangeState, Order } from './state.ts';
 
-/** Gives the positions that open orders are about to open the ids that they will have, where they are listed. */
+/** Reserves ids for positions that open orders are about to open, if the readings list them. */
 export function reserveIds(world: ExchangeState, account: Account): void {
   if (world.readings.openingPositions !== 'listed') return;
   for (const [key] of openers(account)) {
@@ -14,7 +14,7 @@ export function reserveIds(world: ExchangeState, account: Account): void {
 
 export type OpeningSheet = ReturnType<typeof openingViews>[number];
 
-/** Positions that open orders are about to open: nothing is known yet but their id and where they will be. */
+/** Positions that open orders are about to open: only id, market and side are known yet. */
 export function openingViews(world: ExchangeState, account: Account, market?: string) {
   if (world.readings.openingPositions !== 'listed') return [];
   const first = [...openers(account)].filter(

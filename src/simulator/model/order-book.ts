@@ -14,12 +14,12 @@ export function orderView(order: Order): OrderView {
   return { accountId: account.id, ...rest, market: market.spec.name };
 }
 
-/** What every ledger entry about an order has. */
+/** Fields of every ledger entry about an order. */
 export function orderFields({ account, market, orderId, clientOrderId, side }: Order) {
   return { accountId: account.id, market: market.spec.name, orderId, clientOrderId, side };
 }
 
-/** Adds an order to the open ones and writes it down. */
+/** Adds an order to the open ones and records it. */
 export function enterOrder(world: ExchangeState, order: Order, reason?: string): void {
   const { account } = order;
   world.orders.set(order.orderId, order);
@@ -41,7 +41,7 @@ export function enterOrder(world: ExchangeState, order: Order, reason?: string):
   });
 }
 
-/** Puts an open order where matching finds it: among the stops, or resting at its price. */
+/** Queues an open order for matching: among the stops, or resting at its price. */
 export function shelve(order: Order): void {
   if (order.trigger !== null) order.market.stops[order.trigger].push(order);
   else order.market.resting[order.side].push(order);
@@ -64,18 +64,18 @@ export function cancel(world: ExchangeState, order: Order, reason: string): void
   record(world, 'order_cancelled', { ...orderFields(order), amount: formatDecimal(order.left), reason });
 }
 
-/** The present with microseconds, which orders have in replies (specification 2.2). */
+/** The current time with microseconds, as orders have in replies (specification 2.2). */
 function orderTime(world: ExchangeState): number {
   const { nowMs, lastOrderMs } = world;
   const hasMovedOn = nowMs > lastOrderMs;
-  // Within one millisecond the exchange takes a few microseconds for each order.
+  // Orders of the same millisecond are a few microseconds apart.
   const passedUs = hasMovedOn ? world.micros.below(500) : Math.round((lastOrderMs - nowMs) * 1_000);
   const us = Math.min(999, passedUs + 1 + (hasMovedOn ? 0 : world.micros.below(5)));
   world.lastOrderMs = nowMs + us / 1_000;
   return world.lastOrderMs;
 }
 
-/** What is left out is as in a plain order at market; its id, state, deals and fees are not for the caller to say. */
+/** Missing fields default to a plain market order; the caller cannot set id, state, deals and fees. */
 export type NewOrder = Partial<Order> &
   Pick<Order, 'account' | 'market' | 'orderClass' | 'type' | 'side' | 'amount'>;
 

@@ -27,7 +27,7 @@ import type {
 
 const CLIENT_ORDER_ID = /^[A-Za-z0-9._-]+$/;
 
-/** An order that an account asks for in a market that takes orders. */
+/** A requested order in an open market. */
 interface Placement {
   readonly world: ExchangeState;
   readonly account: Account;
@@ -35,7 +35,7 @@ interface Placement {
   readonly request: CollateralOrder;
 }
 
-/** Specification 4.4; a plain order where the request has no activation price. */
+/** Specification 4.4; without an activation price it is a plain order. */
 export function placeCollateral(
   world: ExchangeState,
   account: Account,
@@ -90,7 +90,6 @@ function checkPrice(market: Market, field: string, price: Decimal | undefined): 
     : undefined;
 }
 
-/** What every order must satisfy. */
 function checkRequest(placement: Placement): Rejection | undefined {
   const { market, request } = placement;
   const { minAmount, amountStep } = market.spec;
@@ -130,7 +129,7 @@ function sideOfPosition(account: Account, request: CollateralOrder): PositionLeg
   return account.hedgeMode ? (request.positionSide ?? 'BOTH') : 'BOTH';
 }
 
-/** In hedge mode an order against its position can only close it, whatever it says. */
+/** In hedge mode an order against its position can only close it, even without reduce-only. */
 function isAgainst(positionSide: PositionLeg, side: Side): boolean {
   return positionSide === (side === 'buy' ? 'SHORT' : 'LONG');
 }
@@ -164,7 +163,7 @@ function collateralOrder({ world, account, market, request }: Placement): NewOrd
   const positionSide = sideOfPosition(account, request);
   const position = account.positions.get(positionKey(market, positionSide));
   const present = triggerPrice(world, market);
-  // At the market's own price the side of the order says which way the price must go: as for a stop.
+  // At the current price the side decides the direction, as for an ordinary stop.
   const rises = activationPrice?.eq(present) ? side === 'buy' : activationPrice?.gt(present);
   const trigger = activationPrice === null ? null : rises ? 'rise' : 'fall';
   const withOto = stopLoss !== null || takeProfit !== null;
@@ -193,7 +192,7 @@ function activatesAtOnce(world: ExchangeState, activationPrice: Decimal, { marke
   return world.readings.wrongSideActivation === 'atOnce' && isPassed(world, market, side, activationPrice);
 }
 
-/** Whether a stop would have been triggered on the way to the present price: below it a buy, above it a sell. */
+/** Whether the price has already passed the activation price: a buy below it, a sell above it. */
 function isPassed(world: ExchangeState, market: Market, side: Side, activationPrice: Decimal): boolean {
   const present = triggerPrice(world, market);
   return side === 'sell' ? activationPrice.gt(present) : activationPrice.lt(present);
@@ -257,7 +256,7 @@ export function placeSpot(world: ExchangeState, account: Account, request: SpotO
   return { ok: true, order: orderView(order) };
 }
 
-/** Asset and amount that an open spot order may still take out of the wallet. */
+/** Asset and amount that an open spot order may still take from the wallet. */
 function spotNeed(order: Order): { readonly asset: string; readonly amount: Decimal } {
   const { spec } = order.market;
   if (order.side === 'sell') return { asset: spec.base, amount: order.left };
@@ -265,7 +264,7 @@ function spotNeed(order: Order): { readonly asset: string; readonly amount: Deci
   return { asset: spec.quote, amount: order.left.times(price).times(ONE.plus(spec.takerFee)) };
 }
 
-/** What of a spot wallet is not promised to open orders. */
+/** The part of a spot wallet that open orders do not need. */
 export function availableSpot(world: ExchangeState, account: Account, asset: string): Decimal {
   let available = world.ledger.balance(`spot:${account.id}`, asset);
   for (const order of account.openOrders.values()) {

@@ -31,7 +31,7 @@ export interface PositionFill {
   readonly role: 'taker' | 'maker' | 'engine';
 }
 
-/** What a fill did to the positions, for the ledger. */
+/** Effect of a fill on one position, for the ledger. */
 interface FillEffect {
   readonly legs: readonly Leg[];
   readonly position: Position;
@@ -39,7 +39,7 @@ interface FillEffect {
   readonly closed: boolean;
   readonly realized: Decimal;
   readonly fundingSettled: Decimal;
-  /** Loss beyond an isolated position's margin, paid by the insurance. */
+  /** Loss beyond an isolated position's margin, which the insurance pays. */
   readonly insured: Decimal;
 }
 
@@ -51,7 +51,7 @@ const NOTHING_REDUCED = {
   insured: ZERO,
 };
 
-/** Applies a fill: it reduces an opposite position, and what remains opens or grows one. Its money is one entry. */
+/** Applies a fill: reduces an opposite position, and opens or grows one with the rest. Writes one ledger entry. */
 export function applyFill(world: ExchangeState, fill: PositionFill): void {
   const key = positionKey(fill.market, fill.positionSide);
   const existing = fill.account.positions.get(key);
@@ -71,7 +71,7 @@ export function applyFill(world: ExchangeState, fill: PositionFill): void {
   }
 }
 
-/** The exchange itself closes a part of a position, at mark. */
+/** Closes a part of a position by the exchange itself, at mark. */
 export function closeAtMark(
   world: ExchangeState,
   position: Position,
@@ -149,7 +149,7 @@ function openPosition(world: ExchangeState, fill: PositionFill, key: string): Po
   return position;
 }
 
-/** The part of the cost that leaves with `amount`; the last part takes exactly what is left. */
+/** The cost share of `amount`; closing the whole position takes exactly the remaining cost. */
 function costOf(position: Position, amount: Decimal): Decimal {
   if (amount.eq(position.size)) return position.cost;
   return divide(position.cost.times(amount), position.size, MONEY_PLACES, 'halfUp');
@@ -195,9 +195,7 @@ function marginAfter(world: ExchangeState, position: Position, legs: readonly Le
     .reduce((sum, leg) => sum.plus(leg.amount), marginOf(world, position));
 }
 
-/**
- * Isolated margin: a reduction gives back what exceeds the rest's margin. Losses beyond the margin the insurance pays.
- */
+/** Isolated margin: a reduction releases the margin that the rest of the position does not need. */
 function releaseMargin(
   position: Position,
   fill: PositionFill,
@@ -243,7 +241,7 @@ function writeFill(world: ExchangeState, fill: PositionFill, effects: readonly F
   );
 }
 
-/** The position is gone: its take profit and stop loss go, and under one reading its reduce-only orders too. */
+/** Cancels take profit and stop loss of a closed position, and under one reading its reduce-only orders. */
 function afterClose(world: ExchangeState, position: Position): void {
   const { account, market } = position;
   for (const order of account.openOrders.values()) {

@@ -1,4 +1,4 @@
-/** Every open reading of the specification as a switch: its values, default and explanation. */
+/** One open reading of the specification as a switch: its values, default and explanation. */
 interface ReadingChoice<T extends string> {
   readonly values: readonly [T, ...T[]];
   readonly default: T;
@@ -87,7 +87,7 @@ export const READING_CHOICES = {
 
 type ChoiceName = keyof typeof READING_CHOICES;
 
-/** Switches that are a time in milliseconds, 0 by default. */
+/** Switches with a time in milliseconds, 0 by default. */
 export const READING_DURATIONS = {
   lateArrivalMs: 'how long after its lost reply a request still takes effect',
   readLagMs: 'age of the state that reads show',
@@ -125,7 +125,7 @@ function readOne(name: string, value: unknown): string | undefined {
   return `unknown reading ${JSON.stringify(name)}; known: ${known}`;
 }
 
-/** Applies changes from outside (command line, control API) to a set of readings; all errors at once. */
+/** Applies changes from outside (command line, control API) to readings; returns all errors at once. */
 export function changeReadings(base: Readings, changes: Readonly<Record<string, unknown>>): ReadingsResult {
   const errors = Object.entries(changes).flatMap(([name, value]) => readOne(name, value) ?? []);
   return errors.length > 0

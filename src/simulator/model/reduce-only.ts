@@ -4,7 +4,7 @@ import { CODES, reject } from './rejection.ts';
 import type { ExchangeState, Position } from './state.ts';
 import type { Rejection, Side } from './types.ts';
 
-/** Reduce-only rule 4 of specification 4.4; under two readings the other open orders must leave room, too. */
+/** Reduce-only rule 4 of specification 4.4; under two readings other open orders must also leave room. */
 export function checkReduceOnly(
   world: ExchangeState,
   position: Position | undefined,

@@ -1,7 +1,7 @@
 import type { Readings } from './readings.ts';
 import type { Rejection } from './types.ts';
 
-/** Codes of orders and balances: specification 7, extended by what the live service documents. */
+/** Codes of orders and balances: those of specification 7 and of the live service. */
 export const CODES = {
   invalid: 0,
   noBalance: 10,
@@ -20,18 +20,18 @@ export const CODES = {
 
 const GENERIC: ReadonlySet<number> = new Set([CODES.market, CODES.amount, CODES.price, CODES.clientOrderId]);
 
-/** A refusal that names one field. */
+/** Makes a refusal that names one field. */
 export function reject(code: number, field: string, text: string): Rejection {
   const isOfField = GENERIC.has(code) || code === CODES.validation || code === CODES.invalid;
   return { ok: false, code, message: isOfField ? 'Validation failed' : text, errors: { [field]: [text] } };
 }
 
-/** The same outside of orders, where there is one code only. */
+/** Like `reject`, outside of orders, where there is only one code. */
 export function invalid(field: string, text: string): Rejection {
   return reject(CODES.invalid, field, text);
 }
 
-/** Applies the reading that knows one code only for refused order parameters. */
+/** Applies the reading `orderErrorCodes`: `generic` has one code for all refused order parameters. */
 export function worded(readings: Readings, rejection: Rejection): Rejection {
   return readings.orderErrorCodes === 'generic' && GENERIC.has(rejection.code)
     ? { ...rejection, code: CODES.validation }

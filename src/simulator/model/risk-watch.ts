@@ -3,11 +3,11 @@ import type { Heap } from './heap.ts';
 import type { BandEdge, ExchangeState, Market, RiskUnit, Threshold } from './state.ts';
 
 /**
- * Watches risk units without recomputing them: an exact check leaves a band of prices per market within which the
- * judgement cannot change, and a tick compares with the nearest edges.
+ * Watches risk units without recomputing them at each tick. An exact check yields a band of prices per market within
+ * which the judgement cannot change, and a tick is compared only with the nearest edges.
  */
 
-/** Keeps an edge strictly inside the exact crossing, whatever the doubles were rounded to. */
+/** Keeps an edge strictly inside the exact crossing despite the rounding of doubles. */
 const SAFETY = 1 - 1e-9;
 const COMPACT_FROM = 4096;
 
@@ -16,7 +16,7 @@ interface Band {
   high: number;
 }
 
-/** Checks a unit and sets up when to check it again. */
+/** Checks a unit and sets the prices and times of its next check. */
 export function judge(world: ExchangeState, unit: RiskUnit): void {
   unit.generation += 1;
   if (!unit.isLive()) return;
@@ -57,7 +57,7 @@ function pushEdges(market: Market, unit: RiskUnit, band: Band): void {
 
 function push(edges: Heap<BandEdge>, edge: BandEdge): void {
   edges.push(edge);
-  // Powers of two only, so that compaction costs no more than the pushes between two of them.
+  // Compacts only at powers of two, so that it costs no more than the pushes since the last one.
   if (edges.size >= COMPACT_FROM && (edges.size & (edges.size - 1)) === 0) edges.retain(isCurrent);
 }
 
@@ -65,7 +65,7 @@ function isCurrent(edge: BandEdge): boolean {
   return edge.generation === edge.unit.generation;
 }
 
-/** Has the unit checked at a time, unless an earlier check is already pending. */
+/** Schedules a check of the unit, unless an earlier one is pending. */
 export function checkAgainAt(world: ExchangeState, unit: RiskUnit, atMs: number): void {
   if (unit.deadlineMs > world.nowMs && unit.deadlineMs <= atMs) return;
   unit.deadlineMs = atMs;
@@ -74,7 +74,7 @@ export function checkAgainAt(world: ExchangeState, unit: RiskUnit, atMs: number)
   });
 }
 
-/** Finds the units whose band the mark price of a market has left. */
+/** Marks the units whose band the mark price has left for a check. */
 export function collectCrossed(world: ExchangeState, market: Market): void {
   const mark = toNumber(market.mark);
   drain(world, market.lowEdges, (price) => mark <= price);

@@ -4,7 +4,7 @@ import { matchMarket } from './matching.ts';
 import { collectCrossed, judge } from './risk-watch.ts';
 import type { ExchangeState, Market } from './state.ts';
 
-/** Plays all consequences of a change: markets match, then units are judged, until nothing is left to do. */
+/** Plays all consequences of a change: matches markets, then judges units, until nothing is left to do. */
 export function settle(world: ExchangeState): void {
   while (world.dirtyMarkets.size > 0 || world.dirtyUnits.size > 0) {
     for (const market of world.dirtyMarkets) {
@@ -19,7 +19,7 @@ export function settle(world: ExchangeState): void {
   }
 }
 
-/** Plays everything that is due up to `toMs`, each thing at its own time. */
+/** Runs all tasks due by `toMs`, each at its own time. */
 export function advance(world: ExchangeState, toMs: number): void {
   for (let task = world.agenda.takeDue(toMs); task !== undefined; task = world.agenda.takeDue(toMs)) {
     world.nowMs = Math.max(world.nowMs, task.atMs);
@@ -29,7 +29,7 @@ export function advance(world: ExchangeState, toMs: number): void {
   world.nowMs = Math.max(world.nowMs, toMs);
 }
 
-/** Lets the market's source set its price, point by point, for as long as it is the market's source. */
+/** Lets the market's source set its price, point by point, until the source is replaced. */
 export function followSource(world: ExchangeState, market: Market): void {
   const { source } = market;
   const atMs = source?.nextMs();

@@ -21,15 +21,15 @@ import type {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** An order in the books; the view's fields plus how it is triggered. */
+/** An order in the books: the fields of its view, and how it is triggered. */
 export interface Order extends Mutable<Omit<OrderView, 'accountId' | 'market'>> {
   readonly account: Account;
   readonly market: Market;
-  /** Which way the price must go to activate a stop; null once active. */
+  /** Direction of the price that activates a stop; null once active. */
   trigger: 'rise' | 'fall' | null;
-  /** Can only reduce: reduce-only, or in hedge mode an order against the side that it names. */
+  /** Can only reduce: reduce-only, or in hedge mode an order against its position side. */
   readonly closesOnly: boolean;
-  /** Take profit or stop loss of a position: covers all of it, whatever its size when triggered. */
+  /** The position of a take profit or stop loss, which covers its whole size when triggered. */
   readonly ofPosition: Position | null;
 }
 
@@ -41,7 +41,7 @@ export interface Position {
   readonly positionSide: PositionLeg;
   readonly direction: 'long' | 'short';
   size: Decimal;
-  /** Total paid for what is still open; exact except for the rounding that a partial close carries over. */
+  /** Total paid for the open size; exact except for the rounding of partial closes. */
   cost: Decimal;
   readonly openMs: number;
   modifyMs: number;
@@ -59,7 +59,7 @@ export interface Position {
   liquidationSize: Decimal | null;
 }
 
-/** What follows from what a position cost, and what it was computed of. */
+/** Figures derived from a position's cost, with the inputs they were computed from. */
 export interface CostFigures {
   readonly size: Decimal;
   readonly cost: Decimal;
@@ -69,26 +69,26 @@ export interface CostFigures {
   readonly initialMargin: Decimal;
 }
 
-/** Something whose safety depends on prices: watched by price bands instead of being recomputed at each tick. */
+/** Something at risk from prices. It is watched by price bands instead of being recomputed at each tick. */
 export interface RiskUnit {
-  /** Rises with every check; older band edges are void. */
+  /** Rises with every check; edges of an older generation are void. */
   generation: number;
-  /** Earliest pending check by time. */
+  /** Time of the earliest pending check. */
   deadlineMs: number;
   /** False once there is nothing left to judge. */
   isLive(): boolean;
-  /** Judges exactly, acts, and says how far the next change of judgement is. */
+  /** Judges exactly, acts, and returns the distances to the next change of judgement. */
   check(): readonly Threshold[];
 }
 
-/** The judgement stays as it is while `slack`, linear in the prices, stays positive. */
+/** The judgement holds while `slack`, linear in the prices, stays positive. */
 export interface Threshold {
   readonly slack: number;
   readonly slopes: ReadonlyMap<Market, number>;
   readonly drainPerMs: number;
 }
 
-/** What is liquidated together: an account (cross) or one position (isolated). */
+/** A unit that is liquidated together: an account (cross) or one position (isolated). */
 export interface MarginUnit extends RiskUnit {
   readonly account: Account;
   readonly position: Position | null;
@@ -123,7 +123,7 @@ export interface Account {
   readonly loans: Map<number, Loan>;
   readonly transfers: Transfer[];
   readonly positionIds: Map<string, number>;
-  /** Ids of positions that open orders are about to open; kept only where those are listed. */
+  /** Ids of positions that open orders are about to open; empty unless the readings list them. */
   readonly openingIds: Map<string, number>;
   unit: MarginUnit;
 }
@@ -142,9 +142,9 @@ export interface BandEdge {
 export interface Market {
   spec: MarketSpec;
   status: MarketStatus;
-  /** What the book lacks for now. */
+  /** Current reduction of the book: factor on the amounts, least spread as a fraction of the price. */
   thinness: { readonly factor: Decimal; readonly spread: Decimal };
-  /** Basis in force beside `basis`, as a fraction of the last price; between two moments it goes straight. */
+  /** Additional basis as a fraction of the last price; changes linearly from `startMs` to `endMs`. */
   skew: { readonly from: Decimal; readonly to: Decimal; readonly startMs: number; readonly endMs: number };
   readonly orderClass: 'margin' | 'futures';
   last: Decimal;
@@ -166,7 +166,7 @@ export interface Market {
   readonly highEdges: Heap<BandEdge>;
 }
 
-/** Everything there is; the modules of the simulator are functions on it. */
+/** The whole state of the exchange; the modules of the model are functions on it. */
 export interface ExchangeState {
   readonly config: ModelConfig;
   readings: Readings;
@@ -182,11 +182,11 @@ export interface ExchangeState {
   /** Markets to match and units to judge before the current call ends. */
   readonly dirtyMarkets: Set<Market>;
   readonly dirtyUnits: Set<RiskUnit>;
-  /** Makes the unit that judges an account (null) or an isolated position; set by the composition. */
+  /** Creates the risk unit of an account (`position` null) or of an isolated position. */
   makeUnit: (account: Account, position: Position | null) => MarginUnit;
-  /** For the microseconds of orders, apart from all other chance. */
+  /** For the microseconds of orders, separate from all other random numbers. */
   readonly micros: SeededRandom;
-  /** When the newest order was created or finished: no two have the same microsecond, in their order. */
+  /** When an order was last created or finished. Rises by a microsecond or more each time, within 1 ms up to 999. */
   lastOrderMs: number;
   nextOrderId: number;
   nextPositionId: number;
@@ -194,7 +194,7 @@ export interface ExchangeState {
   nextLoanId: number;
 }
 
-/** Digits after the point of what comes from a division: average prices, margins, accrued funding. */
+/** Decimal places of quotients: average prices, margins, accrued funding. */
 export const MONEY_PLACES = 8;
 const MINUS_ONE: Decimal = ZERO.minus(ONE);
 
@@ -219,7 +219,7 @@ export function positionBook(position: Position): string {
   return `position:${position.positionId}`;
 }
 
-/** Where a position's margin lies under isolated margin, and its profits and losses go. */
+/** Book of a position's margin, profits and losses under isolated margin. */
 export function marginBook(position: Position): string {
   return `margin:${position.positionId}`;
 }

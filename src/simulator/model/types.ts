@@ -4,12 +4,12 @@ import { decimalText, milliseconds, positiveDecimal } from '../schemas.ts';
 import type { Readings } from './readings.ts';
 
 /**
- * Times are Unix milliseconds of virtual time, amounts in base, prices in quote, rates fractions. What the control API
- * takes is a schema.
+ * Times are Unix milliseconds of virtual time, amounts in base, prices in quote, rates fractions. Inputs of the control
+ * API are schemas.
  */
 const SIDE = z.enum(['buy', 'sell']);
 export const POSITION_LEG = z.enum(['LONG', 'SHORT', 'BOTH']);
-/** As cancel-all names them (specification 4.6). */
+/** Named as in cancel-all (specification 4.6). */
 export const ORDER_CLASS = z.enum(['spot', 'margin', 'futures']);
 const WALLET = z.enum(['main', 'spot', 'collateral']);
 export type Side = z.infer<typeof SIDE>;
@@ -31,7 +31,7 @@ export interface DepthSpec {
   /** Distance between two levels; a multiple of the price step. */
   readonly levelStep: Decimal;
   readonly amountPerLevel: Decimal;
-  /** Number of levels per side; beyond them there is nobody. */
+  /** Number of levels per side; there is no depth beyond them. */
   readonly levels: number;
   readonly renewMs: number;
 }
@@ -40,7 +40,7 @@ export interface MarketSpec {
   /** `BASE_QUOTE` (spot and margin) or `BASE_PERP` (futures). */
   readonly name: string;
   readonly base: string;
-  /** Money asset: pnl, fees and funding are in it; `USDT` for `BTC_PERP`. */
+  /** Asset of pnl, fees and funding; `USDT` for `BTC_PERP`. */
   readonly quote: string;
   readonly kind: 'spot' | 'perpetual';
   readonly price: Decimal;
@@ -60,13 +60,13 @@ export interface MarketSpec {
   /** Largest notional of a position (code 111) and of pending opening orders (code 112) per account. */
   readonly maxPositionValue?: Decimal;
   readonly maxPendingValue?: Decimal;
-  /** Takes over the prices of this market unless it has a price source of its own (`BTC_PERP` of `BTC_USDT`). */
+  /** Follows the prices of this market unless it has its own price source (`BTC_PERP` follows `BTC_USDT`). */
   readonly follows?: string;
 }
 
 export interface AssetSpec {
   readonly ticker: string;
-  /** Full name, as `currency` in deposit records. */
+  /** Full name, the `currency` of transfer records. */
   readonly name: string;
   readonly fiat: boolean;
   readonly canDeposit: boolean;
@@ -78,7 +78,7 @@ export interface AssetSpec {
   readonly depositFee: Decimal;
   readonly withdrawalFee: Decimal;
   readonly confirmationsRequired: number;
-  /** Part of its value that counts as collateral, 0 to 1. */
+  /** Share of its value that counts as collateral, 0 to 1. */
   readonly collateralWeight: Decimal;
 }
 
@@ -90,7 +90,7 @@ export interface LiquidationPolicy {
   /** Steps go on until equity exceeds this multiple of the maintenance margin. */
   readonly restoreRatio: Decimal;
   readonly stepMs: number;
-  /** Part of the debt taken as a fee when the collateral of a credit line is sold. */
+  /** Share of the debt taken as a fee when the collateral of a credit line is sold. */
   readonly loanFee: Decimal;
 }
 
@@ -99,11 +99,11 @@ export interface ModelConfig {
   readonly startMs: number;
   readonly markets: readonly MarketSpec[];
   readonly assets: readonly AssetSpec[];
-  /** Asset in which collaterals are compared: X counts as one if there is a market `X_REFERENCE`. */
+  /** Asset in which collateral is valued: asset X has a value if there is a market `X_REFERENCE`. */
   readonly referenceAsset: string;
   readonly readings: Readings;
   readonly liquidation: LiquidationPolicy;
-  /** How many ledger entries are kept at least; 250,000 if absent. */
+  /** Least number of ledger entries kept; 250,000 if absent. */
   readonly ledgerCapacity?: number;
 }
 
@@ -112,7 +112,7 @@ export const OWN_POSITION = z.strictObject({
   direction: z.enum(['long', 'short']),
   amount: positiveDecimal,
 });
-/** `basePrice`: the market's last price if absent. */
+/** `basePrice` defaults to the market's last price. */
 const SEED_POSITION = OWN_POSITION.extend({ basePrice: OPTIONAL_DECIMAL });
 export type SeedPosition = z.infer<typeof SEED_POSITION>;
 
@@ -127,7 +127,7 @@ export const SEED_ACCOUNT = z.strictObject({
 });
 export type SeedAccount = z.infer<typeof SEED_ACCOUNT>;
 
-/** A refusal as the exchange words it (specification 7, codes of the live notes). */
+/** A refusal in the words of the exchange (specification 7, codes of the live notes). */
 export interface Rejection {
   readonly ok: false;
   readonly code: number;
@@ -140,7 +140,7 @@ const ORDER = {
   market: z.string(),
   side: SIDE,
   amount: positiveDecimal,
-  /** Absent: at market. */
+  /** Absent for a market order. */
   price: OPTIONAL_DECIMAL,
 };
 
@@ -154,7 +154,7 @@ export type SpotOrderRequest = z.infer<typeof SPOT_ORDER>;
 
 export const COLLATERAL_ORDER = z.strictObject({
   ...ORDER,
-  /** Absent: not a stop. */
+  /** Absent for an order that is not a stop. */
   activationPrice: OPTIONAL_DECIMAL,
   stopLoss: OPTIONAL_DECIMAL,
   takeProfit: OPTIONAL_DECIMAL,
@@ -170,7 +170,7 @@ export type StopLimitPlacement = CollateralOrder & {
 
 export type OrderState = 'NEW' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED';
 
-/** An order as it stands; the server writes specification 2.1 and 2.2 records from it. */
+/** Current state of an order, the source of specification 2.1 and 2.2 records. */
 export interface OrderView {
   readonly orderId: number;
   readonly accountId: string;
@@ -184,7 +184,7 @@ export interface OrderView {
   /** After any trimming of a reduce-only order at placement. */
   readonly amount: Decimal;
   readonly left: Decimal;
-  /** ZERO for an order at market. */
+  /** ZERO for a market order. */
   readonly price: Decimal;
   readonly activationPrice: Decimal | null;
   /** Whether a stop has been triggered; true for orders that are not stops. */
@@ -200,7 +200,7 @@ export interface OrderView {
   readonly feeAsset: string;
   /** With microseconds. */
   readonly createdMs: number;
-  /** When it left the book; null while open. */
+  /** When the order left the book; null while open. */
   readonly finishedMs: number | null;
   readonly oto: {
     readonly otoId: number;
@@ -223,7 +223,7 @@ export const LOAN = z.strictObject({
 });
 export type OpenLoan = z.infer<typeof LOAN>;
 
-/** What a specification 2.3 record is written from. */
+/** Source of a specification 2.3 record. */
 export interface TransferView {
   readonly transactionId: string;
   readonly accountId: string;
@@ -257,11 +257,11 @@ export const TRANSFER = z.strictObject({
   network: OPTIONAL_TEXT,
   uniqueId: OPTIONAL_TEXT,
   description: OPTIONAL_TEXT,
-  /** Virtual time until it succeeds; it stays pending meanwhile. 0 (default): at once. */
+  /** Virtual time for which the transfer is pending. 0 (default): none. */
   settleAfterMs: milliseconds.exactOptional(),
-  /** Of a withdrawal only this much is processed (status 18, partial); the rest comes back. */
+  /** Processed part of a withdrawal (status 18, partial); the rest is returned. */
   processedAmount: OPTIONAL_DECIMAL,
-  /** 3 by default; only 3 and 7 credit a deposit, 4 and 9 give a withdrawal back. */
+  /** 3 by default, 18 if partial. Only 3 and 7 credit a deposit; 4 and 9 return a withdrawal. */
   finalStatus: z.number().int().min(1).max(99).exactOptional(),
 });
 export type TransferRequest = z.infer<typeof TRANSFER>;
@@ -279,19 +279,19 @@ export interface DepositLinkRequest {
   readonly provider: string;
   readonly amount: Decimal;
   readonly uniqueId: string;
-  /** Where the pages behind the deposit link lead afterwards. */
+  /** Addresses to which the deposit page leads afterwards. */
   readonly successLink?: string;
   readonly failureLink?: string;
   readonly returnLink?: string;
 }
 
 export interface IssuedDepositLink extends DepositLinkRequest {
-  /** Opaque and unguessable enough for tests: part of the returned URL. */
+  /** Part of the returned URL: opaque, and unguessable enough for tests. */
   readonly token: string;
   readonly accountId: string;
   readonly createdMs: number;
   readonly paid: boolean;
 }
 
-/** `halted`: for maintenance; nothing trades, and no order is taken. */
+/** `halted`: maintenance; nothing trades and no order is accepted. */
 export type MarketStatus = 'open' | 'halted' | 'delisted';

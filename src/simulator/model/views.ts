@@ -20,7 +20,7 @@ function numbersOf(world: ExchangeState, unit: MarginUnit) {
   return { sums: marginSums(world, unit), slopes: marketSlopes(world, unit) };
 }
 
-/** Specification 2.4: the account's positions; what they share is computed once. */
+/** The account's positions (specification 2.4); figures that they share are computed once. */
 export function positionViews(world: ExchangeState, account: Account, market?: string) {
   const positions = [...account.positions.values()].filter(
     (position) => market === undefined || position.market.spec.name === market,
@@ -34,7 +34,7 @@ export function positionViews(world: ExchangeState, account: Account, market?: s
   });
 }
 
-/** What a specification 2.4 record is written from. */
+/** Source of a specification 2.4 record. */
 export type PositionSheet = ReturnType<typeof positionView>;
 
 function positionView(
@@ -107,7 +107,7 @@ export function accountView(world: ExchangeState, account: Account) {
   };
 }
 
-/** Under isolated margin the account's equity is its pool and that of its positions; its state the worst one. */
+/** Under isolated margin the equity is that of the pool plus the position margins; the state is the worst one. */
 function accountSums(world: ExchangeState, account: Account) {
   const pool = marginSums(world, account.unit);
   if (world.readings.marginModel === 'cross') return { sums: pool, state: account.unit.state };

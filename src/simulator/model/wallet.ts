@@ -15,7 +15,7 @@ import type {
   WalletMove,
 } from './types.ts';
 
-/** Status codes of the live notes, as far as the model sets them by itself. */
+/** Status codes of the live notes that the model sets by itself. */
 const STATUS = { success: 3, depositPending: 15, withdrawalPending: 1, withdrawalPartial: 18 } as const;
 const CREDITED: ReadonlySet<number> = new Set([3, 7]);
 const GIVEN_BACK: ReadonlySet<number> = new Set([4, 9]);
@@ -30,7 +30,7 @@ export function transferView(world: ExchangeState, item: Transfer): TransferView
   return { ...rest, confirmations: { actual, required } };
 }
 
-/** The asset of a transfer, or what is wrong with the transfer. */
+/** Returns the asset of a transfer, or a rejection. */
 function assetOf(
   world: ExchangeState,
   { ticker, amount }: { readonly ticker: string; readonly amount: Decimal },
@@ -155,7 +155,7 @@ function finishWithdrawal(
   write(world, 'withdrawal', item, sent ? sentLegs : GIVEN_BACK.has(item.status) ? backLegs : []);
 }
 
-/** Whether a wallet can give this much: nothing that open orders or positions stand on. */
+/** Whether the wallet has the amount to spare: open orders and positions must keep what they need. */
 function canGive(world: ExchangeState, account: Account, { from, ticker, amount }: WalletMove): boolean {
   if (amount.gt(world.ledger.balance(`${from}:${account.id}`, ticker))) return false;
   if (from === 'main') return true;
@@ -184,7 +184,7 @@ export function moveBetweenWallets(
   return { ok: true, balance: world.ledger.balance(`${to}:${account.id}`, ticker) };
 }
 
-/** Specification 4.1, as far as state decides; unique ids are taken for ever and by anybody. */
+/** Specification 4.1, the checks that need state. A unique id is taken for good, across all accounts. */
 export function makeFiatDeposit(
   world: ExchangeState,
   account: Account,

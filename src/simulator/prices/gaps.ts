@@ -1,8 +1,8 @@
-/** Times for which a file has no price. A path holds the price there and jumps at the end: nothing is invented. */
+/** Times without a price in a file. A path holds the price there and jumps at the end; it invents nothing. */
 export interface Gaps {
   readonly count: number;
   readonly longestMs: number;
-  /** Unix milliseconds at which the longest one begins. */
+  /** Start of the longest gap, Unix milliseconds. */
   readonly longestFromMs: number;
   readonly totalMs: number;
 }
@@ -11,13 +11,16 @@ interface Timed {
   readonly timestampMs: number;
 }
 
-/** Between trades, silence is usual; only one of this length or more counts. */
+/** Silence between trades is usual; only one of this length or more counts as a gap. */
 const LONG_SILENCE_MS = 5 * 60_000;
 
-/** A single candle does not show how long it lasts. */
+/** Assumed duration of a single candle, which does not show it. */
 const SINGLE_CANDLE_MS = 60_000;
 
-/** Candles last as long as the shortest distance between two of them, unless most are further apart: then they mix. */
+/**
+ * Finds the duration of candles, the shortest distance between two of them, and their gaps. If most are further apart,
+ * the intervals are mixed.
+ */
 export function candleTiming(candles: readonly Timed[]) {
   const counts = new Map<number, number>();
   let shortestAt = 1;
@@ -28,7 +31,7 @@ export function candleTiming(candles: readonly Timed[]) {
   }
   const candleMs = candles.length < 2 ? SINGLE_CANDLE_MS : distance(candles, shortestAt);
   const usual = [...counts].find(([, count]) => count * 2 > candles.length - 1)?.[0];
-  // Most candles are further apart than the one at `index` is from the one before it.
+  // Most candles are further apart than the one at `shortestAt` and its predecessor.
   if (usual !== undefined && usual > candleMs) {
     return { kind: 'mixed', index: shortestAt, distanceMs: candleMs, candleMs: usual } as const;
   }
@@ -39,7 +42,7 @@ export function silences(trades: readonly Timed[]): Gaps | undefined {
   return gapsAbove(trades, LONG_SILENCE_MS - 1, 0);
 }
 
-/** @param lastsMs how long what stands before a gap still counts */
+/** @param lastsMs duration of the row before a gap, which is not part of the gap */
 function gapsAbove(rows: readonly Timed[], thresholdMs: number, lastsMs: number): Gaps | undefined {
   let [count, longestMs, longestFromMs, totalMs] = [0, 0, 0, 0];
   for (let index = 1; index < rows.length; index += 1) {

@@ -6,7 +6,7 @@ import {
 } from '../../core/quantities/decimal.ts';
 import { candleTiming, type Gaps, silences } from './gaps.ts';
 
-/** The one parser of price files. It lives here because the simulator imports nothing but the decimals. */
+/** The only parser of price files. It is here because the simulator imports nothing but decimals and port types. */
 
 /** One candle; times in Unix milliseconds, prices as written. */
 export interface Candle {
@@ -22,11 +22,11 @@ export interface Trade {
   readonly price: DecimalString;
 }
 
-/** Never empty. Gaps are `undefined` where there are none. */
+/** Never empty. `gaps` is `undefined` if there are none. */
 export interface CandleSeries {
   readonly kind: 'candles';
   readonly candles: readonly Candle[];
-  /** How long each candle lasts; a minute where there is only one. */
+  /** Duration of each candle; a minute if there is only one. */
   readonly candleMs: number;
   readonly gaps: Gaps | undefined;
 }
@@ -39,7 +39,7 @@ export interface TradeSeries {
 
 export type PriceSeries = CandleSeries | TradeSeries;
 
-/** The first thing that is wrong; lines count from 1. */
+/** The first fault in a file; lines count from 1. */
 export interface PriceFault {
   readonly line: number;
   readonly expected: string;
@@ -60,7 +60,7 @@ export function priceFaultText(file: string, { line, expected, found }: PriceFau
   return `${file}:${line}: expected ${expected}, found ${found}`;
 }
 
-/** The same of a whole text; `undefined` where nothing is wrong. */
+/** Parses a text and describes its first fault; `undefined` if there is none. */
 export function priceFileFault(file: string, text: string): string | undefined {
   const parsed = parsePrices(text);
   return parsed.ok ? undefined : priceFaultText(file, parsed.fault);
@@ -76,7 +76,7 @@ type Kind = (typeof KINDS)[number];
 const EITHER =
   'candles (timestamp_ms,open,high,low,close,volume) or trades (timestamp_ms,price,amount), separated by commas';
 
-/** Candles or trades, with or without their header; the first fault ends it. */
+/** Parses candles or trades, with or without a header; stops at the first fault. */
 export function parsePrices(text: string): PricesResult {
   const reader = new Reader();
   try {
@@ -88,7 +88,7 @@ export function parsePrices(text: string): PricesResult {
   }
 }
 
-/** Stays inside of this file: leaves the loop over the lines. */
+/** Private to this file: ends the loop over the lines. */
 class Fault extends Error {
   readonly fault: PriceFault;
 
@@ -109,7 +109,7 @@ function eachLine(text: string, read: (line: string, number: number) => void): v
   }
 }
 
-/** Collects the rows of one file; one use. */
+/** Collects the rows of one file; not reusable. */
 class Reader {
   #kind: Kind | undefined;
   #hasHeader = false;
@@ -154,7 +154,7 @@ class Reader {
     amount(cells[2] ?? '', number, 'amount');
   }
 
-  /** Several trades may come in the same millisecond, candles may not. */
+  /** Several trades may have the same millisecond, candles may not. */
   #time(cell: string, number: number, order: 'after' | 'at or after'): number {
     const timestampMs = readTime(cell, number);
     const isLater = order === 'after' ? timestampMs > this.#lastMs : timestampMs >= this.#lastMs;
@@ -213,7 +213,7 @@ function columns(cells: readonly string[]): string {
   return `${count} (${shown(cells.join(','))})`;
 }
 
-/** From here on a number of seconds would be of 1973, and of milliseconds still of 1970. */
+/** As seconds this is 1973, as milliseconds still 1970: a value from here on is likely seconds. */
 const EARLIEST_SECONDS = 100_000_000;
 const LATEST_SECONDS = 100_000_000_000;
 const LATEST_MS = 100_000_000_000_000;
@@ -252,7 +252,7 @@ function refuseImpossible({ open, high, low, close }: Candle, number: number): v
   }
 }
 
-/** Exact, and as fast as doubles wherever these differ. */
+/** Exact; fast wherever the doubles differ. */
 function isAbove(a: DecimalString, b: DecimalString): boolean {
   const [x, y] = [Number(a), Number(b)];
   return x === y && a !== b ? toDecimal(a).gt(toDecimal(b)) : x > y;

@@ -5,29 +5,29 @@ import { type PricePoint, type PriceSource, sourceFromPoints } from './price-sou
 import { LARGEST_STEP, LONGEST_TICK_MS, rounding, SHORTEST_TICK_MS, straightLine } from './straight-line.ts';
 
 /**
- * Only a candle's high and low are known, not the way. `adverse` visits the extreme that hurts first, `favourable` the
- * other, both on straight lines; `bridge` is a random path. All touch both.
+ * Paths through a candle, of which only open, high, low and close are known. `adverse` visits the extreme that hurts
+ * first, `favourable` the other first, both in straight lines; `bridge` is a random path. All reach both extremes.
  */
 export const PATH_MODELS = ['adverse', 'favourable', 'bridge'] as const;
 export type PathModel = (typeof PATH_MODELS)[number];
 
 export interface PathSpec {
   readonly series: PriceSeries;
-  /** Of trades, which show how the market went, nothing depends on it. */
+  /** Ignored for trades, which show the actual path. */
   readonly model: PathModel;
   /** The extreme that hurts: `low` hurts longs, `high` hurts shorts. */
   readonly adverse: 'low' | 'high';
   readonly priceStep: Decimal;
-  /** Together with the market's name and the candle's time it decides a bridge. */
+  /** Determines a bridge, together with the market and the time of the candle. */
   readonly seed: number;
   readonly market: string;
-  /** Virtual time of the first price; its own timestamp if absent. */
+  /** Virtual time of the first price; its timestamp if absent. */
   readonly startMs?: number;
-  /** Distance of two points; by the speed of the price if absent. */
+  /** Distance of two points; depends on the speed of the price if absent. */
   readonly tickMs?: number | undefined;
 }
 
-/** Plays a series of prices. Where it has a gap the price stands still, then jumps. */
+/** Plays a series of prices. During a gap the price stands still, then jumps. */
 export function pathSource(spec: PathSpec): PriceSource {
   const { series } = spec;
   return sourceFromPoints(series.kind === 'trades' ? tradePoints(spec, series) : candlePoints(spec, series));
@@ -66,7 +66,7 @@ function shiftOf({ startMs }: PathSpec, firstMs = 0): number {
   return (startMs ?? firstMs) - firstMs;
 }
 
-/** FNV-1a: every candle has numbers of its own, so that a shorter window replays the same path. */
+/** FNV-1a hash. Every candle has its own seed, so that a shorter window replays the same path. */
 function seedOf({ seed, market }: PathSpec, timestampMs: number): number {
   let hash = 0x81_1c_9d_c5;
   for (const character of `${seed}|${market}|${timestampMs}`) {
@@ -81,10 +81,10 @@ function pricesOf({ open, high, low, close }: Candle): Prices {
   return { open: toDecimal(open), high: toDecimal(high), low: toDecimal(low), close: toDecimal(close) };
 }
 
-/** One candle to be walked through. */
+/** One candle to walk through. */
 interface Shape {
   readonly startMs: number;
-  /** From its start to its close: one less than it lasts. */
+  /** Time from start to close: one less than the duration. */
   readonly lastMs: number;
   readonly prices: Prices;
   readonly priceStep: Decimal;
@@ -100,7 +100,7 @@ function* lines(shape: Shape, isLowFirst: boolean): Generator<PricePoint> {
   yield* way.slice(-1);
 }
 
-/** Open, both extremes at these parts of the time, close. */
+/** Open, both extremes at these fractions of the time, close. */
 function waypoints(
   { startMs, lastMs, prices }: Shape,
   isLowFirst: boolean,
@@ -149,7 +149,7 @@ function walkTick(deviation: number): number {
   return Math.min(LONGEST_TICK_MS, Math.max(SHORTEST_TICK_MS, byStepMs));
 }
 
-/** Reflected at both ends until it lies between them. */
+/** Reflects the price at both ends until it lies between them. */
 function folded(price: number, low: number, high: number): number {
   const range = high - low;
   if (range === 0) return low;

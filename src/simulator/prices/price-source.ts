@@ -7,9 +7,9 @@ import {
 } from '../../core/quantities/decimal.ts';
 import { createRandom } from '../scenarios/random.ts';
 
-/** Prices of one market in virtual time. The market takes each at its time, and says the price it has then. */
+/** Prices of one market in virtual time. The market takes each at its time and passes its last price. */
 export interface PriceSource {
-  /** Unix milliseconds of the next price; `undefined` = ended, the price stays where it is. */
+  /** Unix milliseconds of the next price; `undefined` if ended, and the price stays. */
   nextMs(): number | undefined;
   take(last: Decimal): Decimal;
 }
@@ -19,7 +19,7 @@ export interface PricePoint {
   readonly price: Decimal;
 }
 
-/** Plays given points; they must come in order of time. */
+/** Plays the points, which must be in order of time. */
 export function sourceFromPoints(points: Iterable<PricePoint>): PriceSource {
   const iterator = points[Symbol.iterator]();
   let upcoming = iterator.next();
@@ -34,7 +34,7 @@ export function sourceFromPoints(points: Iterable<PricePoint>): PriceSource {
   };
 }
 
-/** The points and, every `tickMs` between two of them, the straight line rounded to the price step. */
+/** Yields the points and, every `tickMs` between two of them, a straight line rounded to the price step. */
 export function* interpolate(
   points: Iterable<PricePoint>,
   tickMs: number,
@@ -70,13 +70,13 @@ export interface WalkSpec {
   readonly priceStep: Decimal;
   /** Standard deviation of the relative change per square root of a day (0.04 = 4 % a day). */
   readonly dailyVolatility: number;
-  /** Expected number of jumps a day, and the largest relative size of one. */
+  /** Expected number of jumps a day, and their largest relative size. */
   readonly jumpsPerDay: number;
   readonly jumpSize: number;
 }
 
 const DAY_MS = 86_400_000;
-/** No single tick takes more than half of the price away or doubles it. */
+/** No single tick changes the price by more than half. */
 const LARGEST_CHANGE = 0.5;
 
 /** Seeded random walk with jumps; never ends, never falls below one price step. */

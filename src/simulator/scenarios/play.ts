@@ -7,7 +7,7 @@ import { positiveDecimal } from '../schemas.ts';
 import { type SimulatedExchange, SimulatorError } from '../simulated-exchange.ts';
 import { isScenarioName, SCENARIOS, scenarioSource } from './scenarios.ts';
 
-/** All markets that lead others if absent; for candles the first of them. */
+/** Default: all markets that follow no other; for candles the first of these. */
 const MARKET = z.string().optional();
 const TICK = z.number().int().min(1).max(3_600_000).optional();
 
@@ -43,7 +43,7 @@ export const WALK_PLAY = z.strictObject({
 });
 export type WalkPlay = Readonly<z.infer<typeof WALK_PLAY>>;
 
-/** Starts a scripted scenario now, from the present price; answers the markets that play it. */
+/** Starts a scripted scenario now, from the current price; returns the markets that play it. @throws SimulatorError */
 export function playScenario(exchange: SimulatedExchange, play: ScenarioPlay, seed: number): string[] {
   const { name, magnitude, durationMs, tickMs, noise } = play;
   if (!isScenarioName(name)) {
@@ -64,14 +64,14 @@ export function playScenario(exchange: SimulatedExchange, play: ScenarioPlay, se
   );
 }
 
-/** @throws SimulatorError naming the line that is wrong. */
+/** @throws SimulatorError that names the wrong line */
 export function readPrices(csv: string): PriceSeries {
   const parsed = parsePrices(csv);
   if (!parsed.ok) throw new SimulatorError('invalid-input', priceFaultText('prices', parsed.fault));
   return parsed.series;
 }
 
-/** Plays candles or trades from now on, in one market: the first that leads others unless one is named. */
+/** Plays candles or trades from now on in one market; default: the first that follows no other. */
 export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): string[] {
   const series = readPrices(play.csv);
   const leader = exchange.model.markets().find((market) => market.spec.follows === undefined);
@@ -89,7 +89,7 @@ export function playCandles(exchange: SimulatedExchange, play: CandlesPlay): str
   );
 }
 
-/** A seeded random walk with jumps from now on, without end. */
+/** Starts an endless, seeded random walk with jumps. */
 export function playWalk(exchange: SimulatedExchange, play: WalkPlay, seed: number): string[] {
   return playIn(exchange, play.market, (market, index) =>
     walkSource({
@@ -118,7 +118,7 @@ function playIn(
   return markets.map((market) => market.spec.name);
 }
 
-/** The factories refuse impossible parameters with a RangeError, which is the caller's mistake here. */
+/** Converts the RangeError of a factory, which means impossible parameters, to a SimulatorError. */
 function makeSource(make: () => PriceSource): PriceSource {
   try {
     return make();

@@ -1,4 +1,4 @@
-/** Seeded random numbers from integer and basic float arithmetic only: equal on every platform. */
+/** Seeded random numbers from integer and basic float arithmetic only, so that they are equal on every platform. */
 export interface SeededRandom {
   /** In [0, 1). */
   uniform(): number;

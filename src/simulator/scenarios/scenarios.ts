@@ -9,7 +9,7 @@ import {
 import { interpolate, type PricePoint, type PriceSource, sourceFromPoints } from '../prices/price-source.ts';
 import { createRandom } from './random.ts';
 
-/** Where the price is at a part of the duration, as a part of the magnitude: 1 is the full move. */
+/** Price move at a fraction of the duration, as a fraction of the magnitude: 1 is the full move. */
 interface Waypoint {
   readonly at: number;
   readonly move: string;
@@ -17,7 +17,7 @@ interface Waypoint {
 
 interface ScenarioShape {
   readonly note: string;
-  /** +1: the magnitude is a rise; -1: a fall. */
+  /** 1: the magnitude is a rise; -1: a fall. */
   readonly direction: 1 | -1;
   readonly magnitude: string;
   readonly durationMs: number;
@@ -94,15 +94,15 @@ export interface ScenarioSpec {
   readonly startMs: number;
   readonly startPrice: Decimal;
   readonly priceStep: Decimal;
-  /** Largest move as a fraction of the start price; the scenario's own if absent. Falls stay below 1. */
+  /** Largest move as a fraction of the start price, below 1 for falls; default: that of the scenario. */
   readonly magnitude?: Decimal | undefined;
   readonly durationMs?: number | undefined;
   readonly tickMs?: number | undefined;
-  /** Seeded noise on every tick between the waypoints, as a fraction of the price; 0 = none. */
+  /** Seeded noise on every tick between the waypoints, as a fraction of the price; 0 is none. */
   readonly noise?: { readonly seed: number; readonly size: number } | undefined;
 }
 
-/** Throws a RangeError for a fall of the whole price or more, and for a duration below 1 ms. */
+/** @throws RangeError for a fall of the whole price or more, and for a duration below 1 ms */
 export function scenarioSource(spec: ScenarioSpec): PriceSource {
   const shape: ScenarioShape = SCENARIOS[spec.name];
   const durationMs = spec.durationMs ?? shape.durationMs;
@@ -136,7 +136,7 @@ function waypoints(
   return [start, ...rest];
 }
 
-/** Noise never touches the waypoints: the extremes of a scenario are exact. */
+/** Adds noise, except at the waypoints: the extremes of a scenario are exact. */
 function* withNoise(
   ticks: Iterable<PricePoint>,
   exact: readonly PricePoint[],
