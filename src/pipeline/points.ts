@@ -1,6 +1,9 @@
 import { type Channel, channel } from 'node:diagnostics_channel';
 
-/** Published on `node:diagnostics_channel` as `breakwater.<point>`, for tracing. Almost free without a subscriber. */
+/**
+ * Points published on `node:diagnostics_channel` as `breakwater.<point>`, for tracing. Almost free without a
+ * subscriber.
+ */
 export const POINTS = [
   'poll.taking',
   'poll.taken',
@@ -41,7 +44,7 @@ export const POINTS = [
 
 export type Point = (typeof POINTS)[number];
 
-/** What a point is about; never a secret. */
+/** The subject of a point; never contains a secret. */
 export interface PointDetail {
   readonly accountId?: string;
   readonly market?: string | null;
