@@ -36,9 +36,7 @@ export interface WorldOptions {
   readonly configFile?: string;
 }
 
-/**
- * The daemon's real code against the simulated exchange, in virtual time. Nothing is left of it when it is dropped.
- */
+/** The daemon's real code against the simulated exchange, in virtual time. Nothing is left of it when it is dropped. */
 export interface World {
   readonly spec: WorldSpec;
   readonly exchange: SimulatedExchange;

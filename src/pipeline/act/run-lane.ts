@@ -143,9 +143,7 @@ function planOf({ turns }: PipelineContext, lane: LaneRef): Omit<Plan, 'endOf'> 
   };
 }
 
-/**
- * Applies `before` and, unless the run ends, decides the next step; a step that changes something is written ahead.
- */
+/** Applies `before` and, unless the run ends, decides the next step; a step that changes something is written ahead. */
 function planStep(
   view: SessionView,
   market: string,

@@ -62,9 +62,7 @@ export function documentsOfBoth(here: Fields, there: Fields, before: Fields): Fi
   return both;
 }
 
-/**
- * Whether nothing was known of the account, or its documents were: a mirror keeps only headers of the shared state.
- */
+/** Whether nothing was known of the account, or its documents were: a mirror keeps only headers of the shared state. */
 export function isKnownWhole(before: Fields): boolean {
   return before.size === 0 || [...before.keys()].some(isDocument);
 }

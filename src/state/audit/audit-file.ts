@@ -45,9 +45,7 @@ interface FileCheck {
   readonly head?: ChainHead | undefined;
 }
 
-/**
- * Checks an export (lines of `hash`, space, text): each hash, link and attachment; not what comes before and after.
- */
+/** Checks an export (lines of `hash`, space, text): each hash, link and attachment; not what comes before and after. */
 export async function verifyAuditFile(
   lines: AsyncIterable<string> | Iterable<string>,
   { kept, trust = TRUSTING, head }: FileCheck = {},

@@ -46,9 +46,7 @@ export class TrailVerifier {
   readonly #chains = new Map<string | undefined, Chain>();
   /** What the account's chain last said of each lane's chain. */
   readonly #folded = new Map<string, ChainHead & { readonly by: number; readonly isOld: boolean }>();
-  /**
-   * Set by the first sealed record that names lanes: the lane records that later ones name have seals of their own.
-   */
+  /** Set by the first sealed record that names lanes: the lane records that later ones name have seals of their own. */
   #tellsSealed = false;
   /** Ends of chains whose records were all removed. */
   readonly #taken = new Map<string, ChainHead>();

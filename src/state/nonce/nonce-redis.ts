@@ -25,9 +25,7 @@ export interface RedisNonceStore extends NonceStore {
   close(): Promise<void>;
 }
 
-/**
- * How long sequences outlive the process. A lost one restarts at the clock, which is ahead of all values given out.
- */
+/** How long sequences outlive the process. A lost one restarts at the clock, which is ahead of all values given out. */
 const KEEP_MS = 30 * 24 * 3600 * 1000;
 
 /** Lua: the highest value reserved before; 0 for a value that cannot have been reserved, which is overwritten. */
