@@ -1,9 +1,6 @@
 import { type Channel, channel } from 'node:diagnostics_channel';
 
-/**
- * Points published on `node:diagnostics_channel` as `breakwater.<point>`, for tracing. Almost free without a
- * subscriber.
- */
+/** Published on `node:diagnostics_channel` as `breakwater.<point>`, for tracing. Almost free without a subscriber. */
 export const POINTS = [
   'poll.taking',
   'poll.taken',

@@ -45,10 +45,7 @@ export function toNumbers(reply: unknown): number[] {
   return numbers;
 }
 
-/**
- * A whole number within bounds, both inclusive.
- * @throws TypeError for anything else
- */
+/** A whole number within bounds, both inclusive. @throws TypeError for anything else */
 export function wholeNumber(value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
   const number = numberOf(value);
   if (Number.isSafeInteger(number) && number >= least && number <= most) return number;

@@ -26,10 +26,7 @@ export interface StateOptions {
   readonly historyEveryMs?: number;
   /** Samples kept per account; default 2880, eight hours at the default rate. */
   readonly historySamples?: number;
-  /**
-   * Records kept per account, default 10,000; a tenth above, the oldest are dropped even unexported, with a
-   * checkpoint.
-   */
+  /** Records kept per account, default 10,000; a tenth above, the oldest go even unexported, with a checkpoint. */
   readonly maxAuditRecords?: number;
   /** Accounts kept in the memory of this process; default 20,000. */
   readonly remembered?: number;

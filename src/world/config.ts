@@ -30,10 +30,7 @@ export interface WorldConfigs {
   readonly accessOf: (accountId: string) => AccountAccess | undefined;
 }
 
-/**
- * Compiles a config text with the keys of the world's exchange.
- * @throws WorldConfigError
- */
+/** Compiles a config text with the keys of the world's exchange. @throws WorldConfigError */
 export function loadWorldConfig(text: string, { file, accessOf }: WorldConfigs): CompiledConfig {
   const surroundings = nodeSurroundings({});
   const loaded = loadWithoutSecrets(file, {

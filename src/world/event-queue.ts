@@ -45,10 +45,7 @@ export class EventQueue {
     return this.at(this.#nowMs + delayMs, call, owner);
   }
 
-  /**
-   * Runs until `untilMs`, or until `isOver` holds; resolves to whether it held.
-   * @throws what an event throws
-   */
+  /** Runs until `untilMs`, or until `isOver` holds; resolves to whether it held. @throws what an event throws */
   run(untilMs: number, isOver: () => boolean): Promise<boolean> {
     if (this.#isRunning) throw new Error('this world is running already');
     this.#isRunning = true;

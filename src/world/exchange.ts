@@ -8,10 +8,7 @@ import type { SimulatedExchange, SimulatorTime } from '../simulator/simulated-ex
 import { assembleExchange } from '../simulator/start-simulated-exchange.ts';
 import type { AccountSpec, ExchangeSpec, MarketTerms, PositionSpec, PriceSpec, WorldSpec } from './spec.ts';
 
-/**
- * Opens the exchange with markets, accounts and loans, then starts its prices.
- * @throws SimulatorError, RangeError
- */
+/** Opens the exchange with markets, accounts and loans, then starts its prices. @throws SimulatorError, RangeError */
 export function openExchange(
   spec: WorldSpec,
   startMs: number,

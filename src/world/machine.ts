@@ -24,10 +24,7 @@ export class Machine {
   readonly #bootMs: number;
   #skewMs: number;
 
-  /**
-   * @param startMs start of the world, Unix milliseconds
-   * @param bootMs the monotonic clock at that moment
-   */
+  /** @param startMs start of the world, Unix milliseconds @param bootMs the monotonic clock at that moment */
   constructor(
     queue: EventQueue,
     startMs: number,

@@ -68,10 +68,7 @@ const DEFAULT_LATENCY_MS = 20;
 /** Number of base addresses of the exchange. */
 const REGIONS = 2;
 
-/**
- * Opens a world. The same specification gives the same ledger and audit.
- * @throws WorldConfigError, SimulatorError, RangeError
- */
+/** The same specification gives the same ledger and audit. @throws WorldConfigError, SimulatorError, RangeError */
 export function openWorld(spec: WorldSpec, options: WorldOptions = {}): World {
   const { seed, startMs = DEFAULT_START_MS } = spec;
   const errors: unknown[] = [];

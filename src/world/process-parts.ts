@@ -61,10 +61,7 @@ function regionOf(origin: string, baseUrls: readonly string[]): number {
   return baseUrls.findIndex((baseUrl) => new URL(baseUrl).origin === origin);
 }
 
-/**
- * Begins with what an earlier process left on the machine's disk, and keeps it up to date. `lost`: why the store is
- * lost.
- */
+/** Begins with what an earlier process left on the disk, and keeps it up to date. `lost`: why the store is lost. */
 export function openDisk(
   { process, telemetry, ordinal }: ProcessHost,
   { backend, time }: { readonly backend: StandbyBackend; readonly time: SharedTime },

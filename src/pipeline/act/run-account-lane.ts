@@ -30,9 +30,7 @@ import { isSameJson } from './same-json.ts';
 
 /** Steps of one run; the next poll takes up the rest. */
 const MOST_STEPS = 50;
-/**
- * How long the first wait for all lanes lasts; each later one is a second longer. Meanwhile no other run gets a lane.
- */
+/** Length of the first wait for all lanes; each later one is a second longer. Meanwhile no other run gets a lane. */
 const WAIT_FOR_ALL_MS = 1_000;
 const MOST_WAITS_FOR_ALL = 3;
 /** Pause between two such waits, in which the lanes run on their own. */

@@ -29,10 +29,7 @@ export interface AlertsDue {
 /** Most alarms kept until they are handed over; the oldest beyond it are dropped. */
 const MOST_ALARMS = 50;
 
-/**
- * The notices due now: committed before they are handed over and marked after, so that the next poll repeats lost
- * ones.
- */
+/** The notices due now: committed before the hand-over and marked after it, so that the next poll repeats lost ones. */
 export function alertsDue(scene: AlertScene): AlertsDue {
   const { stored, active, events } = scene;
   const before = (stored?.entries ?? {}) as Readonly<Record<string, AlertEntry>>;

@@ -28,9 +28,7 @@ export type PoolEquity =
 /** Buffers that differ by more than this share do not belong to one pool. */
 const TOLERANCE = 0.2;
 
-/**
- * Equity of a pool from its liquidation prices, where equity equals maintenance margin; the largest notional counts.
- */
+/** Equity of a pool by its liquidation prices, where equity is the maintenance margin; the largest notional counts. */
 export function poolEquity(positions: readonly ReportedPosition[]): PoolEquity {
   const maintenance = sum(positions, (position) => maintenanceOf(position) * position.mark);
   const estimates = [...Map.groupBy(positions, ({ market }) => market).values()].flatMap((legs) =>

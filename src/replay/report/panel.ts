@@ -22,10 +22,7 @@ export interface Panel {
   readonly lines: readonly Line[];
 }
 
-/**
- * Axis, grid, lines and their labels.
- * @param marks drawn above them
- */
+/** Axis, grid, lines and their labels. @param marks drawn above them */
 export function panel(spec: Panel, marks: readonly Html[] = []): Html {
   const { title, frame, window, values, format, lines } = spec;
   const { left, top, width, height } = frame;

@@ -4,9 +4,7 @@ import { course, type Scenario, type ScenarioPoint } from './scenario.ts';
 /** Instant moves of all markets, in percent of the majors; other coins by their beta. */
 const SHOCKS = [-5, -10, -20, -30, -50, 5, 10, 20, 30, 50] as const;
 
-/**
- * Moves in the style of portfolio margin: a fine range and tails (Deribit: 16 % and -66 to +500 %); the worst counts.
- */
+/** Moves as in portfolio margin: a fine range and tails (Deribit: 16 % and -66 to +500 %); the worst counts. */
 const GRID_PERCENT = [-66, -50, -33, -25, -16, -12, -8, -4, 4, 8, 12, 16, 25, 33, 50, 100, 200, 500] as const;
 
 function jump(percent: number, minutes: number): readonly ScenarioPoint[] {

@@ -9,10 +9,7 @@ import type { Candidate } from './tune-case.ts';
 
 type Action = RuleSpec['actions'][number];
 
-/**
- * The exchange calls for margin at 1.5 times the maintenance margin, nearer than this: with 3 %, at 1.5 % of the
- * price.
- */
+/** The exchange calls for margin at 1.5 times maintenance, nearer than this: with 3 %, at 1.5 % of the price. */
 const MARGIN_CALL_DISTANCE = 0.02;
 
 /**

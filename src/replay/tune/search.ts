@@ -113,10 +113,7 @@ class Search {
     return this.#hooks.nowMs() - this.#startedMs;
   }
 
-  /**
-   * Plays all cases without rules.
-   * @returns the order in which rounds take them; empty: stopped early
-   */
+  /** Plays all cases without rules. @returns the order in which rounds take them; empty: stopped early */
   async start(): Promise<readonly number[]> {
     const all = this.#plan.cases.map((_, index) => index);
     const isDone = await this.#each(all, 'without rules', async (index) => {

@@ -59,10 +59,7 @@ export interface Candidate {
   readonly name: string;
   /** As in `rules:` of a config, which refuses invalid values. */
   readonly rules: readonly Readonly<Record<string, unknown>>[];
-  /**
-   * Used instead of all `rules`: what an account's `rules:` names, such as `{ use: balanced }`, or `own`: the config
-   * unchanged.
-   */
+  /** Instead of all `rules`: what an account's `rules:` names, such as `{ use: balanced }`; `own`: config unchanged. */
   readonly uses?: readonly unknown[] | 'own';
   /**
    * Nothing is closed before the price has gone this part of the way to liquidation, or is this near to it. Absent:

@@ -332,9 +332,7 @@ export class StandbyBackend implements Backend {
     return answer;
   }
 
-  /**
-   * Also learns them: in most buckets this process reads nothing else, and a pause of all accounts is in each bucket.
-   */
+  /** Also learns them: in most buckets this process reads nothing else, and a pause of all accounts is in each. */
   async allControls(): Promise<readonly string[]> {
     const before = this.#images.map(({ controls }) => controls);
     const texts = await this.#use((backend) => backend.allControls());

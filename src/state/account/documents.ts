@@ -26,10 +26,7 @@ export interface DocumentCodec<T> {
   readonly version: number;
   /** By the version they read; each yields the next one. */
   readonly migrations: Readonly<Record<number, (old: unknown) => unknown>>;
-  /**
-   * Parses the current version, with `moving` stored beside it.
-   * @throws Error for a value of another shape
-   */
+  /** Parses the current version, with `moving` stored beside it. @throws Error for a value of another shape */
   readonly parse: (value: unknown, moving?: string) => T;
 }
 
@@ -48,10 +45,7 @@ export class DocumentError extends Error {
 /** Far above the size of an account with a thousand positions; reading more would hold up everything else. */
 export const MOST_TEXT = 4_000_000;
 
-/**
- * Reads a document, and migrates it if it is older.
- * @throws DocumentError that names place and remedy
- */
+/** Reads a document, and migrates it if it is older. @throws DocumentError that names place and remedy */
 export function readDocument<T>(
   codec: DocumentCodec<T>,
   text: string,

@@ -154,10 +154,7 @@ export function isJoined(value: unknown): value is AccountState {
   return (value as { readonly version: number }).version === STATE_VERSION;
 }
 
-/**
- * Joins both parts to one state.
- * @throws Error if they are not of one evaluation
- */
+/** Joins both parts to one state. @throws Error if they are not of one evaluation */
 export function joinEvaluation(resting: RestingEvaluation, text: string | undefined): AccountState {
   if (text === undefined) throw new Error('the part of it that moves is missing');
   const moving = listOf(JSON.parse(text));

@@ -155,10 +155,7 @@ function inputsOf(text: string, seq: number): DecisionInputs {
   throw new AuditInputsError(`the inputs of audit record ${seq} cannot be read`);
 }
 
-/**
- * Parses a stored record.
- * @throws AuditFormatError for a form that this program does not know
- */
+/** Parses a stored record. @throws AuditFormatError for a form that this program does not know */
 export function readRecord(accountId: string, { number, text, hash }: RawRecord): ChainedRecord {
   const record = parsedJson(text) as AuditRecord | undefined;
   if (record === undefined) throw new AuditFormatError(accountId, number, 'unknown (not JSON)');

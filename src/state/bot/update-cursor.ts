@@ -92,10 +92,7 @@ export function createMemoryUpdateCursors(): UpdateCursors {
   };
 }
 
-/**
- * The shared cursors. While they are lost nothing settles who listens: the first process (`ordinal` 0) does, from
- * where it was.
- */
+/** The shared cursors. While they are lost only the first process (`ordinal` 0) listens, from where it was. */
 export function createStandbyUpdateCursors(
   shared: UpdateCursors,
   isAlone: () => boolean,

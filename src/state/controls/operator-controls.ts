@@ -240,10 +240,7 @@ function whyNot(
   return { kind: 'answered', decision, author, atMs };
 }
 
-/**
- * Repeats an attempt that returns undefined because of a conflict.
- * @throws ControlError after too many conflicts
- */
+/** Repeats an attempt that returns undefined because of a conflict. @throws ControlError after too many conflicts */
 async function persist<T>(what: string, attempt: () => Promise<T | undefined>): Promise<T> {
   for (let attempts = 0; attempts < ATTEMPTS; attempts++) {
     const done = await attempt();

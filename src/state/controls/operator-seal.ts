@@ -6,9 +6,7 @@ import { canonicalJson } from '../../core/text/canonical-json.ts';
 export interface SealOptions {
   /** The present `operators.key` of the config; undefined: there is none. */
   readonly key: () => string | undefined;
-  /**
-   * Whether Redis asks for a password, as far as known. Read at each order: a Redis lost at the start is asked later.
-   */
+  /** Whether Redis asks for a password, as far as known. Read at each order: a Redis lost at first is asked later. */
   readonly isGuarded: boolean;
   /** `operators.maxSlippage` of the config; undefined: unknown here, so orders are not checked against it. */
   readonly maxSlippage?: number;

@@ -2,10 +2,7 @@ import type { StorePlace } from '../redis-scripts.ts';
 
 /** Settles which of several processes sends a digest. Rejects when the store is lost. */
 export interface DigestClaims {
-  /**
-   * `mine`: no other process sends it for some minutes. `busy`: another process is sending it. `sent`: nothing is
-   * left to do.
-   */
+  /** `mine`: no other process sends it for some minutes. `busy`: another one is sending it. `sent`: nothing to do. */
   claim(name: string, owner: string): Promise<'mine' | 'busy' | 'sent'>;
   /** The digest was handed over: nobody sends it again. */
   finish(name: string): Promise<void>;

@@ -92,10 +92,7 @@ export function createMirrorDirectory(directory: string, ownUid = process.getuid
   };
 }
 
-/**
- * Lets only the owner in.
- * @throws MirrorError if another user owns it, or anybody could replace it
- */
+/** Lets only the owner in. @throws MirrorError if another user owns it, or anybody could replace it */
 async function keepOthersOut(directory: string, ownUid: number | undefined): Promise<void> {
   const found = await lstat(directory);
   if (!found.isDirectory()) throw new MirrorError(`${directory} is no directory`);
@@ -109,10 +106,7 @@ async function keepOthersOut(directory: string, ownUid: number | undefined): Pro
   if ((found.mode & OTHERS_MAY) !== 0) await chmod(directory, ONLY_OWNER.directory);
 }
 
-/**
- * Returns the length in bytes.
- * @throws MirrorError unless it is a file of this user
- */
+/** Returns the length in bytes. @throws MirrorError unless it is a file of this user */
 async function requireOwn(
   handle: FileHandle,
   { name, ownUid }: { readonly name: string; readonly ownUid: number | undefined },

@@ -174,10 +174,7 @@ function readSealed<T extends { readonly prefix: string; readonly ordinal: numbe
 
 type SealedLine = readonly [seal: string, line: string];
 
-/**
- * `at`: place in the file, as the beginning of the words about the line.
- * @throws MirrorError
- */
+/** `at`: place in the file, as the beginning of the words about the line. @throws MirrorError */
 function requireSealed({ trust }: MirrorOwner, [seal, line]: SealedLine, name: string, at: string): void {
   if (line.length > MOST_LINE) throw new MirrorError(`${name} cannot be read: ${at}${tooLong(line)}`);
   const wanted = trust.recordSeal(line);

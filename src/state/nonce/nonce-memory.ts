@@ -22,9 +22,7 @@ interface HeldMutex {
   contendedUntil: number;
 }
 
-/**
- * Nonces and mutexes within one process: for tests, the demo of the simulated exchange, and a process without Redis.
- */
+/** Nonces and mutexes within one process: for tests, the simulated exchange's demo, and a process without Redis. */
 export function createMemoryNonceStore(clock: Clock): NonceStore {
   return new MemoryNonceStore(clock);
 }

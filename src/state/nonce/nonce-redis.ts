@@ -223,10 +223,7 @@ interface Reservation {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Sends the reservations of one turn in one call. A cluster refuses keys of several slots: then each is sent
- * separately.
- */
+/** Sends the reservations of one turn in one call, or each by itself if a cluster refuses keys of several slots. */
 function reserver(
   reserve: (keys: readonly string[], args: readonly ScriptArgument[]) => Promise<unknown>,
 ): NonceStore['reserve'] {
