@@ -201,7 +201,6 @@ export class WorldDaemon {
     if (this.#startsAgain) this.start();
   }
 
-  /** Sets its wall clock. */
   stepClock(byMs: number): void {
     this.#machine.stepWall(byMs);
   }

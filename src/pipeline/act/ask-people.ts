@@ -38,7 +38,7 @@ import { unseenPositions } from '../../core/rules/subjects.ts';
 import { orderWords } from '../../core/view/state-of.ts';
 import type { Decisions } from './lane-at-rest.ts';
 
-/** The actions that people are asked about. */
+/** The requests that people are asked to approve. */
 export function askingOf(acting: readonly ActionRequest[]): readonly ActionRequest[] {
   return acting.filter(
     ({ mode, action }) => mode === 'approve' && (action.kind === 'reduce' || action.kind === 'cancelAll'),

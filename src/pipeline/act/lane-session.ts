@@ -51,7 +51,7 @@ export interface SessionView {
   readonly stored: StoredAccount;
   readonly context: LaneContext;
   readonly nowMs: number;
-  /** The same moment, with the last step ahead of the clock. */
+  /** The same moment, with the clock's last step ahead. */
   readonly moment: LaneMoment;
 }
 

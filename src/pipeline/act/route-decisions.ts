@@ -180,7 +180,6 @@ function changedApprovals(
   return now === undefined || isSameJson(now, approvals) ? {} : { approvals: now };
 }
 
-/** Judges the open questions, and admits episodes within the limits. */
 function admit(
   decisions: Decisions,
   acting: readonly ActionRequest[],

@@ -141,7 +141,7 @@ export function goneAlarms(gone: readonly AlertEntry[], scene: AlertScene): read
   });
 }
 
-/** Another process has reported older fills, or they are no longer of interest. */
+/** Older fills are not reported: another process did, or nobody needs to hear of them any more. */
 const TOLD_WITHIN_MS = 600_000;
 
 /** Recent fills of our standing stops, by entry key: no rule has to fire for them. */

@@ -210,7 +210,7 @@ async function judgeNow(
 interface Found {
   readonly loaded: SeenAccount;
   readonly observation: Observation;
-  /** When this look at the account began. */
+  /** By the monotonic clock. */
   readonly startedMs: number;
   /** Delivery states of approval notices, as far as they are known. */
   readonly deliveries?: Deliveries | undefined;

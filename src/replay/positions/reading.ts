@@ -21,7 +21,6 @@ export interface PositionsReading {
   readonly unread: (accountId: string) => void;
 }
 
-/** Reports a problem at a path. */
 export function refuse(
   { document, report }: PositionsReading,
   path: Path,

@@ -2,7 +2,6 @@ import type { DecimalString } from '../../core/quantities/decimal.ts';
 import type { AccountSettings } from '../../core/quantities/settings.ts';
 import type { LoanSpec, PositionSpec } from '../../world/spec.ts';
 
-/** What an account holds when a replay begins. */
 export interface StartingAccount {
   readonly id: string;
   /** By asset; empty for an account that only borrows. */

@@ -40,7 +40,6 @@ const LEFT = 74;
 const PLOT_WIDTH = 756;
 const GAP = 34;
 
-/** The style of a variant's lines. */
 export function styleOf(variant: string, variants: readonly { readonly variant: string }[]): string {
   if (variant === UNPROTECTED) return 'none';
   if (variant === OWN_CONFIG) return 'own';

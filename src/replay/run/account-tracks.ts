@@ -29,7 +29,6 @@ export class AccountTracks {
     this.positions = positions.map(({ market, side }) => ({ market, side, ...empty() }));
   }
 
-  /** @returns the open positions */
   look(atMs: number): readonly PositionSheet[] {
     this.equity.push([atMs, this.#worth()]);
     const open = this.#exchange.model.openPositions(this.#id);

@@ -27,7 +27,6 @@ interface Watched {
   holdsSinceMs: number | undefined;
 }
 
-/** Titles of the audit records to show. */
 const TITLES: Readonly<Partial<Record<AuditKind, string>>> = {
   targetSet: 'Target',
   intentEnded: 'Reduction ended',

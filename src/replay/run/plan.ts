@@ -33,7 +33,6 @@ export interface ConfigText {
   readonly text: string;
 }
 
-/** Quality of exchange and network. */
 export interface RunConditions {
   /** Per direction. */
   readonly latency: LatencySpec;

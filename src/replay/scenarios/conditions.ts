@@ -55,7 +55,7 @@ export const CRASH: FieldConditions = {
   latency: { medianMs: 300, sigma: 0.9, maxMs: 3_000 },
   market: { fromPercent: 2, depthFactor: '0.1', spread: '0.005', basis: '0.01', basisOverMs: 60_000 },
   faults: [
-    // Shed by overload, although they reduce.
+    // Shed because of overload, although they reduce.
     {
       effect: { kind: 'unavailable', meaning: 'overloaded' },
       target: { endpoint: 'stopLimit' },

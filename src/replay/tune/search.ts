@@ -251,7 +251,6 @@ class Search {
           const { name, isAnchor = false } = row.candidate;
           const books = this.#by(row.candidate, cases, ({ book }) => book);
           const own = cases.filter((index) => this.#isMadeFor(row.candidate, index));
-          // By pace of the quiet market, and by book and pace.
           const paces = this.#by(row.candidate, own, ({ pace }) => pace);
           const quiet = this.#by(row.candidate, own, ({ book, pace }) => pace && `${book}, ${pace}`);
           // Over the books that the set is made for; null: it names none.

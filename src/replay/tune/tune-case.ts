@@ -53,7 +53,6 @@ export interface BareOutcome extends CaseOutcome {
   readonly distance: number | null;
 }
 
-/** A set of rules to try. */
 export interface Candidate {
   /** Describes the set in the words of a config, such as `stop at 90%; below 4% until 8%`. */
   readonly name: string;

@@ -110,7 +110,6 @@ export class StandbyBackend implements Backend {
     this.#mirror = mirror;
   }
 
-  /** The source of what a mirror writes. */
   mirrored(times: { readonly nowMs: () => number; readonly clockOffsetMs: () => number }): MirrorSource {
     return {
       process: () => ({

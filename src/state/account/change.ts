@@ -151,7 +151,6 @@ function restOf(base: Entry, commit: InternalCommit, own: readonly Draft[], cont
 /** Documents that differ from the stored ones; rewriting the same text costs more than comparing it. */
 function changedDocuments(entry: Entry, { documents = {}, removeFields = [] }: InternalCommit) {
   const { texts, account } = entry;
-  /** Fields and texts, alternating. */
   const set: string[] = [];
   const remove = [...removeFields];
   const write = (field: string, text: string): void => {

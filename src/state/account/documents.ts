@@ -167,7 +167,6 @@ export const DOCUMENT_CODECS: Codecs = {
   figures: { version: 1, migrations: {}, parse: parseFigures },
 };
 
-/** A lane as its first version wrote it. */
 type FirstLane = Omit<LaneState, 'epoch' | 'latestRead'> & {
   readonly life: string;
   readonly glance: LaneState['latestRead'];

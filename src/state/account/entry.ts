@@ -41,7 +41,6 @@ export function laneVersion(entry: Entry, market: string): number {
   return readLaneHeader(entry.texts.get(laneHeaderField(market))).version;
 }
 
-/** Whether `one` has counted more than `other`. */
 function isLater(one: string, other: string): boolean {
   return one !== other && readTally(one).count > readTally(other).count;
 }

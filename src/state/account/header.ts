@@ -18,7 +18,7 @@ export interface Header {
   readonly firstNumber: number;
   /** Incremented whenever attachments are removed. */
   readonly sweep: number;
-  /** Number of evaluations since the last record that only repeated their decisions. */
+  /** Evaluations since the last record that only repeated earlier decisions. */
   readonly quiet: number;
   readonly quietSinceMs: number;
   readonly historyMs: number;

@@ -23,7 +23,6 @@ import { broken, TrailVerifier } from './audit-verify.ts';
 
 const DEFAULT_LIMIT = 100;
 
-/** Reads, checks and prunes the chains that commits have written. */
 export function createAuditLog(store: AccountStore, backend: Backend, trust: OperatorTrust): AuditReader {
   const attachment = async (accountId: string, hash: string): Promise<string | undefined> =>
     (await backend.file(bucketOf(accountId), accountId, hash)) ?? undefined;

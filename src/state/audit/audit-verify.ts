@@ -241,7 +241,7 @@ function isBefore({ first }: Pick<Chain, 'first'>, { seq, hash }: ChainHead): bo
   return seq === first.seq - 1 && hash === first.previous;
 }
 
-/** For records before the first one that still exists this cannot be told. */
+/** Whether a chain has a record; assumed for those before the first one that still exists. */
 function isIn(chain: Chain, head: ChainHead): boolean {
   if (head.seq < chain.first.seq - 1) return true;
   return isBefore(chain, head) || chain.unfolded.get(head.seq) === head.hash;

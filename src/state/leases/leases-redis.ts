@@ -5,7 +5,7 @@ import { CLOCK_STEP_MS } from '../account/account-backend.ts';
 import type { BucketKeys } from '../account/keys.ts';
 import { LUA_NOW, prepareScripts, type RedisScript, wholeNumber } from '../redis-scripts.ts';
 
-/** Tokens are milliseconds: the clock will not have more digits for ages. */
+/** Tokens are milliseconds of the clock, so no real one has more digits. */
 const TOKEN_DIGITS = 15;
 
 /**
